@@ -31,12 +31,16 @@ func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	singles.close()
 	clusters.close()
+	options = append(options, redialing)
 	if err := goleak.Find(options...); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, "goroutines left when all tests had ended:", err)
 		code = 1
 	}
 	os.Exit(code)
 }
+
+// redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.
+var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
 // lend takes an idle fleet or starts one, and takes it back when the test ends.
 func lend(t testing.TB, p *pool) *Server {

@@ -154,9 +154,7 @@ func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *r
 func withNode(addr string, do func(context.Context, *redis.Client) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	options := (&Server{Addrs: []string{addr}}).Options().Simple()
-	options.PoolSize = 1
-	node := redis.NewClient(options)
+	node := redis.NewClient((&Server{Addrs: []string{addr}}).Options().Simple())
 	defer func() { _ = node.Close() }()
 	return do(ctx, node)
 }
