@@ -1,0 +1,73 @@
+package dispatcher
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Config tunes a dispatcher. The zero value is usable.
+type Config struct {
+	// Batch is how many models one round reads of each kind, due and expired. 1 to 1,000. Defaults to 200.
+	Batch int
+	// MaxQueued is the high-water mark of the input list: no attempt is started while so many wait, so that a deadline is
+	// not spent waiting in line. At least 1. Defaults to 1,000.
+	MaxQueued int
+	// Tick is the longest sleep between two rounds. 10 ms to 1 min. Defaults to 1 s.
+	Tick time.Duration
+	// FullTick is the sleep while the input list is full. At most Tick. Defaults to 20 ms.
+	FullTick time.Duration
+	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
+	Backoff time.Duration
+	// NewUID makes the uid of an attempt, at least 128 random bits. Defaults to crypto/rand, 26 letters and digits.
+	NewUID func() string
+	// Log receives one line per round that changed anything, and every trouble. Defaults to silence.
+	Log *zerolog.Logger
+}
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	if c.Batch == 0 {
+		c.Batch = 200
+	}
+	if c.MaxQueued == 0 {
+		c.MaxQueued = 1000
+	}
+	if c.Tick == 0 {
+		c.Tick = time.Second
+	}
+	if c.FullTick == 0 {
+		c.FullTick = min(20*time.Millisecond, c.Tick)
+	}
+	if c.Backoff == 0 {
+		c.Backoff = min(50*time.Millisecond, c.Tick)
+	}
+	if c.NewUID == nil {
+		c.NewUID = func() string { return strings.ToLower(rand.Text()) }
+	}
+	if c.Log == nil {
+		silent := zerolog.Nop()
+		c.Log = &silent
+	}
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Batch < 1 || c.Batch > 1000:
+		return fmt.Errorf("batch: expected 1 to 1000, found %d", c.Batch)
+	case c.MaxQueued < 1:
+		return fmt.Errorf("max queued: expected at least 1, found %d", c.MaxQueued)
+	case c.Tick < 10*time.Millisecond || c.Tick > time.Minute:
+		return fmt.Errorf("tick: expected 10ms to 1m, found %s", c.Tick)
+	case c.FullTick < time.Millisecond || c.FullTick > c.Tick:
+		return fmt.Errorf("full tick: expected 1ms to the tick of %s, found %s", c.Tick, c.FullTick)
+	case c.Backoff < time.Millisecond || c.Backoff > c.Tick:
+		return fmt.Errorf("backoff: expected 1ms to the tick of %s, found %s", c.Tick, c.Backoff)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+// Package dispatcher does everything that time triggers: it starts what is due and ends attempts whose deadline has passed.
+//
+// A dispatcher keeps no state; any number may run side by side. Each round reads what is due, lets package model decide, and
+// applies the decisions in one script that refuses what another dispatcher has done meanwhile.
+package dispatcher
+
+import (
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Store is what a dispatcher needs of Redis. *scripts.Store is one.
+type Store interface {
+	ReadDue(ctx context.Context, limit int) (scripts.Due, error)
+	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
+	Queued(ctx context.Context) (map[string]string, error)
+	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
+	Forget(ctx context.Context, uid string) error
+	WaitWake(ctx context.Context) (bool, error)
+}
+
+// Dispatcher starts due models and ends expired attempts of one queue.
+type Dispatcher struct {
+	store  Store
+	config Config
+}
+
+// New returns a dispatcher. It opens nothing: the caller closes the store's connections.
+func New(store Store, config Config) (*Dispatcher, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Dispatcher{store, config}, nil
+}
+
+// Run works until ctx ends, and then returns nil: the round in hand is finished first. Trouble with Redis is logged and
+// waited out, for ever.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	wake, listening := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(listening)
+		d.listen(ctx, wake)
+	}()
+	defer func() { <-listening }()
+	pause := d.config.Backoff
+	for ctx.Err() == nil {
+		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
+		round, err := d.RunOnce(context.WithoutCancel(ctx))
+		sleep := round.Sleep
+		if err != nil {
+			d.config.Log.Error().Err(err).Dur("pause_ms", pause).Msg("dispatcher: round failed")
+			sleep, pause = pause, min(2*pause, d.config.Tick)
+		} else {
+			pause = d.config.Backoff
+			d.report(round)
+		}
+		d.rest(ctx, sleep, wake)
+	}
+	return nil
+}
+
+// rest sleeps until the next thing to do, a wake call or the end of ctx.
+func (d *Dispatcher) rest(ctx context.Context, sleep time.Duration, wake <-chan struct{}) {
+	if sleep <= 0 {
+		return
+	}
+	timer := time.NewTimer(sleep)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-timer.C:
+	}
+}
+
+// listen turns wake calls in Redis into signals for Run. A waiting call ends within a second of the end of ctx.
+func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
+	for ctx.Err() == nil {
+		called, err := d.store.WaitWake(context.WithoutCancel(ctx))
+		if err != nil {
+			d.rest(ctx, d.config.Tick, nil) // the loop itself logs the trouble
+		}
+		if called {
+			select {
+			case wake <- struct{}{}:
+			default: // a signal is waiting already
+			}
+		}
+	}
+}
+
+func (d *Dispatcher) report(round Round) {
+	if round.Started+round.TimedOut+round.Withdrawn+round.Refused == 0 {
+		return
+	}
+	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
+		Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
+}

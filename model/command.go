@@ -1,0 +1,157 @@
+package model
+
+import "time"
+
+// CommandType names what an application or a person wants of a model.
+type CommandType string
+
+// The command types of the control list and of the command line.
+const (
+	CommandPut     CommandType = "put"
+	CommandRemove  CommandType = "remove"
+	CommandRun     CommandType = "run"
+	CommandEnable  CommandType = "enable"
+	CommandDisable CommandType = "disable"
+)
+
+// Command is one entry of the control list.
+type Command struct {
+	Type       CommandType
+	UID        string
+	Definition Definition // put
+	Force      bool       // run: supersede an attempt that is queued or running
+	Reason     string     // disable: for the owner
+}
+
+// DecodeCommand reads one entry of the control list: {"type":"put", …definition…}, {"type":"run","uid":"…","force":true}.
+// Every error is a *Rejection.
+func DecodeCommand(raw []byte) (Command, error) {
+	doc, err := decodeObject(raw)
+	if err != nil {
+		return Command{}, err
+	}
+	command, err := readCommand(doc)
+	return command, asRejection(err)
+}
+
+func readCommand(doc document) (Command, error) {
+	kind, err := doc.text("type")
+	if err != nil {
+		return Command{}, err
+	}
+	delete(doc.fields, "type")
+	command := Command{Type: CommandType(kind)}
+	switch command.Type {
+	case CommandPut:
+		command.Definition, err = ParseDefinition(doc.fields)
+		command.UID = command.Definition.UID
+		return command, err
+	case CommandRun:
+		return command, command.read(doc, "force")
+	case CommandDisable:
+		return command, command.read(doc, "reason")
+	case CommandRemove, CommandEnable:
+		return command, command.read(doc)
+	default:
+		return command, unknownType(kind, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable)
+	}
+}
+
+func (c *Command) read(doc document, extra ...string) error {
+	doc, err := object(doc.fields, append([]string{"uid"}, extra...)...)
+	if err != nil {
+		return err
+	}
+	if c.UID, err = doc.text("uid"); err != nil {
+		return err
+	}
+	if c.UID == "" {
+		return &Rejection{CounterNoUID, "uid: expected the uid of a model, found nothing"}
+	}
+	if c.Reason, err = doc.text("reason"); err != nil {
+		return err
+	}
+	force, err := doc.flag("force")
+	c.Force = force != nil && *force
+	return err
+}
+
+// Obey decides what a command does to the model at now. exists says whether the model is stored; policy is the resolved
+// policy of a put. An error is a definition that cannot be accepted.
+func (m *Model) Obey(c Command, policy Policy, exists bool, now time.Time) (Decision, Outcome, error) {
+	if c.Type == CommandPut {
+		return m.Put(c.Definition, policy, exists, now)
+	}
+	if !exists {
+		return Decision{}, UnknownModel, nil
+	}
+	decision, outcome := Decision{Event: EventRemove}, Applied
+	switch c.Type {
+	case CommandRun:
+		decision, outcome = m.Run(c.Force, now)
+	case CommandEnable:
+		decision, outcome = m.Enable(now)
+	case CommandDisable:
+		decision, outcome = m.Disable(c.Reason, now)
+	}
+	return decision, outcome, nil
+}
+
+// Supersedes reports whether the command takes the fence from a running attempt.
+func (c Command) Supersedes() bool {
+	return c.Type == CommandRemove || c.Type == CommandDisable || c.Type == CommandRun && c.Force
+}
+
+// Run starts the model at once, whatever was scheduled (S0-41). It is refused while an attempt is queued or running,
+// unless force supersedes that attempt. A disabled model is enabled and begins anew (decision 7).
+func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
+	if m.Running() && !force {
+		return Decision{}, Busy
+	}
+	decision := Decision{Event: EventRun, Next: m.State}
+	next := &decision.Next
+	if m.Disabled {
+		next.enable()
+	}
+	next.RefreshAt, next.Why = now, "run by hand"
+	m.supersede(&decision, now)
+	return decision, Applied
+}
+
+// Enable ends a disabled state: the model waits for its schedule, or starts at once when it has none to wait for.
+func (m *Model) Enable(now time.Time) (Decision, Outcome) {
+	if !m.Disabled {
+		return Decision{}, Unchanged
+	}
+	decision := Decision{Event: EventEnable, Next: m.State}
+	next := &decision.Next
+	next.enable()
+	m.plan(next, now)
+	if next.RefreshAt.IsZero() {
+		next.RefreshAt, next.Why = now, "enabled: nothing planned, now"
+	}
+	return decision, Applied
+}
+
+// Disable stops the model until the next update, with a reason for its owner; a running attempt loses its fence.
+func (m *Model) Disable(reason string, now time.Time) (Decision, Outcome) {
+	reason = shorten(reason, maxText)
+	if m.Disabled && m.DisabledReason == reason {
+		return Decision{}, Unchanged
+	}
+	decision := Decision{Event: EventDisable, Next: m.State}
+	next := &decision.Next
+	next.Disabled, next.DisabledReason = true, reason
+	next.RefreshAt, next.Why = time.Time{}, "disabled by hand"
+	m.supersede(&decision, now)
+	return decision, Applied
+}
+
+// supersede takes the fence from a running attempt, which then counts for nothing.
+func (m *Model) supersede(decision *Decision, now time.Time) {
+	if !m.Running() {
+		return
+	}
+	decision.Next.AttemptNo = max(0, decision.Next.AttemptNo-1)
+	decision.end(&m.State, now, Failure{Reason: "superseded: " + decision.Next.Why}, nil)
+}

@@ -1,0 +1,113 @@
+package model
+
+import "time"
+
+// Event names a transition: in the journal, in the counters and in the history.
+type Event string
+
+// The transitions. Time triggers the first three, a worker's message the next six, an application or a person the rest.
+const (
+	EventStart     Event = "start"     // an attempt was handed out
+	EventTimeout   Event = "timeout"   // a deadline passed: a failure (decision 6)
+	EventWithdrawn Event = "withdrawn" // a deadline passed before any worker took the attempt: not counted
+
+	EventSuccess     Event = "success"
+	EventFailure     Event = "failure"
+	EventPostponed   Event = "postponed"   // the worker asks to try later: not counted
+	EventInterrupted Event = "interrupted" // the worker had to stop: not counted
+	EventStarted     Event = "started"     // the work really begins
+	EventStatus      Event = "status"      // a status text for the owner; no transition
+
+	EventCreate  Event = "create"
+	EventUpdate  Event = "update"
+	EventRun     Event = "run"
+	EventEnable  Event = "enable"
+	EventDisable Event = "disable"
+	EventRemove  Event = "remove"
+)
+
+// Notice is what the owner of a model is told through the outbox.
+type Notice string
+
+// The notices (S0-31); NoticeNone tells nothing.
+const (
+	NoticeNone      Notice = ""
+	NoticeDisabled  Notice = "disabled"  // a final failure disabled the model
+	NoticeRecovered Notice = "recovered" // the first success after a final failure
+)
+
+// Decision is the outcome of a pure transition: what the model becomes, and what is to be recorded with it.
+type Decision struct {
+	Event Event
+	Next  State
+	Ended *Attempt // the attempt that this transition ended; nil: none
+	// Exhausted: the failure came after the last retry. Final: the model was disabled by it.
+	Exhausted, Final bool
+	// Late: the result came after the deadline, but before anybody had noticed.
+	Late   bool
+	Notice Notice
+	// Message is what a worker gets (start only): one JSON object.
+	Message string
+	// Definition replaces the stored one (create and update only); nil: unchanged.
+	Definition *Model
+}
+
+// Attempt is the record of one attempt that has ended, as the history keeps it.
+type Attempt struct {
+	AttemptUID string    `json:"attempt_uid"`
+	AttemptNo  int       `json:"attempt_no"`
+	StartedAt  time.Time `json:"started_at"`
+	EndedAt    time.Time `json:"ended_at"`
+	DurationMS int64     `json:"duration_ms"`
+	Outcome    Event     `json:"outcome"`
+	Final      bool      `json:"final,omitempty"`
+	Changed    *bool     `json:"changed,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	ErrorType  string    `json:"error_type,omitempty"`
+	Worker     string    `json:"worker,omitempty"`
+	RefreshAt  *string   `json:"refresh_at"`
+	Why        string    `json:"refresh_why"`
+}
+
+// maxWhy keeps refresh_why inside the compact encoding of a Redis hash (64 bytes a value).
+const maxWhy = 60
+
+// end closes the running attempt: the record of it is completed with the state that follows.
+func (d *Decision) end(before *State, now time.Time, failure Failure, changed *bool) {
+	d.Next.endAttempt()
+	d.Next.Why = shorten(d.Next.Why, maxWhy)
+	d.Ended = &Attempt{
+		AttemptUID: before.AttemptUID,
+		AttemptNo:  before.AttemptNo,
+		StartedAt:  before.StartedAt,
+		EndedAt:    now,
+		DurationMS: now.Sub(before.StartedAt).Milliseconds(),
+		Outcome:    d.Event,
+		Final:      d.Final,
+		Changed:    changed,
+		Reason:     shorten(failure.Reason, maxText),
+		ErrorType:  shorten(failure.ErrorType, maxText),
+		Worker:     before.Worker,
+		RefreshAt:  optionalTime(d.Next.RefreshAt),
+		Why:        d.Next.Why,
+	}
+}
+
+// TimeLayout is how times stand in Redis, in messages and in output: RFC 3339 in UTC with milliseconds.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// FormatTime renders an instant; a zero time is the empty text.
+func FormatTime(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(TimeLayout)
+}
+
+func optionalTime(at time.Time) *string {
+	if at.IsZero() {
+		return nil
+	}
+	text := FormatTime(at)
+	return &text
+}

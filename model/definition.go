@@ -1,0 +1,179 @@
+package model
+
+import (
+	"errors"
+	"time"
+)
+
+// Refresh says when the first attempt after a save starts.
+type Refresh string
+
+const (
+	// RefreshDefault is RefreshPlanned for a model with a schedule and RefreshNow, if anything changed, for a one-shot.
+	RefreshDefault Refresh = ""
+	// RefreshNow starts at once, or again when the running attempt ends.
+	RefreshNow Refresh = "now"
+	// RefreshPlanned waits for the schedule.
+	RefreshPlanned Refresh = "planned"
+)
+
+// Definition is what an application or a person saves: one document of `model put`, or a control message of type put.
+type Definition struct {
+	UID      string
+	Payload  string // canonical JSON object
+	Rule     string // empty: one-shot
+	Timezone string
+	Dtstart  string // canonical wall clock; empty: keep what is stored, or midnight of today in that zone
+	Refresh  Refresh
+	// PolicyName is a stored policy's name, or the content name of Inline; empty: the default policy.
+	PolicyName string
+	Inline     *Policy
+}
+
+var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy"}
+
+// ParseDefinition reads one definition from decoded JSON or YAML. Unknown fields are errors that name the field.
+func ParseDefinition(value any) (Definition, error) {
+	doc, err := object(value, definitionFields...)
+	if err != nil {
+		return Definition{}, err
+	}
+	var d Definition
+	if d.UID, err = doc.text("uid"); err != nil {
+		return d, err
+	}
+	if err = ValidateUID(d.UID); err != nil {
+		return d, err
+	}
+	if d.Payload, err = canonicalPayload(doc.fields["payload"]); err != nil {
+		return d, err
+	}
+	if err = d.readSchedule(doc); err != nil {
+		return d, err
+	}
+	refresh, err := doc.oneOf("refresh", "", string(RefreshNow), string(RefreshPlanned))
+	if err != nil {
+		return d, err
+	}
+	d.Refresh = Refresh(refresh)
+	if d.Refresh == RefreshPlanned && d.Rule == "" {
+		return d, &FieldError{"refresh", "now, as there is no rrule to plan with", `"planned"`}
+	}
+	return d, d.readPolicy(doc.fields["policy"])
+}
+
+func (d *Definition) readSchedule(doc document) (err error) {
+	if d.Rule, err = doc.text("rrule"); err != nil {
+		return err
+	}
+	if d.Timezone, err = doc.text("timezone"); err != nil {
+		return err
+	}
+	dtstart, err := doc.text("dtstart")
+	if err != nil {
+		return err
+	}
+	if d.Rule == "" && (d.Timezone != "" || dtstart != "") {
+		return &FieldError{"rrule", "a rule, as timezone or dtstart is given", "nothing"}
+	}
+	if dtstart == "" {
+		return nil
+	}
+	d.Dtstart, err = CanonicalDtstart(dtstart)
+	return err
+}
+
+func (d *Definition) readPolicy(value any) error {
+	switch policy := value.(type) {
+	case nil:
+		return nil
+	case string:
+		return d.namePolicy(policy)
+	default:
+		inline, err := ParsePolicy(policy)
+		var refused *FieldError
+		if errors.As(err, &refused) {
+			return refused.At("policy")
+		}
+		d.Inline, d.PolicyName = &inline, inline.ContentName()
+		return err
+	}
+}
+
+func (d *Definition) namePolicy(name string) error {
+	if !uidPattern.MatchString(name) {
+		return &FieldError{"policy", "a policy, or the name of a stored one", Found(name)}
+	}
+	d.PolicyName = name
+	return nil
+}
+
+// Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
+// stored already. A save that changes nothing changes nothing; one that does enables the model and begins a new cycle of
+// attempts (decision 7); `refresh: now` starts an attempt in either case.
+func (m *Model) Put(d Definition, policy Policy, exists bool, now time.Time) (Decision, Outcome, error) {
+	saved, err := m.define(d, policy, now)
+	if err != nil {
+		return Decision{}, Unchanged, err
+	}
+	changed := !exists || !m.sameDefinition(saved)
+	start := d.Refresh == RefreshNow || changed && d.Refresh == RefreshDefault && saved.OneShot()
+	if !changed && !start {
+		return Decision{}, Unchanged, nil
+	}
+	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved}
+	if !exists {
+		decision.Event = EventCreate
+	}
+	if changed || m.Disabled {
+		decision.Next.enable()
+	}
+	saved.resume(&decision.Next, start, now)
+	return decision, Applied, nil
+}
+
+// define resolves a definition against what is stored: the anchor of the schedule is fixed once (decision 9).
+func (m *Model) define(d Definition, policy Policy, now time.Time) (*Model, error) {
+	saved := *m
+	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
+	saved.Rule, saved.Timezone, saved.Dtstart = d.Rule, d.Timezone, ""
+	saved.Schedule, saved.Fault = nil, ""
+	if saved.OneShot() {
+		return &saved, nil
+	}
+	var err error
+	switch {
+	case d.Dtstart != "":
+		saved.Dtstart = d.Dtstart
+	case m.Dtstart != "":
+		saved.Dtstart = m.Dtstart
+	default:
+		if saved.Dtstart, err = Midnight(now, d.Timezone); err != nil {
+			return nil, err
+		}
+	}
+	saved.Schedule, err = ParseSchedule(saved.Rule, saved.Timezone, saved.Dtstart)
+	return &saved, err
+}
+
+func (m *Model) sameDefinition(other *Model) bool {
+	return m.Payload == other.Payload && m.Rule == other.Rule && m.Timezone == other.Timezone &&
+		m.Dtstart == other.Dtstart && m.PolicyName == other.PolicyName
+}
+
+// resume sets when the saved model refreshes next. A running attempt is left alone: it is marked to run again, or its
+// expected timeout is judged by the new definition. What is due already stays due.
+func (m *Model) resume(next *State, start bool, now time.Time) {
+	switch {
+	case next.Running():
+		next.AttemptNo = max(1, next.AttemptNo)
+		next.Again = next.Again || start
+		m.expectTimeout(next)
+	case start:
+		next.RefreshAt, next.Why = now, "saved: refresh now"
+	case next.Due(now):
+		next.Why = "saved while due"
+	default:
+		m.plan(next, now)
+	}
+}

@@ -1,0 +1,112 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// document is one decoded JSON or YAML object under inspection: its fields, and the names that it may have.
+type document struct {
+	fields map[string]any
+}
+
+// object accepts value only as an object without fields other than known (decision 12).
+func object(value any, known ...string) (document, error) {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return document{}, &FieldError{"", "an object with " + strings.Join(known, ", "), Found(value)}
+	}
+	for name := range fields {
+		if !slices.Contains(known, name) {
+			return document{}, &FieldError{name, "one of " + strings.Join(known, ", "), "an unknown field"}
+		}
+	}
+	return document{fields}, nil
+}
+
+// text returns a string field; absent and null are "".
+func (d document) text(name string) (string, error) {
+	switch value := d.fields[name].(type) {
+	case nil:
+		return "", nil
+	case string:
+		return value, nil
+	default:
+		return "", &FieldError{name, "a text", Found(value)}
+	}
+}
+
+// scalar returns a text or a number as text; false: the field is absent.
+func (d document) scalar(name string) (string, bool, error) {
+	value, found := d.fields[name]
+	if !found {
+		return "", false, nil
+	}
+	text, ok := scalarText(value)
+	if !ok {
+		return "", false, &FieldError{name, "a text or a number", Found(value)}
+	}
+	return text, true, nil
+}
+
+// flag returns a boolean field; nil: absent.
+func (d document) flag(name string) (*bool, error) {
+	switch value := d.fields[name].(type) {
+	case nil:
+		return nil, nil
+	case bool:
+		return &value, nil
+	default:
+		return nil, &FieldError{name, "true or false", Found(value)}
+	}
+}
+
+// oneOf returns a text field that must be one of the choices; absent is the fallback.
+func (d document) oneOf(name, fallback string, choices ...string) (string, error) {
+	if len(choices) == 0 {
+		choices = []string{fallback}
+	}
+	value, err := d.text(name)
+	switch {
+	case err != nil:
+		return "", err
+	case value == "":
+		return fallback, nil
+	case !slices.Contains(choices, value):
+		return "", &FieldError{name, strings.Join(choices, " or "), Found(value)}
+	}
+	return value, nil
+}
+
+// duration reads text as a duration and places an error at field.
+func (d document) duration(field, text string) (time.Duration, error) {
+	duration, err := ParseDuration(text)
+	var refused *FieldError
+	if errors.As(err, &refused) {
+		return 0, refused.At(field)
+	}
+	return duration, err
+}
+
+// scalarText renders what JSON and YAML decoders make of a number, a text or null; false for anything else.
+func scalarText(value any) (string, bool) {
+	switch v := value.(type) {
+	case nil:
+		return "0", true
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case int, int64, uint64:
+		return fmt.Sprint(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	default:
+		return "", false
+	}
+}

@@ -1,0 +1,82 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// reservedFields are the names that refreshd itself puts into the message to a worker; a payload must not use them.
+var reservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "v"}
+
+// message renders the entry of the input list for the attempt in next: the names of the source documents, the payload's
+// own fields at top level beside them (S0-33), and extra fields that old workers ignore (bug 20).
+func (m *Model) message(next *State) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, `{"big_table_uid":%s,"refresh_attempt_uid":%s`, quote(m.UID), quote(next.AttemptUID))
+	if fields := strings.TrimSuffix(strings.TrimPrefix(m.Payload, "{"), "}"); fields != "" {
+		text.WriteString("," + fields)
+	}
+	fmt.Fprintf(&text, `,"attempt_no":%d,"deadline_at":"%s"`, next.AttemptNo, FormatTime(next.DeadlineAt))
+	if planned, found := m.planned(next.StartedAt); found {
+		fmt.Fprintf(&text, `,"planned_at":"%s"`, FormatTime(planned))
+	}
+	text.WriteString(`,"v":1}`)
+	return text.String()
+}
+
+// InputUID returns the attempt uid of an entry of the input list; empty: it is not one of ours.
+func InputUID(raw string) string {
+	var entry struct {
+		AttemptUID string `json:"refresh_attempt_uid"`
+	}
+	if json.Unmarshal([]byte(raw), &entry) != nil {
+		return ""
+	}
+	return entry.AttemptUID
+}
+
+// canonicalPayload renders a payload with sorted keys and no spaces, so that equal payloads are equal texts.
+func canonicalPayload(value any) (string, error) {
+	if value == nil {
+		return "{}", nil
+	}
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return "", &FieldError{"payload", "an object", Found(value)}
+	}
+	for name := range fields {
+		if slices.Contains(reservedFields, name) {
+			return "", &FieldError{"payload." + name, "a name other than " + strings.Join(reservedFields, ", "), "a reserved one"}
+		}
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(fields); err != nil {
+		return "", &FieldError{"payload", "values that JSON can hold", err.Error()}
+	}
+	return strings.TrimSpace(text.String()), nil
+}
+
+func quote(text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(fmt.Sprintf("marshal text: %v", err)) // a string always marshals
+	}
+	return string(quoted)
+}
+
+var uidPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:@/+=~-]{0,199}$`)
+
+// ValidateUID accepts the uid of a model: 1-200 letters, digits and _.:@/+=~- , beginning with a letter or digit, so that
+// it can stand in a Redis key, a command line and a log without being anything else.
+func ValidateUID(uid string) error {
+	if uidPattern.MatchString(uid) {
+		return nil
+	}
+	return &FieldError{"uid", "1-200 letters, digits or _.:@/+=~- (first a letter or digit)", Found(uid)}
+}

@@ -1,0 +1,293 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MessageType names what a worker says about an attempt (S0-35 and the wire contract).
+type MessageType string
+
+// The message types of the output list.
+const (
+	MessageSuccess     MessageType = "success"
+	MessageFailure     MessageType = "failure"
+	MessageStatus      MessageType = "user_friendly_status"
+	MessageStarted     MessageType = "started"
+	MessagePostponed   MessageType = "postponed"
+	MessageInterrupted MessageType = "interrupted"
+)
+
+// Message is one entry of the output list. Fields that the type does not use are ignored, as are unknown fields
+// (decision 12).
+type Message struct {
+	Type       MessageType
+	UID        string // the model
+	AttemptUID string // the fence
+	Changed    *bool  // success: whether the refresh found anything new
+	Failure           // failure and postponed
+	// RetryAt is the wish of a worker that names an instant instead of a delay.
+	RetryAt  time.Time
+	Status   string // user_friendly_status: a text for the owner
+	Progress *int   // user_friendly_status: 0-100 percent
+	Worker   string // started: who works
+}
+
+// Rejection says why a message cannot be handled and under which counter that is filed.
+type Rejection struct {
+	Counter string // malformed, no_uid or unknown_type
+	Reason  string
+}
+
+func (r *Rejection) Error() string { return r.Reason }
+
+// The counters of messages that cannot be handled.
+const (
+	CounterMalformed   = "malformed"
+	CounterNoUID       = "no_uid"
+	CounterUnknownType = "unknown_type"
+)
+
+// DecodeMessage reads one entry of the output list. Every error is a *Rejection.
+func DecodeMessage(raw []byte) (Message, error) {
+	doc, rejection := decodeObject(raw)
+	if rejection != nil {
+		return Message{}, rejection
+	}
+	message, err := readMessage(doc)
+	return message, asRejection(err)
+}
+
+// asRejection files a refused field under malformed; a *Rejection passes unchanged.
+func asRejection(err error) error {
+	var rejection *Rejection
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &rejection):
+		return rejection
+	default:
+		return &Rejection{CounterMalformed, err.Error()}
+	}
+}
+
+// decodeObject reads raw as exactly one JSON object; numbers keep their digits.
+func decodeObject(raw []byte) (document, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var fields map[string]any
+	if err := decoder.Decode(&fields); err != nil || fields == nil {
+		return document{}, &Rejection{CounterMalformed, "expected a JSON object, found " + Found(string(raw))}
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return document{}, &Rejection{CounterMalformed, "expected one JSON object, found more behind it"}
+	}
+	return document{fields}, nil
+}
+
+func readMessage(doc document) (Message, error) {
+	var message Message
+	kind, err := doc.text("type")
+	if err != nil {
+		return message, err
+	}
+	message.Type = MessageType(kind)
+	if message.UID, message.AttemptUID, err = readUIDs(doc); err != nil {
+		return message, err
+	}
+	switch message.Type {
+	case MessageSuccess:
+		message.Changed, err = doc.flag("changed")
+	case MessageFailure:
+		err = message.readFailure(doc)
+	case MessageStatus:
+		err = message.readStatus(doc)
+	case MessageStarted:
+		err = message.readStarted(doc)
+	case MessagePostponed:
+		err = message.readPostponed(doc)
+	case MessageInterrupted:
+	default:
+		err = unknownType(kind, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted)
+	}
+	return message, err
+}
+
+func unknownType[T ~string](found string, known ...T) error {
+	names := make([]string, len(known))
+	for i, name := range known {
+		names[i] = string(name)
+	}
+	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + Found(found)}
+}
+
+// readUIDs reads the model and the fence. The fence has two names in the source documents (bug 1); missing, empty and
+// contradicting ones are never compared (bug 2).
+func readUIDs(doc document) (uid, attemptUID string, err error) {
+	if uid, err = doc.text("big_table_uid"); err != nil {
+		return "", "", err
+	}
+	request, err := doc.text("request_attempt_uid")
+	if err != nil {
+		return "", "", err
+	}
+	refresh, err := doc.text("refresh_attempt_uid")
+	switch {
+	case err != nil:
+	case uid == "":
+		err = &Rejection{CounterNoUID, "big_table_uid: expected the uid of a model, found nothing"}
+	case request == "" && refresh == "":
+		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"}
+	case request != "" && refresh != "" && request != refresh:
+		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"}
+	}
+	return uid, max(request, refresh), err
+}
+
+func (m *Message) readFailure(doc document) (err error) {
+	if m.Reason, err = doc.text("reason"); err != nil {
+		return err
+	}
+	if m.ErrorType, err = doc.text("error_type"); err != nil {
+		return err
+	}
+	if m.UserFriendlyReason, err = doc.text("user_friendly_reason"); err != nil {
+		return err
+	}
+	if m.Retryable, err = doc.flag("retryable"); err != nil {
+		return err
+	}
+	return m.readRetryAfter(doc)
+}
+
+// readRetryAfter accepts seconds, any duration text, or an RFC 3339 time.
+func (m *Message) readRetryAfter(doc document) error {
+	text, found, err := doc.scalar("retry_after")
+	if err != nil || !found {
+		return err
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		m.RetryAt = at.UTC().Truncate(time.Millisecond)
+		return nil
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds() {
+		m.RetryAfter = time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond)
+		return nil
+	}
+	if m.RetryAfter, err = ParseDuration(text); err != nil || m.RetryAfter > maxRetryAfter {
+		return &FieldError{"retry_after", "seconds, a duration or an RFC 3339 time, at most a year", Found(text)}
+	}
+	return nil
+}
+
+// maxRetryAfter bounds how far a worker may push its model into the future.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+// wait is how long after now the worker wants the next attempt at the earliest.
+func (m *Message) wait(now time.Time) time.Duration {
+	if m.RetryAt.IsZero() {
+		return m.RetryAfter
+	}
+	return min(max(0, m.RetryAt.Sub(now)), maxRetryAfter)
+}
+
+func (m *Message) readStatus(doc document) (err error) {
+	if m.Status, err = doc.text("status"); err != nil {
+		return err
+	}
+	text, found, err := doc.scalar("progress")
+	if err != nil || !found || doc.fields["progress"] == nil {
+		return err
+	}
+	percent, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(percent >= 0 && percent <= 100) {
+		return &FieldError{"progress", "a number from 0 to 100", Found(text)}
+	}
+	progress := int(percent)
+	m.Progress = &progress
+	return nil
+}
+
+func (m *Message) readStarted(doc document) (err error) {
+	if m.Worker, err = doc.text("worker"); err != nil || m.Worker != "" {
+		return err
+	}
+	m.Worker, _, err = doc.scalar("processing_id")
+	return err
+}
+
+func (m *Message) readPostponed(doc document) error {
+	if doc.fields["retry_after"] == nil {
+		return &FieldError{"retry_after", "seconds, a duration or an RFC 3339 time", "nothing"}
+	}
+	return m.readRetryAfter(doc)
+}
+
+// Outcome names how a message was received when it changed nothing.
+type Outcome string
+
+// The outcomes. Applied is the only one that comes with a decision to write.
+const (
+	Applied      Outcome = ""
+	Stale        Outcome = "stale"         // the uid is not that of the running attempt
+	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last, or `started` was said before
+	UnknownModel Outcome = "unknown_model" // no such model
+	Unchanged    Outcome = "unchanged"     // a save that changes nothing
+	Busy         Outcome = "busy"          // run-now while an attempt is queued or running (decision 13)
+)
+
+// Handle decides what a worker's message does to the model at now. Only the current attempt can change anything.
+func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
+	switch {
+	case message.AttemptUID == "":
+		return Decision{}, Stale // an idle model has no uid either: absent must never equal absent
+	case message.AttemptUID != m.AttemptUID && message.AttemptUID == m.LastAttemptUID:
+		return Decision{}, Duplicate
+	case message.AttemptUID != m.AttemptUID:
+		return Decision{}, Stale
+	}
+	decision, outcome := m.dispatch(message, now)
+	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
+	return decision, outcome
+}
+
+func (m *Model) dispatch(message Message, now time.Time) (Decision, Outcome) {
+	switch message.Type {
+	case MessageSuccess:
+		return m.Succeed(now, message.Changed), Applied
+	case MessageFailure:
+		failure := message.Failure
+		failure.RetryAfter = message.wait(now)
+		return m.Fail(failure, now), Applied
+	case MessagePostponed:
+		return m.Postpone(message.wait(now), now), Applied
+	case MessageInterrupted:
+		return m.Interrupt(now), Applied
+	case MessageStarted:
+		decision, first := m.Begin(now, message.Worker)
+		if !first {
+			return Decision{}, Duplicate
+		}
+		return decision, Applied
+	default:
+		return m.report(message), Applied
+	}
+}
+
+// report stores what the owner may see while the attempt runs; it is no transition (S0-35).
+func (m *Model) report(message Message) Decision {
+	decision := Decision{Event: EventStatus, Next: m.State}
+	if message.Status != "" {
+		decision.Next.UserFriendlyStatus = shorten(message.Status, maxText)
+	}
+	if message.Progress != nil {
+		decision.Next.Progress = *message.Progress
+	}
+	return decision
+}

@@ -1,0 +1,92 @@
+package model
+
+import "time"
+
+// State is what refreshd remembers of one model between two transitions. Times are UTC with whole milliseconds; a zero
+// time, an empty string and false all mean "absent". The field names in Redis and in JSON are those of DESIGN: snake case.
+//
+// Invariants: AttemptUID, StartedAt and DeadlineAt are present together or not at all; a disabled model has neither
+// RefreshAt nor an attempt.
+type State struct {
+	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set (S0-1).
+	// While an attempt runs it is what a timeout at the deadline would decide.
+	RefreshAt time.Time
+	// Why says in at most 60 bytes why RefreshAt is what it is.
+	Why string
+
+	AttemptUID string    // fence of the running attempt (S0-4)
+	AttemptNo  int       // runs since the last success, 1 is the first (S0-2)
+	StartedAt  time.Time // last start (S0-5)
+	DeadlineAt time.Time // when the running attempt counts as timed out (S0-3)
+	// ProcessingAt is when a worker said that the work really began.
+	ProcessingAt time.Time
+	Worker       string // who said so
+	// Again marks a running attempt that works on what is already old: when it ends the model is due at once.
+	Again bool
+
+	Disabled       bool   // until the next update (S0-6)
+	DisabledReason string // for the owner (S0-7)
+
+	UserFriendlyStatus string // last status text of a worker, for the owner (S0-35)
+	Progress           int    // last progress of a worker, 0-100 percent
+
+	LastSuccessAt  time.Time
+	FailingSince   time.Time // first failure since the last success
+	FinalFailureAt time.Time // last final failure since the last success: its end is a recovery
+	LastAttemptUID string    // uid of the attempt that ended last: tells a duplicate from a stale result
+	Deferrals      int       // postponed or interrupted attempts in a row
+}
+
+// Running reports whether an attempt is queued or processed.
+func (s *State) Running() bool { return s.AttemptUID != "" }
+
+// Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set.
+func (s *State) Waiting() bool { return !s.Disabled && !s.Running() && !s.RefreshAt.IsZero() }
+
+// Due reports whether an attempt is to be started at now (S0-1, with <= as bug 18 rules).
+func (s *State) Due(now time.Time) bool { return s.Waiting() && !s.RefreshAt.After(now) }
+
+// Status names what the model is doing.
+type Status string
+
+// The statuses of a model.
+const (
+	StatusDisabled   Status = "disabled"   // until the next update
+	StatusScheduled  Status = "scheduled"  // waits for refresh_at
+	StatusDue        Status = "due"        // refresh_at has come, no dispatcher has taken it yet
+	StatusQueued     Status = "queued"     // the attempt stands in the input list
+	StatusProcessing Status = "processing" // a worker has taken the attempt
+	StatusFinished   Status = "finished"   // nothing more to do until a save or a run
+)
+
+// Status derives the status at now. queued says whether the attempt still stands in the input list.
+func (s *State) Status(now time.Time, queued bool) Status {
+	switch {
+	case s.Disabled:
+		return StatusDisabled
+	case s.Running() && queued && s.ProcessingAt.IsZero():
+		return StatusQueued
+	case s.Running():
+		return StatusProcessing
+	case s.RefreshAt.IsZero():
+		return StatusFinished
+	case s.Due(now):
+		return StatusDue
+	default:
+		return StatusScheduled
+	}
+}
+
+// endAttempt forgets the running attempt and remembers its uid (S0-10, S0-11: uid, start and deadline go together).
+func (s *State) endAttempt() {
+	s.LastAttemptUID = s.AttemptUID
+	s.AttemptUID, s.Worker = "", ""
+	s.StartedAt, s.DeadlineAt, s.ProcessingAt = time.Time{}, time.Time{}, time.Time{}
+	s.Again = false
+}
+
+// enable ends a disabled state; the cycle of attempts begins anew (decision 7).
+func (s *State) enable() {
+	s.Disabled, s.DisabledReason = false, ""
+	s.AttemptNo, s.Deferrals = 0, 0
+}

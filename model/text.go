@@ -1,0 +1,29 @@
+package model
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxText bounds every text that a worker or an application may leave with a model, in bytes.
+const maxText = 500
+
+// shorten makes outside text fit to be stored and shown: one line, no control characters, valid UTF-8, at most limit bytes.
+func shorten(text string, limit int) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	clean = strings.TrimSpace(clean)
+	if len(clean) <= limit {
+		return clean
+	}
+	cut := limit - len("…")
+	for !utf8.RuneStart(clean[cut]) {
+		cut--
+	}
+	return clean[:cut] + "…"
+}

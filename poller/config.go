@@ -1,0 +1,69 @@
+package poller
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Config tunes a poller. The zero value is usable.
+type Config struct {
+	// Owner names the poller's claimed list; no two pollers may share it at the same time. Defaults to 26 random letters
+	// and digits.
+	Owner string
+	// Batch is how many messages are claimed at once. 1 to 1,000. Defaults to 100 (S0-34).
+	Batch int
+	// Lease is how long a poller may be silent before others adopt its claimed messages. At least four ticks. Defaults to
+	// 10 s. Too short a lease costs work done twice, never a message.
+	Lease time.Duration
+	// Tick is the longest sleep between two signs of life. 10 ms to 1 min. Defaults to 1 s.
+	Tick time.Duration
+	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
+	Backoff time.Duration
+	// Log receives one line per batch, and every trouble. Defaults to silence.
+	Log *zerolog.Logger
+}
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	if c.Owner == "" {
+		c.Owner = strings.ToLower(rand.Text())
+	}
+	if c.Batch == 0 {
+		c.Batch = 100
+	}
+	if c.Lease == 0 {
+		c.Lease = 10 * time.Second
+	}
+	if c.Tick == 0 {
+		c.Tick = min(time.Second, c.Lease/4)
+	}
+	if c.Backoff == 0 {
+		c.Backoff = min(50*time.Millisecond, c.Tick)
+	}
+	if c.Log == nil {
+		silent := zerolog.Nop()
+		c.Log = &silent
+	}
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	switch {
+	case strings.ContainsAny(c.Owner, "{} \n") || len(c.Owner) > 100:
+		return fmt.Errorf("owner: expected at most 100 characters without braces and spaces, found %q", c.Owner)
+	case c.Batch < 1 || c.Batch > 1000:
+		return fmt.Errorf("batch: expected 1 to 1000, found %d", c.Batch)
+	case c.Tick < 10*time.Millisecond || c.Tick > time.Minute:
+		return fmt.Errorf("tick: expected 10ms to 1m, found %s", c.Tick)
+	case c.Lease < 4*c.Tick:
+		return fmt.Errorf("lease: expected at least four ticks of %s, found %s", c.Tick, c.Lease)
+	case c.Backoff < time.Millisecond || c.Backoff > c.Tick:
+		return fmt.Errorf("backoff: expected 1ms to the tick of %s, found %s", c.Tick, c.Backoff)
+	}
+	return nil
+}

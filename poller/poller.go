@@ -1,0 +1,144 @@
+// Package poller does everything that a message triggers: results of workers, and commands of applications.
+//
+// A poller claims a batch of messages into a list of its own, lets package model decide, and applies each decision in one
+// script that removes the message with it. A crash anywhere replays: what is still claimed is decided again, by the poller
+// itself or by another that adopts the list.
+package poller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Store is what a poller needs of Redis. *scripts.Store is one.
+type Store interface {
+	Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error)
+	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
+	Policies(ctx context.Context, names []string) (map[string]model.Policy, error)
+	SavePolicy(ctx context.Context, policy model.Policy) error
+	Queued(ctx context.Context) (map[string]string, error)
+	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
+	Settle(ctx context.Context, settlements []scripts.Settlement, owner string, now time.Time) ([]scripts.Code, error)
+	SilentPollers(ctx context.Context, cutoff time.Time) ([]string, error)
+	Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error)
+	Resign(ctx context.Context, owner string) error
+	WaitOutput(ctx context.Context) (bool, error)
+	WaitControl(ctx context.Context) (bool, error)
+}
+
+// Poller applies the messages of one queue.
+type Poller struct {
+	store   Store
+	config  Config
+	adopted time.Time // when silent pollers were last looked for, on the clock of Redis; run goroutine only
+}
+
+// New returns a poller. It opens nothing: the caller closes the store's connections.
+func New(store Store, config Config) (*Poller, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Poller{store: store, config: config}, nil
+}
+
+// Run works until ctx ends, and then returns nil: the batch in hand is finished first. Trouble with Redis is logged and
+// waited out, for ever.
+func (p *Poller) Run(ctx context.Context) error {
+	output, control := newWatch(p.store.WaitOutput), newWatch(p.store.WaitControl)
+	var watching sync.WaitGroup
+	watching.Go(func() { output.run(ctx) })
+	watching.Go(func() { control.run(ctx) })
+	defer watching.Wait()
+	pause := p.config.Backoff
+	for ctx.Err() == nil {
+		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
+		round, err := p.RunOnce(context.WithoutCancel(ctx))
+		switch {
+		case err != nil:
+			p.config.Log.Error().Err(err).Dur("pause_ms", pause).Msg("poller: round failed")
+			p.rest(ctx, pause, nil, nil)
+			pause = min(2*pause, p.config.Tick)
+		case round.Claimed == 0:
+			pause = p.config.Backoff
+			p.rest(ctx, p.config.Tick, output.await(), control.await())
+		default:
+			pause = p.config.Backoff
+			p.report(round)
+		}
+	}
+	return p.resign(ctx)
+}
+
+// rest sleeps until there is a message, the time is over or ctx ends.
+func (p *Poller) rest(ctx context.Context, sleep time.Duration, output, control <-chan struct{}) {
+	timer := time.NewTimer(sleep)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-output:
+	case <-control:
+	case <-timer.C:
+	}
+}
+
+// resign tells the others that nothing of this poller is left; if Redis does not hear it, the lease runs out instead.
+func (p *Poller) resign(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Tick)
+	defer cancel()
+	if err := p.store.Resign(ctx, p.config.Owner); err != nil {
+		p.config.Log.Warn().Err(err).Msg("poller: resigning failed")
+	}
+	return nil
+}
+
+func (p *Poller) report(round Round) {
+	p.config.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
+		Int("rejected", round.Rejected).Int("left", round.Left).Msg("poller: round")
+}
+
+// watch waits in Redis for a list to fill, but only while it is asked to.
+type watch struct {
+	wait  func(context.Context) (bool, error)
+	asked chan struct{}
+	ready chan struct{}
+}
+
+func newWatch(wait func(context.Context) (bool, error)) *watch {
+	return &watch{wait, make(chan struct{}, 1), make(chan struct{}, 1)}
+}
+
+// await asks for a signal as soon as the list is not empty.
+func (w *watch) await() <-chan struct{} {
+	signal(w.asked)
+	return w.ready
+}
+
+// run serves await until ctx ends; a waiting call returns within a second of that.
+func (w *watch) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.asked:
+		}
+		for ctx.Err() == nil {
+			// An error is a signal too: the round that follows meets the same trouble, logs it and pauses.
+			if found, err := w.wait(context.WithoutCancel(ctx)); found || err != nil {
+				signal(w.ready)
+				break
+			}
+		}
+	}
+}
+
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // a signal is waiting already
+	}
+}

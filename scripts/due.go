@@ -1,0 +1,85 @@
+package scripts
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed read-due.lua
+var readDueSource string
+
+var readDue = redis.NewScript(readDueSource)
+
+// Due is what a dispatcher sees of a queue at one instant.
+type Due struct {
+	Now     time.Time
+	Queued  int       // entries in the input list
+	Due     []string  // uids whose refresh_at has come, oldest first
+	Expired []string  // uids whose deadline has passed, oldest first
+	Next    time.Time // the next refresh_at or deadline after Now; zero: none
+}
+
+// ReadDue reads the clock, what is due and what has expired, at most limit uids of each.
+func (s *Store) ReadDue(ctx context.Context, limit int) (Due, error) {
+	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input()}
+	reply, err := readDue.Run(ctx, s.clients.Read, keys, s.clockArg(), limit).Slice()
+	if err != nil {
+		return Due{}, fmt.Errorf("read due models: %w", err)
+	}
+	due, err := parseDue(reply)
+	if err != nil {
+		return Due{}, fmt.Errorf("read due models: %w", err)
+	}
+	return due, nil
+}
+
+func parseDue(reply []any) (due Due, err error) {
+	if len(reply) != 6 {
+		return due, fmt.Errorf("expected 6 values, found %d", len(reply))
+	}
+	if due.Now, err = parseMillis(text(reply[0])); err != nil {
+		return due, err
+	}
+	queued, _ := reply[1].(int64)
+	due.Queued = int(queued)
+	for _, next := range reply[2:4] {
+		at, err := parseMillis(text(next))
+		if err != nil {
+			return due, err
+		}
+		if due.Next.IsZero() || !at.IsZero() && at.Before(due.Next) {
+			due.Next = at
+		}
+	}
+	due.Due, due.Expired = texts(reply[4]), texts(reply[5])
+	return due, nil
+}
+
+func text(reply any) string {
+	value, _ := reply.(string)
+	return value
+}
+
+func texts(reply any) []string {
+	values, _ := reply.([]any)
+	out := make([]string, len(values))
+	for i, value := range values {
+		out[i] = text(value)
+	}
+	return out
+}
+
+// Forget takes a uid out of the due and running sets; for a key of a model that holds something else.
+func (s *Store) Forget(ctx context.Context, uid string) error {
+	pipe := s.clients.Write.TxPipeline()
+	pipe.ZRem(ctx, s.Keys.Due(), uid)
+	pipe.ZRem(ctx, s.Keys.Running(), uid)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("forget %q: %w", uid, err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package scripts
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// journalEntry lists the fields of one entry of <queue>:journal; empty for what is no transition.
+func (t *Transition) journalEntry(now time.Time) []string {
+	d := &t.decision
+	if d.Event == model.EventStatus || d.Event == eventMend {
+		return nil
+	}
+	entry := []string{"uid", t.uid, "event", string(d.Event), "at", model.FormatTime(now)}
+	add := func(name, value string) {
+		if value != "" {
+			entry = append(entry, name, value)
+		}
+	}
+	attemptUID, attemptNo := d.Next.AttemptUID, d.Next.AttemptNo
+	if d.Ended != nil {
+		attemptUID, attemptNo = d.Ended.AttemptUID, d.Ended.AttemptNo
+	}
+	if d.Event == model.EventWithdrawn {
+		attemptUID, attemptNo = d.Next.LastAttemptUID, d.Next.AttemptNo+1
+	}
+	add("attempt_uid", attemptUID)
+	if attemptNo > 0 {
+		add("attempt_no", strconv.Itoa(attemptNo))
+	}
+	add("refresh_at", model.FormatTime(d.Next.RefreshAt))
+	add("deadline_at", model.FormatTime(d.Next.DeadlineAt))
+	add("refresh_why", d.Next.Why)
+	if d.Ended != nil {
+		add("reason", d.Ended.Reason)
+		add("error_type", d.Ended.ErrorType)
+	}
+	if d.Final {
+		add("final", "1")
+		add("disabled_reason", d.Next.DisabledReason)
+	}
+	return entry
+}
+
+// notice lists the fields of one entry of <queue>:outbox; empty: nobody is told.
+func (t *Transition) notice(now time.Time) []string {
+	d := &t.decision
+	if d.Notice == model.NoticeNone {
+		return nil
+	}
+	entry := []string{"event", string(d.Notice), "uid", t.uid, "at", model.FormatTime(now), "attempt_no", strconv.Itoa(d.Ended.AttemptNo)}
+	if d.Notice == model.NoticeDisabled {
+		entry = append(entry, "reason", d.Next.DisabledReason, "refresh_why", d.Next.Why)
+	}
+	return entry
+}
+
+// The counters that are not named after an event or an outcome.
+const (
+	counterRetry        = "retry"             // starts that were not the first run of their cycle
+	counterUnchanged    = "success_unchanged" // successes that found nothing new
+	counterExhausted    = "exhausted"         // failures after the last retry
+	counterFinalFailure = "final_failure"     // models disabled by a failure
+	counterRecovered    = "recovered"         // successes after a final failure
+	counterLate         = "late"              // results after the deadline, before anybody had noticed
+)
+
+// counters names what the transition adds one to in <queue>:stats.
+func (t *Transition) counters() []string {
+	d := &t.decision
+	if d.Event == eventMend {
+		return nil
+	}
+	names := []string{string(d.Event)}
+	add := func(name string, counts bool) {
+		if counts {
+			names = append(names, name)
+		}
+	}
+	add(counterRetry, d.Event == model.EventStart && d.Next.AttemptNo > 1)
+	add(counterUnchanged, d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
+	add(counterExhausted, d.Exhausted)
+	add(counterFinalFailure, d.Final)
+	add(counterRecovered, d.Notice == model.NoticeRecovered)
+	add(counterLate, d.Late)
+	return names
+}

@@ -1,0 +1,79 @@
+package scripts
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Keys builds every Redis key of one queue. No other file holds a key.
+type Keys struct {
+	queue string
+}
+
+var queuePattern = regexp.MustCompile(`^([A-Za-z0-9_.-]{1,64}|\{[A-Za-z0-9_.:-]{1,64}\})$`)
+
+// NewKeys accepts the name of a queue: letters, digits and _.- , or the same with colons inside braces ("{bigtables:3}"),
+// which Redis Cluster needs to keep all keys of a queue in one slot.
+func NewKeys(queue string) (Keys, error) {
+	if !queuePattern.MatchString(queue) {
+		return Keys{}, fmt.Errorf(`queue: expected 1-64 letters, digits or _.- as in "bigtables" or "{bigtables:3}", found %q`, queue)
+	}
+	return Keys{queue}, nil
+}
+
+// Queue returns the name of the queue.
+func (k Keys) Queue() string { return k.queue }
+
+// Tagged reports whether all keys of the queue share a hash tag, as Redis Cluster needs.
+func (k Keys) Tagged() bool { return strings.HasPrefix(k.queue, "{") }
+
+// Input is a list: attempts for workers, RPUSH / LPOP.
+func (k Keys) Input() string { return k.queue + "-input" }
+
+// Output is a list: messages from workers, RPUSH / LPOP.
+func (k Keys) Output() string { return k.queue + "-output" }
+
+// Control is a list: messages from applications, RPUSH / LPOP.
+func (k Keys) Control() string { return k.queue + "-control" }
+
+// Model is a hash: state and definition of one model.
+func (k Keys) Model(uid string) string { return k.models() + uid }
+
+func (k Keys) models() string { return k.queue + ":model:" }
+
+// Payload is a string: the JSON object that workers get.
+func (k Keys) Payload(uid string) string { return k.queue + ":payload:" + uid }
+
+// History is a list: the attempts of one model that ended last, newest first, capped.
+func (k Keys) History(uid string) string { return k.queue + ":history:" + uid }
+
+// Due is a zset: uid to refresh_at in Unix ms, of idle, enabled models.
+func (k Keys) Due() string { return k.queue + ":due" }
+
+// Running is a zset: uid to deadline_at in Unix ms, of models with an attempt in flight.
+func (k Keys) Running() string { return k.queue + ":running" }
+
+// Policies is a hash: name to canonical JSON.
+func (k Keys) Policies() string { return k.queue + ":policies" }
+
+// Claimed is a list: messages that one poller has taken and not yet applied, each behind a letter for its source.
+func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owner }
+
+// Pollers is a zset: owner of a claimed list to its last sign of life in Unix ms.
+func (k Keys) Pollers() string { return k.queue + ":pollers" }
+
+// Journal is a stream: every transition, capped.
+func (k Keys) Journal() string { return k.queue + ":journal" }
+
+// Outbox is a stream: notifications, never trimmed before delivery.
+func (k Keys) Outbox() string { return k.queue + ":outbox" }
+
+// Rejected is a list: messages that could not be handled, with the reason and the raw bytes, capped.
+func (k Keys) Rejected() string { return k.queue + ":rejected" }
+
+// Stats is a hash: counters.
+func (k Keys) Stats() string { return k.queue + ":stats" }
+
+// Wake is a list of at most one token: it calls a sleeping dispatcher.
+func (k Keys) Wake() string { return k.queue + ":wake" }

@@ -1,0 +1,162 @@
+package scripts
+
+import (
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+//go:embed claim-messages.lua
+var claimMessagesSource string
+
+//go:embed settle-messages.lua
+var settleMessagesSource string
+
+//go:embed adopt-messages.lua
+var adoptMessagesSource string
+
+var (
+	claimMessages  = redis.NewScript(claimMessagesSource)
+	settleMessages = redis.NewScript(settleMessagesSource)
+	adoptMessages  = redis.NewScript(adoptMessagesSource)
+)
+
+// Claimed is one message in a claimed list.
+type Claimed struct {
+	Entry string // as it stands in the claimed list
+}
+
+// The marks that claim-messages.lua puts before a message.
+const markControl = 'c'
+
+// FromControl reports whether the message came from the control list, not from the output list.
+func (c Claimed) FromControl() bool { return len(c.Entry) > 0 && c.Entry[0] == markControl }
+
+// Raw is the message as its sender wrote it.
+func (c Claimed) Raw() string {
+	if c.Entry == "" {
+		return ""
+	}
+	return c.Entry[1:]
+}
+
+// Claim moves messages of both lists into the claimed list of owner, until limit stand there, and returns all of them,
+// oldest first. It is also the owner's sign of life. To repeat it is safe.
+func (s *Store) Claim(ctx context.Context, owner string, limit int) (time.Time, []Claimed, error) {
+	k := s.Keys
+	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Pollers()}
+	reply, err := claimMessages.Run(ctx, s.clients.Write, keys, s.clockArg(), owner, limit).Slice()
+	if err == nil && len(reply) != 2 {
+		err = fmt.Errorf("expected 2 values, found %d", len(reply))
+	}
+	if err != nil {
+		return time.Time{}, nil, fmt.Errorf("claim messages: %w", err)
+	}
+	now, err := parseMillis(text(reply[0]))
+	if err != nil {
+		return now, nil, fmt.Errorf("claim messages: %w", err)
+	}
+	entries := texts(reply[1])
+	claimed := make([]Claimed, len(entries))
+	for i, entry := range entries {
+		claimed[i] = Claimed{entry}
+	}
+	return now, claimed, nil
+}
+
+// Settlement removes one claimed message that changes no model.
+type Settlement struct {
+	Claimed Claimed
+	Counter string // in <queue>:stats
+	// Reason says why the message cannot be handled; it is kept in <queue>:rejected. Empty: it is only counted.
+	Reason string
+}
+
+// Settle applies settlements in one script. A message that is not claimed any more is left to whoever has it.
+func (s *Store) Settle(ctx context.Context, settlements []Settlement, owner string, now time.Time) ([]Code, error) {
+	if len(settlements) == 0 {
+		return nil, nil
+	}
+	keys := []string{s.Keys.Claimed(owner), s.Keys.Stats(), s.Keys.Rejected()}
+	args := []any{s.config.RejectedCap}
+	for _, settlement := range settlements {
+		args = append(args, settlement.Claimed.Entry, settlement.Counter, settlement.rejected(now))
+	}
+	codes, err := runCodes(ctx, s.clients.Write, settleMessages, keys, args)
+	if err != nil {
+		return nil, fmt.Errorf("settle messages: %w", err)
+	}
+	return codes, nil
+}
+
+// Rejected is one entry of <queue>:rejected.
+type Rejected struct {
+	At     string `json:"at"`
+	Source string `json:"source"` // output or control
+	Reason string `json:"reason"`
+	Raw    string `json:"raw,omitempty"`
+	// RawBase64 holds what is no UTF-8 text, byte for byte.
+	RawBase64 string `json:"raw_base64,omitempty"`
+}
+
+func (s Settlement) rejected(now time.Time) string {
+	if s.Reason == "" {
+		return ""
+	}
+	entry := Rejected{At: model.FormatTime(now), Source: "output", Reason: s.Reason, Raw: s.Claimed.Raw()}
+	if s.Claimed.FromControl() {
+		entry.Source = "control"
+	}
+	if !utf8.ValidString(entry.Raw) {
+		entry.Raw, entry.RawBase64 = "", base64.StdEncoding.EncodeToString([]byte(entry.Raw))
+	}
+	text, err := json.Marshal(entry)
+	if err != nil {
+		panic(fmt.Sprintf("marshal rejected message: %v", err)) // texts only
+	}
+	return string(text)
+}
+
+// SilentPollers lists owners of claimed lists without a sign of life since the cutoff.
+func (s *Store) SilentPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
+	by := &redis.ZRangeBy{Min: "-inf", Max: millis(cutoff)}
+	owners, err := s.clients.Read.ZRangeByScore(ctx, s.Keys.Pollers(), by).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read pollers: %w", err)
+	}
+	return owners, nil
+}
+
+// Adopt moves up to limit claimed messages of a silent poller to owner and returns how many; what is left can be adopted
+// next. A poller that gave a sign of life after the cutoff keeps its messages.
+func (s *Store) Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error) {
+	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(silent), s.Keys.Claimed(owner)}
+	moved, err := adoptMessages.Run(ctx, s.clients.Write, keys, silent, millis(cutoff), limit).Int()
+	if err != nil {
+		return 0, fmt.Errorf("adopt messages: %w", err)
+	}
+	return max(0, moved), nil
+}
+
+// Resign forgets a poller that has nothing claimed any more. Whatever it still holds stays to be adopted.
+func (s *Store) Resign(ctx context.Context, owner string) error {
+	left, err := s.clients.Read.LLen(ctx, s.Keys.Claimed(owner)).Result()
+	if err != nil {
+		return fmt.Errorf("resign poller: %w", err)
+	}
+	if left > 0 {
+		return nil
+	}
+	if err := s.clients.Write.ZRem(ctx, s.Keys.Pollers(), owner).Err(); err != nil {
+		return fmt.Errorf("resign poller: %w", err)
+	}
+	return nil
+}

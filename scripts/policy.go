@@ -1,0 +1,83 @@
+package scripts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// defaultPolicy is the stored policy that serves models which name none; the built-in one serves until somebody stores it.
+const defaultPolicy = "default"
+
+// policyCache keeps compiled policies by their stored text, so that a million models share a few.
+type policyCache struct {
+	mu     sync.Mutex
+	byText map[string]model.Policy
+}
+
+// maxCachedPolicies bounds the cache; beyond it the cache starts anew, which costs one parse per policy in use.
+const maxCachedPolicies = 10_000
+
+func (c *policyCache) parse(text string) (model.Policy, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if policy, found := c.byText[text]; found {
+		return policy, nil
+	}
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return model.Policy{}, fmt.Errorf("read stored policy: %w", err)
+	}
+	policy, err := model.ParsePolicy(value)
+	if err != nil {
+		return model.Policy{}, fmt.Errorf("read stored policy: %w", err)
+	}
+	if c.byText == nil || len(c.byText) >= maxCachedPolicies {
+		c.byText = make(map[string]model.Policy)
+	}
+	c.byText[text] = policy
+	return policy, nil
+}
+
+// Policies reads stored policies by name; the empty name is the default policy. A name that is missing in the result is not
+// stored, or its text cannot be read.
+func (s *Store) Policies(ctx context.Context, names []string) (map[string]model.Policy, error) {
+	policies := make(map[string]model.Policy, len(names))
+	if len(names) == 0 {
+		return policies, nil
+	}
+	fields := make([]string, len(names))
+	for i, name := range names {
+		if fields[i] = name; name == "" {
+			fields[i] = defaultPolicy
+		}
+	}
+	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), fields...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read policies: %w", err)
+	}
+	for i, name := range names {
+		text, stored := texts[i].(string)
+		if policy, err := s.policies.parse(text); stored && err == nil {
+			policies[name] = policy
+		} else if !stored && (name == "" || name == defaultPolicy) {
+			policies[name] = model.DefaultPolicy()
+		}
+	}
+	return policies, nil
+}
+
+// SavePolicy stores an inline policy under its content name. To repeat it is safe: equal names have equal content.
+func (s *Store) SavePolicy(ctx context.Context, policy model.Policy) error {
+	text, err := json.Marshal(policy)
+	if err != nil {
+		return fmt.Errorf("encode policy: %w", err)
+	}
+	if err := s.clients.Write.HSetNX(ctx, s.Keys.Policies(), policy.ContentName(), text).Err(); err != nil {
+		return fmt.Errorf("store policy: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+// Package scripts is the wall between refreshd and Redis: every key, every Lua script and one typed method per script.
+//
+// A loop reads a batch of models, a pure function in package model decides, and one script compares and sets. Scripts check
+// first and write after; what they refuse changes nothing and is told by a code, not an error.
+package scripts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Config sizes what one queue keeps. The zero value is usable.
+type Config struct {
+	// Queue is the name of the queue and the prefix of its keys. Defaults to "bigtables".
+	Queue string
+	// JournalCap is how many transitions the journal keeps, approximately. Defaults to 100,000.
+	JournalCap int
+	// HistoryCap is how many ended attempts each model keeps. Defaults to 10.
+	HistoryCap int
+	// RejectedCap is how many messages the rejected list keeps. Defaults to 1,000.
+	RejectedCap int
+	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
+	Clock func() time.Time
+}
+
+// DefaultQueue is the queue of a program that names none.
+const DefaultQueue = "bigtables"
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	if c.Queue == "" {
+		c.Queue = DefaultQueue
+	}
+	if c.JournalCap == 0 {
+		c.JournalCap = 100_000
+	}
+	if c.HistoryCap == 0 {
+		c.HistoryCap = 10
+	}
+	if c.RejectedCap == 0 {
+		c.RejectedCap = 1_000
+	}
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	for name, value := range map[string]int{"journal cap": c.JournalCap, "history cap": c.HistoryCap, "rejected cap": c.RejectedCap} {
+		if value < 1 {
+			return fmt.Errorf("%s: expected at least 1, found %d", name, value)
+		}
+	}
+	_, err := NewKeys(c.Queue)
+	return err
+}
+
+// Store is one queue in Redis. It is safe for concurrent use and keeps nothing but caches.
+type Store struct {
+	// Keys names the queue's keys, for messages to people.
+	Keys Keys
+
+	config    Config
+	clients   *Clients
+	schedules model.Schedules
+	policies  policyCache
+}
+
+// New returns the store of a queue. It takes over no connection: the caller closes the clients.
+func New(clients *Clients, config Config) (*Store, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	keys, err := NewKeys(config.Queue)
+	if err != nil {
+		return nil, err
+	}
+	if clients.Clustered && !keys.Tagged() {
+		return nil, fmt.Errorf("queue: expected braces on Redis Cluster as in %q, found %q", "{"+config.Queue+"}", config.Queue)
+	}
+	return &Store{Keys: keys, config: config, clients: clients}, nil
+}
+
+// clockArg is the argument by which a reading script learns the time: empty, and it asks Redis.
+func (s *Store) clockArg() string {
+	if s.config.Clock == nil {
+		return ""
+	}
+	return millis(s.config.Clock())
+}
+
+// Now reads the one clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if s.config.Clock != nil {
+		return s.config.Clock(), nil
+	}
+	now, err := s.clients.Read.Time(ctx).Result()
+	if err != nil {
+		return now, fmt.Errorf("read the clock of redis: %w", err)
+	}
+	return now.UTC().Truncate(time.Millisecond), nil
+}
+
+// Ping checks that Redis answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.clients.Read.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("reach redis: %w", err)
+	}
+	return nil
+}
+
+// millis renders an instant as a score or script argument: Unix milliseconds, empty for a zero time.
+func millis(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(at.UnixMilli(), 10)
+}
+
+// parseMillis reads what millis wrote; empty is a zero time.
+func parseMillis(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("expected Unix milliseconds, found %q", text)
+	}
+	return time.UnixMilli(ms).UTC(), nil
+}
+
+// missing reports the reply of Redis for "there is none".
+func missing(err error) bool { return errors.Is(err, redis.Nil) }
