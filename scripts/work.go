@@ -1,0 +1,108 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Fence is what Redis knows of the attempt that a model is running.
+type Fence struct {
+	// AttemptUID is that of the running attempt; empty: the model is idle or gone.
+	AttemptUID string
+	// DeadlineAt is when the running attempt counts as timed out; zero: unknown or unreadable.
+	DeadlineAt time.Time
+	// Err says why this fence could not be read; the other fields then say nothing.
+	Err error
+}
+
+// Take pops at most n entries of the input list, the oldest first, and reads the clock. An empty list is no error. Entries
+// that come beside an error are taken all the same; now is then zero.
+//
+// The context must have no deadline: an entry popped while it passes would be lost.
+func (s *Store) Take(ctx context.Context, n int) (entries []string, now time.Time, err error) {
+	pipe := s.clients.Write.Pipeline()
+	clock := s.queueTime(ctx, pipe)
+	pop := pipe.LPopCount(ctx, s.Keys.Input(), n)
+	_, _ = pipe.Exec(ctx) // each command tells its own error
+	if err := pop.Err(); err != nil && !missing(err) {
+		return nil, time.Time{}, fmt.Errorf("take entries of the input list: %w", err)
+	}
+	now, err = s.readTime(clock)
+	return pop.Val(), now, err
+}
+
+// WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
+func (s *Store) WaitInput(ctx context.Context) (bool, error) {
+	return s.waitList(ctx, s.Keys.Input())
+}
+
+// Push appends messages to the output list, in one command. After an error they may have arrived or not: pushing them again
+// is harmless, because a message that arrives twice is told by its attempt uid.
+func (s *Store) Push(ctx context.Context, messages []string) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	values := make([]any, len(messages))
+	for i, message := range messages {
+		values[i] = message
+	}
+	if err := s.clients.Write.RPush(ctx, s.Keys.Output(), values...).Err(); err != nil {
+		return fmt.Errorf("push messages to the output list: %w", err)
+	}
+	return nil
+}
+
+// Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
+// read tells so in its Err.
+func (s *Store) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := make([]*redis.SliceCmd, len(uids))
+	for i, uid := range uids {
+		replies[i] = pipe.HMGet(ctx, s.Keys.Model(uid), "attempt_uid", "deadline_at")
+	}
+	clock := s.queueTime(ctx, pipe)
+	_, _ = pipe.Exec(ctx) // each command tells its own error
+	now, err := s.readTime(clock)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	fences := make([]Fence, len(uids))
+	for i, reply := range replies {
+		fences[i] = readFence(reply)
+	}
+	return fences, now, nil
+}
+
+func readFence(reply *redis.SliceCmd) Fence {
+	var fields struct {
+		AttemptUID string `redis:"attempt_uid"`
+		DeadlineAt string `redis:"deadline_at"`
+	}
+	if err := reply.Scan(&fields); err != nil {
+		return Fence{Err: fmt.Errorf("read a fence: %w", err)}
+	}
+	// A deadline that cannot be read must not hide the fence: it counts as unknown.
+	deadline, _ := time.Parse(time.RFC3339, fields.DeadlineAt)
+	return Fence{AttemptUID: fields.AttemptUID, DeadlineAt: deadline}
+}
+
+// queueTime asks for the clock in a pipeline; nil: the clock of Redis is replaced.
+func (s *Store) queueTime(ctx context.Context, pipe redis.Pipeliner) *redis.TimeCmd {
+	if s.config.Clock != nil {
+		return nil
+	}
+	return pipe.Time(ctx)
+}
+
+func (s *Store) readTime(clock *redis.TimeCmd) (time.Time, error) {
+	if clock == nil {
+		return s.config.Clock(), nil
+	}
+	if err := clock.Err(); err != nil {
+		return time.Time{}, fmt.Errorf("read the clock of redis: %w", err)
+	}
+	return clock.Val().UTC().Truncate(time.Millisecond), nil
+}
