@@ -1,0 +1,100 @@
+package scripts
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+func tailStore(t *testing.T, s *redistest.Server) *Store {
+	t.Helper()
+	clients, err := Connect(s.Addr, ConnectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := clients.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	store, err := New(clients, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// fail stores a model whose first attempt fails for good, in three transitions.
+func fail(t *testing.T, store *Store, now time.Time) {
+	t.Helper()
+	records, err := store.Load(t.Context(), []string{"tbl_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, no := records["tbl_1"], false
+	created, _, err := record.Put(model.Definition{UID: "tbl_1", Payload: "{}"}, model.DefaultPolicy(), false, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transitions := []*Transition{record.Decide(created, now)}
+	transitions = append(transitions, record.Decide(record.Start(now, "a1"), now))
+	failure := model.Failure{Reason: "HTTP 404", Retryable: &no, UserFriendlyReason: "The feed is gone"}
+	transitions = append(transitions, record.Decide(record.Fail(failure, now.Add(time.Second)), now.Add(time.Second)))
+	for _, transition := range transitions {
+		codes, err := store.Apply(t.Context(), []*Transition{transition}, "", 10, now)
+		if err != nil || codes[0] != CodeApplied {
+			t.Fatalf("Apply = %v, %v; want applied", codes, err)
+		}
+	}
+}
+
+func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		store := tailStore(t, s)
+		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+		fail(t, store, now)
+		entries, last, err := store.Tail(t.Context(), TailStart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []JournalEntry{
+			{UID: "tbl_1", Event: model.EventCreate, At: now, RefreshAt: now, Why: "saved: refresh now"},
+			{
+				UID: "tbl_1", Event: model.EventStart, At: now, AttemptUID: "a1", AttemptNo: 1,
+				RefreshAt: now.Add(model.DefaultTimeout), DeadlineAt: now.Add(model.DefaultTimeout), Why: "if lost: retry 1/3 at once",
+			},
+			{
+				UID: "tbl_1", Event: model.EventFailure, At: now, AttemptUID: "a1", AttemptNo: 1, Why: "final: not retryable",
+				Reason: "HTTP 404", Final: true, DisabledReason: "The feed is gone",
+			},
+		}
+		if diff := cmp.Diff(want, entries); diff != "" {
+			t.Errorf("entries (-want +got):\n%s", diff)
+		}
+		entries, again, err := store.Tail(t.Context(), last)
+		if err != nil || len(entries) > 0 || again != last {
+			t.Errorf("Tail behind the last entry = %v, %q, %v; want none and the position %q", entries, again, err, last)
+		}
+	})
+}
+
+func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		store := tailStore(t, s)
+		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+		fail(t, store, now)
+		entries, last, err := store.TailOutbox(t.Context(), TailStart)
+		want := []OutboxEntry{{UID: "tbl_1", Notice: model.NoticeDisabled, At: now, Reason: "The feed is gone"}}
+		if diff := cmp.Diff(want, entries); diff != "" || err != nil {
+			t.Errorf("%v, entries (-want +got):\n%s", err, diff)
+		}
+		entries, again, err := store.TailOutbox(t.Context(), last)
+		if err != nil || len(entries) > 0 || again != last {
+			t.Errorf("TailOutbox behind the last entry = %v, %q, %v; want none and the position %q", entries, again, err, last)
+		}
+	})
+}
