@@ -339,21 +339,24 @@ func Redacted(text string) string {
 func (a address) String() string {
 	text := a.scheme + "://"
 	if a.password != "" {
-		text += url.PathEscape(a.username) + ":" + mute + "@"
+		text += escape(a.username) + ":" + mute + "@"
+	}
+	if a.topology == socket {
+		return text + strings.ReplaceAll(escape(a.hosts[0]), "%2F", "/") + a.dbMark("?db=")
 	}
 	text += strings.Join(a.hosts, ",")
 	if a.master != "" {
-		text += "/" + url.PathEscape(a.master)
+		text += "/" + escape(a.master)
 	}
-	if a.db != 0 {
-		text += a.dbMark() + strconv.Itoa(a.db)
-	}
-	return text
+	return text + a.dbMark("/")
 }
 
-func (a address) dbMark() string {
-	if a.topology == socket {
-		return "?db="
+func (a address) dbMark(mark string) string {
+	if a.db == 0 {
+		return ""
 	}
-	return "/"
+	return mark + strconv.Itoa(a.db)
 }
+
+// escape writes a space as %20, which QueryEscape does not, and an @ as %40, which PathEscape does not.
+func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }

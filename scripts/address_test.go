@@ -1,0 +1,173 @@
+package scripts
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestEveryFormOfAddressIsUnderstood(t *testing.T) {
+	tests := map[string]address{
+		"localhost:6379":              {scheme: "redis", hosts: []string{"localhost:6379"}},
+		"10.0.0.7:1/3":                {scheme: "redis", hosts: []string{"10.0.0.7:1"}, db: 3},
+		":pw@h:1":                     {scheme: "redis", hosts: []string{"h:1"}, password: "pw"},
+		"redis://h":                   {scheme: "redis", hosts: []string{"h:6379"}},
+		"redis://h/":                  {scheme: "redis", hosts: []string{"h:6379"}},
+		"redis://h?":                  {scheme: "redis", hosts: []string{"h:6379"}},
+		" redis://h:1\n":              {scheme: "redis", hosts: []string{"h:1"}},
+		"REDIS://h:1":                 {scheme: "redis", hosts: []string{"h:1"}},
+		"redis://my_redis-1:65535/15": {scheme: "redis", hosts: []string{"my_redis-1:65535"}, db: 15},
+		"redis://[::1]":               {scheme: "redis", hosts: []string{"[::1]:6379"}},
+		"redis://[2001:db8::1]:7/1":   {scheme: "redis", hosts: []string{"[2001:db8::1]:7"}, db: 1},
+		"redis://app:pw@h:1/2":        {scheme: "redis", hosts: []string{"h:1"}, username: "app", password: "pw", db: 2},
+		"rediss://h":                  {scheme: "rediss", tls: true, hosts: []string{"h:6379"}},
+		"valkey://h":                  {scheme: "valkey", hosts: []string{"h:6379"}},
+		"valkeys://:pw@h:1":           {scheme: "valkeys", tls: true, hosts: []string{"h:1"}, password: "pw"},
+
+		"redis://a%3Ab:p%40%2F%3F%23%25+%20w@h": {
+			scheme: "redis", hosts: []string{"h:6379"}, username: "a:b", password: "p@/?#%+ w",
+		},
+		"redis://:p@s:s@h": {scheme: "redis", hosts: []string{"h:6379"}, password: "p@s:s"},
+
+		"unix:///run/redis.sock":               {scheme: "unix", topology: socket, hosts: []string{"/run/redis.sock"}},
+		"unix:///run/redis.sock?db=4":          {scheme: "unix", topology: socket, hosts: []string{"/run/redis.sock"}, db: 4},
+		"unix://app:pw@/run/a%20b%40c%3F.sock": {scheme: "unix", topology: socket, hosts: []string{"/run/a b@c?.sock"}, username: "app", password: "pw"},
+
+		"redis-cluster://h":                 {scheme: "redis-cluster", topology: cluster, hosts: []string{"h:6379"}},
+		"redis-cluster://:pw@h1:1,h2,h3:3/": {scheme: "redis-cluster", topology: cluster, hosts: []string{"h1:1", "h2:6379", "h3:3"}, password: "pw"},
+		"rediss-cluster://h1:1,[::1]:2/0":   {scheme: "rediss-cluster", topology: cluster, tls: true, hosts: []string{"h1:1", "[::1]:2"}},
+
+		"redis-sentinel://h/mymaster": {scheme: "redis-sentinel", topology: sentinel, hosts: []string{"h:26379"}, master: "mymaster"},
+		"redis-sentinel://app:pw@h1:1,h2/my%20master/2?sentinel_username=watch&sentinel_password=a+b%26%40": {
+			scheme: "redis-sentinel", topology: sentinel, hosts: []string{"h1:1", "h2:26379"}, master: "my master", db: 2,
+			username: "app", password: "pw", sentinelUsername: "watch", sentinelPassword: "a+b&@",
+		},
+		"rediss-sentinel://h:1/m/0": {scheme: "rediss-sentinel", topology: sentinel, tls: true, hosts: []string{"h:1"}, master: "m"},
+	}
+	for text, want := range tests {
+		got, err := parseAddress(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if diff := cmp.Diff(want, got, cmp.AllowUnexported(address{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
+	const begin = "host:port or a URL that begins with redis://, rediss://, unix://, redis-cluster:// or redis-sentinel://, found "
+	tests := map[string]string{
+		"":                        begin + `nothing`,
+		"localhost":               begin + `a text without port`,
+		"/run/redis.sock":         begin + `another beginning`,
+		"http://h:1":              begin + `"http://"`,
+		"redis+tls://h:1":         begin + `"redis+tls://"`,
+		":x://h":                  begin + `another beginning`,
+		"redis://":                `a host, found none`,
+		"redis://:1":              `a host, found none`,
+		"redis:///2":              `a host, found none`,
+		"redis://h1,h2:2":         `one host, or redis-cluster:// or redis-sentinel://, found 2 hosts`,
+		"redis://h h":             `a host of letters, digits, dots and dashes, or an IPv6 address in brackets, found other characters`,
+		"redis://::1":             `a host, found none`,
+		"redis://[1.2.3.4]":       `an IPv6 address in the brackets, found "[1.2.3.4]"`,
+		"redis://h:":              `a port from 1 to 65535 behind "h", found another text`,
+		"redis://h:0":             `a port from 1 to 65535 behind "h", found another text`,
+		"redis://h:65536":         `a port from 1 to 65535 behind "h", found another text`,
+		"redis://h:+80":           `a port from 1 to 65535 behind "h", found another text`,
+		"redis://h/one":           `the number of a database as in /2, found "one"`,
+		"redis://h/-1":            `the number of a database as in /2, found "-1"`,
+		"redis://h/1/2":           `the number of a database as in /2, found "1/2"`,
+		"redis://h/%zz":           `%25 for a % in the path, found a % without two hex digits`,
+		"redis://h#1":             `no fragment, found a #`,
+		"redis://h?db=1":          `no option of redis://, found option "db"`,
+		"redis://h?pool_size=9&x": `no option of redis://, found option "pool_size"`,
+		"redis://app@h":           `user:password or :password in front of the @, found no password`,
+		"redis://app:@h":          `user:password or :password in front of the @, found no password`,
+		"redis://@h":              `user:password or :password in front of the @, found no password`,
+		"redis://:%z@h":           `%25 for a % in the password, found a % without two hex digits`,
+		"redis://%z:p@h":          `%25 for a % in the user, found a % without two hex digits`,
+		"redis://:a/b@h":          wantEscaped + `, found one of / ? # in front of an @`,
+		"redis://:a#b@h":          wantEscaped + `, found one of / ? # in front of an @`,
+
+		"unix://run/redis.sock":    `unix:///path/of/the/socket, found a host`,
+		"unix://":                  `unix:///path/of/the/socket, found no path`,
+		"unix:///":                 `unix:///path/of/the/socket, found no path`,
+		"unix:///s?db=x":           `the number of a database as in /2, found "x"`,
+		"unix:///s?db=1&db=2":      `every option once, found "db" twice`,
+		"unix:///s?name=x":         `no option of unix:// but db, found option "name"`,
+		"redis-cluster://h1,,h2":   `a host, found none`,
+		"redis-cluster://h/1":      `no database, for a cluster has only one, found "1"`,
+		"redis-cluster://h?addr=x": `no option of redis-cluster://, found option "addr"`,
+
+		"redis-sentinel://h":                        `the name of the master behind the sentinels, as in /mymaster, found none`,
+		"redis-sentinel://h//1":                     `the name of the master behind the sentinels, as in /mymaster, found none`,
+		"redis-sentinel://h/m/x":                    `the number of a database as in /2, found "x"`,
+		"redis-sentinel://h/m?sentinel_password=%z": `%25 for a % in option "sentinel_password", found a % without two hex digits`,
+		"redis-sentinel://h/m?password=x":           `no options of redis-sentinel:// but sentinel_username and sentinel_password, found option "password"`,
+	}
+	for text, want := range tests {
+		_, err := parseAddress(text)
+		if err == nil || err.Error() != "redis address: expected "+want {
+			t.Errorf("%q:\n got %v\nwant redis address: expected %s", text, err, want)
+		}
+		if field := (*model.FieldError)(nil); !errors.As(err, &field) {
+			t.Errorf("%q: %T is no *model.FieldError", text, err)
+		}
+	}
+}
+
+func TestRedactedAddressKeepsAllButThePasswords(t *testing.T) {
+	tests := map[string]string{
+		"localhost:6379":               "redis://localhost:6379",
+		"redis://h/2":                  "redis://h:6379/2",
+		"rediss://:secret@h:1":         "rediss://:***@h:1",
+		"redis://a%40b:secret@h:1/0":   "redis://a%40b:***@h:1",
+		"unix:///run/a%20b.sock?db=3":  "unix:///run/a%20b.sock?db=3",
+		"redis-cluster://u:secret@a,b": "redis-cluster://u:***@a:6379,b:6379",
+		"redis-sentinel://u:secret@a,b/m/1?sentinel_password=secret": "redis-sentinel://u:***@a:26379,b:26379/m/1",
+
+		"redis://:secret@h:1/x":   "redis://***", // cannot be parsed
+		"redis://:sec/ret@h:1":    "redis://***",
+		"redis://h?secret":        "redis://***",
+		"postgres://u:secret@h:1": "***",
+		"secret":                  "***",
+	}
+	for text, want := range tests {
+		if got := Redacted(text); got != want {
+			t.Errorf("Redacted(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// FuzzParseAddress puts a password with arbitrary bytes in it between arbitrary neighbours.
+func FuzzParseAddress(f *testing.F) {
+	const marker = "hunter2"
+	f.Add("redis://app", "", "host:6379/2")
+	f.Add("redis://", "/?#%", "host:port")
+	f.Add("rediss://app", "://", "h?unknown=1")
+	f.Add("app", "@[::1]:x/", "h1,h2")
+	f.Add("unix://", "%zz", "/run/redis.sock?db=x")
+	f.Add("redis-cluster://a:b", ",", "h1,,h2/1")
+	f.Add("redis-sentinel://a/", "?sentinel_password=", "h1,h2/mymaster/1?sentinel_password=p")
+	f.Fuzz(func(t *testing.T, before, middle, after string) {
+		if strings.Contains(strings.ToLower(before+after), marker) {
+			t.Skip("the marker stands outside the password too")
+		}
+		text := before + ":" + marker + middle + marker + "@" + after
+		_, err := parseAddress(text)
+		if err != nil && strings.Contains(strings.ToLower(err.Error()), marker) {
+			t.Errorf("%q: the error shows the password: %v", text, err)
+		}
+		redacted := Redacted(text)
+		if strings.Contains(strings.ToLower(redacted), marker) {
+			t.Errorf("%q: Redacted shows the password: %s", text, redacted)
+		}
+		if again := Redacted(redacted); again != redacted {
+			t.Errorf("%q: Redacted gives %q, and of that %q", text, redacted, again)
+		}
+	})
+}
