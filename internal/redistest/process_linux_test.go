@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -15,7 +16,7 @@ import (
 func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 	RequireProgram(t, "redis-server", "redis-server")
 	if os.Getenv("REDISTEST_VICTIM") != "" {
-		os.Stdout.WriteString("addr=" + Redis(t).Addr + "\n")
+		fmt.Println("addr=" + Redis(t).Addr)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 	victim := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithAKilledTestProcess$")

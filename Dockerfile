@@ -1,0 +1,16 @@
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+# Time zones go into the binary, because the final image has none.
+RUN CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags='-s -w' -o /out/refreshd ./cmd/refreshd
+RUN mkdir /out/data
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /out/refreshd /refreshd
+# A new volume takes its owner from here, so that the worker may write to it.
+COPY --from=build --chown=65532:65532 /out/data /data
+USER 65532:65532
+ENTRYPOINT ["/refreshd"]
