@@ -127,16 +127,16 @@ func (m *Model) follow(decision *Decision, failure Failure, now time.Time) {
 
 // ownersReason is what the owner of a disabled model reads: the worker's own words, or a plain sentence (S0-7, bug 33).
 func ownersReason(attempts int, failure Failure) string {
-	if failure.UserFriendlyReason != "" {
-		return shorten(failure.UserFriendlyReason, maxText)
+	if own := shorten(failure.UserFriendlyReason, maxText); own != "" {
+		return own
 	}
 	times := fmt.Sprintf("%d attempts", attempts)
 	if attempts == 1 {
 		times = "1 attempt"
 	}
 	text := "Cannot refresh after " + times
-	if failure.Reason != "" {
-		text += ": " + failure.Reason
+	if reason := shorten(failure.Reason, maxText); reason != "" {
+		text += ": " + reason
 	}
 	return shorten(text, maxText)
 }
