@@ -147,23 +147,24 @@ const maxDeferrals = 10
 // Postpone ends an attempt that the worker asks to try again after a delay; it does not count, but not for ever.
 func (m *Model) Postpone(delay time.Duration, now time.Time) Decision {
 	why := "postponed by the worker " + delayText(delay)
-	return m.deferAttempt(EventPostponed, now.Add(delay), why, now)
+	return m.deferAttempt(EventPostponed, delay, why, now)
 }
 
 // Interrupt ends an attempt whose worker had to stop: due again now, not counted, but not for ever.
 func (m *Model) Interrupt(now time.Time) Decision {
-	return m.deferAttempt(EventInterrupted, now, "interrupted: again at once", now)
+	return m.deferAttempt(EventInterrupted, 0, "interrupted: again at once", now)
 }
 
-func (m *Model) deferAttempt(event Event, at time.Time, why string, now time.Time) Decision {
+func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
 	if m.Deferrals >= maxDeferrals {
-		return m.fail(EventFailure, Failure{Reason: fmt.Sprintf("%s %d times in a row", event, m.Deferrals+1)}, now)
+		reason := fmt.Sprintf("%s %d times in a row", event, m.Deferrals+1)
+		return m.fail(EventFailure, Failure{Reason: reason, RetryAfter: delay}, now)
 	}
 	decision := Decision{Event: event, Next: m.State}
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.Deferrals++
-	next.RefreshAt, next.Why = at, why
+	next.RefreshAt, next.Why = now.Add(delay), why
 	if next.Again {
 		next.RefreshAt, next.Why = now, whyAgain
 	}
