@@ -1,0 +1,495 @@
+package scripts
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// The instants of the tables, in Unix ms. The bench's clock stands at six.
+const (
+	six     = 1795240800000
+	minute  = 60_000
+	tenPast = six + 10*minute
+)
+
+// dueModel waits since six; running took an attempt a minute before.
+var (
+	dueModel = hash{"rev": "7", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved: refresh now"}
+	running  = hash{
+		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "if lost: retry 1/3 at once",
+		"attempt_uid": "a1", "attempt_no": "1",
+		"started_at": "2026-11-21T05:59:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z",
+	}
+)
+
+const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1"}`
+
+// but returns a copy of fields with others in place; an empty value removes a field.
+func but(fields hash, changes ...string) hash {
+	fields = maps.Clone(fields)
+	for pair := range slices.Chunk(changes, 2) {
+		if fields[pair[0]] = pair[1]; pair[1] == "" {
+			delete(fields, pair[0])
+		}
+	}
+	return fields
+}
+
+// ended are the changes by which an attempt ends at six.
+func ended(fields hash, changes ...string) hash {
+	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "last_attempt_uid", "a1", "rev", "9"}
+	return but(fields, append(gone, changes...)...)
+}
+
+// and returns both sets of keys as one.
+func and(sets ...keys) keys {
+	all := keys{}
+	for _, set := range sets {
+		maps.Copy(all, set)
+	}
+	return all
+}
+
+// answered is a message that somebody waits for, between two others; rest is what stays.
+var (
+	answered = keys{":claimed:p1": list{"obefore", "oanswer", "oafter"}}
+	rest     = keys{":claimed:p1": list{"obefore", "oafter"}}
+)
+
+func waitingKeys() keys {
+	return keys{":model:m1": dueModel, ":payload:m1": `{"input_url":"u"}`, ":due": scores{"m1": six, "m2": six}}
+}
+
+func runningKeys() keys {
+	return keys{":model:m1": running, ":payload:m1": `{"input_url":"u"}`, ":running": scores{"m1": six + 9*minute, "m2": six}}
+}
+
+// eventCases have one transition of each kind, with everything that Redis holds before and after.
+var eventCases = []struct {
+	name string
+	seed keys
+	act  func(b *bench, r *Record) *Transition
+	want keys
+}{
+	{
+		name: "start",
+		seed: waitingKeys(),
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a1"), b.now) },
+		want: keys{
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once",
+				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m2": six},
+			":running":    scores{"m1": tenPast},
+			"-input": list{`{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,` +
+				`"deadline_at":"2026-11-21T06:10:00.000Z","v":1}`},
+			":journal": events{{
+				"uid": "m1", "event": "start", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:10:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 1/3 at once",
+			}},
+			":stats": hash{"start": "1"},
+		},
+	},
+	{
+		name: "start of a retry",
+		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "attempt_no", "1", "user_friendly_status", "half", "progress", "50")}),
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a2"), b.now) },
+		want: keys{
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "if lost: retry 2/3 +1m",
+				"attempt_uid", "a2", "attempt_no", "2", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m2": six},
+			":running":    scores{"m1": tenPast},
+			"-input": list{`{"big_table_uid":"m1","refresh_attempt_uid":"a2","input_url":"u","attempt_no":2,` +
+				`"deadline_at":"2026-11-21T06:10:00.000Z","v":1}`},
+			":journal": events{{
+				"uid": "m1", "event": "start", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a2", "attempt_no": "2",
+				"refresh_at": "2026-11-21T06:11:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 2/3 +1m",
+			}},
+			":stats": hash{"start": "1", "retry": "1"},
+		},
+	},
+	{
+		name: "success",
+		seed: and(runningKeys(), answered),
+		act: func(b *bench, r *Record) *Transition {
+			no := false
+			t := r.Decide(r.Succeed(b.now, &no), b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, keys{
+			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
+				"last_success_at", "2026-11-21T06:00:00.000Z"),
+			":payload:m1": `{"input_url":"u"}`,
+			":running":    scores{"m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "success", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_why": "finished: one-shot",
+			}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"success","changed":false,"refresh_at":null,"refresh_why":"finished: one-shot"}`},
+			":stats": hash{"success": "1", "success_unchanged": "1"},
+		}),
+	},
+	{
+		name: "success after a final failure",
+		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "final_failure_at", "2026-11-20T06:00:00.000Z",
+			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1")}),
+		act: func(b *bench, r *Record) *Transition {
+			t := r.Decide(r.Succeed(b.now, nil), b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, keys{
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again",
+				"attempt_no", "", "last_success_at", "2026-11-21T06:00:00.000Z"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six},
+			":running":    scores{"m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "success", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved while running: again",
+			}},
+			":outbox": events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "1"}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"success","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"saved while running: again"}`},
+			":stats": hash{"success": "1", "recovered": "1"},
+			":wake":  list{"1"},
+		}),
+	},
+	{
+		name: "failure with a retry",
+		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "2")}),
+		act: func(b *bench, r *Record) *Transition {
+			t := r.Decide(r.Fail(model.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, keys{
+			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m",
+				"failing_since", "2026-11-21T06:00:00.000Z"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six + minute},
+			":running":    scores{"m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "failure", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "2",
+				"refresh_at": "2026-11-21T06:01:00.000Z", "refresh_why": "retry 2/3 +1m", "reason": "503", "error_type": "http",
+			}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":2,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"failure","reason":"503","error_type":"http","refresh_at":"2026-11-21T06:01:00.000Z",` +
+				`"refresh_why":"retry 2/3 +1m"}`},
+			":stats": hash{"failure": "1"},
+		}),
+	},
+	{
+		name: "final failure",
+		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z")}),
+		act: func(b *bench, r *Record) *Transition {
+			t := r.Decide(r.Fail(model.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, keys{
+			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
+				"failing_since", "2026-11-21T05:00:00.000Z", "final_failure_at", "2026-11-21T06:00:00.000Z",
+				"refresh_disabled_until_update", "1", "refresh_disabled_user_friendly_reason", "The feed is gone"),
+			":payload:m1": `{"input_url":"u"}`,
+			":running":    scores{"m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "failure", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "4",
+				"refresh_why": "final: exhausted, none planned", "reason": "404", "final": "1", "disabled_reason": "The feed is gone",
+			}},
+			":outbox": events{{
+				"event": "disabled", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "4", "reason": "The feed is gone",
+				"refresh_why": "final: exhausted, none planned",
+			}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":4,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"failure","final":true,"reason":"404","refresh_at":null,"refresh_why":"final: exhausted, none planned"}`},
+			":stats": hash{"failure": "1", "exhausted": "1", "final_failure": "1"},
+		}),
+	},
+	{
+		name: "timeout",
+		seed: and(runningKeys(), keys{":running": scores{"m1": six}, ":model:m1": but(running, "deadline_at", "2026-11-21T06:00:00.000Z")}),
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now), b.now) },
+		want: keys{
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once",
+				"failing_since", "2026-11-21T06:00:00.000Z"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six},
+			":journal": events{{
+				"uid": "m1", "event": "timeout", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "retry 1/3 at once", "reason": "timeout", "error_type": "timeout",
+			}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"timeout","reason":"timeout","error_type":"timeout","refresh_at":"2026-11-21T06:00:00.000Z",` +
+				`"refresh_why":"retry 1/3 at once"}`},
+			":stats": hash{"timeout": "1"},
+			":wake":  list{"1"},
+		},
+	},
+	{
+		name: "withdrawn",
+		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}}),
+		act: func(b *bench, r *Record) *Transition {
+			t := r.Decide(r.Withdraw(b.now), b.now)
+			t.TakeBack = queuedEntry
+			return t
+		},
+		want: keys{
+			":model:m1": ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z",
+				"refresh_why", "withdrawn: no worker took it"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six},
+			":running":    scores{"m2": six},
+			"-input":      list{"x", "y"},
+			":journal": events{{
+				"uid": "m1", "event": "withdrawn", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "withdrawn: no worker took it",
+			}},
+			":stats": hash{"withdrawn": "1"},
+			":wake":  list{"1"},
+		},
+	},
+	{
+		name: "postponed",
+		seed: and(runningKeys(), answered),
+		act: func(b *bench, r *Record) *Transition {
+			t := r.Decide(r.Postpone(5*time.Minute, b.now), b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, keys{
+			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:05:00.000Z",
+				"refresh_why", "postponed by the worker +5m"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six + 5*minute},
+			":running":    scores{"m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "postponed", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:05:00.000Z", "refresh_why": "postponed by the worker +5m",
+			}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"postponed","refresh_at":"2026-11-21T06:05:00.000Z","refresh_why":"postponed by the worker +5m"}`},
+			":stats": hash{"postponed": "1"},
+		}),
+	},
+	{
+		name: "interrupted",
+		seed: and(runningKeys(), answered),
+		act: func(b *bench, r *Record) *Transition {
+			t := r.Decide(r.Interrupt(b.now), b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, keys{
+			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:00:00.000Z",
+				"refresh_why", "interrupted: again at once"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six},
+			":running":    scores{"m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "interrupted", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "interrupted: again at once",
+			}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"interrupted","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"interrupted: again at once"}`},
+			":stats": hash{"interrupted": "1"},
+			":wake":  list{"1"},
+		}),
+	},
+	{
+		name: "started",
+		seed: and(runningKeys(), answered),
+		act: func(b *bench, r *Record) *Transition {
+			decision, _ := r.Begin(b.now, "w7")
+			t := r.Decide(decision, b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, keys{
+			":model:m1": but(running, "rev", "9", "processing_at", "2026-11-21T06:00:00.000Z", "worker", "w7",
+				"deadline_at", "2026-11-21T06:10:00.000Z", "refresh_at", "2026-11-21T06:10:00.000Z"),
+			":payload:m1": `{"input_url":"u"}`,
+			":running":    scores{"m1": tenPast, "m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "started", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:10:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 1/3 at once",
+			}},
+			":stats": hash{"started": "1"},
+		}),
+	},
+	{
+		name: "status",
+		seed: and(runningKeys(), answered),
+		act: func(b *bench, r *Record) *Transition {
+			half := 50
+			decision, _ := r.Handle(model.Message{Type: model.MessageStatus, AttemptUID: "a1", Status: "half", Progress: &half}, b.now)
+			t := r.Decide(decision, b.now)
+			t.Claimed = "oanswer"
+			return t
+		},
+		want: and(rest, runningKeys(), keys{
+			":model:m1": but(running, "user_friendly_status", "half", "progress", "50"),
+			":stats":    hash{"status": "1"},
+		}),
+	},
+	{
+		name: "create",
+		seed: keys{":claimed:p1": list{"canswer"}},
+		act: func(b *bench, _ *Record) *Transition {
+			t := b.put("m1", `{"input_url":"u"}`)
+			t.Claimed = "canswer"
+			return t
+		},
+		want: keys{
+			":model:m1":   but(dueModel, "rev", "1795240800000"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six},
+			":journal": events{{
+				"uid": "m1", "event": "create", "at": "2026-11-21T06:00:00.000Z",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved: refresh now",
+			}},
+			":stats": hash{"create": "1"},
+			":wake":  list{"1"},
+		},
+	},
+	{
+		name: "update of a running model",
+		seed: and(runningKeys(), keys{":claimed:p1": list{"canswer"}}),
+		act: func(b *bench, _ *Record) *Transition {
+			t := b.put("m1", `{"input_url":"v"}`)
+			t.Claimed = "canswer"
+			return t
+		},
+		want: and(runningKeys(), keys{
+			":model:m1":   but(running, "rev", "9", "again", "1", "refresh_why", "saved while running: again"),
+			":payload:m1": `{"input_url":"v"}`,
+			":journal": events{{
+				"uid": "m1", "event": "update", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:09:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z", "refresh_why": "saved while running: again",
+			}},
+			":stats": hash{"update": "1"},
+		}),
+	},
+	{
+		name: "run by force",
+		seed: and(runningKeys(), keys{"-input": list{queuedEntry}, ":claimed:p1": list{"canswer"}}),
+		act: func(b *bench, r *Record) *Transition {
+			decision, _ := r.Run(true, b.now)
+			t := r.Decide(decision, b.now)
+			t.Claimed, t.TakeBack = "canswer", queuedEntry
+			return t
+		},
+		want: keys{
+			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six},
+			":running":    scores{"m2": six},
+			":journal": events{{
+				"uid": "m1", "event": "run", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "run by hand", "reason": "superseded: run by hand",
+			}},
+			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
+				`"duration_ms":60000,"outcome":"run","reason":"superseded: run by hand","refresh_at":"2026-11-21T06:00:00.000Z",` +
+				`"refresh_why":"run by hand"}`},
+			":stats": hash{"run": "1"},
+			":wake":  list{"1"},
+		},
+	},
+	{
+		name: "disable",
+		seed: and(waitingKeys(), keys{":claimed:p1": list{"canswer"}}),
+		act: func(b *bench, r *Record) *Transition {
+			decision, _ := r.Disable("not paid", b.now)
+			t := r.Decide(decision, b.now)
+			t.Claimed = "canswer"
+			return t
+		},
+		want: keys{
+			":model:m1": hash{"rev": "8", "refresh_why": "disabled by hand",
+				"refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": "not paid"},
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m2": six},
+			":journal":    events{{"uid": "m1", "event": "disable", "at": "2026-11-21T06:00:00.000Z", "refresh_why": "disabled by hand"}},
+			":stats":      hash{"disable": "1"},
+		},
+	},
+	{
+		name: "enable",
+		seed: keys{":model:m1": hash{"rev": "8", "attempt_no": "4", "refresh_disabled_until_update": "1",
+			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:p1": list{"canswer"}},
+		act: func(b *bench, r *Record) *Transition {
+			decision, _ := r.Enable(b.now)
+			t := r.Decide(decision, b.now)
+			t.Claimed = "canswer"
+			return t
+		},
+		want: keys{
+			":model:m1": hash{"rev": "9", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "enabled: nothing planned, now"},
+			":due":      scores{"m1": six},
+			":journal": events{{"uid": "m1", "event": "enable", "at": "2026-11-21T06:00:00.000Z",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "enabled: nothing planned, now"}},
+			":stats": hash{"enable": "1"},
+			":wake":  list{"1"},
+		},
+	},
+	{
+		name: "remove",
+		seed: and(runningKeys(), keys{":due": scores{"m2": six}, ":history:m1": list{"old"}, "-input": list{queuedEntry},
+			":claimed:p1": list{"canswer"}}),
+		act: func(_ *bench, r *Record) *Transition {
+			t := r.Remove()
+			t.Claimed, t.TakeBack = "canswer", queuedEntry
+			return t
+		},
+		want: keys{
+			":due":     scores{"m2": six},
+			":running": scores{"m2": six},
+			":journal": events{{"uid": "m1", "event": "remove", "at": "2026-11-21T06:00:00.000Z"}},
+			":stats":   hash{"remove": "1"},
+		},
+	},
+	{
+		name: "mend of a model that stands in the wrong set",
+		seed: and(waitingKeys(), keys{":due": scores{"m1": 1, "m2": six}, ":running": scores{"m1": 2}}),
+		act:  func(_ *bench, r *Record) *Transition { return r.Mend() },
+		want: and(waitingKeys(), keys{":wake": list{"1"}}),
+	},
+}
+
+func TestEachEventChangesExactlyWhatItShould(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, test := range eventCases {
+			t.Run(test.name, func(t *testing.T) {
+				b.server.Flush(t)
+				b := *b
+				b.t = t
+				b.seed(test.seed)
+				expectCodes(t, b.apply(test.act(&b, b.load("m1"))), CodeApplied)
+				b.expect(test.want)
+			})
+		}
+	})
+}
+
+func TestATransitionSentTwiceAfterALostReplyCountsOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, test := range eventCases {
+			t.Run(test.name, func(t *testing.T) {
+				b.server.Flush(t)
+				b := *b
+				b.t = t
+				b.seed(test.seed)
+				transition := test.act(&b, b.load("m1"))
+				b.mustApply(transition)
+				b.unchanged(func() { b.apply(transition) })
+			})
+		}
+	})
+}
