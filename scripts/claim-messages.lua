@@ -1,5 +1,6 @@
 -- Moves messages into the owner's claimed list and returns all that stands there. To repeat it after a lost reply is safe:
--- what was claimed then is returned again. Control messages fill at most half of the room unless there are few results.
+-- what was claimed then is returned again. Control messages fill at most half of the room unless there are few results, and
+-- come behind them: a result that has arrived counts before a command that may take away its fence.
 -- KEYS[1] <queue>-control list   KEYS[2] <queue>-output list   KEYS[3] <queue>:claimed:<owner> list
 -- KEYS[4] <queue>:pollers zset, owner -> last sign of life ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis   ARGV[2] owner   ARGV[3] most entries in claimed
@@ -20,6 +21,6 @@ local function move(from, mark, most)
     redis.call('RPUSH', claimed, mark .. message)
   end
 end
-move(control, 'c', commands)
 move(output, 'o', room - math.max(commands, 0))
+move(control, 'c', commands)
 return {now, redis.call('LRANGE', claimed, 0, -1)}

@@ -1,0 +1,112 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+// zscore is a member of a sorted set by time.
+func zscore(uid string, at time.Time) redis.Z {
+	return redis.Z{Score: float64(at.UnixMilli()), Member: uid}
+}
+
+// patience bounds what a test waits for; it is no expectation.
+const patience = 20 * time.Second
+
+// start runs a dispatcher on the clock of Redis and returns what ends it.
+func (b *bundle) start(config dispatcher.Config) (stop func()) {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	d := b.dispatcher(b.Store, config)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := d.Run(ctx); err != nil {
+			b.t.Error(err)
+		}
+	})
+	return func() { cancel(); running.Wait() }
+}
+
+// awaitEntry blocks as a worker does until an attempt arrives.
+func (b *bundle) awaitEntry() string {
+	b.t.Helper()
+	reply, err := b.Redis.BLPop(context.Background(), patience, b.Store.Keys.Input()).Result()
+	if err != nil {
+		b.t.Fatalf("wait for an attempt: %v", err)
+	}
+	return reply[1]
+}
+
+func TestASleepingDispatcherWakesWhenAModelIsPut(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := &bundle{queuetest.Live(t, server), t}
+		// With a tick of a minute only the wake call can be in time.
+		stop := b.start(dispatcher.Config{Tick: time.Minute})
+		defer stop()
+		for _, uid := range []string{"first", "second", "third"} {
+			b.put(uid)
+			b.awaitEntry()
+		}
+	})
+}
+
+func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := &bundle{queuetest.Live(t, server), t}
+		b.put("tbl_1")
+		b.Redis.HSet(context.Background(), b.Store.Keys.Policies(), b.Model("tbl_1")["policy"], `{"timeout":"300ms","retries":[0]}`)
+		stop := b.start(dispatcher.Config{Tick: time.Minute})
+		defer stop()
+		b.awaitEntry()
+		b.awaitEntry() // the retry at once, after a timeout that nothing but the deadline can have told
+	})
+}
+
+// signals is a log that tells each line on a channel.
+type signals chan string
+
+func (s signals) Write(line []byte) (int, error) {
+	select {
+	case s <- string(line):
+	default: // nobody waits for this one
+	}
+	return len(line), nil
+}
+
+func TestADispatcherOutlivesTroubleWithRedis(t *testing.T) {
+	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
+	lines := make(signals, 1)
+	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
+	stop := b.start(dispatcher.Config{Tick: 20 * time.Millisecond, Backoff: time.Millisecond, Log: &log})
+	defer stop()
+	for i, trouble := range []string{"LOADING Redis is loading the dataset in memory", "READONLY You can't write", "ERR broken"} {
+		b.Server.Mini.SetError(trouble)
+		<-lines // the dispatcher has met it
+		b.Server.Mini.SetError("")
+		b.put(fmt.Sprint("tbl_", i))
+		b.awaitEntry()
+	}
+}
+
+func TestADispatcherCanBeStoppedAtAnyMoment(t *testing.T) {
+	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
+	var running sync.WaitGroup
+	for range 10 {
+		running.Go(func() {
+			for range 3 {
+				b.start(dispatcher.Config{})()
+			}
+		})
+	}
+	running.Wait()
+}
