@@ -424,6 +424,25 @@ func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) 
 	})
 }
 
+func TestACommandThatAnotherPollerAdoptedIsNotObeyedTwice(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a")
+		b.Command(`{"type":"run","uid":"a","force":true}`)
+		heir := b.poller(b.Store, poller.Config{Owner: "heir"})
+		meanwhile := func() {
+			b.Clock.Turn(time.Minute / 2)
+			b.roundOf(heir)
+			b.roundOf(heir)
+			b.dispatch()
+		}
+		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
+		if stats := b.Stats(); stats["run"] != 1 || stats["start"] != 2 || b.Attempt("a") == "" {
+			t.Errorf("want one run and its attempt left alone, got %v", stats)
+		}
+	})
+}
+
 func TestAFloodOfCommandsDoesNotHoldUpResults(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
 		b := setup(t, server)
