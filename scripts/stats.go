@@ -1,0 +1,78 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Stats is what a queue holds at one instant, and what it has counted since it began.
+type Stats struct {
+	At time.Time
+
+	Due     int64 // idle models whose refresh_at has come
+	Waiting int64 // idle models whose refresh_at lies ahead
+	Running int64 // models with an attempt queued or in the hands of a worker
+
+	Input   int64 // attempts that no worker has taken
+	Output  int64 // messages of workers that no poller has taken
+	Control int64 // messages of applications that no poller has taken
+	Claimed int64 // messages that pollers have taken and not yet applied
+
+	Rejected int64 // unusable messages kept
+	Journal  int64 // transitions kept
+	Outbox   int64 // notifications not yet delivered
+
+	// Counters are the fields of <queue>:stats. A field that is no number is left out.
+	Counters map[string]int64
+}
+
+// Stats reads the queue. The numbers are read one after the other: on a busy queue they may differ by what happens meanwhile.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
+	owners, err := s.clients.Read.ZRange(ctx, s.Keys.Pollers(), 0, -1).Result()
+	if err != nil {
+		return Stats{}, fmt.Errorf("read pollers: %w", err)
+	}
+	stats, err := s.readStats(ctx, owners, now)
+	if err != nil {
+		return Stats{}, fmt.Errorf("read stats: %w", err)
+	}
+	return stats, nil
+}
+
+func (s *Store) readStats(ctx context.Context, owners []string, now time.Time) (Stats, error) {
+	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	due, idle, running := pipe.ZCount(ctx, k.Due(), "-inf", millis(now)), pipe.ZCard(ctx, k.Due()), pipe.ZCard(ctx, k.Running())
+	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
+	rejected, journal, outbox := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal()), pipe.XLen(ctx, k.Outbox())
+	counters := pipe.HGetAll(ctx, k.Stats())
+	claimed := make([]*redis.IntCmd, len(owners))
+	for i, owner := range owners {
+		claimed[i] = pipe.LLen(ctx, k.Claimed(owner))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return Stats{}, err
+	}
+	stats := Stats{
+		At: now, Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
+		Input: input.Val(), Output: output.Val(), Control: control.Val(),
+		Rejected: rejected.Val(), Journal: journal.Val(), Outbox: outbox.Val(),
+		Counters: make(map[string]int64),
+	}
+	for _, list := range claimed {
+		stats.Claimed += list.Val()
+	}
+	for name, text := range counters.Val() {
+		if count, err := strconv.ParseInt(text, 10, 64); err == nil {
+			stats.Counters[name] = count
+		}
+	}
+	return stats, nil
+}
