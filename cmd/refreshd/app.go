@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// app is one execution of the command line.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	lookupEnv      func(string) (string, bool)
+
+	redis, queue                       string
+	config, output, logLevel           string
+	tlsCA, tlsCert, tlsKey, tlsHost    string
+	historyCap, journalCap, rejectsCap int
+
+	log     zerolog.Logger
+	entered bool // the command itself has begun: what fails from here on is not wrong usage
+}
+
+// defaultRedis is where Redis is looked for when nobody says where it is.
+const defaultRedis = "redis://127.0.0.1:6379"
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "refreshd",
+		Short: "Keep models fresh: refresh on a schedule, retry what fails, give up with a reason",
+		Long: `refreshd starts a refresh attempt when a model is due, hands it to workers over two Redis lists, and when the
+attempt fails decides when to try again.
+
+Each flag can also be set by an environment variable, REFRESHD_ and its name in capitals (REFRESHD_MAX_QUEUED), and
+by a line of the --config file (max-queued: 500). A flag goes before the environment, and that before the file.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: a.prepare,
+	}
+	a.bindGlobals(root.PersistentFlags())
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{plainFlagError(err)} })
+	root.AddCommand(a.commands()...)
+	return root
+}
+
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		dispatcherCommand(a), pollerCommand(a),
+		modelCommand(a), statsCommand(a), versionCommand(a),
+	}
+}
+
+func (a *app) bindGlobals(flags *pflag.FlagSet) {
+	flags.StringVar(&a.redis, "redis", "", "`URL` of Redis: redis, rediss, unix, redis-cluster or redis-sentinel (also REDIS_URL; default "+defaultRedis+")")
+	flags.StringVar(&a.queue, "queue", scripts.DefaultQueue, "`NAME` of the queue, the prefix of its keys")
+	flags.StringVar(&a.config, "config", "", "YAML `FILE` with settings, by the names of the flags")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json")
+	flags.StringVar(&a.logLevel, "log-level", "info", "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
+	flags.StringVar(&a.tlsCA, "tls-ca", "", "PEM `FILE` of the authorities to trust instead of the system's")
+	flags.StringVar(&a.tlsCert, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")
+	flags.StringVar(&a.tlsKey, "tls-key", "", "PEM `FILE` of the key of --tls-cert")
+	flags.StringVar(&a.tlsHost, "tls-server-name", "", "`NAME` expected in the certificate of Redis")
+	flags.IntVar(&a.historyCap, "history-cap", 0, "ended attempts to keep of each model (default 10)")
+	flags.IntVar(&a.journalCap, "journal-cap", 0, "transitions to keep in the journal, about (default 100000)")
+	flags.IntVar(&a.rejectsCap, "rejected-cap", 0, "unusable messages to keep (default 1000)")
+}
+
+// prepare completes the flags from environment and file, and sets up logging, before any command begins.
+func (a *app) prepare(command *cobra.Command, _ []string) error {
+	if err := a.settle(command); err != nil {
+		return err
+	}
+	if !slices.Contains(outputs, a.output) {
+		return usagef("--output: expected one of %s, found %q", strings.Join(outputs, ", "), a.output)
+	}
+	log, err := newLogger(a.stderr, a.logLevel)
+	if err != nil {
+		return err
+	}
+	a.log = log
+	redisLog.Store(&a.log)
+	a.entered = true
+	return nil
+}
+
+// open connects to the queue at an address. It dials nothing yet. The caller calls the returned function when it is done.
+func (a *app) open(address string) (*scripts.Store, func(), error) {
+	clients, err := scripts.Connect(address, scripts.ConnectOptions{
+		CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey, ServerName: a.tlsHost, ClientName: "refreshd",
+	})
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	done := func() {
+		if err := clients.Close(); err != nil {
+			a.log.Debug().Err(err).Msg("closing connections")
+		}
+	}
+	store, err := scripts.New(clients, scripts.Config{
+		Queue: a.queue, HistoryCap: a.historyCap, JournalCap: a.journalCap, RejectedCap: a.rejectsCap,
+	})
+	if err != nil {
+		done()
+		return nil, nil, usageError{err}
+	}
+	return store, done, nil
+}
+
+// address is where Redis is.
+func (a *app) address() string {
+	if a.redis == "" {
+		return defaultRedis
+	}
+	return a.redis
+}
+
+// withStore runs do with a queue that answers.
+func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) error {
+	store, done, err := a.open(a.address())
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := store.Ping(ctx); err != nil {
+		return fmt.Errorf("%s: %w", scripts.Redacted(a.address()), err)
+	}
+	return do(store)
+}
+
+// plainFlagError tells the wrong value of a flag without the words of the parser behind it.
+func plainFlagError(err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return refusedValue("--"+value.GetFlag().Name, value.GetFlag(), value.GetValue())
+	}
+	return err
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	names := make([]string, len(commands))
+	for i, command := range commands {
+		names[i] = command.Name()
+	}
+	parent := &cobra.Command{Use: use, Short: short}
+	parent.RunE = func(_ *cobra.Command, args []string) error {
+		found := "nothing"
+		if len(args) > 0 {
+			found = fmt.Sprintf("%q", args[0])
+		}
+		return usagef("%s: expected one of %s, found %s", use, strings.Join(names, ", "), found)
+	}
+	parent.AddCommand(commands...)
+	return parent
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// order is one command for one model, and what became of it.
+type order struct {
+	command model.Command
+	// place says where in a file the command stands, down to a field of it; nil: it stands on the command line.
+	place  func(field string) string
+	result string // one of the results
+	// refused says why nothing happened; nil: it was done, or there was nothing to do.
+	refused error
+	next    time.Time // the refresh_at that follows
+
+	taken bool // the queued attempt that the command supersedes has been taken by a worker
+	done  bool
+}
+
+// The results of a command.
+const (
+	resultCreated   = "created"
+	resultUpdated   = "updated"
+	resultUnchanged = "unchanged"
+	resultRemoved   = "removed"
+	resultRun       = "run"
+	resultEnabled   = "enabled"
+	resultDisabled  = "disabled"
+	resultRefused   = "refused"
+)
+
+var resultOf = map[model.Event]string{
+	model.EventCreate: resultCreated, model.EventUpdate: resultUpdated, model.EventRemove: resultRemoved,
+	model.EventRun: resultRun, model.EventEnable: resultEnabled, model.EventDisable: resultDisabled,
+}
+
+const (
+	// batchSize is how many commands are decided and applied at once.
+	batchSize = 200
+	// maxPasses bounds how often a command is decided again because its model changed meanwhile.
+	maxPasses = 50
+)
+
+func (o *order) refuse(err error) {
+	o.result, o.refused, o.done = resultRefused, err, true
+}
+
+// problem is why the command was refused, with its place.
+func (o *order) problem() string {
+	var field *model.FieldError
+	switch {
+	case o.place == nil && o.command.UID == "":
+		return o.refused.Error()
+	case o.place == nil:
+		return o.command.UID + ": " + o.refused.Error()
+	case errors.As(o.refused, &field):
+		return o.place(field.Field) + ": " + o.refused.Error()
+	default:
+		return o.place("") + ": " + o.refused.Error()
+	}
+}
+
+// obey carries out orders, at most batchSize of them: it reads the models, lets package model decide, and applies all
+// decisions in one script. What changed meanwhile is decided again. An error is trouble with Redis; it is then unknown which
+// of the orders were carried out.
+func obey(ctx context.Context, store *scripts.Store, orders []*order) error {
+	pending := slices.DeleteFunc(slices.Clone(orders), func(o *order) bool { return o.done })
+	for range maxPasses {
+		if len(pending) == 0 {
+			return nil
+		}
+		var err error
+		if pending, err = obeyOnce(ctx, store, pending); err != nil {
+			return err
+		}
+	}
+	for _, order := range pending {
+		order.refuse(fmt.Errorf("expected the model to stand still for a moment, found it changed %d times", maxPasses))
+	}
+	return nil
+}
+
+// obeyOnce decides and applies orders and returns those to be decided again.
+func obeyOnce(ctx context.Context, store *scripts.Store, orders []*order) ([]*order, error) {
+	desk, err := openDesk(ctx, store, orders)
+	if err != nil {
+		return nil, err
+	}
+	var changing []*order
+	var transitions []*scripts.Transition
+	for _, order := range orders {
+		if transition := desk.decide(order); transition != nil {
+			changing, transitions = append(changing, order), append(transitions, transition)
+		}
+	}
+	codes, err := store.Apply(ctx, transitions, "", 0, desk.now)
+	if err != nil {
+		return nil, err
+	}
+	again := conclude(changing, codes)
+	return slices.DeleteFunc(orders, func(o *order) bool {
+		// What was decided on top of a refused decision falls with it.
+		return !again[o.command.UID] || slices.Contains(changing, o) && o.done
+	}), nil
+}
+
+// conclude notes what became of the transitions and returns the models whose commands must be decided again.
+func conclude(changing []*order, codes []scripts.Code) map[string]bool {
+	again := make(map[string]bool)
+	for i, code := range codes {
+		order := changing[i]
+		switch code {
+		case scripts.CodeApplied:
+			order.done = true
+		case scripts.CodeBroken:
+			order.refuse(errors.New("expected the key of the model to hold a model, found something else"))
+		case scripts.CodeTaken:
+			order.taken = true
+			again[order.command.UID] = true
+		default:
+			again[order.command.UID] = true
+		}
+	}
+	return again
+}
+
+// desk is what is needed to decide: the models as they were read, moving on with each decision.
+type desk struct {
+	now      time.Time
+	records  map[string]*scripts.Record
+	policies map[string]model.Policy
+	known    []string          // names of stored policies, when one that is not stored is asked for
+	queued   map[string]string // attempt uid to entry of the input list, when a command may supersede one
+}
+
+func openDesk(ctx context.Context, store *scripts.Store, orders []*order) (*desk, error) {
+	now, err := store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	desk := &desk{now: now}
+	var uids []string
+	supersedes := false
+	for _, order := range orders {
+		uids = append(uids, order.command.UID)
+		supersedes = supersedes || order.command.Supersedes()
+	}
+	if desk.records, err = store.Load(ctx, uids); err != nil {
+		return nil, err
+	}
+	if supersedes {
+		if desk.queued, err = store.Queued(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return desk, desk.readPolicies(ctx, store, orders)
+}
+
+// readPolicies stores the inline policies of puts and reads all that puts name.
+func (d *desk) readPolicies(ctx context.Context, store *scripts.Store, orders []*order) error {
+	wanted := make(map[string]bool)
+	for _, order := range orders {
+		definition := &order.command.Definition
+		if order.command.Type != model.CommandPut || wanted[definition.PolicyName] {
+			continue
+		}
+		wanted[definition.PolicyName] = true
+		if definition.Inline != nil {
+			if err := store.SavePolicy(ctx, *definition.Inline); err != nil {
+				return err
+			}
+		}
+	}
+	names := make([]string, 0, len(wanted))
+	for name := range wanted {
+		names = append(names, name)
+	}
+	var err error
+	if d.policies, err = store.Policies(ctx, names); err != nil || len(d.policies) == len(names) {
+		return err
+	}
+	d.known, err = store.PolicyNames(ctx)
+	return err
+}
+
+// decide settles the order or returns the transition that would carry it out.
+func (d *desk) decide(o *order) *scripts.Transition {
+	o.result, o.refused, o.done = "", nil, false
+	record := d.records[o.command.UID]
+	policy, known := d.policies[o.command.Definition.PolicyName]
+	if o.command.Type == model.CommandPut && !known {
+		want := "a policy, or the name of a stored one (" + strings.Join(d.known, ", ") + ")"
+		o.refuse(&model.FieldError{Field: "policy", Want: want, Found: model.Found(o.command.Definition.PolicyName)})
+		return nil
+	}
+	entry := d.queued[record.AttemptUID]
+	decision, outcome, err := record.Obey(o.command, policy, record.Exists, d.now)
+	o.next = decision.Next.RefreshAt
+	switch {
+	case err != nil:
+		o.refuse(err)
+	case outcome == model.Unchanged:
+		o.result, o.done, o.next = resultUnchanged, true, record.RefreshAt
+	case outcome == model.UnknownModel:
+		o.refuse(errUnknownModel)
+	case outcome == model.Busy:
+		o.refuse(errors.New("expected an idle model, found an attempt queued or running; --force supersedes it"))
+	default:
+		o.result = resultOf[decision.Event]
+		transition := record.Decide(decision, d.now)
+		if o.command.Supersedes() && !o.taken {
+			transition.TakeBack = entry
+		}
+		return transition
+	}
+	return nil
+}
+
+var errUnknownModel = errors.New("expected the uid of a stored model, found none of that name")

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func historyCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: cobra.MatchAll(cobra.ExactArgs(1), uidArgs),
+		RunE: func(command *cobra.Command, uids []string) error {
+			return a.withStore(command.Context(), func(store *scripts.Store) error {
+				return a.history(command.Context(), store, uids[0])
+			})
+		},
+	}
+}
+
+// attemptView is an ended attempt as -o json shows it: every field is always there.
+type attemptView struct {
+	AttemptUID string      `json:"attempt_uid"`
+	AttemptNo  int         `json:"attempt_no"`
+	StartedAt  *string     `json:"started_at"`
+	EndedAt    *string     `json:"ended_at"`
+	DurationMS int64       `json:"duration_ms"`
+	Outcome    model.Event `json:"outcome"`
+	Final      bool        `json:"final"`
+	Changed    *bool       `json:"changed"`
+	Reason     string      `json:"reason"`
+	ErrorType  string      `json:"error_type"`
+	Worker     string      `json:"worker"`
+	RefreshAt  *string     `json:"refresh_at"`
+	RefreshWhy string      `json:"refresh_why"`
+}
+
+func viewAttempt(attempt model.Attempt) attemptView {
+	return attemptView{
+		AttemptUID: attempt.AttemptUID, AttemptNo: attempt.AttemptNo,
+		StartedAt: optional(attempt.StartedAt), EndedAt: optional(attempt.EndedAt), DurationMS: attempt.DurationMS,
+		Outcome: attempt.Outcome, Final: attempt.Final, Changed: attempt.Changed, Reason: attempt.Reason,
+		ErrorType: attempt.ErrorType, Worker: attempt.Worker, RefreshAt: attempt.RefreshAt, RefreshWhy: attempt.Why,
+	}
+}
+
+func (a *app) history(ctx context.Context, store *scripts.Store, uid string) error {
+	found, err := readModels(ctx, store, []string{uid})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("%s: %w", uid, errUnknownModel)
+	}
+	attempts, err := store.History(ctx, uid)
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		for _, attempt := range attempts {
+			if err := printJSONLine(a.stdout, viewAttempt(attempt)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return a.historyTable(attempts)
+}
+
+func (a *app) historyTable(attempts []model.Attempt) error {
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ENDED AT\tOUTCOME\tNO\tTOOK\tNEXT\tBECAUSE\tREASON")
+	for _, attempt := range attempts {
+		result := string(attempt.Outcome)
+		if attempt.Final {
+			result += " (final)"
+		}
+		next := "-"
+		if attempt.RefreshAt != nil {
+			next = *attempt.RefreshAt
+		}
+		took := time.Duration(attempt.DurationMS) * time.Millisecond
+		cells := []string{model.FormatTime(attempt.EndedAt), result, fmt.Sprint(attempt.AttemptNo), took.String(), next, attempt.Why, attempt.Reason}
+		for i, cell := range cells {
+			cells[i] = plain(cell)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	return table.Flush()
+}

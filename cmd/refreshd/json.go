@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// readJSON reads one object, several, or a list of them.
+func readJSON(name string, text []byte) ([]*order, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	cursor := cursor{text: text, line: 1}
+	var orders []*order
+	for {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+			return orders, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s line %d: expected JSON: %w", name, cursor.lineOf(err), err)
+		}
+		for _, value := range listed(value) {
+			doc := &document{name: name, line: cursor.find(value)}
+			orders = append(orders, doc.orderJSON(value))
+		}
+	}
+}
+
+// listed returns the values of a list, or the value itself.
+func listed(value json.RawMessage) []json.RawMessage {
+	var values []json.RawMessage
+	if value[0] != '[' || json.Unmarshal(value, &values) != nil {
+		return []json.RawMessage{value}
+	}
+	return values
+}
+
+// cursor counts lines on the way through a text.
+type cursor struct {
+	text []byte
+	at   int // counted so far, in bytes
+	line int // that at is on
+}
+
+// find moves behind the next value and returns the line that it begins on. Between two values stand only spaces and commas, so
+// that it cannot be mistaken for a part of another.
+func (c *cursor) find(value []byte) int {
+	begin := c.at + max(0, bytes.Index(c.text[c.at:], value))
+	line := c.move(begin)
+	c.move(begin + len(value))
+	return line
+}
+
+func (c *cursor) move(to int) int {
+	c.line += bytes.Count(c.text[c.at:to], []byte("\n"))
+	c.at = to
+	return c.line
+}
+
+// lineOf is where the decoder found an error: there, or at the end of a text that is cut off.
+func (c *cursor) lineOf(err error) int {
+	end := len(c.text)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		end = max(c.at, min(end, int(syntax.Offset)-1))
+	}
+	return c.move(end)
+}
+
+// orderJSON makes the order to save a document that is known to be JSON, or a line that may not be.
+func (d *document) orderJSON(text []byte) *order {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // numbers of a payload keep their digits
+	var value any
+	err := decoder.Decode(&value)
+	if err == nil {
+		if _, more := decoder.Token(); errors.Is(more, io.EOF) {
+			return d.order(value)
+		}
+		err = errors.New("expected one object, found more behind it")
+	} else {
+		err = fmt.Errorf("expected a JSON object, found %s: %w", model.Found(string(text)), err)
+	}
+	o := &order{place: d.place}
+	o.refuse(err)
+	return o
+}
+
+// maxLine bounds one line of JSON lines, in bytes.
+const maxLine = 16 << 20
+
+// readLines reads JSON lines; a line that is no object harms only itself.
+func readLines(name string, in io.Reader, take func(*order) error) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, sniffed), maxLine)
+	line := 0
+	for lines.Scan() {
+		line++
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		if err := take((&document{name: name, line: line}).orderJSON(text)); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s line %d: read a line of at most %d MiB: %w", name, line+1, maxLine>>20, err)
+	}
+	return nil
+}

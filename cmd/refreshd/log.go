@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// setLogGlobals sets what zerolog keeps in globals: once in a program, before anything logs.
+func setLogGlobals() {
+	zerolog.TimeFieldFormat = model.TimeLayout // milliseconds, sortable
+	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
+	zerolog.DefaultContextLogger = new(zerolog.Nop())
+}
+
+var logLevels = []string{"trace", "debug", "info", "warn", "error"}
+
+// newLogger writes JSON, or text when a person looks on. The level is checked against a list, because zerolog would take
+// "" and "7" as levels that say nothing at all.
+func newLogger(to io.Writer, level string) (zerolog.Logger, error) {
+	if !slices.Contains(logLevels, level) {
+		return zerolog.Nop(), usagef("--log-level: expected one of %s, found %q", strings.Join(logLevels, ", "), level)
+	}
+	parsed, err := zerolog.ParseLevel(level)
+	if err != nil {
+		return zerolog.Nop(), usageError{err}
+	}
+	if isTerminal(to) {
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000"}
+	}
+	return zerolog.New(zerolog.SyncWriter(to)).Level(parsed).With().Timestamp().Logger(), nil
+}
+
+func isTerminal(to any) bool {
+	file, ok := to.(*os.File)
+	return ok && isatty.IsTerminal(file.Fd())
+}
+
+// redisLog is the logger for what go-redis has to say, which knows only one log in a program.
+var redisLog atomic.Pointer[zerolog.Logger]
+
+func logRedis(_ context.Context, message string) {
+	if log := redisLog.Load(); log != nil {
+		log.Warn().Str("text", message).Msg("redis client")
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// loopFlags are what every long-running command understands.
+type loopFlags struct {
+	batch         int
+	tick, backoff duration
+	life          duration
+}
+
+func (f *loopFlags) bind(flags *pflag.FlagSet) {
+	f.bindLife(flags)
+	flags.IntVar(&f.batch, "batch", 0, "models or messages to handle in one round (default 200 models, 100 messages)")
+	flags.Var(&f.tick, "tick", "longest sleep between two rounds (default 1s)")
+}
+
+func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
+	flags.Var(&f.backoff, "backoff", "first pause after trouble with Redis, which doubles (default 50ms)")
+	flags.Var(&f.life, "for", "how long to run, and then end as if told to (default for ever)")
+}
+
+// daemon is one long-running part of refreshd. Run returns soon after its context has ended, with the work in hand finished.
+type daemon interface {
+	Run(ctx context.Context) error
+}
+
+// loopCommand is a command that runs one daemon until it is told to stop.
+func (a *app) loopCommand(use, short string, flags *loopFlags, build func(*scripts.Store, []string, *zerolog.Logger) (daemon, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			store, done, err := a.open(a.address())
+			if err != nil {
+				return err
+			}
+			defer done()
+			loop, err := build(store, args, &a.log)
+			if err != nil {
+				return usageError{err}
+			}
+			ctx, cancel := flags.lifetime(command.Context())
+			defer cancel()
+			a.greet(ctx, command.Name(), store, a.address())
+			return a.runDaemon(ctx, command.Name(), loop)
+		},
+	}
+}
+
+// lifetime ends ctx when the time of --for is over.
+func (f *loopFlags) lifetime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.life > 0 {
+		return context.WithTimeout(ctx, time.Duration(f.life))
+	}
+	return context.WithCancel(ctx)
+}
+
+// greet logs what begins. A Redis that does not answer is only worth a warning: the daemons wait for it.
+func (a *app) greet(ctx context.Context, name string, store *scripts.Store, address string) {
+	a.log.Info().Str("part", name).Str("queue", store.Keys.Queue()).Str("redis", scripts.Redacted(address)).
+		Str("version", readVersion().Version).Msg("started")
+	if err := store.Ping(ctx); err != nil && ctx.Err() == nil {
+		a.log.Warn().Err(err).Str("part", name).Msg("waiting for redis")
+	}
+}
+
+func (a *app) runDaemon(ctx context.Context, name string, loop daemon) error {
+	err := loop.Run(ctx)
+	a.log.Info().Str("part", name).AnErr("error", err).Msg("stopped")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+// Command refreshd keeps models fresh: it starts refresh attempts on a schedule, decides about their failures, and gives up
+// with a reason.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // schedules have time zones, and the host may have none
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// The exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	setLogGlobals()
+	scripts.LogTo(logRedis)
+	os.Exit(untilSignal())
+}
+
+// untilSignal runs the command line under a context that the first signal ends. The second one kills: whoever presses Ctrl-C
+// twice does not want to wait.
+func untilSignal() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
+}
+
+// run is the program: it executes args and returns the exit code. It is done when it returns: nothing runs on.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv func(string) (string, bool)) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: lookupEnv}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return a.exitCode(root.ExecuteContext(ctx))
+}
+
+// usageError is the wrong use of a command that a parser of flags cannot notice.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, values ...any) error { return usageError{fmt.Errorf(format, values...)} }
+
+// errReported ends a command whose failures have been told one by one.
+var errReported = errors.New("failed, as told above")
+
+func (a *app) exitCode(err error) int {
+	var wrong usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errReported):
+		return exitFailed
+	case errors.As(err, &wrong) || !a.entered:
+		a.complain(err.Error() + "\nrefreshd: --help tells more")
+		return exitUsage
+	default:
+		a.complain(err.Error())
+		return exitFailed
+	}
+}
+
+func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+text) }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// The output formats.
+const (
+	outputTable = "table"
+	outputJSON  = "json"
+)
+
+var outputs = []string{outputTable, outputJSON}
+
+func (a *app) json() bool { return a.output == outputJSON }
+
+// printJSON prints one object over several lines, for people and programs alike.
+func (a *app) printJSON(value any) error {
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// printJSONLine prints one object on one line, for lists.
+func printJSONLine(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// printPairs prints names and values in two columns; a pair without a value is left out.
+func (a *app) printPairs(pairs [][2]string) error {
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, pair := range pairs {
+		if pair[1] != "" {
+			fmt.Fprintf(table, "%s\t%s\n", pair[0], plain(pair[1]))
+		}
+	}
+	return table.Flush()
+}
+
+// plain makes a text that may come from outside safe to show on a terminal: one line, no control characters.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// optional renders a time for JSON; nil, which is null: none.
+func optional(at time.Time) *string {
+	if at.IsZero() {
+		return nil
+	}
+	text := model.FormatTime(at)
+	return &text
+}
+
+// distance tells a person how far an instant is from now.
+func distance(at, now time.Time) string {
+	away := at.Sub(now)
+	switch {
+	case away.Abs() < time.Second:
+		return "now"
+	case away < 0:
+		return roughly(-away) + " ago"
+	default:
+		return "in " + roughly(away)
+	}
+}
+
+// roughly renders a length of time by its two largest units.
+func roughly(length time.Duration) string {
+	seconds := int64(length / time.Second)
+	units := []struct {
+		name string
+		size int64
+	}{{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}}
+	for i, unit := range units {
+		if seconds < unit.size {
+			continue
+		}
+		text := fmt.Sprintf("%d%s", seconds/unit.size, unit.name)
+		if i+1 < len(units) {
+			if rest := seconds % unit.size / units[i+1].size; rest > 0 {
+				text += fmt.Sprintf(" %d%s", rest, units[i+1].name)
+			}
+		}
+		return text
+	}
+	return "0s"
+}

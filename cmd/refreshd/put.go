@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func putCommand(a *app) *cobra.Command {
+	var format string
+	command := &cobra.Command{
+		Use:   "put FILE|-",
+		Short: "Save models from YAML, JSON or JSON lines",
+		Long: `Save the models of a file, or of standard input.
+
+YAML may hold many documents, or a list; JSON an object, several, or a list; both are read to the end before the first
+model is saved, so that a file cut off in the middle saves nothing. JSON lines (an object on each line) are saved as they
+are read, so that a million of them need no memory.
+
+A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
+nothing.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if !slices.Contains(formats, format) {
+				return usagef("--format: expected one of %s, found %q", strings.Join(formats, ", "), format)
+			}
+			return a.withStore(command.Context(), func(store *scripts.Store) error {
+				return a.put(command.Context(), store, args[0], format)
+			})
+		},
+	}
+	command.Flags().StringVar(&format, "format", formatAuto, "`FORMAT` of the file: "+strings.Join(formats, ", "))
+	return command
+}
+
+// put saves the models of a file.
+func (a *app) put(ctx context.Context, store *scripts.Store, path, format string) error {
+	name, in := "standard input", a.stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close() //nolint:errcheck // nothing was written to it
+		name, in = path, file
+	}
+	tally := &tally{app: a}
+	batch := make([]*order, 0, batchSize)
+	flush := func() error {
+		if err := obey(ctx, store, batch); err != nil {
+			return fmt.Errorf("after %d documents: %w", tally.documents, err)
+		}
+		err := tally.tell(batch)
+		batch = batch[:0]
+		return err
+	}
+	err := readDocuments(name, in, format, func(order *order) error {
+		if batch = append(batch, order); len(batch) < batchSize {
+			return ctx.Err()
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		return err
+	}
+	return tally.end()
+}
+
+// tally tells what became of orders and counts it.
+type tally struct {
+	app       *app
+	documents int
+	results   map[string]int
+}
+
+// outcome is what is told of one order with -o json.
+type outcome struct {
+	UID       string  `json:"uid"`
+	Result    string  `json:"result"`
+	RefreshAt *string `json:"refresh_at"`
+	Error     string  `json:"error,omitempty"`
+}
+
+func (t *tally) tell(orders []*order) error {
+	var lines strings.Builder
+	for _, order := range orders {
+		t.count(order.result)
+		told := outcome{UID: order.command.UID, Result: order.result, RefreshAt: optional(order.next)}
+		if order.refused != nil {
+			told.Error = order.problem()
+			t.app.complain(plain(told.Error))
+		}
+		if t.app.json() {
+			if err := printJSONLine(&lines, told); err != nil {
+				return err
+			}
+		} else if order.refused == nil {
+			fmt.Fprintf(&lines, "%-9s  %s\n", told.Result, told.UID)
+		}
+	}
+	_, err := io.WriteString(t.app.stdout, lines.String())
+	return err
+}
+
+func (t *tally) count(result string) {
+	if t.results == nil {
+		t.results = make(map[string]int)
+	}
+	t.documents++
+	t.results[result]++
+}
+
+// end sums up what was saved; it is an error when anything was refused.
+func (t *tally) end() error {
+	if !t.app.json() {
+		r := t.results
+		fmt.Fprintf(t.app.stdout, "%d models: %d created, %d updated, %d unchanged, %d refused\n",
+			t.documents, r[resultCreated], r[resultUpdated], r[resultUnchanged], r[resultRefused])
+	}
+	return t.failed()
+}
+
+func (t *tally) failed() error {
+	if t.results[resultRefused] > 0 {
+		return errReported
+	}
+	return nil
+}

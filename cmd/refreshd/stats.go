@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func statsCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "stats", Short: "Show what the queue holds now and what it has counted", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withStore(command.Context(), func(store *scripts.Store) error {
+				return a.stats(command.Context(), store)
+			})
+		},
+	}
+}
+
+// statsView is the queue as -o json shows it.
+type statsView struct {
+	Queue    string           `json:"queue"`
+	At       string           `json:"at"`
+	Due      int64            `json:"due"`
+	Waiting  int64            `json:"waiting"`
+	Running  int64            `json:"running"`
+	Input    int64            `json:"input"`
+	Output   int64            `json:"output"`
+	Control  int64            `json:"control"`
+	Claimed  int64            `json:"claimed"`
+	Rejected int64            `json:"rejected"`
+	Journal  int64            `json:"journal"`
+	Outbox   int64            `json:"outbox"`
+	Counters map[string]int64 `json:"counters"`
+}
+
+func (a *app) stats(ctx context.Context, store *scripts.Store) error {
+	s, err := store.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	v := statsView{
+		Queue: store.Keys.Queue(), At: model.FormatTime(s.At), Due: s.Due, Waiting: s.Waiting, Running: s.Running,
+		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
+		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
+	}
+	if a.json() {
+		return a.printJSON(v)
+	}
+	return a.printPairs(v.pairs())
+}
+
+func (v statsView) pairs() [][2]string {
+	count := func(n int64) string { return strconv.FormatInt(n, 10) }
+	pairs := [][2]string{
+		{"queue", v.Queue}, {"at", v.At},
+		{"due", count(v.Due) + "  to be started now"}, {"waiting", count(v.Waiting) + "  for their time"},
+		{"running", count(v.Running) + "  queued or in the hands of workers"},
+		{"input", count(v.Input) + "  attempts that no worker has taken"},
+		{"output", count(v.Output) + "  messages of workers that no poller has taken"},
+		{"control", count(v.Control) + "  messages of applications that no poller has taken"},
+		{"claimed", count(v.Claimed) + "  messages in the hands of pollers"},
+		{"rejected", count(v.Rejected) + "  unusable messages kept"},
+		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {
+		pairs = append(pairs, [2]string{fmt.Sprintf("counted %s", name), count(v.Counters[name])})
+	}
+	return pairs
+}

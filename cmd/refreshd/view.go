@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// modelView is a model as -o json shows it: every field is always there. A time that is not set is null, a text "".
+type modelView struct {
+	UID    string       `json:"uid"`
+	Status model.Status `json:"status"`
+
+	RefreshAt  *string `json:"refresh_at"`
+	RefreshWhy string  `json:"refresh_why"`
+	PlannedAt  *string `json:"planned_at"`
+
+	AttemptUID   string  `json:"attempt_uid"`
+	AttemptNo    int     `json:"attempt_no"`
+	StartedAt    *string `json:"started_at"`
+	DeadlineAt   *string `json:"deadline_at"`
+	ProcessingAt *string `json:"processing_at"`
+	Worker       string  `json:"worker"`
+	Again        bool    `json:"again"`
+
+	Disabled       bool   `json:"refresh_disabled_until_update"`
+	DisabledReason string `json:"refresh_disabled_user_friendly_reason"`
+
+	UserFriendlyStatus string `json:"user_friendly_status"`
+	Progress           int    `json:"progress"`
+
+	LastSuccessAt  *string `json:"last_success_at"`
+	FailingSince   *string `json:"failing_since"`
+	FinalFailureAt *string `json:"final_failure_at"`
+	LastAttemptUID string  `json:"last_attempt_uid"`
+	Deferrals      int     `json:"deferrals"`
+
+	Rule     string          `json:"rrule"`
+	Timezone string          `json:"timezone"`
+	Dtstart  string          `json:"dtstart"`
+	Policy   string          `json:"policy"`
+	InForce  model.Policy    `json:"policy_definition"`
+	Payload  json.RawMessage `json:"payload"`
+
+	Rev   int64  `json:"rev"`
+	Fault string `json:"fault"`
+}
+
+func view(r *scripts.Record, status model.Status, now time.Time) modelView {
+	rev, _ := strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
+	v := modelView{
+		UID: r.UID, Status: status,
+		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, PlannedAt: optional(r.Planned(now)),
+		AttemptUID: r.AttemptUID, AttemptNo: r.AttemptNo, StartedAt: optional(r.StartedAt), DeadlineAt: optional(r.DeadlineAt),
+		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again,
+		Disabled: r.Disabled, DisabledReason: r.DisabledReason,
+		UserFriendlyStatus: r.UserFriendlyStatus, Progress: r.Progress,
+		LastSuccessAt: optional(r.LastSuccessAt), FailingSince: optional(r.FailingSince),
+		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
+		Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: r.PolicyName, InForce: r.Policy,
+		Rev: rev, Fault: r.Fault,
+	}
+	if json.Valid([]byte(r.Payload)) {
+		v.Payload = json.RawMessage(r.Payload)
+	}
+	if v.Policy == "" {
+		v.Policy = "default"
+	}
+	return v
+}
+
+// pairs is the model for people: what is set, and what it means.
+func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
+	policy, _ := json.Marshal(v.InForce) // a policy always marshals
+	pairs := [][2]string{
+		{"uid", v.UID}, {"status", statusText(v, r, now)}, {"fault", v.Fault},
+		{"refresh at", when(r.RefreshAt, now, r.Timezone)}, {"because", v.RefreshWhy},
+		{"planned at", when(r.Planned(now), now, r.Timezone)},
+		{"attempt", v.AttemptUID}, {"attempt no", positive(v.AttemptNo)}, {"started at", when(r.StartedAt, now, r.Timezone)},
+		{"deadline at", when(r.DeadlineAt, now, r.Timezone)}, {"processing at", when(r.ProcessingAt, now, r.Timezone)},
+		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
+		{"worker says", v.UserFriendlyStatus}, {"progress", percent(v.Progress)},
+		{"last success at", when(r.LastSuccessAt, now, r.Timezone)}, {"failing since", when(r.FailingSince, now, r.Timezone)},
+		{"final failure at", when(r.FinalFailureAt, now, r.Timezone)},
+		{"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
+		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
+	}
+	return pairs
+}
+
+// statusText says what the status means for this model.
+func statusText(v modelView, r *scripts.Record, now time.Time) string {
+	text := string(v.Status)
+	switch v.Status {
+	case model.StatusDisabled:
+		text += " until the next update"
+		if v.DisabledReason != "" {
+			text += ": " + v.DisabledReason
+		}
+	case model.StatusScheduled:
+		text += ": starts " + distance(r.RefreshAt, now)
+	case model.StatusDue:
+		text += ": waits for a dispatcher since " + roughly(now.Sub(r.RefreshAt))
+	case model.StatusQueued:
+		text += ": waits for a worker since " + roughly(now.Sub(r.StartedAt))
+	case model.StatusProcessing:
+		text += ": a worker has it, deadline " + distance(r.DeadlineAt, now)
+	case model.StatusFinished:
+		text += ": nothing to do until it is saved or run"
+	}
+	return text
+}
+
+// when renders an instant for a person: in UTC, how far away, and on the clock of the model.
+func when(at, now time.Time, timezone string) string {
+	if at.IsZero() {
+		return ""
+	}
+	text := model.FormatTime(at) + "  " + distance(at, now)
+	if zone, err := time.LoadLocation(timezone); err == nil && timezone != "" {
+		text += ", " + at.In(zone).Format("Mon 15:04 MST")
+	}
+	return text
+}
+
+func positive(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func percent(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n) + "%"
+}
+
+func mark(set bool, text string) string {
+	if !set {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// readYAML reads many documents, each a model or a list of models. Empty documents are skipped.
+func readYAML(name string, text []byte) ([]*order, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var orders []*order
+	for {
+		var root yaml.Node
+		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+			return orders, nil
+		} else if err != nil {
+			// The parser cannot find its way into the next document, so the whole file is refused.
+			return nil, fmt.Errorf("%s %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+		for _, node := range root.Content {
+			for _, item := range listedYAML(node) {
+				orders = append(orders, orderYAML(name, item))
+			}
+		}
+	}
+}
+
+func listedYAML(node *yaml.Node) []*yaml.Node {
+	switch {
+	case node.Kind == yaml.SequenceNode:
+		return node.Content
+	case isNull(node):
+		return nil
+	default:
+		return []*yaml.Node{node}
+	}
+}
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
+
+func orderYAML(name string, node *yaml.Node) *order {
+	doc := &document{name: name, line: node.Line, lines: make(map[string]int)}
+	scan := yamlScan{lines: doc.lines, left: maxYAMLValues}
+	value, err := scan.value(node, "", 0)
+	if err == nil {
+		return doc.order(value)
+	}
+	o := &order{place: doc.place}
+	o.refuse(err)
+	return o
+}
+
+const (
+	// maxYAMLValues bounds the values of one document. Aliases count each time they are used, so that a few lines cannot
+	// become gigabytes.
+	maxYAMLValues = 100_000
+	// maxYAMLDepth also ends an alias that contains itself.
+	maxYAMLDepth = 100
+)
+
+// yamlScan turns nodes into what model.ParseDefinition reads, and notes the line of each field. Outside of the payload every
+// scalar stays the text that its author wrote: to YAML an unquoted dtstart is a timestamp, and some uids are numbers.
+type yamlScan struct {
+	lines map[string]int
+	left  int
+}
+
+func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
+	if s.left--; s.left < 0 || depth > maxYAMLDepth {
+		want := fmt.Sprintf("at most %d values, %d deep, with aliases written out", maxYAMLValues, maxYAMLDepth)
+		return nil, &model.FieldError{Field: path, Want: want, Found: "more"}
+	}
+	switch node.Kind {
+	case yaml.AliasNode:
+		return s.value(node.Alias, path, depth+1)
+	case yaml.MappingNode:
+		fields := make(map[string]any, len(node.Content)/2)
+		return fields, s.mapping(node, path, depth, fields)
+	case yaml.SequenceNode:
+		return s.sequence(node, path, depth)
+	default:
+		return scalar(node, path)
+	}
+}
+
+func (s *yamlScan) sequence(node *yaml.Node, path string, depth int) (any, error) {
+	list := make([]any, len(node.Content))
+	for i, item := range node.Content {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		s.note(at, item.Line)
+		var err error
+		if list[i], err = s.value(item, at, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// mapping reads the fields of node that are not in fields yet. Merged mappings come last: what stands in the mapping itself
+// goes before what it merges, and the first merged before the next.
+func (s *yamlScan) mapping(node *yaml.Node, path string, depth int, fields map[string]any) error {
+	own := make(map[string]bool)
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
+			merged = append(merged, value)
+			continue
+		}
+		name, at, err := s.key(key, path)
+		if err != nil {
+			return err
+		}
+		if own[name] {
+			return &model.FieldError{Field: at, Want: "each field once", Found: fmt.Sprintf("it again on line %d", key.Line)}
+		}
+		own[name] = true
+		if _, overridden := fields[name]; overridden {
+			continue
+		}
+		s.note(at, key.Line)
+		if fields[name], err = s.value(value, at, depth+1); err != nil {
+			return err
+		}
+	}
+	return s.merge(merged, path, depth, fields)
+}
+
+func (s *yamlScan) key(key *yaml.Node, path string) (name, at string, err error) {
+	if key.Kind == yaml.AliasNode {
+		key = key.Alias
+	}
+	if key.Kind != yaml.ScalarNode || isNull(key) {
+		found := fmt.Sprintf("something else on line %d", key.Line)
+		return "", "", &model.FieldError{Field: path, Want: "names of fields", Found: found}
+	}
+	if path == "" {
+		return key.Value, key.Value, nil
+	}
+	return key.Value, path + "." + key.Value, nil
+}
+
+func (s *yamlScan) merge(values []*yaml.Node, path string, depth int, fields map[string]any) error {
+	for _, value := range values {
+		if s.left--; s.left < 0 || depth > maxYAMLDepth {
+			return &model.FieldError{Field: path, Want: "merge keys that end", Found: "one that merges itself"}
+		}
+		for value.Kind == yaml.AliasNode {
+			value = value.Alias
+		}
+		var err error
+		switch value.Kind {
+		case yaml.MappingNode:
+			err = s.mapping(value, path, depth+1, fields)
+		case yaml.SequenceNode:
+			err = s.merge(value.Content, path, depth+1, fields)
+		default:
+			err = &model.FieldError{Field: path, Want: "a mapping to merge", Found: model.Found(value.Value)}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note keeps the first line that a field was seen on: that of an override, not of what it overrides.
+func (s *yamlScan) note(path string, line int) {
+	if _, known := s.lines[path]; !known {
+		s.lines[path] = line
+	}
+}
+
+func scalar(node *yaml.Node, path string) (any, error) {
+	tag := node.ShortTag()
+	top, _, deeper := strings.Cut(path, ".")
+	payload := deeper && top == "payload"
+	switch tag {
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		if payload || top == "policy" {
+			return strings.EqualFold(node.Value, "true"), nil
+		}
+		return node.Value, nil
+	case "!!int", "!!float":
+		if payload {
+			return number(node, path)
+		}
+		return node.Value, nil
+	case "!!str", "!!timestamp", "!!binary":
+		return node.Value, nil
+	default:
+		return nil, &model.FieldError{Field: path, Want: "a plain value", Found: "one with the tag " + model.Found(tag)}
+	}
+}
+
+// number renders a number for JSON, with the digits that were written where JSON has the same form.
+func number(node *yaml.Node, path string) (any, error) {
+	if json.Valid([]byte(node.Value)) {
+		return json.Number(node.Value), nil
+	}
+	var value any
+	if err := node.Decode(&value); err != nil {
+		return nil, &model.FieldError{Field: path, Want: "a number", Found: model.Found(node.Value)}
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, &model.FieldError{Field: path, Want: "a number that JSON can hold", Found: model.Found(node.Value)}
+	}
+	return json.Number(text), nil
+}
