@@ -282,7 +282,7 @@ func (a *address) parseQuery(query string) error {
 		}
 		name, value, _ := strings.Cut(option, "=")
 		if seen[name] {
-			return refuse("every option once", model.Found(name)+" twice")
+			return refuse("every option once", a.foundOption(name)+" twice")
 		}
 		seen[name] = true
 		if err := a.setOption(name, value); err != nil {
@@ -296,7 +296,7 @@ func (a *address) parseQuery(query string) error {
 func (a *address) setOption(name, value string) error {
 	value, err := url.PathUnescape(value)
 	if err != nil {
-		return refuse("%25 for a % in option "+model.Found(name), "a % without two hex digits")
+		return refuse("%25 for a % in an option", "a % without two hex digits in "+a.foundOption(name))
 	}
 	switch {
 	case a.topology == socket && name == "db":
@@ -306,9 +306,17 @@ func (a *address) setOption(name, value string) error {
 	case a.topology == sentinel && name == "sentinel_password":
 		a.sentinelPassword = value
 	default:
-		return refuse(a.wantOption(), "option "+model.Found(name))
+		return refuse(a.wantOption(), a.foundOption(name))
 	}
 	return nil
+}
+
+// foundOption does not show what may be the rest of a password with an & in it.
+func (a *address) foundOption(name string) string {
+	if a.sentinelPassword != "" {
+		return "an option behind sentinel_password, or an & in it that is not written %26"
+	}
+	return "option " + model.Found(name)
 }
 
 func (a *address) wantOption() string {

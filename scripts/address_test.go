@@ -97,7 +97,7 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 		"unix://":                  `unix:///path/of/the/socket, found no path`,
 		"unix:///":                 `unix:///path/of/the/socket, found no path`,
 		"unix:///s?db=x":           `the number of a database as in /2, found "x"`,
-		"unix:///s?db=1&db=2":      `every option once, found "db" twice`,
+		"unix:///s?db=1&db=2":      `every option once, found option "db" twice`,
 		"unix:///s?name=x":         `no option of unix:// but db, found option "name"`,
 		"redis-cluster://h1,,h2":   `a host, found none`,
 		"redis-cluster://h/1":      `no database, for a cluster has only one, found "1"`,
@@ -106,7 +106,7 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 		"redis-sentinel://h":                        `the name of the master behind the sentinels, as in /mymaster, found none`,
 		"redis-sentinel://h//1":                     `the name of the master behind the sentinels, as in /mymaster, found none`,
 		"redis-sentinel://h/m/x":                    `the number of a database as in /2, found "x"`,
-		"redis-sentinel://h/m?sentinel_password=%z": `%25 for a % in option "sentinel_password", found a % without two hex digits`,
+		"redis-sentinel://h/m?sentinel_password=%z": `%25 for a % in an option, found a % without two hex digits in option "sentinel_password"`,
 		"redis-sentinel://h/m?password=x":           `no options of redis-sentinel:// but sentinel_username and sentinel_password, found option "password"`,
 	}
 	for text, want := range tests {
@@ -116,6 +116,15 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 		}
 		if field := (*model.FieldError)(nil); !errors.As(err, &field) {
 			t.Errorf("%q: %T is no *model.FieldError", text, err)
+		}
+	}
+}
+
+func TestNoErrorShowsAPieceOfASentinelPassword(t *testing.T) {
+	for _, rest := range []string{"&hunter2", "&hunter2=1", "&hunter2=%zz", "&hunter2&hunter2", "#hunter2", "@hunter2", "%hunter2"} {
+		_, err := parseAddress("redis-sentinel://h/m?sentinel_password=hunter2" + rest)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("sentinel_password=hunter2%s: got %v, want an error without the password", rest, err)
 		}
 	}
 }
