@@ -218,6 +218,9 @@ func (m *Message) readStarted(doc document) (err error) {
 	if m.Worker, err = doc.text("worker"); err != nil || m.Worker != "" {
 		return err
 	}
+	if doc.fields["processing_id"] == nil {
+		return nil
+	}
 	m.Worker, _, err = doc.scalar("processing_id")
 	return err
 }
