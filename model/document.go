@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +22,9 @@ func object(value any, known ...string) (document, error) {
 	if !ok {
 		return document{}, &FieldError{"", "an object with " + strings.Join(known, ", "), Found(value)}
 	}
-	for name := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
-			return document{}, &FieldError{name, "one of " + strings.Join(known, ", "), "an unknown field"}
+			return document{}, &FieldError{shorten(name, maxFound), "one of " + strings.Join(known, ", "), "an unknown field"}
 		}
 	}
 	return document{fields}, nil

@@ -54,6 +54,6 @@ func Found(value any) string {
 	case []any:
 		return "a list"
 	default:
-		return fmt.Sprint(v)
+		return shorten(fmt.Sprint(v), maxFound) // a number of JSON may have any length
 	}
 }
