@@ -12,7 +12,7 @@ const maxText = 500
 // shorten makes outside text fit to be stored and shown: one line, no control characters, valid UTF-8, at most limit bytes.
 func shorten(text string, limit int) string {
 	clean := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r
