@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,7 +48,7 @@ func parseDue(reply []any) (due Due, err error) {
 	queued, _ := reply[1].(int64)
 	due.Queued = int(queued)
 	for _, next := range reply[2:4] {
-		at, err := parseMillis(text(next))
+		at, err := parseScore(text(next))
 		if err != nil {
 			return due, err
 		}
@@ -58,6 +59,25 @@ func parseDue(reply []any) (due Due, err error) {
 	due.Due, due.Expired = texts(reply[4]), texts(reply[5])
 	return due, nil
 }
+
+// parseScore reads a score of the due or running set. A person can write any number there; one that is no whole number, or
+// never comes, must not stop the queue.
+func parseScore(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	ms, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return time.Time{}, fmt.Errorf("expected a score, found %q", text)
+	case ms > maxScore:
+		return time.Time{}, nil
+	}
+	return time.UnixMilli(int64(ms)).UTC(), nil
+}
+
+// maxScore is above every instant that a Go program can format.
+const maxScore = 253402300799999 // the end of the year 9999
 
 func text(reply any) string {
 	value, _ := reply.(string)
