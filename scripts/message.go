@@ -139,7 +139,7 @@ func (s *Store) SilentPollers(ctx context.Context, cutoff time.Time) ([]string, 
 // next. A poller that gave a sign of life after the cutoff keeps its messages.
 func (s *Store) Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(silent), s.Keys.Claimed(owner)}
-	moved, err := adoptMessages.Run(ctx, s.clients.Write, keys, silent, millis(cutoff), limit).Int()
+	moved, err := adoptMessages.Run(ctx, s.clients.Write, keys, silent, millis(cutoff), limit, owner).Int()
 	if err != nil {
 		return 0, fmt.Errorf("adopt messages: %w", err)
 	}
