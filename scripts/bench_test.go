@@ -76,6 +76,9 @@ func (b *bench) write(key string, value any) error {
 	case string:
 		return b.redis.Set(ctx, key, value, 0).Err()
 	case list:
+		if len(value) == 0 {
+			return nil
+		}
 		return b.redis.RPush(ctx, key, anys(value)...).Err()
 	case hash:
 		return b.redis.HSet(ctx, key, value).Err()
