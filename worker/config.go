@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Config tunes a pool. The zero value is usable.
+type Config struct {
+	// Concurrency is how many attempts are worked on at the same time. 1 to 10,000. Defaults to 4.
+	Concurrency int
+	// Name is who works, for people: it is stored with the attempt. At most 60 bytes are kept. Defaults to the host's name.
+	Name string
+	// FenceEvery is how often all attempts in hand are compared with Redis, and how long one comparison may take.
+	// 10 ms to 1 min. Defaults to 1 s.
+	FenceEvery time.Duration
+	// StatusEvery is the shortest time between two statuses of one attempt; what is said in between waits, and only the
+	// last of it is told. 10 ms to 1 min. Defaults to 250 ms.
+	StatusEvery time.Duration
+	// PushBatch is how many messages are pushed with one command, at most. While more than that wait because Redis refuses
+	// them, no new attempt is taken. 1 to 10,000. Defaults to 500.
+	PushBatch int
+	// Grace is how long Run waits, after its context has ended, for the work in hand before it hands it back. 0 to 1 h;
+	// negative means 0. Defaults to 10 s.
+	Grace time.Duration
+	// Linger is how long, after the grace, handlers may take to obey their ended context before they are abandoned.
+	// 1 ms to 1 h. Defaults to 5 s.
+	Linger time.Duration
+	// FlushTimeout is how long Run tries at the end to push what is left. 1 ms to 1 h. Defaults to 5 s.
+	FlushTimeout time.Duration
+	// Backoff is the first pause after an error of Redis; it doubles up to MaxBackoff. At least 1 ms. Defaults to 50 ms.
+	Backoff time.Duration
+	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 5 s.
+	MaxBackoff time.Duration
+	// Log receives every trouble and, at debug level, what became of each attempt. Defaults to silence.
+	Log *zerolog.Logger
+}
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	if c.Concurrency == 0 {
+		c.Concurrency = 4
+	}
+	if c.Name == "" {
+		c.Name, _ = os.Hostname() // without a name of its own a worker is anonymous, which is allowed
+	}
+	if c.PushBatch == 0 {
+		c.PushBatch = 500
+	}
+	fill(&c.FenceEvery, time.Second)
+	fill(&c.StatusEvery, 250*time.Millisecond)
+	fill(&c.Grace, 10*time.Second)
+	c.Grace = max(0, c.Grace)
+	fill(&c.Linger, 5*time.Second)
+	fill(&c.FlushTimeout, 5*time.Second)
+	fill(&c.MaxBackoff, max(5*time.Second, c.Backoff))
+	fill(&c.Backoff, min(50*time.Millisecond, c.MaxBackoff))
+	if c.Log == nil {
+		silent := zerolog.Nop()
+		c.Log = &silent
+	}
+	return c
+}
+
+func fill(field *time.Duration, value time.Duration) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	if c.Concurrency < 1 || c.Concurrency > 10_000 {
+		return fmt.Errorf("concurrency: expected 1 to 10000, found %d", c.Concurrency)
+	}
+	if c.PushBatch < 1 || c.PushBatch > 10_000 {
+		return fmt.Errorf("push batch: expected 1 to 10000, found %d", c.PushBatch)
+	}
+	for _, field := range []struct {
+		name        string
+		value       time.Duration
+		least, most time.Duration
+	}{
+		{"fence every", c.FenceEvery, 10 * time.Millisecond, time.Minute},
+		{"status every", c.StatusEvery, 10 * time.Millisecond, time.Minute},
+		{"grace", c.Grace, 0, time.Hour},
+		{"linger", c.Linger, time.Millisecond, time.Hour},
+		{"flush timeout", c.FlushTimeout, time.Millisecond, time.Hour},
+		{"max backoff", c.MaxBackoff, time.Millisecond, time.Minute},
+		{"backoff", c.Backoff, time.Millisecond, c.MaxBackoff},
+	} {
+		if field.value < field.least || field.value > field.most {
+			return fmt.Errorf("%s: expected %s to %s, found %s", field.name, field.least, field.most, field.value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+// Package worker does the refreshing: it takes attempts from the input list, runs a Handler for each, and pushes what came of
+// it to the output list.
+//
+//	pool, err := worker.New(store, func(ctx context.Context, attempt *worker.Attempt) error {
+//		return refresh(ctx, attempt.UID)
+//	}, worker.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	return pool.Run(ctx)
+//
+// A handler that returns nil has succeeded, an error is a failure, and a panic is one too. NotRetryable, RetryAfter,
+// Postpone, ErrorType and UserFriendly say more about an error and may be nested.
+//
+// The context of a handler ends when its work no longer counts: at the deadline (ErrDeadline), when the model has a newer
+// attempt or none (ErrFenceLost), or when the pool has to stop (ErrShutdown). context.Cause tells which.
+//
+// Exec, HTTP and Fetch are ready handlers: a program, a web service, a download into a directory.
+package worker

@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
+	yes, no := true, false
+	boom := errors.New("boom")
+	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	failure := func(f model.Failure) model.Message { return model.Message{Type: model.MessageFailure, Failure: f} }
+	postponed := func(d time.Duration) model.Message {
+		return model.Message{Type: model.MessagePostponed, Failure: model.Failure{RetryAfter: d}}
+	}
+	retryAt := failure(model.Failure{Reason: "boom"})
+	retryAt.RetryAt = at
+	for name, c := range map[string]struct {
+		err  error
+		want model.Message
+	}{
+		"nil":                {nil, model.Message{Type: model.MessageSuccess}},
+		"wrapped nil":        {NotRetryable(Retryable(RetryAfter(RetryAt(ErrorType(UserFriendly(nil, "x"), "x"), at), 1))), model.Message{Type: model.MessageSuccess}},
+		"plain":              {boom, failure(model.Failure{Reason: "boom"})},
+		"not retryable":      {NotRetryable(boom), failure(model.Failure{Reason: "boom", Retryable: &no})},
+		"outer one wins":     {Retryable(NotRetryable(boom)), failure(model.Failure{Reason: "boom", Retryable: &yes})},
+		"retry after":        {RetryAfter(boom, 1500*time.Millisecond), failure(model.Failure{Reason: "boom", RetryAfter: 1500 * time.Millisecond})},
+		"retry after never":  {RetryAfter(boom, 1<<62), failure(model.Failure{Reason: "boom", RetryAfter: 365 * 24 * time.Hour})},
+		"retry after before": {RetryAfter(boom, -1), failure(model.Failure{Reason: "boom"})},
+		"retry at":           {RetryAt(boom, at), retryAt},
+		"postpone":           {Postpone(time.Minute), postponed(time.Minute)},
+		"postpone at once":   {Postpone(0), postponed(0)},
+		"postpone wins":      {NotRetryable(fmt.Errorf("not now: %w", Postpone(time.Second))), postponed(time.Second)},
+		"all":                {ErrorType(UserFriendly(RetryAfter(NotRetryable(fmt.Errorf("read: %w", boom)), time.Second), "It broke."), "Broken"), failure(model.Failure{Reason: "read: boom", ErrorType: "Broken", UserFriendlyReason: "It broke.", Retryable: &no, RetryAfter: time.Second})},
+		"inside a wrap":      {fmt.Errorf("outer: %w", NotRetryable(boom)), failure(model.Failure{Reason: "outer: boom", Retryable: &no})},
+		"joined":             {errors.Join(boom, ErrorType(errors.New("two"), "Two")), failure(model.Failure{Reason: "boom\ntwo", ErrorType: "Two"})},
+		"not text":           {errors.New("\xff\x00\""), failure(model.Failure{Reason: "\ufffd\x00\""})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &Attempt{UID: "m", AttemptUID: "a1"}
+			got, err := model.DecodeMessage([]byte(a.outcome(c.err).encode()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.UID, c.want.AttemptUID = "m", "a1"
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheCauseOfAnErrorCanStillBeFound(t *testing.T) {
+	boom := errors.New("boom")
+	if err := NotRetryable(RetryAfter(ErrorType(UserFriendly(boom, "x"), "x"), 1)); !errors.Is(err, boom) || err.Error() != "boom" {
+		t.Errorf("got %q, which is not boom", err)
+	}
+}
+
+func TestLongTextsAreCutWithoutBreakingACharacter(t *testing.T) {
+	a := &Attempt{UID: "m", AttemptUID: "a1"}
+	got, err := model.DecodeMessage([]byte(a.outcome(errors.New(strings.Repeat("é", 5000))).encode()))
+	if err != nil || len(got.Reason) > maxReason || !strings.HasSuffix(got.Reason, "é…") {
+		t.Errorf("%d bytes, err %v", len(got.Reason), err)
+	}
+}
+
+func TestOfManyStatusesTheLastIsTold(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		config := quick()
+		config.StatusEvery = time.Minute
+		p := run(t, r, config, b.handle)
+		r.offer("m")
+		a := await(t, b.began, "the attempt")
+		a.Status("begun", 0)
+		r.toldOf(model.MessageStatus)
+		for i := range 1000 {
+			a.Status(fmt.Sprintf("row %d", i), i/5)
+		}
+		b.result <- nil
+		r.must(p.stop())
+		a.Status("too late", 0)
+		var said []string
+		for _, m := range r.left() {
+			if m.Type == model.MessageStatus {
+				said = append(said, fmt.Sprintf("%s %d%%", m.Status, *m.Progress))
+			}
+		}
+		if diff := cmp.Diff([]string{"row 999 100%"}, said); diff != "" {
+			t.Errorf("statuses (-want +got):\n%s", diff)
+		}
+		if all := kinds(r.left()); all[len(all)-1] != model.MessageSuccess {
+			t.Errorf("told %v, want the success last", all)
+		}
+	})
+}
+
+func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	run(t, r, quick(), b.handle)
+	r.offer("m")
+	a := await(t, b.began, "the attempt")
+	a.Status("first", -1)
+	a.Status("second", -1)
+	a.Status("third", 50)
+	if m := r.toldOf(model.MessageStatus); m.Status != "first" || m.Progress != nil {
+		t.Errorf("told %+v, want first without progress", m)
+	}
+	if m := r.toldOf(model.MessageStatus); m.Status != "third" || *m.Progress != 50 {
+		t.Errorf("told %+v, want third at 50", m)
+	}
+	b.result <- nil
+}
+
+func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
+	o := newOutbox(nil, &Config{PushBatch: 10})
+	for i := range 100 {
+		o.add(message{Type: model.MessageStatus, AttemptUID: fmt.Sprint(i % 2), Status: fmt.Sprint(i)})
+	}
+	if messages := o.take(); len(messages) != 2 || messages[0].Status != "98" || messages[1].Status != "99" {
+		t.Errorf("waiting: %+v, want the last of each attempt", messages)
+	}
+}
+
+func TestAStatusOutsideAPoolIsSilent(*testing.T) {
+	new(Attempt).Status("test of a handler", 1)
+}

@@ -1,0 +1,133 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// outbox collects the messages of all attempts and pushes them, as many as have come together while the last push was under
+// way. It keeps their order, and every message until Redis has it.
+type outbox struct {
+	queue   Queue
+	batch   int
+	trouble *trouble
+
+	mu      sync.Mutex
+	waiting []message // guarded by mu; memory is bounded because nothing is taken while a full batch waits
+	news    chan struct{}
+	drained chan struct{}
+}
+
+func newOutbox(queue Queue, config *Config) *outbox {
+	return &outbox{
+		queue: queue, batch: config.PushBatch, trouble: config.trouble("pushing messages"),
+		news: make(chan struct{}, 1), drained: make(chan struct{}, 1),
+	}
+}
+
+// add takes a message over; it never waits. A status replaces the one of the same attempt that has not been pushed yet.
+func (o *outbox) add(m message) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer signal(o.news)
+	if m.Type == model.MessageStatus {
+		for i, older := range o.waiting {
+			if older.Type == m.Type && older.AttemptUID == m.AttemptUID {
+				o.waiting[i] = m
+				return
+			}
+		}
+	}
+	o.waiting = append(o.waiting, m)
+}
+
+// room waits until less than a batch waits, or ctx ends.
+func (o *outbox) room(ctx context.Context) {
+	for o.len() >= o.batch {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.drained:
+		}
+	}
+}
+
+func (o *outbox) len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.waiting)
+}
+
+// run pushes until ctx ends.
+func (o *outbox) run(ctx context.Context, timeout time.Duration) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.news:
+		}
+		o.drain(ctx, timeout)
+	}
+}
+
+// drain pushes until nothing waits or ctx ends. Each push may take as long as timeout; repeating one that did arrive is
+// harmless. It is not cut off by the end of ctx, because half of a push would leave its end unknown.
+func (o *outbox) drain(ctx context.Context, timeout time.Duration) {
+	for o.len() > 0 && ctx.Err() == nil {
+		err := o.pushOnce(ctx, timeout)
+		rest(ctx, o.trouble.met(err))
+	}
+}
+
+func (o *outbox) pushOnce(ctx context.Context, timeout time.Duration) error {
+	messages := o.take()
+	texts := make([]string, len(messages))
+	for i, m := range messages {
+		texts[i] = m.encode()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	if err := o.queue.Push(ctx, texts); err != nil {
+		o.putBack(messages)
+		return err
+	}
+	signal(o.drained)
+	return nil
+}
+
+func (o *outbox) take() []message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := min(o.batch, len(o.waiting))
+	messages := o.waiting[:n:n]
+	o.waiting = o.waiting[n:]
+	return messages
+}
+
+func (o *outbox) putBack(messages []message) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = append(messages, o.waiting...)
+}
+
+// flush is the last drain: it gives up after timeout and says how much it leaves behind.
+func (o *outbox) flush(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	o.drain(ctx, timeout)
+	if left := o.len(); left > 0 {
+		return fmt.Errorf("push what is left: %d messages did not reach redis within %s", left, timeout)
+	}
+	return nil
+}
+
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // a signal is waiting already
+	}
+}

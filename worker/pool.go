@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Handler does the work of one attempt. It must return soon after its context has ended.
+type Handler func(ctx context.Context, attempt *Attempt) error
+
+// Pool runs a handler for every attempt that it takes. It is safe for concurrent use.
+type Pool struct {
+	queue   Queue
+	handler Handler
+	config  Config
+	counts  counts
+}
+
+// New returns a pool. It opens nothing: the caller closes the connections of the queue.
+func New(queue Queue, handler Handler, config Config) (*Pool, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if queue == nil || handler == nil {
+		return nil, errors.New("worker: expected a queue and a handler, found nil")
+	}
+	return &Pool{queue: queue, handler: handler, config: config}, nil
+}
+
+// Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
+// then it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when all of that has been told
+// to Redis. Trouble with Redis is logged and waited out, for ever.
+//
+// The error says how many handlers ignored their context and were abandoned, and how many messages could not be pushed. Run
+// may be called again, also while another call is running.
+func (p *Pool) Run(ctx context.Context) error {
+	// Work outlives the order to stop, and pushing and watching outlive the work.
+	background := context.WithoutCancel(ctx)
+	pushing, stopPushing := context.WithCancel(background)
+	s := newSession(background, p)
+	defer s.cancel(ErrShutdown)
+	pushed := async(func() { s.outbox.run(pushing, p.config.FlushTimeout) })
+	watched := async(func() { s.watch.run(pushing) })
+	taken := async(func() { s.takeAll(ctx) })
+
+	<-ctx.Done()
+	abandoned := s.stop(taken)
+	stopPushing()
+	<-watched
+	<-pushed
+	return errors.Join(abandoned, s.outbox.flush(background, p.config.FlushTimeout))
+}
+
+// stop ends the work in hand, gently at first.
+func (s *session) stop(taken <-chan struct{}) error {
+	idle := async(func() {
+		<-taken
+		s.working.Wait()
+	})
+	if within(idle, s.config.Grace) {
+		return nil
+	}
+	s.cancel(ErrShutdown)
+	if within(idle, s.config.Linger) {
+		return nil
+	}
+	// Taking ends by itself: a call to Redis that is under way has a time limit. What it brings is handed back.
+	<-taken
+	if left := s.abandon(); left > 0 {
+		return fmt.Errorf("stop the work in hand: abandoned %d handlers that ignore their context", left)
+	}
+	return nil
+}
+
+// async runs do in a goroutine and returns a channel that is closed when it has ended.
+func async(do func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	return done
+}
+
+// within waits for done, but no longer than d.
+func within(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -1,0 +1,239 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r := newRig(t, server)
+		seen := make(chan *Attempt, 1)
+		run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
+			seen <- attempt
+			return nil
+		})
+		r.offer("m")
+		a := await(t, seen, "the attempt")
+		if a.UID != "m" || a.AttemptUID != "m-1" || a.AttemptNo != 2 || a.DeadlineAt.IsZero() || string(a.Payload) != `{"input_url":"http://x/"}` {
+			t.Errorf("the handler got %+v with payload %s", a, a.Payload)
+		}
+		want := []model.Message{
+			{Type: model.MessageStarted, UID: "m", AttemptUID: "m-1", Worker: "w1"},
+			{Type: model.MessageSuccess, UID: "m", AttemptUID: "m-1"},
+		}
+		if diff := cmp.Diff(want, []model.Message{r.told(), r.told()}); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		r.block = true
+		run(t, r, quick(), b.handle)
+		for _, uid := range []string{"a", "b", "c"} {
+			r.offer(uid)
+			await(t, b.began, "the attempt of "+uid)
+			b.result <- nil
+			if m := r.toldOf(model.MessageSuccess); m.UID != uid {
+				t.Errorf("success of %s, want %s", m.UID, uid)
+			}
+		}
+	})
+}
+
+func TestUnchangedIsTold(t *testing.T) {
+	r := newRig(t, redistest.Miniredis(t))
+	run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
+		attempt.Unchanged()
+		return nil
+	})
+	r.offer("m")
+	if m := r.toldOf(model.MessageSuccess); m.Changed == nil || *m.Changed {
+		t.Errorf("changed: %v, want false", m.Changed)
+	}
+}
+
+func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
+	for name, leave := range map[string]func(){
+		"panic":  func() { panic("boom") },
+		"nil":    func() { var m map[string]int; m["x"] = 1 },
+		"goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, redistest.Miniredis(t))
+			config := quick()
+			config.Concurrency = 1
+			run(t, r, config, func(_ context.Context, attempt *Attempt) error {
+				if attempt.UID == "bad" {
+					leave()
+				}
+				return nil
+			})
+			r.offer("bad", "good")
+			if m := r.toldOf(model.MessageFailure); m.UID != "bad" || m.ErrorType != "panic" || m.Reason == "" {
+				t.Errorf("failure: %+v, want error_type panic and a reason", m)
+			}
+			if m := r.toldOf(model.MessageSuccess); m.UID != "good" {
+				t.Errorf("success: %+v, want that of good", m)
+			}
+		})
+	}
+}
+
+func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r := newRig(t, server)
+		r.queue("", "{", "null", "[]", `{"big_table_uid":"m"}`, `{"refresh_attempt_uid":"a"}`, `{"big_table_uid":7,"refresh_attempt_uid":"a"}`)
+		r.offer("m")
+		p := run(t, r, quick(), func(context.Context, *Attempt) error { return nil })
+		if m := r.toldOf(model.MessageSuccess); m.UID != "m" {
+			t.Errorf("success: %+v, want that of m", m)
+		}
+		r.must(p.stop())
+		if s := p.Stats(); s.Unreadable != 7 || s.Taken != 8 || s.Succeeded != 1 {
+			t.Errorf("counters: %+v, want 8 taken, 7 unreadable, 1 succeeded", s)
+		}
+	})
+}
+
+func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		r.offer("a", "b", "c", "d", "e")
+		config := quick()
+		config.Concurrency = 2
+		run(t, r, config, b.handle)
+		for in := 2; in <= 5; in++ {
+			if in == 2 {
+				await(t, b.began, "the first attempt")
+			}
+			await(t, b.began, "the next attempt")
+			if left := r.redis.LLen(t.Context(), r.Keys.Input()).Val(); left != int64(5-in) {
+				t.Fatalf("%d entries left in the list while %d were begun, want %d", left, in, 5-in)
+			}
+			b.result <- nil
+			r.toldOf(model.MessageSuccess)
+		}
+		b.result <- nil
+	})
+}
+
+func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		r.offer("old", "m")
+		r.set("old", "attempt_uid", "newer")
+		p := run(t, r, quick(), b.handle)
+		if a := await(t, b.began, "the attempt"); a.UID != "m" {
+			t.Errorf("worked on %s", a.UID)
+		}
+		b.result <- nil
+		r.toldOf(model.MessageSuccess)
+		r.must(p.stop())
+		if s := p.Stats(); s.Stale != 1 {
+			t.Errorf("counters: %+v, want 1 stale", s)
+		}
+	})
+}
+
+func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		r.offerUntil("late", 0)
+		run(t, r, quick(), b.handle)
+		if m := r.told(); m.Type != model.MessageInterrupted || m.UID != "late" {
+			t.Errorf("told %+v, want that late is interrupted", m)
+		}
+	})
+}
+
+func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r.set("m", "attempt_uid", "m-1")
+	r.queue(`{"big_table_uid":"m","refresh_attempt_uid":"m-1"}`)
+	checks := make(chan struct{}, 1000)
+	run(t, counting(r, checks), quick(), b.handle)
+	await(t, b.began, "the attempt")
+	for range 5 {
+		await(t, checks, "a look at the fences")
+	}
+	b.result <- nil
+	r.toldOf(model.MessageSuccess)
+}
+
+func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r := newRig(t, server)
+		config := quick()
+		config.Grace = -1
+		var uids []string
+		for i := range 200 {
+			uid := "m" + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10))
+			uids = append(uids, uid)
+			r.offer(uid)
+		}
+		for range 40 {
+			began := make(chan struct{}, 300)
+			p := run(t, r, config, func(ctx context.Context, attempt *Attempt) error {
+				began <- struct{}{}
+				attempt.Status("busy", -1)
+				if len(attempt.UID)%2 == 1 {
+					return errors.New("odd")
+				}
+				return ctx.Err()
+			})
+			if r.redis.LLen(t.Context(), r.Keys.Input()).Val() > 0 {
+				await(t, began, "an attempt")
+			}
+			r.must(p.stop())
+		}
+		var told []string
+		for _, m := range r.left() {
+			if m.Type != model.MessageStarted && m.Type != model.MessageStatus {
+				told = append(told, m.UID)
+			}
+		}
+		slices.Sort(told)
+		left := r.redis.LLen(t.Context(), r.Keys.Input()).Val()
+		if got, want := int64(len(told))+left, int64(len(uids)); got != want || len(slices.Compact(told)) != len(told) {
+			t.Errorf("%d told and %d left of %d", len(told), left, want)
+		}
+	})
+}
+
+func TestAPoolMayRunTwiceAtTheSameTimeAndAgain(t *testing.T) {
+	r := newRig(t, redistest.Miniredis(t))
+	pool, err := New(r, func(context.Context, *Attempt) error { return nil }, quick())
+	r.must(err)
+	for range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		go func() { ended <- pool.Run(ctx) }()
+		go func() { ended <- pool.Run(ctx) }()
+		r.offer("a", "b")
+		r.toldOf(model.MessageSuccess)
+		r.toldOf(model.MessageSuccess)
+		cancel()
+		r.must(errors.Join(await(t, ended, "the end of Run"), await(t, ended, "the end of the other Run")))
+	}
+}
+
+func TestAPoolIsRefusedWithoutQueueOrHandler(t *testing.T) {
+	if _, err := New(nil, func(context.Context, *Attempt) error { return nil }, Config{}); err == nil {
+		t.Error("no queue: expected an error")
+	}
+	if _, err := New(&faulty{}, nil, Config{}); err == nil {
+		t.Error("no handler: expected an error")
+	}
+}

@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"sync"
+	"time"
+)
+
+// status thins out what one attempt says while it runs: at most one message per interval, and always the last one.
+type status struct {
+	every time.Duration
+	send  func(message)
+
+	mu      sync.Mutex
+	waiting *message    // guarded by mu: said since the last one was sent
+	timer   *time.Timer // guarded by mu: not nil while the interval after the last one lasts
+	ended   bool        // guarded by mu
+}
+
+func (s *status) say(m message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+	case s.timer != nil:
+		s.waiting = &m
+	default:
+		s.send(m)
+		s.timer = time.AfterFunc(s.every, s.tick)
+	}
+}
+
+// tick sends what was said during the interval, or ends it when nothing was.
+func (s *status) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+	case s.waiting == nil:
+		s.timer = nil
+	default:
+		s.send(*s.waiting)
+		s.waiting = nil
+		s.timer.Reset(s.every)
+	}
+}
+
+// end sends what still waits, when it is wanted, and makes every later word silent.
+func (s *status) end(wanted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if s.waiting != nil && wanted && !s.ended {
+		s.send(*s.waiting)
+	}
+	s.ended, s.waiting = true, nil
+}

@@ -1,0 +1,154 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestWorkInHandMayFinishAfterTheOrderToStop(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		r.block = true
+		p := run(t, r, quick(), b.handle)
+		r.offer("m")
+		await(t, b.began, "the attempt")
+		p.cancel()
+		r.offer("next")
+		b.result <- nil
+		r.must(p.wait())
+		if got := ends(r.left()); !slices.Contains(got, model.MessageSuccess) {
+			t.Errorf("told %v, want a success", got)
+		}
+		// What was taken at the last moment is handed back, what was not stays in the list.
+		left := r.redis.LLen(t.Context(), r.Keys.Input()).Val()
+		if back := len(ends(r.left())) - 1; int64(back)+left != 1 {
+			t.Errorf("%d handed back and %d left in the list, want one in all", back, left)
+		}
+	})
+}
+
+func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		config := quick()
+		config.Grace = time.Millisecond
+		p := run(t, r, config, b.handle)
+		r.offer("m")
+		await(t, b.began, "the attempt")
+		r.must(p.stop())
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
+			t.Errorf("cause: %v, want ErrShutdown", cause)
+		}
+		if diff := cmp.Diff([]model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left())); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
+	r := newRig(t, redistest.Miniredis(t))
+	config := quick()
+	config.Grace = -1
+	began := make(chan struct{})
+	p := run(t, r, config, func(ctx context.Context, _ *Attempt) error {
+		close(began)
+		<-ctx.Done()
+		return nil
+	})
+	r.offer("m")
+	await(t, began, "the attempt")
+	r.must(p.stop())
+	if got := ends(r.left()); !slices.Equal(got, []model.MessageType{model.MessageSuccess}) {
+		t.Errorf("told %v, want a success", got)
+	}
+}
+
+func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r := newRig(t, server)
+		config := quick()
+		config.Grace, config.Linger = -1, time.Millisecond
+		began, deaf, gone := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
+		p := run(t, r, config, func(_ context.Context, attempt *Attempt) error {
+			defer func() { gone <- struct{}{} }()
+			began <- struct{}{}
+			<-deaf
+			attempt.Status("too late", 100)
+			return nil
+		})
+		r.offer("a", "b")
+		await(t, began, "an attempt")
+		await(t, began, "the other attempt")
+		err := p.stop()
+		if err == nil || !strings.Contains(err.Error(), "2 handlers") {
+			t.Errorf("Run returned %v, want an error about 2 handlers", err)
+		}
+		close(deaf)
+		await(t, gone, "a handler")
+		await(t, gone, "the other handler")
+		want := []model.MessageType{model.MessageInterrupted, model.MessageInterrupted}
+		if diff := cmp.Diff(want, ends(r.left())); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	p := run(t, r, quick(), b.handle)
+	r.offer("m")
+	await(t, b.began, "the attempt")
+	p.cancel()
+	r.set("m", "attempt_uid", "newer")
+	if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
+		t.Errorf("cause: %v, want ErrFenceLost", cause)
+	}
+	r.must(p.wait())
+	if got := ends(r.left()); len(got) > 0 {
+		t.Errorf("told %v", got)
+	}
+}
+
+func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	q := &faulty{Queue: r}
+	r.offer("m")
+	stop := make(chan func())
+	q.take = func(n int) ([]string, time.Time, error) {
+		entries, now, err := r.Take(t.Context(), n)
+		(<-stop)() // the reply is under way, then comes the order
+		return entries, now, err
+	}
+	p := run(t, q, quick(), b.handle)
+	stop <- p.cancel
+	r.must(p.wait())
+	if diff := cmp.Diff([]model.MessageType{model.MessageInterrupted}, kinds(r.left())); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunSaysHowManyMessagesItCouldNotPush(t *testing.T) {
+	r := newRig(t, redistest.Miniredis(t))
+	q := &faulty{Queue: r, push: func([]string) error { return errBroken }}
+	config := quick()
+	config.FlushTimeout = 20 * time.Millisecond
+	done := make(chan struct{})
+	p := run(t, q, config, func(context.Context, *Attempt) error {
+		close(done)
+		return nil
+	})
+	r.offer("m")
+	await(t, done, "the attempt")
+	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "2 messages") {
+		t.Errorf("Run returned %v, want an error about 2 messages", err)
+	}
+}

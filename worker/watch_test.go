@@ -1,0 +1,172 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// counting tells of every look at the fences.
+func counting(r *rig, checks chan struct{}) *faulty {
+	return &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
+		defer signal(checks)
+		return r.Fences(context.Background(), uids)
+	}}
+}
+
+func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
+	for name, lose := range map[string]func(*rig){
+		"superseded": func(r *rig) { r.set("m", "attempt_uid", "newer") },
+		"idle":       func(r *rig) { r.must(r.redis.HDel(context.Background(), r.Keys.Model("m"), "attempt_uid").Err()) },
+		"removed":    func(r *rig) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+				r, b := newRig(t, server), newBench()
+				p := run(t, r, quick(), b.handle)
+				r.offer("m", "other")
+				await(t, b.began, "an attempt")
+				await(t, b.began, "the other attempt")
+				lose(r)
+				if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
+					t.Errorf("cause: %v, want ErrFenceLost", cause)
+				}
+				b.result <- nil
+				r.must(p.stop())
+				for _, m := range r.left() {
+					if m.UID == "m" && m.Type != model.MessageStarted {
+						t.Errorf("told %+v", m)
+					}
+				}
+				if s := p.Stats(); s.Cancelled != 1 || s.Succeeded != 1 {
+					t.Errorf("counters: %+v, want 1 cancelled and the other one succeeded", s)
+				}
+			})
+		})
+	}
+}
+
+func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		config := quick()
+		config.FenceEvery = time.Minute // only the timer is left to notice
+		p := run(t, r, config, b.handle)
+		r.offerUntil("m", 300*time.Millisecond)
+		await(t, b.began, "the attempt")
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
+			t.Errorf("cause: %v, want ErrDeadline", cause)
+		}
+		r.must(p.stop())
+		if got := ends(r.left()); len(got) > 0 {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+// clockwork is a server whose clock and fence a test moves by hand.
+type clockwork struct {
+	*faulty
+	now      time.Time
+	deadline time.Time
+	err      error
+	checks   chan struct{}
+}
+
+func newClockwork(r *rig) *clockwork {
+	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	c := &clockwork{faulty: &faulty{Queue: r}, now: start, deadline: start.Add(30 * time.Millisecond), checks: make(chan struct{}, 1)}
+	c.fences = func(uids []string) ([]scripts.Fence, time.Time, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		defer signal(c.checks)
+		if c.err != nil {
+			return nil, time.Time{}, c.err
+		}
+		fences := make([]scripts.Fence, len(uids))
+		for i, uid := range uids {
+			fences[i] = scripts.Fence{AttemptUID: uid + "-1", DeadlineAt: c.deadline}
+		}
+		return fences, c.now, nil
+	}
+	return c
+}
+
+func TestAMovedDeadlineIsObeyedWithoutBeingEarly(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	c := newClockwork(r)
+	config := quick()
+	config.FenceEvery = time.Minute // only deadlines make the pool look
+	run(t, c, config, b.handle)
+	r.offer("m")
+	await(t, b.began, "the attempt")
+	await(t, c.checks, "the look at the fence before the start")
+	for range 3 { // each time the own timer has run out, and Redis has moved the deadline
+		c.change(func() {
+			c.now = c.deadline
+			c.deadline = c.deadline.Add(30 * time.Millisecond)
+		})
+		await(t, c.checks, "a look at the deadline")
+	}
+	if len(b.causes) > 0 {
+		t.Fatalf("ended early: %v", <-b.causes)
+	}
+	c.change(func() { c.now = c.deadline })
+	if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
+		t.Errorf("cause: %v, want ErrDeadline", cause)
+	}
+}
+
+func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	c := newClockwork(r)
+	c.deadline = c.now.Add(time.Hour)
+	run(t, c, quick(), b.handle)
+	r.offer("m")
+	await(t, b.began, "the attempt")
+	c.change(func() { c.err = errBroken })
+	for range 5 {
+		await(t, c.checks, "a look at the fence")
+	}
+	b.result <- nil
+	r.toldOf(model.MessageSuccess)
+}
+
+func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	c := newClockwork(r)
+	c.deadline = c.now.Add(200 * time.Millisecond)
+	p := run(t, c, quick(), b.handle)
+	r.offer("m")
+	await(t, b.began, "the attempt")
+	c.change(func() { c.err = errBroken })
+	if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
+		t.Errorf("cause: %v, want ErrDeadline", cause)
+	}
+	r.must(p.stop())
+}
+
+func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
+	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	checks := make(chan struct{}, 1)
+	q := counting(r, checks)
+	run(t, q, quick(), b.handle)
+	r.offer("m")
+	await(t, b.began, "the attempt")
+	q.change(func() {
+		q.fences = func(uids []string) ([]scripts.Fence, time.Time, error) {
+			defer signal(checks)
+			return []scripts.Fence{{Err: errBroken}}, r.now(), nil
+		}
+	})
+	for range 4 {
+		await(t, checks, "a look at the fences")
+	}
+	b.result <- nil
+	r.toldOf(model.MessageSuccess)
+}
