@@ -152,3 +152,10 @@ func TestRunSaysHowManyMessagesItCouldNotPush(t *testing.T) {
 		t.Errorf("Run returned %v, want an error about 2 messages", err)
 	}
 }
+
+func TestTheEndOfAnAttemptIsToldByOneOnly(t *testing.T) {
+	f := &flight{}
+	if first, second := f.release(), f.release(); !first || second {
+		t.Errorf("released %v, then %v; want once", first, second)
+	}
+}

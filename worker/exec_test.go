@@ -1,0 +1,280 @@
+//go:build unix
+
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+// output collects what programs write.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func example() *Attempt {
+	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	return &Attempt{
+		UID: "m", AttemptUID: "a1", AttemptNo: 2, DeadlineAt: at, PlannedAt: at.Add(time.Hour),
+		Payload: json.RawMessage(`{"input_url":"http://x/?a=1&b=2"}`),
+	}
+}
+
+func shell(t *testing.T, script string, options ExecOptions) Handler {
+	t.Helper()
+	handler, err := Exec([]string{"sh", "-c", script}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
+
+func TestAProgramGetsThePayloadAndTheAttempt(t *testing.T) {
+	var out output
+	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT"
+		echo "$REFRESHD_PAYLOAD_INPUT_URL $OWN"; pwd`
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := shell(t, script, ExecOptions{Stdout: &out, Dir: dir, Env: []string{"OWN=yes", "PATH=" + os.Getenv("PATH")}})
+	if err := handler(t.Context(), example()); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"input_url":"http://x/?a=1&b=2"}
+m a1 2 2026-11-21T07:00:00.000Z 2026-11-21T08:00:00.000Z
+http://x/?a=1&b=2 yes
+` + dir + "\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("the program saw (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheExitCodeMakesTheResult(t *testing.T) {
+	yes, no := true, false
+	for script, want := range map[string]model.Failure{
+		"exit 1":                           {Reason: "exit status 1", ErrorType: "exit_1"},
+		"exit 255":                         {Reason: "exit status 255", ErrorType: "exit_255"},
+		"exit 75":                          {Reason: "exit status 75", ErrorType: "exit_75", Retryable: &yes},
+		"exit 64":                          {Reason: "exit status 64", ErrorType: "exit_64", Retryable: &no},
+		"echo no such row >&2; exit 65":    {Reason: "no such row", ErrorType: "exit_65", Retryable: &no},
+		"exit 66":                          {Reason: "exit status 66", ErrorType: "exit_66"},
+		"exit 77":                          {Reason: "exit status 77", ErrorType: "exit_77", Retryable: &no},
+		"exit 78":                          {Reason: "exit status 78", ErrorType: "exit_78", Retryable: &no},
+		"kill -9 $$":                       {Reason: "killed by signal: killed", ErrorType: "signal_9"},
+		"echo dying >&2; kill -15 $$":      {Reason: "dying", ErrorType: "signal_15"},
+		`printf 'a\nb\n\n \n' >&2; exit 3`: {Reason: "b", ErrorType: "exit_3"},
+		`printf 'a\nb' >&2; exit 3`:        {Reason: "b", ErrorType: "exit_3"},
+		`echo out; exit 3`:                 {Reason: "exit status 3", ErrorType: "exit_3"},
+	} {
+		t.Run(script, func(t *testing.T) {
+			err := shell(t, script, ExecOptions{})(t.Context(), example())
+			got, decodeErr := model.DecodeMessage([]byte(example().outcome(err).encode()))
+			if decodeErr != nil || got.Type != model.MessageFailure {
+				t.Fatalf("got %+v, %v", got, decodeErr)
+			}
+			if diff := cmp.Diff(want, got.Failure); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
+	var l lastLine
+	for range 10_000 {
+		_, _ = l.Write(bytes.Repeat([]byte("x"), 1000))
+	}
+	if cap(l.line) > 2*maxReason {
+		t.Errorf("holds %d bytes", cap(l.line))
+	}
+	if got := l.text(); len(got) != maxReason {
+		t.Errorf("kept %d bytes, want %d", len(got), maxReason)
+	}
+}
+
+func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
+	var out, errs output
+	if err := shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "one\n" || errs.String() != "two\n" {
+		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
+	}
+}
+
+func TestAProgramNeedNotReadItsInput(t *testing.T) {
+	a := example()
+	a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+	if err := shell(t, "exit 0", ExecOptions{})(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPayloadFieldsBecomeVariables(t *testing.T) {
+	a := &Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"a-b":"1","a_b":"2","n":12345678901234567890.50,
+		"t":true,"nul":"x\u0000y","null":null,"list":[1],"object":{},"ünï":"é\n","big":"` + strings.Repeat("x", maxEnv) + `"}`)}
+	var got []string
+	for _, variable := range environment(a) {
+		if rest, found := strings.CutPrefix(variable, "REFRESHD_PAYLOAD_"); found {
+			got = append(got, rest)
+		}
+	}
+	slices.Sort(got)
+	want := []string{"A_B=1", "N=12345678901234567890.50", "T=true", "_N_=é\n"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+}
+
+// fifo returns the path of a named pipe and a function that waits until somebody has opened it for writing and everybody
+// who did has ended; began is closed in between.
+func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{}) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		file, err := os.Open(path)
+		close(opened)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, file)
+			_ = file.Close()
+		}
+	}()
+	return path, opened, ended
+}
+
+func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
+	for name, script := range map[string]string{
+		"obedient":              `exec 3>"$0"; sleep 1000 & wait`,
+		"deaf":                  `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
+		"deaf grandchild":       `(trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done) & wait`,
+		"grandchild of nobody":  `exec 3>"$0"; (trap "" TERM; sleep 1000) & exec 3>&-; wait`,
+		"succeeds when stopped": `trap "exit 0" TERM; exec 3>"$0"; sleep 1000 & wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, began, gone := fifo(t)
+			handler, err := Exec([]string{"sh", "-c", script, path}, ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &output{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			ended := make(chan error, 1)
+			go func() { ended <- handler(ctx, example()) }()
+			await(t, began, "the begin of the program")
+			cancel(ErrFenceLost)
+			if err := await(t, ended, "the end of the handler"); !errors.Is(err, ErrFenceLost) {
+				t.Errorf("got %v, want ErrFenceLost", err)
+			}
+			await(t, gone, "the end of every process")
+		})
+	}
+}
+
+func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
+	path, began, gone := fifo(t)
+	handler, err := Exec([]string{"sh", "-c", `(exec 3>"$0"; while :; do sleep 1000; done) & read line <"$1"`, path, "/dev/null"},
+		ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &output{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- handler(t.Context(), example()) }()
+	if err := await(t, ended, "the end of the handler"); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("got %v, want exit status 1", err)
+	}
+	select {
+	case <-began:
+		await(t, gone, "the end of every process")
+	default: // it was killed before it began; the reader of the pipe still waits
+		release, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = release.Close()
+		await(t, gone, "the end of the reader")
+	}
+}
+
+func TestAProgramThatCannotBeFoundIsRefusedAtOnce(t *testing.T) {
+	if _, err := Exec([]string{"no-such-program-here"}, ExecOptions{}); err == nil {
+		t.Error("expected an error, got nil")
+	}
+	if _, err := Exec(nil, ExecOptions{}); err == nil {
+		t.Error("expected an error, got nil")
+	}
+}
+
+func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
+	err := shell(t, "exit 0", ExecOptions{Dir: filepath.Join(t.TempDir(), "gone")})(t.Context(), example())
+	var typed *typedError
+	if !errors.As(err, &typed) || typed.kind != "exec_start" {
+		t.Errorf("got %v, want error type exec_start", err)
+	}
+}
+
+func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
+	r := newRig(t, redistest.Miniredis(t))
+	path, began, gone := fifo(t)
+	handler, err := Exec([]string{"sh", "-c", `exec 3>"$0"; sleep 1000`, path}, ExecOptions{})
+	r.must(err)
+	p := run(t, r, quick(), handler)
+	r.offer("m")
+	await(t, began, "the begin of the program")
+	r.set("m", "attempt_uid", "newer")
+	await(t, gone, "the end of every process")
+	r.must(p.stop())
+	if got := ends(r.left()); len(got) > 0 {
+		t.Errorf("told %v", got)
+	}
+}
+
+func TestManyProgramsAtOnce(t *testing.T) {
+	r := newRig(t, redistest.Miniredis(t))
+	config := quick()
+	config.Concurrency = 8
+	run(t, r, config, shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{}))
+	for i := range 40 {
+		r.offer(fmt.Sprint("m", i))
+	}
+	for range 40 {
+		if m := r.told(); m.Type == model.MessageFailure {
+			t.Errorf("told %+v", m)
+		}
+	}
+}
