@@ -1,0 +1,169 @@
+package model
+
+import (
+	"strings"
+	"testing"
+)
+
+// Bug 6: the list was read one too far. Bug 7: no placeholder stands at its head.
+func TestFailureKIsFollowedByDelayK(t *testing.T) {
+	const three = `"policy":{"timeout":"1m","retries":[0,"1m","5m"],"on_exhausted":"give_up"}`
+	const first = "00:00 start | 00:00:10 failure"
+	const second = first + " | 00:00:10 start | 00:00:20 failure"
+	const third = second + " | 00:01:20 start | 00:01:30 failure"
+	const fourth = third + " | 00:06:30 start | 00:06:40 failure"
+	runStories(t, []storyTest{
+		{three, first, "#1, next 00:00:10: retry 1/3 at once"},
+		{three, second, "#2, next 00:01:20: retry 2/3 +1m"},
+		{three, third, "#3, next 00:06:30: retry 3/3 +5m"},
+		{three, fourth, "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
+
+		// An edge: the empty list
+		{`"policy":{"retries":[],"on_exhausted":"give_up"}`, first, "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
+	})
+}
+
+func TestATimeoutIsAFailure(t *testing.T) {
+	runStories(t, []storyTest{
+		{daily, "06:00 start | 07:00 timeout", "#1, next 07:00: retry 1/6 at once"},
+		{daily, "06:00 start | 07:00:00.050 timeout", "#1, next 07:00:00.05: retry 1/6 at once"},
+		{daily, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#2, next 08:01: retry 2/6 +1m"},
+		{daily, "14:30 run | 14:30 start | 15:30 timeout", "#1, next 16:00: retry 1/6 at once, planned first: overlaps"},
+	})
+	s := tell(t, daily, "06:00 start | 07:00 timeout")
+	if s.decision.Event != EventTimeout || s.decision.Ended.Reason != "timeout" || s.decision.Ended.ErrorType != "timeout" {
+		t.Errorf("found %s %+v", s.decision.Event, s.decision.Ended)
+	}
+}
+
+// Bug 17: at equality the two sources disagreed. An attempt is half open: [retry_at, retry_at + timeout).
+func TestARetryRunsOnlyIfItEndsBeforeThePlannedRefreshBegins(t *testing.T) {
+	const policy = `"policy":{"timeout":"1h","retries":["10m"],"on_exhausted":"give_up"}`
+	const delayed = atSixAnd16 + policy
+	runStories(t, []storyTest{
+		// Around the end of the retry, with a delay of 10 minutes and an hour to run
+		{delayed, "14:00 run | 14:00 start | 14:49:59.999 failure", "#1, next 14:59:59.999: retry 1/1 +10m"},
+		{delayed, "14:00 run | 14:00 start | 14:50 failure", "#1, next 15:00: retry 1/1 +10m"}, // ends at 16:00 exactly
+		{delayed, "14:00 run | 14:00 start | 14:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps"},
+
+		// Around the start of the retry
+		{delayed, "15:00 run | 15:00 start | 15:49:59.999 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps"},
+		{delayed, "15:00 run | 15:00 start | 15:50 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps"},
+		{delayed, "15:00 run | 15:00 start | 15:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: starts after"},
+
+		// The planned refresh passed while the attempt ran: the next one counts
+		{delayed, "15:30 run | 15:30 start | 16:00 failure", "#1, next 16:10: retry 1/1 +10m"},
+		{delayed, "15:30 run | 15:30 start | 16:10 failure", "#1, next 16:20: retry 1/1 +10m"},
+
+		// S0-24: daily at 14:00, limit 2 h, retry due at 13:30: it waits, and 14:00 is the retry
+		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
+			"12:00 run | 12:00 start | 13:00 failure", "#1, next 14:00: retry 1/2 +30m, planned first: overlaps"},
+		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
+			"12:00 run | 12:00 start | 13:00 failure | 14:00 start", "#2 a2 until 16:00, next 16:30: if lost: retry 2/2 +30m"},
+
+		// Bug 16: with a timeout as long as the interval every retry waits for planned
+		{`"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"1h","retries":[0]}`,
+			"01:00 start | 01:00:01 failure", "#1, next 02:00: retry 1/1 at once, planned first: overlaps"},
+
+		// None planned: the retry runs after its delay (S0-28)
+		{policy, "00:00 start | 00:01 failure", "#1, next 00:11: retry 1/1 +10m"},
+		{lastDay, "16:00 start | 16:10 failure", "#1, next 16:10: retry 1/6 at once"},
+	})
+}
+
+func TestExhaustionFollowsThePolicy(t *testing.T) {
+	const giveUp = `"policy":{"timeout":"1h","retries":[0],"on_exhausted":"give_up"}`
+	runStories(t, []storyTest{
+		{atSixAnd16 + giveUp, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
+		{giveUp, "00:00 start | 00:10 failure | 00:10 start | 01:10 timeout", "#2 disabled (Cannot refresh after 2 attempts: timeout): final: exhausted after 2"},
+
+		// The reset happens with the last failure, a lost result or not, so the planned refresh is attempt 1 (bugs 24, 25)
+		{atSixAnd16 + oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
+		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#0, next 16:00: exhausted after 2, planned"},
+		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: if lost: retry 1/1 at once"},
+
+		// None planned: waiting for it would be for ever (S0-45)
+		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
+
+		// One failure does not disable a recurring model without retries, unless its policy says so (bug 28)
+		{atSixAnd16 + `"policy":{}`, "06:00 start | 06:01 failure", "#0, next 16:00: exhausted after 1, planned"},
+		{atSixAnd16 + `"policy":{"on_exhausted":"give_up"}`, "06:00 start | 06:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
+	})
+}
+
+func TestAFailureThatIsNotRetryableIsFinal(t *testing.T) {
+	runStories(t, []storyTest{
+		{daily, `06:00 start | 06:10 failure "retryable":false`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
+		{daily, `06:00 start | 06:10 failure "retryable":true`, "#1, next 06:10: retry 1/6 at once"},
+		{daily, `06:00 start | 06:10 failure "retryable":null`, "#1, next 06:10: retry 1/6 at once"},
+		{lenient, `06:00 start | 06:10 failure "retryable":false`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
+		{daily, `06:00 start | 06:10 failure "retryable":false,"retry_after":60`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
+	})
+}
+
+func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
+	const minute = atSixAnd16 + `"policy":{"timeout":"1h","retries":["1m","1m"],"on_exhausted":"give_up"}`
+	runStories(t, []storyTest{
+		// Against a delay of one minute
+		{minute, `06:00 start | 06:10 failure "retry_after":59`, "#1, next 06:11: retry 1/2 +1m"},
+		{minute, `06:00 start | 06:10 failure "retry_after":60`, "#1, next 06:11: retry 1/2 +1m"},
+		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s asked by worker"},
+		{minute, `06:00 start | 06:10 failure "retry_after":90.5`, "#1, next 06:11:30.5: retry 1/2 +1m30s500ms asked by worker"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"PT2M"`, "#1, next 06:12: retry 1/2 +2m asked by worker"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"0"`, "#1, next 06:11: retry 1/2 +1m"},
+		{minute, `06:00 start | 06:10 failure "retry_after":null`, "#1, next 06:11: retry 1/2 +1m"},
+
+		// An instant, as Retry-After may name one
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:30:00Z"`, "#1, next 06:30: retry 1/2 +20m asked by worker"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T07:30:00.5+01:00"`, "#1, next 06:30:00.5: retry 1/2 +20m500ms asked by worker"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:00:00Z"`, "#1, next 06:11: retry 1/2 +1m"},
+
+		// The schedule is asked with the longer delay
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m asked by worker"},
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m asked by worker, planned first: overlaps"},
+
+		// Far away, and after the last retry
+		{banner, `00:00 start | 00:00:01 failure "retry_after":"9999-01-01T00:00:00Z"`, "#1, next 00:00:01+365: retry 1/3 +365d asked by worker"},
+		{minute, `06:00 start | 06:10 failure | 06:11 start | 06:12 failure | 06:13 start | 06:14 failure "retry_after":3600`, "#3 disabled (Cannot refresh after 3 attempts): final: exhausted after 3"},
+	})
+}
+
+// Bug 33: the reason was the same for all, though the owner wants the worker's own.
+func TestTheOwnerReadsTheWorkersReasonOrAPlainSentence(t *testing.T) {
+	long := strings.Repeat("ü", 400)
+	for extra, want := range map[string]string{
+		``: "Cannot refresh after 1 attempt",
+		`"user_friendly_reason":"Provided URL is invalid: https://example.com/broken"`: "Provided URL is invalid: https://example.com/broken",
+		`"user_friendly_reason":"thumbnail creation failed","reason":"boom"`:           "thumbnail creation failed",
+		`"reason":"HTTP 404"`:                           "Cannot refresh after 1 attempt: HTTP 404",
+		`"error_type":"NotFound"`:                       "Cannot refresh after 1 attempt",
+		`"user_friendly_reason":"","reason":"HTTP 404"`: "Cannot refresh after 1 attempt: HTTP 404",
+
+		// Nothing that can be read is no reason
+		`"user_friendly_reason":" \n\t","reason":"HTTP 404"`: "Cannot refresh after 1 attempt: HTTP 404",
+		`"user_friendly_reason":"\u0007","reason":"\n"`:      "Cannot refresh after 1 attempt",
+
+		// Outside text
+		`"user_friendly_reason":"two\nlines\u001b[31m"`: "two lines [31m",
+		`"user_friendly_reason":"` + long + `"`:         strings.Repeat("ü", 248) + "…",
+	} {
+		s := tell(t, daily, `06:00 start | 06:10 failure "retryable":false,`+extra)
+		if s.m.DisabledReason != want {
+			t.Errorf("%s:\n got %q\nwant %q", extra, s.m.DisabledReason, want)
+		}
+	}
+}
+
+func TestAFinalFailureTellsTheOwnerAndStopsTheModel(t *testing.T) {
+	s := tell(t, daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure "retryable":false`)
+	if d := s.decision; !d.Final || d.Exhausted || d.Notice != NoticeDisabled || !d.Next.FinalFailureAt.Equal(clock("06:20")) {
+		t.Errorf("found %+v", d)
+	}
+	if !s.m.FailingSince.Equal(clock("06:10")) {
+		t.Errorf("failing since %s, want the first failure at 06:10", clockText(s.m.FailingSince))
+	}
+	s = tell(t, atSixAnd16+oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure")
+	if d := s.decision; d.Final || !d.Exhausted || d.Notice != NoticeNone {
+		t.Errorf("waiting for the planned refresh alarms nobody, found %+v", d)
+	}
+}

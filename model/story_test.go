@@ -1,0 +1,239 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+)
+
+// The models of the tests. Their lives begin on Monday, 5 January 2026, at midnight UTC.
+const (
+	sixRetries = `"policy":{"timeout":"1h","retries":[0,"1m","5m","15m","30m","1h"],"on_exhausted":"give_up"}`
+	sixThenGo  = `"policy":{"timeout":"1h","retries":[0,"1m","5m","15m","30m","1h"],"on_exhausted":"next_planned"}`
+	oneThenGo  = `"policy":{"timeout":"1h","retries":[0],"on_exhausted":"next_planned"}`
+	thumbnail  = `"policy":{"timeout":"1m","retries":[0,"1m","5m"],"on_exhausted":"give_up"}`
+	atSixAnd16 = `"rrule":"FREQ=DAILY;BYHOUR=6,16","dtstart":"2026-01-01",`
+
+	daily    = atSixAnd16 + sixRetries // give up after the seventh failure
+	lenient  = atSixAnd16 + sixThenGo  // go on with the schedule instead
+	banner   = thumbnail               // one-shot: refreshed when it is saved
+	lastDay  = `"rrule":"FREQ=DAILY;BYHOUR=6,16;UNTIL=20260105T160000Z","dtstart":"2026-01-01",` + sixRetries
+	halfHour = `"rrule":"FREQ=MINUTELY;INTERVAL=30","dtstart":"2026-01-05",` + sixRetries
+)
+
+var monday = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+
+// clock reads "06:00", "06:00:30" or, as a timetable writes the next day, "06:00+1".
+func clock(text string) time.Time {
+	hours, day, _ := strings.Cut(text, "+")
+	for _, layout := range []string{"15:04", "15:04:05", "15:04:05.000"} {
+		if at, err := time.Parse(layout, hours); err == nil {
+			days := 0
+			_, _ = fmt.Sscan(day, &days)
+			return monday.AddDate(0, 0, days).Add(at.Sub(at.Truncate(24 * time.Hour)))
+		}
+	}
+	panic("expected a clock, found " + text)
+}
+
+// clockText writes what clock reads.
+func clockText(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	text := strings.TrimSuffix(at.Format("15:04:05.999"), ":00")
+	if days := int(at.Sub(monday) / (24 * time.Hour)); days != 0 {
+		text += fmt.Sprintf("+%d", days)
+	}
+	return text
+}
+
+// story is the life of one model, told in steps such as "06:10 failure", and checked for the invariants after each.
+type story struct {
+	t          testing.TB
+	definition string // JSON fields of a put
+	m          Model
+	exists     bool
+	starts     int // attempts so far; their uids are a1, a2, …
+
+	decision Decision // of the last step
+	outcome  Outcome
+}
+
+// tell puts a model at midnight and walks through the steps, which are separated by "|".
+func tell(t testing.TB, definition, steps string) *story {
+	t.Helper()
+	s := begin(t, definition)
+	s.do(monday, "put", "")
+	return s.then(steps)
+}
+
+func begin(t testing.TB, definition string) *story {
+	return &story{t: t, definition: definition, m: Model{UID: "tbl_1"}}
+}
+
+func (s *story) then(steps string) *story {
+	s.t.Helper()
+	for step := range strings.SplitSeq(steps, "|") {
+		if words := strings.SplitN(strings.TrimSpace(step), " ", 3); len(words) > 1 {
+			s.do(clock(words[0]), words[1], strings.Join(words[2:], ""))
+		}
+	}
+	return s
+}
+
+// do takes one step: what time does, what a worker says, or what an application wants. extra holds further JSON fields.
+func (s *story) do(now time.Time, verb, extra string) {
+	s.t.Helper()
+	switch verb {
+	case "start", "timeout", "withdraw":
+		s.decision, s.outcome = s.tick(now, verb), Applied
+	case "put", "remove", "run", "enable", "disable":
+		s.obey(now, verb, extra)
+	default:
+		s.hear(now, verb, extra)
+	}
+	if s.outcome == Applied {
+		s.apply()
+	}
+	s.check(now)
+}
+
+// tick refuses what the dispatcher would not do, so that no table can tell an impossible story.
+func (s *story) tick(now time.Time, verb string) Decision {
+	s.t.Helper()
+	switch {
+	case verb == "start" && s.m.Due(now):
+		s.starts++
+		return s.m.Start(now, fmt.Sprintf("a%d", s.starts))
+	case verb == "timeout" && s.m.Running() && !s.m.DeadlineAt.After(now):
+		return s.m.Expire(now)
+	case verb == "withdraw" && s.m.Running() && !s.m.DeadlineAt.After(now):
+		return s.m.Withdraw(now)
+	}
+	s.t.Fatalf("%s: impossible to %s: %s", clockText(now), verb, s)
+	return Decision{}
+}
+
+func (s *story) hear(now time.Time, kind, extra string) {
+	s.t.Helper()
+	fields := []string{fmt.Sprintf(`"type":%q,"big_table_uid":"tbl_1"`, kind)}
+	if !strings.Contains(extra, "_attempt_uid") {
+		fields = append(fields, fmt.Sprintf(`"refresh_attempt_uid":"a%d"`, s.starts))
+	}
+	message, err := DecodeMessage([]byte(document1(append(fields, extra))))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.decision, s.outcome = s.m.Handle(message, now)
+}
+
+func (s *story) obey(now time.Time, kind, extra string) {
+	s.t.Helper()
+	fields := []string{fmt.Sprintf(`"type":%q,"uid":"tbl_1"`, kind), extra}
+	if kind == "put" {
+		fields = append([]string{s.definition}, fields...) // first, so that extra can overrule it
+	}
+	command, err := DecodeCommand([]byte(document1(fields)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	policy := DefaultPolicy()
+	if command.Definition.Inline != nil {
+		policy = *command.Definition.Inline
+	}
+	s.decision, s.outcome, err = s.m.Obey(command, policy, s.exists, now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// document1 joins JSON fields to one object.
+func document1(fields []string) string {
+	text := strings.Join(fields, ",")
+	return "{" + strings.Trim(strings.ReplaceAll(text, ",,", ","), ",") + "}"
+}
+
+func (s *story) apply() {
+	if s.decision.Event == EventRemove {
+		s.m, s.exists = Model{UID: "tbl_1"}, false
+		return
+	}
+	if s.decision.Definition != nil {
+		s.m = *s.decision.Definition
+	}
+	s.m.State, s.exists = s.decision.Next, true
+}
+
+// String tells the state in one line: "#1 a1 until 07:00, next 07:00: if lost: retry 1/6 at once".
+func (s *story) String() string {
+	text := fmt.Sprintf("#%d", s.m.AttemptNo)
+	if s.m.Running() {
+		text += fmt.Sprintf(" %s until %s", s.m.AttemptUID, clockText(s.m.DeadlineAt))
+	}
+	if s.m.Again {
+		text += " again"
+	}
+	if s.m.Deferrals > 0 {
+		text += fmt.Sprintf(" deferred %d", s.m.Deferrals)
+	}
+	if s.m.Disabled {
+		return text + fmt.Sprintf(" disabled (%s): %s", s.m.DisabledReason, s.m.Why)
+	}
+	return text + fmt.Sprintf(", next %s: %s", clockText(s.m.RefreshAt), s.m.Why)
+}
+
+func (s *story) expect(want string) {
+	s.t.Helper()
+	if got := s.String(); got != want {
+		s.t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+// check holds after every step of every story.
+func (s *story) check(now time.Time) {
+	s.t.Helper()
+	for broken, is := range s.broken(now) {
+		if is {
+			s.t.Errorf("%s after %s: %s: %s", clockText(now), s.decision.Event, broken, s)
+		}
+	}
+}
+
+func (s *story) broken(now time.Time) map[string]bool {
+	m := &s.m
+	_, plannable := m.planned(now)
+	return map[string]bool{
+		"an attempt has no deadline or a deadline no attempt": m.Running() == m.DeadlineAt.IsZero(), // bug 5
+		"an attempt has no start or a start no attempt":       m.Running() == m.StartedAt.IsZero(),
+		"a disabled model has something to do":                m.Disabled && (m.Running() || !m.RefreshAt.IsZero()),
+		"an enabled recurring model is stuck":                 s.exists && plannable && !m.Disabled && !m.Running() && m.RefreshAt.IsZero(),
+		"the next attempt may start before the deadline":      m.Running() && !m.RefreshAt.IsZero() && m.RefreshAt.Before(m.DeadlineAt), // bug 3
+		"an attempt has no number":                            m.Running() && m.AttemptNo < 1,
+		"more attempts than retries and one":                  m.AttemptNo > len(m.Policy.Retries)+1, // bug 22
+		"again without an attempt":                            m.Again && !m.Running(),
+		"what began without an attempt":                       !m.Running() && (!m.ProcessingAt.IsZero() || m.Worker != ""),
+		"too many deferrals":                                  m.Deferrals > maxDeferrals,
+		"why is too long for a compact hash":                  len(m.Why) > 60,
+		"a text is not fit to be shown":                       !fit(m.Why, 60) || !fit(m.DisabledReason, 500) || !fit(m.UserFriendlyStatus, 500) || !fit(m.Worker, 60),
+		"progress out of range":                               m.Progress < 0 || m.Progress > 100,
+		"a time has more than milliseconds":                   m.RefreshAt.Nanosecond()%1e6 != 0 || m.DeadlineAt.Nanosecond()%1e6 != 0,
+	}
+}
+
+func fit(text string, limit int) bool {
+	unfit := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u202e' }
+	return len(text) <= limit && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, unfit)
+}
+
+// storyTest is one line of a table: a model, what happens to it, and the state after the last step.
+type storyTest struct{ definition, steps, want string }
+
+func runStories(t *testing.T, tests []storyTest) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.steps, func(t *testing.T) { tell(t, test.definition, test.steps).expect(test.want) })
+	}
+}
