@@ -1,0 +1,241 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// parsed reads JSON as a control message does.
+func parsed(t *testing.T, text string) any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestADefinitionIsRead(t *testing.T) {
+	got, err := ParseDefinition(parsed(t, `{"uid":"tbl_1","payload":{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50},`+
+		`"rrule":"FREQ=DAILY;BYHOUR=6,16","timezone":"Europe/Berlin","dtstart":"2026-01-01","refresh":"planned",`+sixRetries+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inline := got.Inline
+	got.Inline = nil
+	want := Definition{UID: "tbl_1", Payload: `{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50}`, Rule: "FREQ=DAILY;BYHOUR=6,16",
+		Timezone: "Europe/Berlin", Dtstart: "2026-01-01T00:00:00", Refresh: RefreshPlanned, PolicyName: inline.ContentName()}
+	if got != want {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+	if inline.Timeout != time.Hour || len(inline.Retries) != 6 || inline.OnExhausted != GiveUp {
+		t.Errorf("policy %+v", inline)
+	}
+}
+
+func TestADefinitionIsRefusedWithTheField(t *testing.T) {
+	const policyFields = "timeout, retries, alignment, on_exhausted"
+	for _, test := range []struct{ text, want string }{
+		// As a whole
+		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, found a list"},
+		{`null`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, found nothing"},
+		{`{"uid":"t","url":1}`, "url: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, found an unknown field"},
+
+		// uid
+		{`{}`, `uid: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit), found ""`},
+		{`{"uid":7}`, "uid: expected a text, found 7"},
+		{`{"uid":"a b"}`, `uid: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit), found "a b"`},
+
+		// payload
+		{`{"uid":"t","payload":[]}`, "payload: expected an object, found a list"},
+		{`{"uid":"t","payload":{"deadline_at":1}}`, "payload.deadline_at: expected a name other than big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, v, found a reserved one"},
+		{`{"uid":"t","payload":{"Refresh_Attempt_UID":1}}`, "payload.Refresh_Attempt_UID: expected a name other than big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, v, found a reserved one"},
+
+		// schedule
+		{`{"uid":"t","rrule":7}`, "rrule: expected a text, found 7"},
+		{`{"uid":"t","rrule":"FREQ=DAILY","timezone":1}`, "timezone: expected a text, found 1"},
+		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":2026}`, "dtstart: expected a text, found 2026"},
+		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":"tomorrow"}`, `dtstart: expected a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200, found "tomorrow"`},
+		{`{"uid":"t","timezone":"Europe/Berlin"}`, "rrule: expected a rule, as timezone or dtstart is given, found nothing"},
+		{`{"uid":"t","dtstart":"2026-01-01"}`, "rrule: expected a rule, as timezone or dtstart is given, found nothing"},
+
+		// refresh
+		{`{"uid":"t","refresh":"later"}`, `refresh: expected now or planned, found "later"`},
+		{`{"uid":"t","refresh":true}`, "refresh: expected a text, found true"},
+		{`{"uid":"t","refresh":"planned"}`, `refresh: expected now, as there is no rrule to plan with, found "planned"`},
+
+		// policy
+		{`{"uid":"t","policy":7}`, "policy: expected an object with " + policyFields + ", found 7"},
+		{`{"uid":"t","policy":"not a name"}`, `policy: expected a policy, or the name of a stored one, found "not a name"`},
+		{`{"uid":"t","policy":{"retry":[]}}`, "policy.retry: expected one of " + policyFields + ", found an unknown field"},
+	} {
+		_, err := ParseDefinition(parsed(t, test.text))
+		if field := (*FieldError)(nil); !errors.As(err, &field) || err.Error() != test.want {
+			t.Errorf("%s:\n got %v\nwant %s", test.text, err, test.want)
+		}
+	}
+}
+
+func TestAUIDCanStandInAKeyAndACommandLine(t *testing.T) {
+	for _, uid := range []string{"t", "tbl_1", "7", "a.b:c@d/e+f=g~h-i", strings.Repeat("x", 200)} {
+		if err := ValidateUID(uid); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, uid := range []string{"", "-o", "_x", "a b", "a\n", "{a}", "ä", "a*", strings.Repeat("x", 201)} {
+		if ValidateUID(uid) == nil {
+			t.Errorf("%q was accepted", uid)
+		}
+	}
+}
+
+func TestEqualPayloadsAreEqualTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		`null`: "{}", `{}`: "{}", `{ "b": [1, 2],  "a": {"d":1,"c":null} }`: `{"a":{"c":null,"d":1},"b":[1,2]}`,
+		`{"n":12345678901234567890}`: `{"n":12345678901234567890}`, `{"html":"<&>"}`: `{"html":"<&>"}`,
+	} {
+		if got, err := canonicalPayload(parsed(t, text)); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+		}
+	}
+	_, err := canonicalPayload(map[string]any{"n": math.Inf(1)})
+	if err == nil || err.Error() != "payload: expected values that JSON can hold, found json: unsupported value: +Inf" {
+		t.Errorf("found %v", err)
+	}
+}
+
+func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
+	runStories(t, []storyTest{
+		{daily, "", "#0, next 06:00: planned"},
+		{daily + `,"refresh":"planned"`, "", "#0, next 06:00: planned"},
+		{daily + `,"refresh":"now"`, "", "#0, next 00:00: saved: refresh now"},
+		{banner, "", "#0, next 00:00: saved: refresh now"},
+		{banner + `,"refresh":"now"`, "", "#0, next 00:00: saved: refresh now"},
+		{`"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01"`, "", "#0, next never: finished: no planned refresh left"},
+
+		// The schedule counts from midnight of the day of creation (decision 9); that is an occurrence, and it is consumed
+		{`"rrule":"FREQ=DAILY"`, "", "#0, next 00:00+1: planned"},
+		{`"rrule":"FREQ=HOURLY;INTERVAL=5","timezone":"Europe/Berlin"`, "", "#0, next 04:00: planned"}, // midnight in Berlin is 23:00 UTC
+	})
+	if s := tell(t, daily, ""); s.decision.Event != EventCreate || s.decision.Definition == nil {
+		t.Errorf("found %+v", s.decision)
+	}
+}
+
+func TestASaveThatChangesNothingChangesNothing(t *testing.T) {
+	for _, steps := range []string{
+		"05:00 put", "06:00 start | 06:10 put", "06:00 start | 06:10 failure | 06:10 put", "06:00 put",
+		`06:00 start | 06:10 failure "retryable":false | 09:00 put`,
+		`05:00 put "refresh":"planned"`, `05:00 put "payload":{}`,
+	} {
+		cut := strings.LastIndex(steps, "|")
+		s := tell(t, daily, steps[:max(0, cut)])
+		before := s.m
+		s.then(steps[cut+1:])
+		if s.outcome != Unchanged || !reflect.DeepEqual(s.m, before) {
+			t.Errorf("%s: outcome %q, %s", steps, s.outcome, s)
+		}
+	}
+}
+
+func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) { // bug 33
+	const disabled = `06:00 start | 06:10 failure "retryable":false | `
+	runStories(t, []storyTest{
+		{daily, disabled + `09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"now"`, "#0, next 09:00: saved: refresh now"},
+		{daily, disabled + `09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
+		{banner, `00:00 start | 00:01 failure "retryable":false | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
+		{daily, `05:00 disable | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+
+		// While a retry waits
+		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "refresh":"now"`, "#2, next 06:20: saved: refresh now"},
+		{banner, `00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 failure | 00:00:30 put "payload":{"size":2}`, "#0, next 00:00:30: saved: refresh now"},
+
+		// While it is due: it stays due, since when it was
+		{daily, `06:05 put "payload":{"size":2}`, "#0, next 06:00: saved while due"},
+		{daily, `06:00 put "payload":{"size":2}`, "#0, next 06:00: saved while due"},
+		{daily, `05:59 put "payload":{"size":2}`, "#0, next 06:00: planned"},
+		{daily, `06:05 put "payload":{"size":2},"refresh":"now"`, "#0, next 06:05: saved: refresh now"},
+
+		// A finished one-shot
+		{banner, `00:00 start | 00:00:10 success | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
+		{banner, `00:00 start | 00:00:10 success | 09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
+		{banner, `00:00 start | 00:00:10 success | 09:00 put`, "#0, next never: finished: one-shot"},
+
+		// What else is part of the definition
+		{daily, disabled + `09:00 put "policy":{"timeout":"2h"}`, "#0, next 16:00: planned"},
+		{daily, disabled + `09:00 put "policy":"fast"`, "#0, next 16:00: planned"},
+		{daily, disabled + `09:00 put "policy":null`, "#0, next 16:00: planned"},
+		{daily, disabled + `09:00 put "rrule":"FREQ=DAILY;BYHOUR=12"`, "#0, next 12:00: planned"},
+		{daily, disabled + `09:00 put "timezone":"Asia/Tokyo"`, "#0, next 21:00: planned"}, // 06:00 in Tokyo
+		{daily, disabled + `09:00 put "dtstart":"2026-01-01T00:30:00"`, "#0, next 16:30: planned"},
+		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
+	})
+	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)
+	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || s.m.FailingSince.IsZero() || s.m.FinalFailureAt.IsZero() {
+		t.Errorf("until a success the model keeps that it has failed: %+v", s.m.State)
+	}
+}
+
+func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
+	const second = "06:00 start | 06:10 failure | 06:10 start | "
+	runStories(t, []storyTest{
+		// The attempt counts as the first of the new definition
+		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: if lost: retry 1/6 at once"},
+		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1/6 at once"},
+		{daily, second + `06:20 put "payload":{"size":2} | 07:10 withdraw`, "#0, next 07:10: withdrawn: no worker took it"},
+
+		// Its expected timeout is judged by the new definition, its deadline stands
+		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: if lost: retry 1/1 +30m"},
+		{daily, second + `06:20 put "policy":{"retries":[],"on_exhausted":"give_up"}`, "#1 a2 until 07:10, next never: if lost: final: exhausted after 1"},
+		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: if lost: retry 1/6 at once, planned first: overlaps"},
+
+		// Again: asked for at once, but only one attempt runs at a time
+		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
+		{daily, second + `06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
+		{daily, second + `06:20 put "refresh":"now" | 06:25 put "payload":{"size":2}`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
+		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once"},
+	})
+}
+
+func TestTheAnchorOfAScheduleIsFixedOnce(t *testing.T) { // bug 12
+	const every5 = `"rrule":"FREQ=HOURLY;INTERVAL=5","policy":{}`
+	s := tell(t, every5, "05:00 start | 05:10 success")
+	s.expect("#0, next 10:00: planned")
+	if s.m.Dtstart != "2026-01-05T00:00:00" {
+		t.Errorf("dtstart %q, want midnight of the day of creation", s.m.Dtstart)
+	}
+
+	// A save on another day keeps it, whatever else it changes
+	s.then(`10:00+1 put "payload":{"size":2} | 10:00+1 start | 10:10+1 success`)
+	s.expect("#0, next 11:00+1: planned")
+	s.then(`10:20+1 put "rrule":"FREQ=HOURLY;INTERVAL=7"`)
+	s.expect("#0, next 11:00+1: planned") // 35 hours after midnight of the first day
+	if s.m.Dtstart != "2026-01-05T00:00:00" {
+		t.Errorf("dtstart %q moved", s.m.Dtstart)
+	}
+
+	// Only a save that names another moves it
+	s.then(`10:30+1 put "dtstart":"2026-01-06T00:30:00"`)
+	s.expect("#0, next 15:30+1: planned")
+}
+
+func TestASaveDoesNotTouchTheModelThatItIsDecidedOn(t *testing.T) {
+	s := tell(t, daily, "06:00 start")
+	before := s.m
+	definition := Definition{UID: "tbl_1", Payload: `{"size":2}`, PolicyName: "fast", Refresh: RefreshNow}
+	if _, outcome, err := s.m.Put(definition, Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied {
+		t.Fatal(outcome, err)
+	}
+	if !reflect.DeepEqual(s.m, before) {
+		t.Errorf("\n got %+v\nwant %+v", s.m, before)
+	}
+}

@@ -1,0 +1,120 @@
+package model
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAPolicyIsRead(t *testing.T) {
+	minutes := func(list ...int) Delays {
+		delays := make(Delays, len(list))
+		for i, m := range list {
+			delays[i] = time.Duration(m) * time.Minute
+		}
+		return delays
+	}
+	for _, test := range []struct {
+		text string
+		want Policy
+	}{
+		// Defaults: a policy without retries goes on with the schedule (bug 28), one with retries gives up after them
+		{`{}`, Policy{10 * time.Minute, nil, AlignPlanned, NextPlanned}},
+		{`{"retries":null}`, Policy{10 * time.Minute, nil, AlignPlanned, NextPlanned}},
+		{`{"retries":[]}`, Policy{10 * time.Minute, minutes(), AlignPlanned, NextPlanned}},
+		{`{"retries":[0]}`, Policy{10 * time.Minute, minutes(0), AlignPlanned, GiveUp}},
+		{`{"retries":[],"on_exhausted":"give_up"}`, Policy{10 * time.Minute, minutes(), AlignPlanned, GiveUp}},
+		{`{"retries":[0],"on_exhausted":"next_planned","alignment":"align_planned"}`, Policy{10 * time.Minute, minutes(0), AlignPlanned, NextPlanned}},
+
+		// Bug 7: all spellings of "at once", and of a delay
+		{`{"timeout":"1 hour","retries":[0,null,"","0","PT0M","1 minute","PT5M","10m",900,900.0]}`,
+			Policy{time.Hour, minutes(0, 0, 0, 0, 0, 1, 5, 10, 15, 15), AlignPlanned, GiveUp}},
+		{`{"timeout":3600}`, Policy{time.Hour, nil, AlignPlanned, NextPlanned}},
+		{`{"timeout":"1ms"}`, Policy{time.Millisecond, nil, AlignPlanned, NextPlanned}},
+	} {
+		got, err := ParsePolicy(parsed(t, test.text))
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got\n%s", test.text, err, diff)
+		}
+	}
+}
+
+func TestAPolicyIsRefusedWithTheField(t *testing.T) {
+	for text, want := range map[string]string{
+		`7`:                           "expected an object with timeout, retries, alignment, on_exhausted, found 7",
+		`{"retry_intervals":[]}`:      "retry_intervals: expected one of timeout, retries, alignment, on_exhausted, found an unknown field",
+		`{"timeout":true}`:            "timeout: expected a text or a number, found true",
+		`{"timeout":0}`:               `timeout: expected a duration above zero, such as "10m", found 0`,
+		`{"timeout":"PT0S"}`:          `timeout: expected a duration above zero, such as "10m", found "PT0S"`,
+		`{"timeout":null}`:            `timeout: expected a duration above zero, such as "10m", found nothing`,
+		`{"retries":"0"}`:             `retries: expected a list of delays, such as [0, 1m, 5m], found "0"`,
+		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0 or "5m", found a list`,
+		`{"alignment":"until_lunch"}`: `alignment: expected align_planned, found "until_lunch"`,
+		`{"alignment":1}`:             "alignment: expected a text, found 1",
+		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
+	} {
+		if _, err := ParsePolicy(parsed(t, text)); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	for text, field := range map[string]string{`{"timeout":"soon"}`: "timeout", `{"retries":["1m","soon"]}`: "retries[1]", `{"retries":[-1]}`: "retries[0]"} {
+		if _, err := ParsePolicy(parsed(t, text)); err == nil || err.(*FieldError).Field != field {
+			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
+		}
+	}
+}
+
+func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
+	spellings := []string{
+		`{"timeout":"1h","retries":[0,"1m"]}`, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned","on_exhausted":"give_up"}`,
+	}
+	first, _ := ParsePolicy(parsed(t, spellings[0]))
+	second, _ := ParsePolicy(parsed(t, spellings[1]))
+	if first.ContentName() != second.ContentName() || !first.Equal(second) {
+		t.Errorf("%s and %s: %s and %s", spellings[0], spellings[1], first.ContentName(), second.ContentName())
+	}
+	for _, other := range []string{
+		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"next_planned"}`,
+		`{"timeout":"1h","retries":[0]}`,
+	} {
+		if policy, err := ParsePolicy(parsed(t, other)); err != nil || policy.ContentName() == first.ContentName() || policy.Equal(first) {
+			t.Errorf("%s is taken for %s: %v", other, spellings[0], err)
+		}
+	}
+}
+
+func TestAStoredPolicyIsReadBackUnchanged(t *testing.T) {
+	for _, text := range []string{`{}`, `{"timeout":"1h30m","retries":[0,"1m","PT36H","250ms"]}`, `{"retries":[0],"on_exhausted":"next_planned"}`} {
+		policy, err := ParsePolicy(parsed(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		canonical, err := json.Marshal(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := ParsePolicy(parsed(t, string(canonical))); err != nil || !again.Equal(policy) {
+			t.Errorf("%s became %+v, %v", canonical, again, err)
+		}
+	}
+	canonical, _ := json.Marshal(DefaultPolicy())
+	if want := `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned"}`; string(canonical) != want {
+		t.Errorf("\n got %s\nwant %s", canonical, want)
+	}
+}
+
+func TestNDelaysAreNRetries(t *testing.T) { // decision 1, bug 6
+	delays := Delays{time.Second, time.Minute}
+	for k, want := range map[int]time.Duration{1: time.Second, 2: time.Minute} {
+		if got, retry := delays.Delay(k); !retry || got != want {
+			t.Errorf("failure %d: %v, %v", k, got, retry)
+		}
+	}
+	for _, k := range []int{-1, 0, 3, 100} { // bug 23: failure 0 is none
+		if got, retry := delays.Delay(k); retry || got != 0 {
+			t.Errorf("failure %d: %v, %v", k, got, retry)
+		}
+	}
+}
