@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/processtest"
 	"github.com/refreshd/refreshd/internal/queuetest"
 	"github.com/refreshd/refreshd/internal/redistest"
 	"github.com/refreshd/refreshd/model"
@@ -20,7 +21,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { processtest.Main(m) }
 
 // models is how many models each test of this package refreshes.
 const models = 20_000

@@ -25,7 +25,10 @@ var (
 
 // Main runs the tests of a package, stops every server that they used, and fails when a goroutine is left. Call it as the
 // only statement of TestMain.
-func Main(m *testing.M, options ...goleak.Option) {
+func Main(m *testing.M, options ...goleak.Option) { os.Exit(Run(m, options...)) }
+
+// Run is Main for a package that has more to clean up before it exits with the code.
+func Run(m *testing.M, options ...goleak.Option) int {
 	singles.open()
 	clusters.open()
 	code := m.Run()
@@ -36,7 +39,7 @@ func Main(m *testing.M, options ...goleak.Option) {
 		fmt.Fprintln(os.Stderr, "goroutines left when all tests had ended:", err)
 		code = 1
 	}
-	os.Exit(code)
+	return code
 }
 
 // redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.

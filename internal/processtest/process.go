@@ -1,0 +1,101 @@
+// Package processtest runs refreshd as processes, for tests that look at it from outside or kill it. Only tests import it.
+package processtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+// build compiles the binary once per test process.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "refreshd-")
+	if err != nil {
+		return "", err
+	}
+	built = dir
+	binary := filepath.Join(dir, "refreshd")
+	output, err := exec.Command("go", "build", "-o", binary, "github.com/refreshd/refreshd/cmd/refreshd").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build refreshd: %w\n%s", err, output)
+	}
+	return binary, nil
+})
+
+// Main runs the tests of a package like redistest.Main and removes what they have built.
+func Main(m *testing.M) {
+	code := redistest.Run(m)
+	if built != "" {
+		_ = os.RemoveAll(built)
+	}
+	os.Exit(code)
+}
+
+// built is the directory of the binary; empty until it is needed. Written by build only, read when all tests have ended.
+var built string
+
+// Binary returns the path of the compiled command.
+func Binary(t testing.TB) string {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// Process is one running program. It is killed when the test ends.
+type Process struct {
+	command *exec.Cmd
+	output  *strings.Builder
+	exited  chan struct{}
+}
+
+// Refreshd starts the command with these arguments.
+func Refreshd(t testing.TB, args ...string) *Process {
+	t.Helper()
+	return Start(t, Binary(t), args...)
+}
+
+// Start starts a program. What it prints is logged if the test fails.
+func Start(t testing.TB, program string, args ...string) *Process {
+	t.Helper()
+	p := &Process{command: exec.Command(program, args...), output: &strings.Builder{}, exited: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = p.output, p.output
+	if err := p.command.Start(); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	go func() { _ = p.command.Wait(); close(p.exited) }()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("%s %s\n%s", filepath.Base(program), strings.Join(args, " "), p.output)
+		}
+	})
+	return p
+}
+
+// Kill ends the process as kill -9 does, and returns when it is gone.
+func (p *Process) Kill() { p.signal(syscall.SIGKILL); <-p.exited }
+
+// Stop asks the process to end and returns its exit code.
+func (p *Process) Stop() int {
+	p.signal(syscall.SIGTERM)
+	<-p.exited
+	return p.command.ProcessState.ExitCode()
+}
+
+// Freeze stops the process where it stands, as SIGSTOP does.
+func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }

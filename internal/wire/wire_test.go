@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// say is one message of a plan.
+type say = map[string]any
+
+func TestAThumbnailIsTriedFourTimesAndThenItsOwnerIsTold(t *testing.T) {
+	withEachWorker(t, func(t *testing.T, o *outside) {
+		fail := []say{{"type": "failure", "reason": "HTTP 503"}}
+		last := []say{{"type": "failure", "reason": "HTTP 503", "user_friendly_reason": "thumbnail creation failed"}}
+		o.put("banner", "1m", plan{fail, fail, fail, last})
+
+		o.await("bigtables:model:banner", "refresh_why", "retry 2/3 +1m") // the first retry was at once
+		if delay := o.lastDelay("banner"); delay != time.Minute {
+			t.Errorf("second failure: want a retry after 1m, got %s", delay)
+		}
+		o.command(say{"type": "run", "uid": "banner"})
+		o.await("bigtables:model:banner", "refresh_why", "retry 3/3 +5m")
+		if delay := o.lastDelay("banner"); delay != 5*time.Minute {
+			t.Errorf("third failure: want a retry after 5m, got %s", delay)
+		}
+		o.command(say{"type": "run", "uid": "banner"})
+		banner := o.await("bigtables:model:banner", "refresh_disabled_until_update", "1")
+		if banner["refresh_disabled_user_friendly_reason"] != "thumbnail creation failed" || banner["refresh_at"] != "" || banner["attempt_no"] != "4" {
+			t.Errorf("want it disabled after 4 attempts with the worker's words, got %v", banner)
+		}
+		o.count(map[string]string{"start": "4", "retry": "3", "failure": "4", "exhausted": "1", "final_failure": "1"})
+		if outbox := o.cli("XRANGE", "bigtables:outbox", "-", "+"); !strings.Contains(outbox, "disabled") || !strings.Contains(outbox, "thumbnail creation failed") {
+			t.Errorf("want a notification with the reason, got %s", outbox)
+		}
+	})
+}
+
+func TestASuccessWithStatusAndProgress(t *testing.T) {
+	withEachWorker(t, func(t *testing.T, o *outside) {
+		o.put("tbl", "1h", plan{{
+			{"type": "started", "worker": "w1"},
+			{"type": "user_friendly_status", "status": "half of it", "progress": 50},
+			{"type": "success", "changed": false},
+		}})
+		tbl := o.await("bigtables:model:tbl", "last_success_at", "*")
+		for field, want := range map[string]string{
+			"user_friendly_status": "half of it", "progress": "50", "refresh_why": "finished: one-shot", "attempt_no": "", "attempt_uid": "", "refresh_at": "",
+		} {
+			if tbl[field] != want {
+				t.Errorf("%s: want %q, got %q", field, want, tbl[field])
+			}
+		}
+		o.count(map[string]string{"start": "1", "started": "1", "status": "1", "success": "1", "success_unchanged": "1"})
+	})
+}
+
+func TestStartedMovesTheDeadline(t *testing.T) {
+	withEachWorker(t, func(t *testing.T, o *outside) {
+		o.put("tbl", "1h", plan{{{"type": "started", "worker": "w1"}}})
+		tbl := o.await("bigtables:model:tbl", "processing_at", "*")
+		if left := o.clock(tbl["deadline_at"]).Sub(o.clock(tbl["processing_at"])); left != time.Hour {
+			t.Errorf("want the deadline an hour after the work began, got %s", left)
+		}
+		if score := o.cli("ZSCORE", "bigtables:running", "tbl"); number(score) != int(o.clock(tbl["deadline_at"]).UnixMilli()) {
+			t.Errorf("want the running set to follow, got %s", score)
+		}
+	})
+}
+
+func TestWhatIsNotForTheCurrentAttemptChangesNothing(t *testing.T) {
+	withEachWorker(t, func(t *testing.T, o *outside) {
+		o.say("garbage")
+		o.put("tbl", "1h", plan{{
+			{"type": "success", "request_attempt_uid": "old", "refresh_attempt_uid": "old"},
+			{"type": "success", "big_table_uid": "nobody"},
+			{"type": "dance"},
+			{"type": "failure", "reason": "once"},
+			{"type": "failure", "reason": "twice"},
+		}, {{"type": "success"}}})
+		o.await("bigtables:model:tbl", "last_success_at", "*")
+		o.count(map[string]string{
+			"malformed": "1", "stale": "1", "unknown_model": "1", "unknown_type": "1", "duplicate": "1",
+			"start": "2", "failure": "1", "success": "1",
+		})
+		if rejected := o.cli("LLEN", "bigtables:rejected"); rejected != "3" {
+			t.Errorf("want garbage, unknown model and unknown type kept, got %s", rejected)
+		}
+	})
+}
+
+func TestABannerSavedTwiceGetsItsSecondThumbnail(t *testing.T) {
+	withEachWorker(t, func(t *testing.T, o *outside) {
+		o.put("banner", "1h", plan{{{"type": "started"}}}) // the worker begins, and goes on for a while
+		first := o.await("bigtables:model:banner", "processing_at", "*")["attempt_uid"]
+		o.put("banner", "1h", plan{{{"type": "success"}}})
+		o.await("bigtables:model:banner", "again", "1")
+		o.say(o.json(say{"type": "success", "big_table_uid": "banner", "request_attempt_uid": first}))
+		o.count(map[string]string{"start": "2", "success": "2"})
+		if banner := o.await("bigtables:model:banner", "refresh_why", "finished: one-shot"); banner["again"] != "" {
+			t.Errorf("want no third thumbnail, got %v", banner)
+		}
+	})
+}
+
+func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
+	o := setup(t)
+	o.put("tbl", "50ms", plan{})
+	for number(o.hash("bigtables:stats")["withdrawn"]) < 20 {
+	}
+	tbl := o.await("bigtables:model:tbl", "attempt_uid", "*")
+	if tbl["attempt_no"] != "1" || tbl["refresh_disabled_until_update"] != "" || tbl["failing_since"] != "" {
+		t.Errorf("want a healthy model in its first attempt, got %v", tbl)
+	}
+	if stats := o.hash("bigtables:stats"); stats["timeout"]+stats["retry"]+stats["failure"] != "" {
+		t.Errorf("want nothing counted as a failure, got %v", stats)
+	}
+	if queued := o.cli("LLEN", "bigtables-input"); number(queued) > 1 {
+		t.Errorf("want at most one entry in the input list, got %s", queued)
+	}
+}
+
+func TestAnApplicationSteersAModelWithCommands(t *testing.T) {
+	o := setup(t)
+	o.command(say{"type": "put", "uid": "tbl", "rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "timezone": "Europe/Berlin"})
+	o.await("bigtables:model:tbl", "refresh_why", "planned")
+	o.command(say{"type": "run", "uid": "tbl"})
+	o.await("bigtables:model:tbl", "attempt_no", "1")
+	o.command(say{"type": "run", "uid": "tbl"})
+	o.count(map[string]string{"busy": "1"})
+	o.command(say{"type": "disable", "uid": "tbl", "reason": "not paid"})
+	if tbl := o.await("bigtables:model:tbl", "refresh_disabled_until_update", "1"); tbl["refresh_disabled_user_friendly_reason"] != "not paid" || tbl["attempt_uid"] != "" {
+		t.Errorf("want it disabled without an attempt, got %v", tbl)
+	}
+	o.command(say{"type": "enable", "uid": "tbl"})
+	o.await("bigtables:model:tbl", "refresh_why", "planned")
+	o.command(say{"type": "remove", "uid": "tbl"})
+	o.count(map[string]string{"remove": "1"})
+	if left := o.cli("KEYS", "bigtables:*:tbl"); left != "" {
+		t.Errorf("want every key of the model gone, got %s", left)
+	}
+	o.command(say{"type": "put", "uid": "tbl", "colour": "red"})
+	o.count(map[string]string{"malformed": "1"})
+	if rejected := o.cli("LINDEX", "bigtables:rejected", "-1"); !strings.Contains(rejected, "colour: expected one of uid, ") {
+		t.Errorf("want the unknown field named, got %s", rejected)
+	}
+}
