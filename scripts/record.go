@@ -150,7 +150,9 @@ func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, er
 		if err != nil {
 			record.Exists, record.hash, record.Fault = true, map[string]string{}, "hash: "+err.Error()
 		}
-		record.Payload = payloads[uid].Val()
+		if record.Payload, err = payloads[uid].Result(); err != nil && !missing(err) {
+			record.Fault = "payload: " + err.Error()
+		}
 		records[uid] = record
 	}
 	return records, s.resolve(ctx, records)
@@ -160,6 +162,9 @@ func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, er
 func (s *Store) readHashes(ctx context.Context, uids []string) (map[string]*redis.MapStringStringCmd, map[string]*redis.StringCmd, error) {
 	hashes := make(map[string]*redis.MapStringStringCmd, len(uids))
 	payloads := make(map[string]*redis.StringCmd, len(uids))
+	if len(uids) == 0 {
+		return hashes, payloads, nil
+	}
 	pipe := s.clients.Read.Pipeline()
 	for _, uid := range uids {
 		if hashes[uid] == nil {
@@ -167,11 +172,11 @@ func (s *Store) readHashes(ctx context.Context, uids []string) (map[string]*redi
 			payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
 		}
 	}
-	if len(hashes) == 0 {
-		return hashes, payloads, nil
-	}
-	if _, err := pipe.Exec(ctx); err != nil && !missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return nil, nil, fmt.Errorf("read models: %w", err)
+	commands, _ := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
+	for _, command := range commands {
+		if err := command.Err(); err != nil && !missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+			return nil, nil, fmt.Errorf("read models: %w", err)
+		}
 	}
 	return hashes, payloads, nil
 }
