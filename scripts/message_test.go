@@ -131,7 +131,7 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 		}{{false, binary}, {false, ""}, {true, binary}}
 		for i, message := range claimed {
 			if message.FromControl() != want[i].control || message.Raw() != want[i].raw {
-				t.Errorf("message %d: control %v, raw %q; want %+v", i, message.FromControl(), message.Raw(), want[i])
+				t.Errorf("message %d: control %v, raw %q; want %v, %q", i, message.FromControl(), message.Raw(), want[i].control, want[i].raw)
 			}
 		}
 	})
