@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,17 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
+
+// queue is what it takes to carry out commands. *scripts.Store is one.
+type queue interface {
+	Now(ctx context.Context) (time.Time, error)
+	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
+	Policies(ctx context.Context, names []string) (map[string]model.Policy, error)
+	PolicyNames(ctx context.Context) ([]string, error)
+	SavePolicy(ctx context.Context, policy model.Policy) error
+	Queued(ctx context.Context) (map[string]string, error)
+	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
+}
 
 // order is one command for one model, and what became of it.
 type order struct {
@@ -72,7 +84,7 @@ func (o *order) problem() string {
 // obey carries out orders, at most batchSize of them: it reads the models, lets package model decide, and applies all
 // decisions in one script. What changed meanwhile is decided again. An error is trouble with Redis; it is then unknown which
 // of the orders were carried out.
-func obey(ctx context.Context, store *scripts.Store, orders []*order) error {
+func obey(ctx context.Context, store queue, orders []*order) error {
 	pending := slices.DeleteFunc(slices.Clone(orders), func(o *order) bool { return o.done })
 	for range maxPasses {
 		if len(pending) == 0 {
@@ -90,7 +102,7 @@ func obey(ctx context.Context, store *scripts.Store, orders []*order) error {
 }
 
 // obeyOnce decides and applies orders and returns those to be decided again.
-func obeyOnce(ctx context.Context, store *scripts.Store, orders []*order) ([]*order, error) {
+func obeyOnce(ctx context.Context, store queue, orders []*order) ([]*order, error) {
 	desk, err := openDesk(ctx, store, orders)
 	if err != nil {
 		return nil, err
@@ -142,7 +154,7 @@ type desk struct {
 	queued   map[string]string // attempt uid to entry of the input list, when a command may supersede one
 }
 
-func openDesk(ctx context.Context, store *scripts.Store, orders []*order) (*desk, error) {
+func openDesk(ctx context.Context, store queue, orders []*order) (*desk, error) {
 	now, err := store.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -166,7 +178,7 @@ func openDesk(ctx context.Context, store *scripts.Store, orders []*order) (*desk
 }
 
 // readPolicies stores the inline policies of puts and reads all that puts name.
-func (d *desk) readPolicies(ctx context.Context, store *scripts.Store, orders []*order) error {
+func (d *desk) readPolicies(ctx context.Context, store queue, orders []*order) error {
 	wanted := make(map[string]bool)
 	for _, order := range orders {
 		definition := &order.command.Definition
@@ -180,10 +192,7 @@ func (d *desk) readPolicies(ctx context.Context, store *scripts.Store, orders []
 			}
 		}
 	}
-	names := make([]string, 0, len(wanted))
-	for name := range wanted {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(wanted))
 	var err error
 	if d.policies, err = store.Policies(ctx, names); err != nil || len(d.policies) == len(names) {
 		return err

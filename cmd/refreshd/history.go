@@ -15,7 +15,7 @@ import (
 
 func historyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: cobra.MatchAll(cobra.ExactArgs(1), uidArgs),
+		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: oneUID,
 		RunE: func(command *cobra.Command, uids []string) error {
 			return a.withStore(command.Context(), func(store *scripts.Store) error {
 				return a.history(command.Context(), store, uids[0])

@@ -93,9 +93,17 @@ func (a *app) carryOut(ctx context.Context, store *scripts.Store, commands []mod
 	return tally.failed()
 }
 
+// oneUID accepts the uid of exactly one model.
+func oneUID(command *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("expected the uid of one model, found %d", len(args))
+	}
+	return uidArgs(command, args)
+}
+
 func getCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: cobra.MatchAll(cobra.ExactArgs(1), uidArgs),
+		Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
 		RunE: func(command *cobra.Command, uids []string) error {
 			return a.withStore(command.Context(), func(store *scripts.Store) error {
 				return a.get(command.Context(), store, uids[0])

@@ -26,7 +26,12 @@ are read, so that a million of them need no memory.
 
 A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
 nothing.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("expected one file, or - for standard input, found %d", len(args))
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, args []string) error {
 			if !slices.Contains(formats, format) {
 				return usagef("--format: expected one of %s, found %q", strings.Join(formats, ", "), format)

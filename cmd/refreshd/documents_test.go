@@ -1,0 +1,210 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// read returns what a file orders: the uid of each good document, and the problem of each bad one.
+func read(t *testing.T, name, text string) (told []string, definitions []model.Definition) {
+	t.Helper()
+	err := readDocuments(name, strings.NewReader(text), formatAuto, func(o *order) error {
+		if o.refused != nil {
+			told = append(told, o.problem())
+			return nil
+		}
+		told = append(told, o.command.UID)
+		definitions = append(definitions, o.command.Definition)
+		return nil
+	})
+	if err != nil {
+		told = append(told, "error: "+err.Error())
+	}
+	return told, definitions
+}
+
+func TestModelsAreReadFromEveryFormat(t *testing.T) {
+	for name, test := range map[string]struct {
+		name, text string
+		want       []string
+	}{
+		"YAML":                      {"m.yaml", "uid: a\n", []string{"a"}},
+		"YAML with many documents":  {"m.yml", "---\nuid: a\n---\nuid: b\n---\n---\n# nothing\n", []string{"a", "b"}},
+		"a list in YAML":            {"m.yaml", "- uid: a\n- {uid: b}\n", []string{"a", "b"}},
+		"YAML by its look":          {"-", "uid: a\n", []string{"a"}},
+		"short YAML by its look":    {"-", "{uid: a}\n", []string{"a"}},
+		"JSON in a YAML file":       {"m.yaml", `{"uid": "a"}`, []string{"a"}},
+		"nothing":                   {"-", "", nil},
+		"a JSON object":             {"m.json", `{"uid": "a"}`, []string{"a"}},
+		"JSON over lines":           {"-", "{\n  \"uid\": \"a\"\n}\n{\n\"uid\":\"b\"}", []string{"a", "b"}},
+		"a list in JSON":            {"-", `[{"uid":"a"},` + "\n" + `{"uid":"b"}]`, []string{"a", "b"}},
+		"an empty list":             {"-", `[]`, nil},
+		"JSON lines":                {"m.jsonl", `{"uid":"a"}` + "\n\n" + `{"uid":"b"}`, []string{"a", "b"}},
+		"JSON lines by their look":  {"-", `{"uid":"a"}` + "\n" + `{"uid":"b"}` + "\n", []string{"a", "b"}},
+		"a mark before UTF-8":       {"-", "\xEF\xBB\xBF" + `{"uid":"a"}`, []string{"a"}},
+		"windows lines":             {"m.jsonl", "{\"uid\":\"a\"}\r\n{\"uid\":\"b\"}\r\n", []string{"a", "b"}},
+		"a number as a uid in YAML": {"m.yaml", "uid: 0042\n", []string{"0042"}},
+		"a word as a uid in YAML":   {"m.yaml", "uid: true\n", []string{"true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := read(t, test.name, test.text)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnErrorNamesTheLineAndTheField(t *testing.T) {
+	for name, test := range map[string]struct {
+		name, text string
+		want       []string
+	}{
+		"a delay in a list": {"m.yaml", "uid: a\npolicy:\n  timeout: 1h\n  retries:\n    - 1m\n    - soon\n",
+			[]string{`m.yaml line 6: policy.retries[1]: expected a duration`}},
+		"a short list": {"m.yaml", "uid: a\npolicy: {retries: [1m, {}]}\n",
+			[]string{`m.yaml line 2: policy.retries[1]: expected a delay such as 0 or "5m", found an object`}},
+		"an unknown field": {"m.yaml", "uid: a\n---\nuid: b\nrule: x\n",
+			[]string{"a", `m.yaml line 4: rule: expected one of uid`}},
+		"an unknown field of a policy": {"m.yaml", "uid: a\npolicy:\n  timeout: 1h\n  retry: []\n",
+			[]string{`m.yaml line 4: policy.retry: expected one of timeout`}},
+		"a name with dots": {"m.yaml", "uid: a\nx.y[1]: 5\n", []string{`m.yaml line 2: x.y[1]: expected one of uid`}},
+		"no uid":           {"m.yaml", "\n\npayload: {}\n", []string{`m.yaml line 3: uid: expected`}},
+		"a payload field that is ours": {"m.yaml", "uid: a\npayload:\n  x: 1\n  v: 2\n",
+			[]string{`m.yaml line 4: payload.v: expected a name other than`}},
+		"a field twice":        {"m.yaml", "uid: a\nrrule: x\nuid: b\n", []string{`m.yaml line 1: uid: expected each field once, found it again on line 3`}},
+		"a list as a payload":  {"m.yaml", "uid: a\npayload: [1]\n", []string{`m.yaml line 2: payload: expected an object, found a list`}},
+		"infinity":             {"m.yaml", "uid: a\npayload: {n: .inf}\n", []string{`m.yaml line 2: payload.n: expected a number that JSON can hold, found ".inf"`}},
+		"a tag":                {"m.yaml", "uid: !env a\n", []string{`m.yaml line 1: uid: expected a plain value, found one with the tag "!env"`}},
+		"a list as a name":     {"m.yaml", "uid: a\npayload:\n  [1]: x\n", []string{`m.yaml line 2: payload: expected names of fields, found something else on line 3`}},
+		"a text":               {"m.yaml", "uid: a\n---\nhello\n", []string{"a", `m.yaml line 3: expected an object with uid`}},
+		"YAML that is cut off": {"m.yaml", "uid: a\n---\nuid: \"b\n", []string{`error: m.yaml line 3: found unexpected end of stream`}},
+		"no YAML":              {"m.yaml", "uid: a\n---\nuid: b\n  c: d\n", []string{`error: m.yaml line 4: mapping values are not allowed in this context`}},
+		"JSON objects":         {"m.json", "{\n\"uid\":\"a\"}\n\n{\"uid\":\n7}", []string{"a", `m.json line 4: uid: expected a text, found 7`}},
+		"a list in JSON":       {"m.json", "[\n{\"uid\":\"a\"},\n\n {\n\"uid\":\"b\",\"x\":1},\n5]", []string{"a", `m.json line 4: x: expected one of uid`, "m.json line 6: expected an object with uid"}},
+		"JSON that is cut off": {"m.json", "[\n{\"uid\":\"a\"},\n{\"uid\":", []string{`error: m.json line 3: expected JSON: unexpected EOF`}},
+		"no JSON":              {"m.json", "{\"uid\":\"a\"}\n{\"uid\":\n\n}", []string{`error: m.json line 4: expected JSON: invalid character '}'`}},
+		"JSON lines":           {"m.jsonl", "{\"uid\":\"a\"}\n{\"uid\":}\n{\"uid\":\"c\"} 5\n[]\n{\"uid\":\"e\"}\n", []string{"a", `m.jsonl line 2: expected a JSON object, found "{\"uid\":}"`, "m.jsonl line 3: expected one object, found more behind it", "m.jsonl line 4: expected an object", "e"}},
+		"a number in JSON":     {"m.json", `{"uid":"a","payload":{"n":12345678901234567890}}`, []string{"a"}},
+		"a policy by a bad name": {"m.yaml", "uid: a\npolicy: my policy\n",
+			[]string{`m.yaml line 2: policy: expected a policy, or the name of a stored one, found "my policy"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := read(t, test.name, test.text)
+			if len(got) != len(test.want) {
+				t.Fatalf("expected %q, found %q", test.want, got)
+			}
+			for i := range got {
+				if !strings.HasPrefix(got[i], test.want[i]) {
+					t.Errorf("expected %q, found %q", test.want[i], got[i])
+				}
+			}
+		})
+	}
+}
+
+func TestYAMLReachesTheModelAsItWasWritten(t *testing.T) {
+	_, definitions := read(t, "m.yaml", `
+uid: 2026-01-01
+rrule: FREQ=DAILY
+timezone: UTC
+dtstart: 2026-01-01T00:00:00
+policy: {timeout: 90s, retries: [0, 1m], on_exhausted: give_up}
+payload:
+  text: "7"
+  int: 7
+  big: 12345678901234567890123
+  hex: 0x1F
+  float: 1.50
+  bool: true
+  none: ~
+  day: 2026-01-01
+  list: [1, {a: yes}]
+`)
+	if len(definitions) != 1 {
+		t.Fatal("expected one definition")
+	}
+	d := definitions[0]
+	const payload = `{"big":12345678901234567890123,"bool":true,"day":"2026-01-01","float":1.50,"hex":31,"int":7,` +
+		`"list":[1,{"a":"yes"}],"none":null,"text":"7"}`
+	if d.UID != "2026-01-01" || d.Dtstart != "2026-01-01T00:00:00" || d.Payload != payload {
+		t.Errorf("found %+v", d)
+	}
+	const policy = `{"timeout":"1m30s","retries":["0s","1m"],"alignment":"align_planned","on_exhausted":"give_up"}`
+	if text, err := d.Inline.MarshalJSON(); err != nil || string(text) != policy {
+		t.Errorf("found policy %s, %v", text, err)
+	}
+}
+
+func TestAnchorsAndMergeKeysSaveWriting(t *testing.T) {
+	got, definitions := read(t, "m.yaml", `
+- &base
+  uid: a
+  payload: &payload {x: 1, y: 2}
+  policy: &policy
+    timeout: 1h
+    retries: [1m]
+- <<: *base
+  uid: b
+  payload: {<<: *payload, y: 3}
+- <<: [{uid: c}, *base]
+- <<: *base
+  uid: d
+  policy: {<<: *policy, retries: [soon]}
+`)
+	want := []string{"a", "b", "c", `m.yaml line 14: policy.retries[0]: expected a duration`}
+	for i := range want {
+		if i >= len(got) || !strings.HasPrefix(got[i], want[i]) {
+			t.Fatalf("expected %q, found %q", want, got)
+		}
+	}
+	if definitions[1].Payload != `{"x":1,"y":3}` || definitions[1].PolicyName != definitions[0].PolicyName {
+		t.Errorf("expected the override and the merged policy, found %+v", definitions[1])
+	}
+}
+
+func TestAliasesCannotMakeMuchOfLittle(t *testing.T) {
+	bomb := "uid: a\npayload:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < 12; i++ {
+		last, next := string(rune('0'+(i-1)%10))+string(rune('a'+i-1)), string(rune('0'+i%10))+string(rune('a'+i))
+		if i == 1 {
+			last = "a0"
+		} else {
+			last = "n" + last
+		}
+		bomb += "  n" + next + ": &n" + next + " [" + strings.Repeat("*"+last+", ", 9) + "*" + last + "]\n"
+	}
+	for name, text := range map[string]string{
+		"a bomb":                  bomb,
+		"an alias of itself":      "uid: a\npayload: &p\n  x: *p\n",
+		"a merge of itself":       "uid: a\npayload: &p\n  <<: *p\n  x: 1\n",
+		"a list that merges both": "uid: a\npayload: &p\n  <<: [*p, *p, *p]\n",
+		"deep nesting":            "uid: a\npayload: {x: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := read(t, "m.yaml", text)
+			if len(got) != 1 || !strings.Contains(got[0], "expected at most 100000 values, 100 deep, with aliases written out, found more") &&
+				!strings.Contains(got[0], "expected merge keys that end") {
+				t.Errorf("expected a refusal, found %q", got)
+			}
+		})
+	}
+}
+
+func FuzzReadDocuments(f *testing.F) {
+	f.Add("m.yaml", "uid: a\n---\n<<: &x [*x]\n")
+	f.Add("-", `[{"uid":"a"},{"uid":"b"}]`)
+	f.Add("m.jsonl", "{\"uid\":\"a\"}\n{}")
+	f.Fuzz(func(_ *testing.T, name, text string) {
+		_ = readDocuments(name, strings.NewReader(text), formatAuto, func(o *order) error {
+			if o.refused != nil {
+				_ = o.problem()
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// workerFlags are the settings that only a worker has.
+type workerFlags struct {
+	exec, http, fetch string
+	killAfter         duration
+	headers           []string
+	maxBytes          int64
+
+	concurrency             int
+	name                    string
+	fenceEvery, statusEvery duration
+	pushBatch               int
+	grace, linger           duration
+	flushTimeout            duration
+	maxBackoff              duration
+}
+
+func (f *workerFlags) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.exec, "exec", "", "run `PROGRAM` for each attempt, with the arguments that follow --")
+	flags.StringVar(&f.http, "http", "", "POST the payload of each attempt to `URL`")
+	flags.StringVar(&f.fetch, "fetch", "", "download the input_url of each attempt into `DIR`")
+	flags.Var(&f.killAfter, "kill-after", "with --exec: time to end after SIGTERM (default 2s)")
+	flags.StringArrayVar(&f.headers, "http-header", nil, "with --http: `\"NAME: VALUE\"` to send, may be given several times")
+	flags.Int64Var(&f.maxBytes, "max-bytes", 0, "with --fetch: largest file to accept, in bytes (default 1 GiB)")
+	flags.IntVar(&f.concurrency, "concurrency", 0, "attempts to work on at the same time (default 4)")
+	flags.StringVar(&f.name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
+	flags.Var(&f.fenceEvery, "fence-every", "how often to ask whether the work still counts (default 1s)")
+	flags.Var(&f.statusEvery, "status-every", "shortest time between two statuses of one attempt (default 250ms)")
+	flags.IntVar(&f.pushBatch, "push-batch", 0, "messages to push at once (default 500)")
+	f.grace = duration(worker.Config{}.WithDefaults().Grace)
+	flags.Var(&f.grace, "grace", "how long the work in hand may go on when told to stop, before it is handed back")
+	flags.Var(&f.linger, "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
+	flags.Var(&f.flushTimeout, "flush-timeout", "how long to try to push what is left at the end (default 5s)")
+	flags.Var(&f.maxBackoff, "max-backoff", "longest pause after trouble with Redis (default 5s)")
+}
+
+// wanted reports whether the command line asks for a worker at all.
+func (f *workerFlags) wanted() bool { return f.exec+f.http+f.fetch != "" }
+
+func (f *workerFlags) build(loop *loopFlags, store worker.Queue, args []string, log *zerolog.Logger) (*worker.Pool, error) {
+	handler, err := f.handler(args)
+	if err != nil {
+		return nil, err
+	}
+	return worker.New(store, handler, f.config(loop, log))
+}
+
+func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config {
+	config := worker.Config{
+		Concurrency: f.concurrency, Name: f.name, PushBatch: f.pushBatch, Log: log,
+		FenceEvery: time.Duration(f.fenceEvery), StatusEvery: time.Duration(f.statusEvery),
+		Grace: time.Duration(f.grace), Linger: time.Duration(f.linger), FlushTimeout: time.Duration(f.flushTimeout),
+		Backoff: time.Duration(loop.backoff), MaxBackoff: time.Duration(f.maxBackoff),
+	}
+	if config.Grace == 0 {
+		config.Grace = -1 // --grace 0 means none, where 0 in the config means the default
+	}
+	return config
+}
+
+// handler is what exactly one of --exec, --http and --fetch asks for.
+func (f *workerFlags) handler(args []string) (worker.Handler, error) {
+	given := slices.DeleteFunc([]string{f.exec, f.http, f.fetch}, func(value string) bool { return value == "" })
+	if len(given) != 1 {
+		return nil, errors.New("worker: expected one of --exec PROGRAM, --http URL and --fetch DIR, found " + foundFlags(f))
+	}
+	if f.exec == "" && len(args) > 0 {
+		return nil, errors.New("worker: expected arguments only with --exec, found " + strings.Join(args, " "))
+	}
+	switch {
+	case f.exec != "":
+		return worker.Exec(append([]string{f.exec}, args...), worker.ExecOptions{KillAfter: time.Duration(f.killAfter)})
+	case f.http != "":
+		header, err := readHeader(f.headers)
+		if err != nil {
+			return nil, err
+		}
+		return worker.HTTP(f.http, worker.HTTPOptions{Header: header})
+	default:
+		return worker.Fetch(f.fetch, worker.FetchOptions{MaxBytes: f.maxBytes})
+	}
+}
+
+// readHeader does not repeat what it refuses: headers hold secrets.
+func readHeader(lines []string) (http.Header, error) {
+	header := make(http.Header)
+	for i, line := range lines {
+		name, value, found := strings.Cut(line, ":")
+		if !found || !httpName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fmt.Errorf(`--http-header: expected one line "NAME: VALUE", found something else as number %d`, i+1)
+		}
+		header.Add(name, strings.TrimSpace(value))
+	}
+	return header, nil
+}
+
+var httpName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+func foundFlags(f *workerFlags) string {
+	var found []string
+	for _, flag := range [][2]string{{"--exec", f.exec}, {"--http", f.http}, {"--fetch", f.fetch}} {
+		if flag[1] != "" {
+			found = append(found, flag[0])
+		}
+	}
+	if len(found) == 0 {
+		return "none"
+	}
+	return strings.Join(found, " and ")
+}
+
+func workerCommand(a *app) *cobra.Command {
+	var loop loopFlags
+	var own workerFlags
+	command := a.loopCommand("worker", "Refresh models: run a program, call a web service, or download", &loop,
+		func(store *scripts.Store, args []string, log *zerolog.Logger) (daemon, error) {
+			return own.build(&loop, store, args, log)
+		})
+	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR"
+	command.Args = cobra.ArbitraryArgs
+	loop.bindLife(command.Flags())
+	own.bind(command.Flags())
+	return command
+}
