@@ -1,6 +1,8 @@
 package model
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +225,20 @@ func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 	}
 	if s.m.LastAttemptUID != "a1" {
 		t.Errorf("last attempt %q, want a1", s.m.LastAttemptUID)
+	}
+}
+
+func TestTheRecordOfAnAttemptIsWrittenLikeEverythingElse(t *testing.T) {
+	s := tell(t, daily, `06:00 start | 06:10:00.500 failure "reason":"HTTP 503"`)
+	want := `{"started_at":"2026-01-05T06:00:00.000Z","ended_at":"2026-01-05T06:10:00.500Z","attempt_uid":"a1","attempt_no":1,"duration_ms":600500,` +
+		`"outcome":"failure","reason":"HTTP 503","refresh_at":"2026-01-05T06:10:00.500Z","refresh_why":"retry 1/6 at once"}`
+	written, err := json.Marshal(s.decision.Ended)
+	if err != nil || string(written) != want {
+		t.Errorf("%v\n got %s\nwant %s", err, written, want)
+	}
+	var read Attempt
+	if err := json.Unmarshal(written, &read); err != nil || !reflect.DeepEqual(read, *s.decision.Ended) {
+		t.Errorf("%v\nread %+v\nwant %+v", err, read, *s.decision.Ended)
 	}
 }
 

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
@@ -67,6 +70,16 @@ type Attempt struct {
 	Worker     string    `json:"worker,omitempty"`
 	RefreshAt  *string   `json:"refresh_at"`
 	Why        string    `json:"refresh_why"`
+}
+
+// MarshalJSON writes times as they stand everywhere else: time.Time would drop the zeros of its milliseconds.
+func (a Attempt) MarshalJSON() ([]byte, error) {
+	type plain Attempt
+	return json.Marshal(struct {
+		StartedAt string `json:"started_at"`
+		EndedAt   string `json:"ended_at"`
+		plain
+	}{FormatTime(a.StartedAt), FormatTime(a.EndedAt), plain(a)})
 }
 
 // maxWhy keeps refresh_why inside the compact encoding of a Redis hash (64 bytes a value).
