@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+// service is a web service that refreshes models.
+type service struct {
+	*httptest.Server
+	asked   chan string   // the payload of each request
+	release chan struct{} // closed: requests are answered
+}
+
+func newService(t *testing.T) *service {
+	s := &service{asked: make(chan string, 100), release: make(chan struct{})}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		payload, _ := io.ReadAll(r.Body)
+		s.asked <- string(payload)
+		select {
+		case <-s.release:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// background runs a command until stop is called, which returns its exit code. Its output can be read meanwhile.
+type background struct {
+	stdout *bufio.Reader
+	stderr *lockedBuffer
+	stop   func() int
+}
+
+func (c *console) start(args ...string) *background {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	read, write := io.Pipe()
+	b := &background{stdout: bufio.NewReader(read), stderr: &lockedBuffer{}}
+	ended, in := make(chan int, 1), strings.NewReader(c.in)
+	go func() {
+		ended <- run(ctx, args, in, write, b.stderr, c.lookup)
+		_ = write.Close()
+	}()
+	b.stop = sync.OnceValue(func() int {
+		cancel()
+		_ = read.CloseWithError(io.ErrClosedPipe) // nobody reads on; a writer must not wait for it
+		return <-ended
+	})
+	c.t.Cleanup(func() { b.stop() })
+	return b
+}
+
+// line reads until a line that contains text.
+func (b *background) line(t *testing.T, text string) string {
+	t.Helper()
+	for {
+		line, err := b.stdout.ReadString('\n')
+		if strings.Contains(line, text) {
+			return line
+		}
+		if err != nil {
+			t.Fatalf("expected a line with %q, found the end: %v\n%s", text, err, b.stderr)
+		}
+	}
+}
+
+// lockedBuffer is written by one goroutine and read by another.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder // guarded by mu
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
+	service := newService(t)
+	close(service.release)
+	models := file(t, "models.yaml", "uid: a\npayload: {n: 1}\n---\nuid: b\nrrule: FREQ=NEVER\n")
+	c := &console{t: t}
+	up := c.start("up", "-o", "json", "--models", models, "--http", service.URL)
+	var hint struct{ Redis, Port, Queue string }
+	if err := json.Unmarshal([]byte(up.line(t, "redis")), &hint); err != nil || !strings.HasSuffix(hint.Redis, ":"+hint.Port) || hint.Queue != "bigtables" {
+		t.Fatalf("expected where its Redis is, found %+v, %v", hint, err)
+	}
+	up.line(t, `"uid":"a","result":"created"`)
+	up.line(t, `"uid":"b","result":"refused"`)
+	if payload := <-service.asked; payload != `{"n":1}` {
+		t.Errorf("expected the payload of a, found %s", payload)
+	}
+	rig := queuetest.Live(t, &redistest.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
+	awaitJournal(t, rig, "success")
+	if code := up.stop(); code != exitDone {
+		t.Errorf("expected exit code 0, found %d", code)
+	}
+	expectContains(t, up.stderr.String(), "models.yaml line 5: rrule FREQ: expected", `"part":"up"`, `"part":"poller"`, `"message":"stopped"`)
+}
+
+// awaitJournal waits in Redis for a transition.
+func awaitJournal(t *testing.T, rig *queuetest.Rig, event string) {
+	t.Helper()
+	for id := "0"; ; {
+		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "10000", "STREAMS", rig.Store.Keys.Journal(), id).Result()
+		if err != nil {
+			t.Fatalf("wait for %s in the journal: %v", event, err)
+		}
+		var text string
+		if text, id = lastID(entries); strings.Contains(text, "event "+event) {
+			return
+		}
+	}
+}
+
+// lastID reads the reply of XREAD, whose shape differs with the protocol, as far as a test needs it.
+func lastID(reply any) (text, id string) {
+	text = fmt.Sprint(reply)
+	for word := range strings.FieldsSeq(strings.NewReplacer("[", " ", "]", " ").Replace(text)) {
+		if strings.Count(word, "-") == 1 && strings.Trim(word, "0123456789-") == "" {
+			id = word
+		}
+	}
+	return text, id
+}
+
+func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		service := newService(t)
+		rig := queuetest.Live(t, server)
+		c := at(t, server)
+		up := c.start("up", "--models", file(t, "models.yaml", "uid: a\n---\nuid: b\n"), "--http", service.URL, "--grace", "0")
+		up.line(t, "2 models: 2 created")
+		<-service.asked
+		<-service.asked
+		if code := up.stop(); code != exitDone {
+			t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
+		}
+		for _, uid := range []string{"a", "b"} {
+			if got := c.object("model", "get", uid); got["status"] != "due" || got["refresh_why"] != "interrupted: again at once" {
+				t.Errorf("expected %s to be due again, found %v: %v", uid, got["status"], got["refresh_why"])
+			}
+		}
+		if left := rig.List(rig.Store.Keys.Output()); len(left) > 0 {
+			t.Errorf("expected every message applied, found %v", left)
+		}
+		if pollers := rig.Scores(rig.Store.Keys.Pollers()); len(pollers) > 0 {
+			t.Errorf("expected the poller to have resigned, found %v", pollers)
+		}
+	})
+}
+
+func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		c, rig := at(t, server), queuetest.Live(t, server)
+		dir := t.TempDir()
+		dispatcher, poller := c.start("dispatcher"), c.start("poller")
+		worker := c.start("worker", "--exec", "sh", "--concurrency", "2", "--", "-c", `cat > "$0/$REFRESHD_UID"`, dir)
+		c.in = "uid: a\npayload: {n: 1}\n"
+		c.do("model", "put", "-")
+		awaitJournal(t, rig, "success")
+		got := c.object("model", "get", "a")
+		if got["status"] != "finished" || got["last_success_at"] == nil {
+			t.Errorf("expected a refreshed model, found %v", got)
+		}
+		for name, daemon := range map[string]*background{"dispatcher": dispatcher, "poller": poller, "worker": worker} {
+			if code := daemon.stop(); code != exitDone {
+				t.Errorf("%s: expected exit code 0, found %d\n%s", name, code, daemon.stderr)
+			}
+			expectContains(t, daemon.stderr.String(), fmt.Sprintf(`"part":%q`, name), `"message":"started"`, `"message":"stopped"`)
+		}
+	})
+}
+
+func TestADaemonEndsWhenItsTimeIsOver(t *testing.T) {
+	server := redistest.Miniredis(t)
+	for _, daemon := range []string{"dispatcher", "poller", "up"} {
+		at(t, server).do(daemon, "--for", "1ms")
+	}
+	(&console{t: t}).do("up", "--for", "1ms")
+}
+
+func TestADaemonWaitsForARedisThatIsNotThereYet(t *testing.T) {
+	c := &console{t: t}
+	code, _, stderr := c.run("poller", "--for", "10ms", "--redis", "redis://127.0.0.1:1", "--tick", "10ms", "--backoff", "1ms")
+	if code != exitDone {
+		t.Errorf("expected exit code 0, found %d", code)
+	}
+	expectContains(t, stderr, `"message":"started"`, "connection refused", `"message":"stopped"`)
+}
+
+func TestASecretHeaderIsNotRepeatedWhenItIsRefused(t *testing.T) {
+	stderr := (&console{t: t}).fail(exitUsage, "worker", "--http", "http://127.0.0.1:1", "--http-header", "X: y", "--http-header", "geheim")
+	expectContains(t, stderr, `--http-header: expected one line "NAME: VALUE", found something else as number 2`)
+	if strings.Contains(stderr, "geheim") {
+		t.Errorf("expected the value unsaid, found %s", stderr)
+	}
+}
