@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -133,4 +134,51 @@ func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
 
 func TestAStatusOutsideAPoolIsSilent(*testing.T) {
 	new(Attempt).Status("test of a handler", 1)
+}
+
+func TestARefusedPushKeepsTheOrder(t *testing.T) {
+	var o *outbox
+	var pushed []string
+	refusals := 1
+	o = newOutbox(&faulty{Queue: nopQueue{}, push: func(messages []string) error {
+		if refusals--; refusals >= 0 {
+			o.add(message{UID: "later"})
+			return errBroken
+		}
+		pushed = append(pushed, messages...)
+		return nil
+	}}, &Config{PushBatch: 1, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
+	o.add(message{UID: "first"})
+	o.add(message{UID: "second"})
+	o.drain(t.Context(), patience)
+	for i, uid := range []string{"first", "second", "later"} {
+		if i >= len(pushed) || !strings.Contains(pushed[i], uid) {
+			t.Fatalf("pushed %q, want first, second, later", pushed)
+		}
+	}
+}
+
+// nopQueue takes every message.
+type nopQueue struct{ Queue }
+
+func (nopQueue) Push(context.Context, []string) error { return nil }
+
+func TestAnAttemptThatHasEndedSaysNothingMore(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		var said []string
+		s := &status{every: time.Hour, send: func(m message) { said = append(said, m.Status) }}
+		s.say(message{Status: "first"})
+		s.say(message{Status: "last"})
+		s.end(wanted)
+		s.end(true)
+		s.say(message{Status: "too late"})
+		s.tick()
+		want := []string{"first"}
+		if wanted {
+			want = append(want, "last")
+		}
+		if diff := cmp.Diff(want, said); diff != "" {
+			t.Errorf("wanted %v: said (-want +got):\n%s", wanted, diff)
+		}
+	}
 }
