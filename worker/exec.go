@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -47,7 +48,7 @@ func exitError(code int, reason string) error {
 	if reason == "" {
 		reason = fmt.Sprintf("exit status %d", code)
 	}
-	err := ErrorType(fmt.Errorf("%s", reason), fmt.Sprintf("exit_%d", code))
+	err := ErrorType(errors.New(reason), fmt.Sprintf("exit_%d", code))
 	switch code {
 	case exitTempFail:
 		return Retryable(err)
