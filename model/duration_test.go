@@ -47,7 +47,7 @@ func TestADurationIsRefusedWithTheReason(t *testing.T) {
 
 		// Above ten years, and far above
 		"3651d": "ten years", "P522W": "ten years", "315360001": "ten years", "3650d1ms": "ten years",
-		"9223372036854775807": "ten years", "99999999999999999999999h": "ten years", "9223372036854775807w": "ten years",
+		"9223372036854775807": "ten years", "99999999999999999999999h": "ten years", "9223372036854775807w": "ten years", "30500568906w": "ten years", // the last one is 2^64 ms and a bit
 
 		// Finer than a millisecond
 		"0.5ms": "millisecond", "0.0001": "millisecond", "0.0000000001w": "millisecond", "100us": "unit", "5ns": "unit", "3µs": "unit",
