@@ -1,0 +1,143 @@
+package demo
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The paths of the feeds.
+const (
+	pathSteady    = "/steady.csv"
+	pathFlaky     = "/flaky.csv"
+	pathBusy      = "/busy.csv"
+	pathGone      = "/gone.csv"
+	pathHangs     = "/hangs.csv"
+	pathSlow      = "/slow.csv"
+	pathUnchanged = "/unchanged.csv"
+	pathBanner    = "/banner.csv"
+)
+
+// feeds is a web server whose feeds behave like the world. What a feed answers depends on how often it was asked, never on
+// chance.
+type feeds struct {
+	pace   time.Duration // between two chunks of the slow feed
+	banner chan struct{} // closed: the banner may be served
+	mux    *http.ServeMux
+
+	mu   sync.Mutex
+	hits map[string]int // guarded by mu: path to requests so far
+}
+
+func newFeeds(pace time.Duration) *feeds {
+	f := &feeds{pace: pace, banner: make(chan struct{}), mux: http.NewServeMux(), hits: make(map[string]int)}
+	for path, serve := range map[string]func(http.ResponseWriter, *http.Request, int){
+		pathSteady: f.steady, pathFlaky: f.flaky, pathBusy: f.busy, pathHangs: f.hang,
+		pathSlow: f.slow, pathUnchanged: f.unchanged, pathBanner: f.edited,
+	} {
+		f.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { serve(w, r, f.hit(path)) })
+	}
+	return f
+}
+
+// ServeHTTP answers one request; whatever is no feed, pathGone for one, is 404 for ever.
+func (f *feeds) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
+
+// releaseBanner lets the banner be served; until then it hangs. Call it once.
+func (f *feeds) releaseBanner() { close(f.banner) }
+
+// hit counts a request: 1 is the first.
+func (f *feeds) hit(path string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hits[path]++
+	return f.hits[path]
+}
+
+// steady is always well and always new.
+func (f *feeds) steady(w http.ResponseWriter, _ *http.Request, hit int) {
+	w.Header().Set("Content-Type", "text/csv")
+	fmt.Fprintf(w, "id,price\n1,%d\n2,%d\n", 100+hit, 200+hit)
+}
+
+// flaky is down twice, then well, again and again.
+func (f *feeds) flaky(w http.ResponseWriter, r *http.Request, hit int) {
+	if hit%3 != 0 {
+		http.Error(w, "the shop is being updated", http.StatusServiceUnavailable)
+		return
+	}
+	f.steady(w, r, hit)
+}
+
+// busyFor is how long the busy feed wants to be left alone.
+const busyFor = 2 * time.Second
+
+// busy asks every other visitor to come back later.
+func (f *feeds) busy(w http.ResponseWriter, r *http.Request, hit int) {
+	if hit%2 == 1 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(busyFor/time.Second)))
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+		return
+	}
+	f.steady(w, r, hit)
+}
+
+// hang takes the request and never answers.
+func (f *feeds) hang(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() }
+
+const (
+	slowChunks = 8
+	slowRows   = 2000 // in one chunk
+)
+
+// stuck is the request at which the slow feed stops halfway, until the reader goes.
+const stuck = 2
+
+// slow sends its rows in chunks, with a length that lets the reader tell how far it is.
+func (f *feeds) slow(w http.ResponseWriter, r *http.Request, hit int) {
+	chunk := strings.Repeat(fmt.Sprintf("%d,100\n", hit), slowRows)
+	w.Header().Set("Content-Length", strconv.Itoa(slowChunks*len(chunk)))
+	ticker := time.NewTicker(f.pace)
+	defer ticker.Stop()
+	for i := range slowChunks {
+		if hit == stuck && i == slowChunks/2 {
+			f.hang(w, r, hit)
+			return
+		}
+		if _, err := w.Write([]byte(chunk)); err != nil {
+			return
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+const unchangedTag = `"edition-1"`
+
+// unchanged has one edition only and says so to whoever has it.
+func (f *feeds) unchanged(w http.ResponseWriter, r *http.Request, _ int) {
+	w.Header().Set("ETag", unchangedTag)
+	if r.Header.Get("If-None-Match") == unchangedTag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	f.steady(w, r, 0)
+}
+
+// edited is busy with the first edition of the banner until the second was saved.
+func (f *feeds) edited(w http.ResponseWriter, r *http.Request, hit int) {
+	select {
+	case <-r.Context().Done():
+	case <-f.banner:
+		f.steady(w, r, hit)
+	}
+}

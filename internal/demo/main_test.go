@@ -1,0 +1,9 @@
+package demo
+
+import (
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
