@@ -1,0 +1,113 @@
+package demo
+
+import (
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func journal(entries ...scripts.JournalEntry) *evidence {
+	ev := &evidence{journal: make(map[string][]scripts.JournalEntry), notices: make(map[string][]model.Notice)}
+	for _, e := range entries {
+		ev.journal[e.UID] = append(ev.journal[e.UID], e)
+	}
+	return ev
+}
+
+func happened(uid string, event model.Event, no int) scripts.JournalEntry {
+	return scripts.JournalEntry{UID: uid, Event: event, AttemptNo: no, At: seven}
+}
+
+func TestStoryNeedsAllItsStepsInOrder(t *testing.T) {
+	first, second := happened("m", model.EventFailure, 1), happened("m", model.EventFailure, 2)
+	between, third := happened("m", model.EventStart, 3), happened("m", model.EventSuccess, 3)
+	told := story("m", failed(1), failed(2), succeeded(3))
+	tests := []struct {
+		name    string
+		entries []scripts.JournalEntry
+		want    bool
+	}{
+		{"all in order", []scripts.JournalEntry{first, second, between, third}, true},
+		{"one missing", []scripts.JournalEntry{first, between, third}, false},
+		{"wrong order", []scripts.JournalEntry{second, first, third}, false},
+		{"of another model", []scripts.JournalEntry{first, second, happened("n", model.EventSuccess, 3)}, false},
+		{"nothing", nil, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := told(journal(test.entries...)); got != test.want {
+				t.Errorf("story seen = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFeedCountsAsLeftAloneOnlyAfterItsWholeWish(t *testing.T) {
+	asked := happened(uidBusy, model.EventFailure, 1)
+	asked.Why = "retry 1/2 +2s asked by worker"
+	for wait, want := range map[time.Duration]bool{busyFor: true, busyFor - time.Millisecond: false} {
+		again := happened(uidBusy, model.EventStart, 2)
+		again.At = asked.At.Add(wait)
+		if got := leftAlone(journal(asked, again, happened(uidBusy, model.EventSuccess, 2))); got != want {
+			t.Errorf("left alone for %s = %t, want %t", wait, got, want)
+		}
+	}
+}
+
+func TestGivingUpCountsOnlyWithAReasonForTheOwner(t *testing.T) {
+	gave := happened(uidGone, model.EventFailure, 1)
+	gave.Final = true
+	silent := journal(gave)
+	silent.notices[uidGone] = []model.Notice{model.NoticeDisabled}
+	if disabled(uidGone)(silent) {
+		t.Error("a final failure without a reason was accepted")
+	}
+	gave.DisabledReason = "The feed is gone"
+	if disabled(uidGone)(journal(gave)) {
+		t.Error("a final failure of which nobody was told was accepted")
+	}
+	told := journal(gave)
+	told.notices[uidGone] = []model.Notice{model.NoticeDisabled}
+	if !disabled(uidGone)(told) {
+		t.Error("a final failure with reason and notification was not accepted")
+	}
+}
+
+func TestRecoveryCountsOnlyWhenTheOwnerIsTold(t *testing.T) {
+	gave := happened(uidMoved, model.EventFailure, 1)
+	gave.Final, gave.DisabledReason = true, "The feed was not found"
+	ev := journal(gave, happened(uidMoved, model.EventUpdate, 0), happened(uidMoved, model.EventSuccess, 1))
+	ev.notices[uidMoved] = []model.Notice{model.NoticeDisabled}
+	if recovered(ev) {
+		t.Error("a recovery of which nobody was told was accepted")
+	}
+	ev.notices[uidMoved] = append(ev.notices[uidMoved], model.NoticeDisabled)
+	if recovered(ev) {
+		t.Error("a second final failure was accepted as a recovery")
+	}
+	ev.notices[uidMoved][1] = model.NoticeRecovered
+	if !recovered(ev) {
+		t.Error("a recovery with its notification was not accepted")
+	}
+}
+
+func TestTickStaysAndEvidenceIsNoLongerKeptWhenAllIsSeen(t *testing.T) {
+	c := newChecklist()
+	c.counters(map[string]int64{string(model.Stale): 1})
+	c.tick()
+	c.counters(nil)
+	c.tick()
+	if c.count() != 1 {
+		t.Errorf("%d behaviours ticked after the evidence went, want 1", c.count())
+	}
+	for i := range c.ticked {
+		c.ticked[i] = true
+	}
+	c.transition(happened("m", model.EventStart, 1))
+	c.notice(scripts.OutboxEntry{UID: "m"})
+	if len(c.evidence.journal)+len(c.evidence.notices) != 0 {
+		t.Error("a complete checklist keeps on collecting, for ever in a demo without end")
+	}
+}

@@ -1,0 +1,111 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience bounds how long a test waits for the last behaviour; the demo needs about eight seconds of its own.
+const patience = 30 * time.Second
+
+// paper is a writer that may be read while somebody writes.
+type paper struct {
+	mu      sync.Mutex
+	text    bytes.Buffer // guarded by mu
+	written func()
+}
+
+func (p *paper) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.written != nil {
+		p.written()
+	}
+	return p.text.Write(text)
+}
+
+func (p *paper) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+// watched plays the demo until everything was seen, and returns what it printed.
+func watched(t *testing.T, config Config) string {
+	t.Helper()
+	ctx, end := context.WithTimeout(t.Context(), patience)
+	defer end()
+	var out paper
+	config.Out, config.complete = &out, end
+	if err := Run(ctx, config); err != nil {
+		t.Errorf("Run = %v, want no error", err)
+	}
+	if missing := strings.Count(out.String(), "[ ]"); missing > 0 || strings.Count(out.String(), "[x]") != len(behaviours) {
+		t.Errorf("%d behaviours were not seen:\n%s", missing, out.String())
+	}
+	return out.String()
+}
+
+var control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
+
+func TestDemoShowsEveryBehaviourInAPipeWithoutControlCharacters(t *testing.T) {
+	t.Parallel()
+	out := watched(t, Config{})
+	if found := control.FindString(out); found != "" {
+		t.Errorf("found the control character %q, want text only", found)
+	}
+}
+
+func TestDemoShowsEveryBehaviourOnATerminalAndGivesTheCursorBack(t *testing.T) {
+	t.Parallel()
+	out := watched(t, Config{Screen: func() (int, int) { return 100, 30 }})
+	if strings.Count(out, cursorHide) != 1 || strings.Count(out, cursorShow) != 1 {
+		t.Error("expected the cursor to be hidden once and shown once")
+	}
+	if strings.Index(out, cursorShow) > strings.Index(out, "[x]") {
+		t.Error("expected the summary to follow when the cursor is back")
+	}
+}
+
+func TestDemoThatIsTooShortSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	var out paper
+	err := Run(t.Context(), Config{Out: &out, For: time.Millisecond})
+	if !errors.Is(err, ErrNotSeen) || !strings.Contains(err.Error(), "0 of 14 in 1ms") {
+		t.Errorf("Run = %v, want %v with 0 of 14 in 1ms", err, ErrNotSeen)
+	}
+	if strings.Count(out.String(), "[ ]") != len(behaviours) {
+		t.Errorf("summary is\n%s\nwant every behaviour without a mark", out.String())
+	}
+}
+
+func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	out := &paper{written: leave}
+	if err := Run(ctx, Config{Out: out}); err != nil {
+		t.Errorf("Run = %v, want no error", err)
+	}
+	if !strings.Contains(out.String(), "Seen: ") {
+		t.Errorf("output is\n%s\nwant a summary", out.String())
+	}
+}
+
+func TestDemoRefusesWhatItCannotPlay(t *testing.T) {
+	tests := map[string]Config{
+		"out":  {},
+		"for":  {Out: &paper{}, For: -time.Second},
+		"port": {Out: &paper{}, Port: 70000},
+	}
+	for field, config := range tests {
+		if err := Run(t.Context(), config); err == nil || !strings.HasPrefix(err.Error(), field+": expected ") {
+			t.Errorf("Run with a bad %s = %v, want a refusal that names it", field, err)
+		}
+	}
+}
