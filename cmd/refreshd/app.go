@@ -56,7 +56,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
+		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
 		modelCommand(a), statsCommand(a), versionCommand(a),
 	}
 }

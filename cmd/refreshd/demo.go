@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/demo"
+)
+
+func demoCommand(a *app) *cobra.Command {
+	var life duration
+	var port int
+	command := &cobra.Command{
+		Use:   "demo [--for 20s] [--port PORT]",
+		Short: "Watch refreshes succeed, fail, retry, time out, give up and recover, with nothing to install",
+		Long: `Run everything in one process and watch it: a Redis in memory, a web server whose feeds behave like the world, and the
+real dispatcher, poller and workers. Both servers listen on the loopback interface only. Hours are seconds.
+
+On a terminal it draws a table, in a pipe it prints one line for each thing that happens. With --for it fails when the
+audience did not see everything; all of it takes about ten seconds. Another Redis, as in --redis, is never touched.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return demo.Run(command.Context(), a.demoConfig(time.Duration(life), port))
+		},
+	}
+	command.Flags().Var(&life, "for", "how long to run, and then end with a summary (default until Ctrl-C)")
+	command.Flags().IntVar(&port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
+	return command
+}
+
+func (a *app) demoConfig(life time.Duration, port int) demo.Config {
+	config := demo.Config{Out: a.stdout, For: life, Port: port, Queue: a.queue, JSON: a.json()}
+	if terminal, ok := a.stdout.(*os.File); ok && isTerminal(terminal) && !config.JSON && a.env("TERM") != "dumb" {
+		config.Screen, config.Color = demo.ScreenOf(terminal), a.env("NO_COLOR") == ""
+		return config // a log would write over the table
+	}
+	log := a.log.Level(max(zerolog.WarnLevel, a.log.GetLevel()))
+	config.Log = &log
+	return config
+}
+
+// env is an environment variable; empty: not set.
+func (a *app) env(name string) string {
+	value, _ := a.lookupEnv(name)
+	return value
+}
