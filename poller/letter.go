@@ -71,62 +71,32 @@ func (l *letter) count(counter string) {
 	l.settlement = &scripts.Settlement{Claimed: l.claimed, Counter: counter}
 }
 
-// desk is what a pass needs to decide: the models of its letters as they were read, moving on with each decision.
-type desk struct {
-	records  map[string]*scripts.Record
-	policies map[string]model.Policy
-	queued   map[string]string // attempt uid to entry of the input list; only when a command may supersede one
-}
-
-// open reads everything that the letters are about, and stores the inline policies that they bring.
-func (p *Poller) open(ctx context.Context, letters []*letter) (*desk, error) {
-	var uids, names []string
-	supersedes := false
+// open reads everything that the letters are about.
+func (p *Poller) open(ctx context.Context, letters []*letter) (*scripts.Desk, error) {
+	var uids []string
+	var commands []*model.Command
 	for _, letter := range letters {
-		if letter.uid == "" {
-			continue
+		if letter.uid != "" {
+			uids = append(uids, letter.uid)
 		}
-		uids = append(uids, letter.uid)
-		if letter.command == nil {
-			continue
-		}
-		supersedes = supersedes || letter.command.Supersedes()
-		if letter.command.Type != model.CommandPut {
-			continue
-		}
-		names = append(names, letter.command.Definition.PolicyName)
-		if inline := letter.command.Definition.Inline; inline != nil {
-			if err := p.store.SavePolicy(ctx, *inline); err != nil {
-				return nil, err
-			}
+		if letter.command != nil {
+			commands = append(commands, letter.command)
 		}
 	}
-	desk := &desk{}
-	var err error
-	if desk.records, err = p.store.Load(ctx, uids); err != nil {
-		return nil, err
-	}
-	if desk.policies, err = p.store.Policies(ctx, names); err != nil {
-		return nil, err
-	}
-	if supersedes {
-		desk.queued, err = p.store.Queued(ctx)
-	}
-	return desk, err
+	return p.store.OpenDesk(ctx, uids, commands)
 }
 
-// decide turns the letter into a transition or a settlement.
-func (d *desk) decide(l *letter, now time.Time) {
-	l.transition = nil
+// decide turns the letter into a transition or a settlement. One that cannot be read was settled when it was read.
+func (l *letter) decide(desk *scripts.Desk, now time.Time) {
 	if l.uid == "" {
-		return // settled when it was read
-	}
-	l.settlement = nil
-	record := d.records[l.uid]
-	if l.command != nil {
-		d.obey(l, record, now)
 		return
 	}
+	l.transition, l.settlement = nil, nil
+	if l.command != nil {
+		l.obey(desk, now)
+		return
+	}
+	record := desk.Records[l.uid]
 	if !record.Exists {
 		l.reject(string(model.UnknownModel), "big_table_uid: expected a stored model, found "+model.Found(l.uid))
 		return
@@ -144,14 +114,8 @@ func (l *letter) apply(transition *scripts.Transition) {
 	l.transition = transition
 }
 
-func (d *desk) obey(l *letter, record *scripts.Record, now time.Time) {
-	policy, known := d.policies[l.command.Definition.PolicyName]
-	if l.command.Type == model.CommandPut && !known {
-		l.reject(model.CounterMalformed, "policy: expected the name of a stored policy, found "+model.Found(l.command.Definition.PolicyName))
-		return
-	}
-	entry := d.queued[record.AttemptUID]
-	decision, outcome, err := record.Obey(*l.command, policy, record.Exists, now)
+func (l *letter) obey(desk *scripts.Desk, now time.Time) {
+	transition, outcome, err := desk.Obey(l.command, !l.taken, now)
 	switch {
 	case err != nil:
 		l.refuse(err)
@@ -162,9 +126,6 @@ func (d *desk) obey(l *letter, record *scripts.Record, now time.Time) {
 	case outcome == model.Busy:
 		l.reject(string(outcome), "run: expected an idle model, found an attempt queued or running; force supersedes it")
 	default:
-		l.apply(record.Decide(decision, now))
-		if l.command.Supersedes() && !l.taken {
-			l.transition.TakeBack = entry
-		}
+		l.apply(transition)
 	}
 }

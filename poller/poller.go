@@ -17,10 +17,7 @@ import (
 // Store is what a poller needs of Redis. *scripts.Store is one.
 type Store interface {
 	Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error)
-	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
-	Policies(ctx context.Context, names []string) (map[string]model.Policy, error)
-	SavePolicy(ctx context.Context, policy model.Policy) error
-	Queued(ctx context.Context) (map[string]string, error)
+	OpenDesk(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Desk, error)
 	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
 	Settle(ctx context.Context, settlements []scripts.Settlement, owner string, now time.Time) ([]scripts.Code, error)
 	SilentPollers(ctx context.Context, cutoff time.Time) ([]string, error)

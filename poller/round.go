@@ -44,7 +44,7 @@ func (p *Poller) pass(ctx context.Context, letters []*letter, now time.Time, rou
 		return nil, err
 	}
 	for _, letter := range letters {
-		desk.decide(letter, now)
+		letter.decide(desk, now)
 	}
 	again, err := p.apply(ctx, letters, now, round)
 	if err != nil {
