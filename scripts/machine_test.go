@@ -1,0 +1,329 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+// machine drives a store and its reference alike: two clerks, each poller and dispatcher in one, who decide on what they
+// read some time ago.
+type machine struct {
+	*bench
+	rapid  *rapid.T // fails instead of the bench's, so that rapid shows the shortest way there
+	ref    *reference
+	clerks map[string]*clerk
+
+	attempts, sent, handled int
+	uids                    []string // of all attempts that were ever handed out
+}
+
+// clerk is one process with what it remembers.
+type clerk struct {
+	name    string
+	records map[string]*Record
+	queued  map[string]string
+	letters list // as last claimed
+
+	// The last batch, to be sent again as after a lost reply.
+	batch []*Transition
+	mark  int
+	at    time.Time
+}
+
+var modelNames = list{"m1", "m2", "m3"}
+
+func newMachine(t *rapid.T, b *bench) *machine {
+	b.now = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	return &machine{bench: b, rapid: t, ref: newReference(), clerks: map[string]*clerk{"p1": {name: "p1"}, "p2": {name: "p2"}}}
+}
+
+func (m *machine) clerk(t *rapid.T) *clerk {
+	return m.clerks[rapid.SampledFrom([]string{"p1", "p2"}).Draw(t, "clerk")]
+}
+
+func (m *machine) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"time passes":   m.passTime,
+		"command":       m.command,
+		"answer":        m.answer,
+		"a worker pops": m.pop,
+		"claim":         func(t *rapid.T) { m.claimSome(t, m.clerk(t)) },
+		"look":          func(t *rapid.T) { m.look(t, m.clerk(t)) },
+		"work":          func(t *rapid.T) { m.work(t, m.clerk(t)) },
+		"dispatch":      func(t *rapid.T) { m.dispatch(t, m.clerk(t)) },
+		"round":         m.round,
+		"another round": m.round,
+		"a busy minute": m.minute,
+		"adopt":         m.adoptSome,
+		"send again":    m.sendAgain,
+		"":              m.check,
+	}
+}
+
+func (m *machine) passTime(t *rapid.T) {
+	m.now = m.now.Add(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute, 11 * time.Minute}).Draw(t, "by"))
+}
+
+func (m *machine) command(t *rapid.T) {
+	uid := rapid.SampledFrom(modelNames).Draw(t, "uid")
+	text := rapid.SampledFrom(list{
+		`{"type":"put","uid":%q,"payload":{"n":1}}`, `{"type":"put","uid":%q,"payload":{"n":3}}`,
+		`{"type":"put","uid":%q,"payload":{"n":2},"policy":"strict"}`,
+		`{"type":"put","uid":%q,"payload":{"n":1},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01"}`,
+		`{"type":"put","uid":%q,"refresh":"now"}`, `{"type":"run","uid":%q}`, `{"type":"run","uid":%q,"force":true}`,
+		`{"type":"enable","uid":%q}`, `{"type":"disable","uid":%q,"reason":"late"}`, `{"type":"remove","uid":%q}`,
+	}).Draw(t, "command")
+	m.send("-control", &m.ref.control, fmt.Sprintf(text, uid))
+}
+
+func (m *machine) answer(t *rapid.T) {
+	text := rapid.SampledFrom(list{
+		`{"type":"success"`, `{"type":"success","changed":false`, `{"type":"failure","reason":"503"`, `{"type":"failure","retryable":false`,
+		`{"type":"postponed","retry_after":30`, `{"type":"interrupted"`, `{"type":"started","worker":"w"`,
+		`{"type":"user_friendly_status","status":"half","progress":50`,
+	}).Draw(t, "answer")
+	uid := rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.ref.running)), modelNames...)).Draw(t, "uid")
+	attempt := m.ref.models[uid]["attempt_uid"]
+	if attempt == "" || rapid.IntRange(0, 3).Draw(t, "stale") == 0 {
+		attempt = rapid.SampledFrom(append(list{"unknown"}, m.uids...)).Draw(t, "attempt")
+	}
+	m.send("-output", &m.ref.output, fmt.Sprintf(`%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, text, uid, attempt))
+}
+
+func (m *machine) send(key string, ref *list, message string) {
+	m.seed(keys{key: list{message}})
+	*ref = append(slices.Clip(*ref), message)
+	m.sent++
+}
+
+func (m *machine) pop(*rapid.T) {
+	if len(m.ref.input) == 0 {
+		return
+	}
+	entry, err := m.redis.LPop(context.Background(), m.Keys.Input()).Result()
+	if err != nil || entry != m.ref.input[0] {
+		m.rapid.Fatalf("popped %q, %v; want %q", entry, err, m.ref.input[0])
+	}
+	m.ref.input = m.ref.input[1:]
+}
+
+// minute lets models be stored, started and answered.
+func (m *machine) minute(t *rapid.T) {
+	for range 2 {
+		m.command(t)
+		m.answer(t)
+		m.round(t)
+	}
+	m.passTime(t)
+}
+
+// round is the usual order of things, so that models get on.
+func (m *machine) round(t *rapid.T) {
+	c := m.clerk(t)
+	m.claimSome(t, c)
+	m.look(t, c)
+	if rapid.Bool().Draw(t, "a worker is quick") {
+		m.pop(t)
+	}
+	m.work(t, c)
+	m.dispatch(t, c)
+}
+
+func (m *machine) claimSome(t *rapid.T, c *clerk) {
+	limit := rapid.IntRange(1, 8).Draw(t, "limit")
+	c.letters = m.claim(c.name, limit)
+	m.equal("claimed", m.ref.claim(c.name, limit, m.now), c.letters)
+}
+
+// look reads everything that a clerk decides on.
+func (m *machine) look(_ *rapid.T, c *clerk) {
+	records, err := m.Load(context.Background(), modelNames)
+	if err != nil {
+		m.rapid.Fatal(err)
+	}
+	for uid, record := range records {
+		if record.Fault != "" || record.Exists != (m.ref.models[uid] != nil) || record.Payload != m.ref.payloads[uid] {
+			m.rapid.Fatalf("%s was read as %+v", uid, record)
+		}
+	}
+	c.records, c.queued = records, m.queued()
+}
+
+// lookIfBlind lets a clerk act on what it remembers, if it remembers anything.
+func (m *machine) lookIfBlind(t *rapid.T, c *clerk) {
+	if c.records == nil || rapid.IntRange(0, 2).Draw(t, "fresh") > 0 {
+		m.look(t, c)
+	}
+}
+
+// work decides about every letter of a clerk as a poller does, and applies and settles.
+func (m *machine) work(t *rapid.T, c *clerk) {
+	m.lookIfBlind(t, c)
+	policies, err := m.Policies(context.Background(), list{"", "strict"})
+	if err != nil {
+		m.rapid.Fatal(err)
+	}
+	var batch []*Transition
+	var settlements []Settlement
+	for _, entry := range c.letters {
+		transition, outcome := c.decide(Claimed{entry}, policies, m.now)
+		if transition == nil {
+			settlements = append(settlements, Settlement{Claimed{entry}, string(outcome), string(outcome)})
+			continue
+		}
+		transition.Claimed = entry
+		batch = append(batch, transition)
+	}
+	c.letters = nil
+	m.run(c, batch, roomy)
+	if len(settlements) > 0 {
+		got := m.settle(c.name, settlements...)
+		m.equal("codes", m.ref.settle(c.name, settlements, m.now), got)
+		m.count(got)
+	}
+}
+
+// decide turns a letter into a transition, or says why it changes nothing.
+func (c *clerk) decide(claimed Claimed, policies map[string]model.Policy, now time.Time) (*Transition, model.Outcome) {
+	if !claimed.FromControl() {
+		message, _ := model.DecodeMessage([]byte(claimed.Raw()))
+		record := c.records[message.UID]
+		decision, outcome := record.Handle(message, now)
+		if outcome != model.Applied {
+			return nil, outcome
+		}
+		return record.Decide(decision, now), outcome
+	}
+	command, _ := model.DecodeCommand([]byte(claimed.Raw()))
+	record := c.records[command.UID]
+	entry := c.queued[record.AttemptUID]
+	decision, outcome, err := record.Obey(command, policies[command.Definition.PolicyName], record.Exists, now)
+	if err != nil {
+		return nil, "malformed"
+	}
+	if outcome != model.Applied {
+		return nil, outcome
+	}
+	transition := record.Decide(decision, now)
+	if command.Supersedes() {
+		transition.TakeBack = entry
+	}
+	return transition, outcome
+}
+
+// dispatch starts what is due and ends what has expired, as a dispatcher does.
+func (m *machine) dispatch(t *rapid.T, c *clerk) {
+	m.lookIfBlind(t, c)
+	due := m.readDue(3)
+	var batch []*Transition
+	for _, uid := range due.Expired {
+		batch = append(batch, c.expire(c.records[uid], m.now))
+	}
+	for _, uid := range due.Due {
+		m.attempts++
+		m.uids = append(m.uids, fmt.Sprint("a", m.attempts))
+		batch = append(batch, c.start(c.records[uid], m.uids[len(m.uids)-1], m.now))
+	}
+	m.run(c, batch, rapid.IntRange(1, 6).Draw(t, "max queued"))
+}
+
+func (c *clerk) start(record *Record, attemptUID string, now time.Time) *Transition {
+	switch {
+	case !record.Exists:
+		return record.Remove()
+	case !record.Due(now):
+		return record.Mend()
+	default:
+		return record.Decide(record.Start(now, attemptUID), now)
+	}
+}
+
+func (c *clerk) expire(record *Record, now time.Time) *Transition {
+	switch {
+	case !record.Exists:
+		return record.Remove()
+	case !record.Running() || record.DeadlineAt.After(now):
+		return record.Mend()
+	}
+	entry, waits := c.queued[record.AttemptUID]
+	if !waits {
+		return record.Decide(record.Expire(now), now)
+	}
+	transition := record.Decide(record.Withdraw(now), now)
+	transition.TakeBack = entry
+	return transition
+}
+
+// run applies a batch to both sides; a clerk that was refused anything forgets what it knew.
+func (m *machine) run(c *clerk, batch []*Transition, maxQueued int) {
+	if len(batch) == 0 {
+		return
+	}
+	c.batch, c.mark, c.at = batch, maxQueued, m.now
+	want := m.ref.apply(c.name, maxQueued, batch, m.now)
+	got, err := m.Apply(context.Background(), batch, c.name, maxQueued, m.now)
+	if err != nil {
+		m.rapid.Fatal(err)
+	}
+	m.equal("codes", want, got)
+	for i, code := range got {
+		if code != CodeApplied {
+			c.records = nil
+		} else if batch[i].Claimed != "" {
+			m.handled++
+		}
+	}
+}
+
+func (m *machine) count(codes []Code) {
+	for _, code := range codes {
+		if code == CodeApplied {
+			m.handled++
+		}
+	}
+}
+
+func (m *machine) sendAgain(t *rapid.T) {
+	c := m.clerk(t)
+	now := m.now
+	if c.batch != nil {
+		m.now = c.at
+	}
+	m.run(c, c.batch, c.mark)
+	m.now = now
+}
+
+func (m *machine) adoptSome(t *rapid.T) {
+	pair := rapid.SampledFrom([][2]string{{"p1", "p2"}, {"p2", "p1"}}).Draw(t, "who")
+	cutoff := m.now.Add(-rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "silence"))
+	limit := rapid.IntRange(1, 4).Draw(t, "limit")
+	m.equal("adopted", m.ref.adopt(pair[0], pair[1], cutoff, limit), m.adopt(pair[0], pair[1], cutoff, limit))
+}
+
+func (m *machine) equal(what string, want, got any) {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		m.rapid.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestAnyOrderOfStaleDecisionsKeepsTheInvariants(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		b := newBench(t, s)
+		rapid.Check(t, func(t *rapid.T) {
+			s.Flush(b.t)
+			b.seed(keys{":policies": hash{"strict": `{"timeout":"1m","retries":[0],"on_exhausted":"give_up"}`}})
+			t.Repeat(newMachine(t, b).actions())
+		})
+	})
+}

@@ -1,0 +1,226 @@
+package scripts
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// reference is a queue in plain Go: what the scripts are to do to Redis, without Redis.
+type reference struct {
+	models   map[string]hash
+	payloads map[string]string
+	history  map[string]list
+	claimed  map[string]list
+
+	due, running, pollers            scores
+	input, output, control, rejected list
+	journal, outbox                  events
+	stats                            map[string]int
+	woken                            bool
+}
+
+func newReference() *reference {
+	return &reference{
+		models: map[string]hash{}, payloads: map[string]string{}, history: map[string]list{}, claimed: map[string]list{},
+		due: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{},
+	}
+}
+
+// keys renders the queue as Redis holds it, where what is empty is absent.
+func (r *reference) keys() keys {
+	all := keys{}
+	for uid, fields := range r.models {
+		all[":model:"+uid] = fields
+	}
+	for uid, payload := range r.payloads {
+		all[":payload:"+uid] = payload
+	}
+	lists := map[string]list{"-input": r.input, "-output": r.output, "-control": r.control, ":rejected": r.rejected}
+	for uid, entries := range r.history {
+		lists[":history:"+uid] = entries
+	}
+	for owner, entries := range r.claimed {
+		lists[":claimed:"+owner] = entries
+	}
+	if r.woken {
+		lists[":wake"] = list{"1"}
+	}
+	addFilled(all, lists)
+	addFilled(all, map[string]scores{":due": r.due, ":running": r.running, ":pollers": r.pollers})
+	addFilled(all, map[string]events{":journal": r.journal, ":outbox": r.outbox})
+	addFilled(all, map[string]hash{":stats": r.counters()})
+	return all
+}
+
+func addFilled[T interface {
+	list | scores | events | hash
+}](all keys, values map[string]T) {
+	for name, value := range values {
+		if len(value) > 0 {
+			all[name] = value
+		}
+	}
+}
+
+func (r *reference) counters() hash {
+	texts := hash{}
+	for name, n := range r.stats {
+		texts[name] = strconv.Itoa(n)
+	}
+	return texts
+}
+
+func without(entries list, entry string) list {
+	if at := slices.Index(entries, entry); at >= 0 {
+		return slices.Delete(slices.Clone(entries), at, at+1)
+	}
+	return entries
+}
+
+// claim lets commands have half of the room, and what results leave over.
+func (r *reference) claim(owner string, limit int, now time.Time) list {
+	r.pollers[owner] = float64(now.UnixMilli())
+	room := limit - len(r.claimed[owner])
+	commands := min(len(r.control), max(0, room/2, room-len(r.output)))
+	results := min(len(r.output), max(0, room-commands))
+	r.move(&r.output, "o", owner, results)
+	r.move(&r.control, "c", owner, commands)
+	return r.claimed[owner]
+}
+
+func (r *reference) move(from *list, mark, owner string, n int) {
+	for _, message := range (*from)[:n] {
+		r.claimed[owner] = append(slices.Clip(r.claimed[owner]), mark+message)
+	}
+	*from = (*from)[n:]
+}
+
+func (r *reference) adopt(silent, owner string, cutoff time.Time, limit int) int {
+	seen, known := r.pollers[silent]
+	if !known || seen > float64(cutoff.UnixMilli()) {
+		return 0
+	}
+	if _, known := r.pollers[owner]; !known {
+		r.pollers[owner] = float64(cutoff.UnixMilli())
+	}
+	moved := r.claimed[silent][:min(limit, len(r.claimed[silent]))]
+	r.claimed[owner] = slices.Concat(r.claimed[owner], moved)
+	if r.claimed[silent] = r.claimed[silent][len(moved):]; len(r.claimed[silent]) == 0 {
+		delete(r.pollers, silent)
+	}
+	return len(moved)
+}
+
+func (r *reference) settle(owner string, settlements []Settlement, now time.Time) (codes []Code) {
+	for _, settlement := range settlements {
+		if !slices.Contains(r.claimed[owner], settlement.Claimed.Entry) {
+			codes = append(codes, CodeGone)
+			continue
+		}
+		codes = append(codes, CodeApplied)
+		r.claimed[owner] = without(r.claimed[owner], settlement.Claimed.Entry)
+		r.stats[settlement.Counter]++
+		if entry := settlement.rejected(now); entry != "" {
+			r.rejected = append(r.rejected, entry)
+		}
+	}
+	return codes
+}
+
+func (r *reference) apply(owner string, maxQueued int, batch []*Transition, now time.Time) (codes []Code) {
+	refused := map[string]bool{}
+	for _, t := range batch {
+		code := r.judge(owner, maxQueued, t, refused[t.uid])
+		if code == CodeApplied {
+			r.write(owner, t, now)
+		}
+		refused[t.uid] = refused[t.uid] || code != CodeApplied
+		codes = append(codes, code)
+	}
+	return codes
+}
+
+func (r *reference) judge(owner string, maxQueued int, t *Transition, refused bool) Code {
+	is := r.models[t.uid]
+	switch {
+	case t.Claimed != "" && !slices.Contains(r.claimed[owner], t.Claimed):
+		return CodeGone
+	case refused || is["rev"] != t.rev || is["attempt_uid"] != t.attemptUID:
+		return CodeConflict
+	case t.TakeBack != "" && !slices.Contains(r.input, t.TakeBack):
+		return CodeTaken
+	case t.decision.Message != "" && len(r.input) >= maxQueued:
+		return CodeFull
+	default:
+		return CodeApplied
+	}
+}
+
+func (r *reference) write(owner string, t *Transition, now time.Time) {
+	if t.remove {
+		delete(r.models, t.uid)
+		delete(r.payloads, t.uid)
+		delete(r.history, t.uid)
+	} else if len(t.set) > 0 || len(t.deleted) > 0 {
+		r.change(t)
+	}
+	setScore(r.due, t.uid, t.dueAt)
+	setScore(r.running, t.uid, t.deadlineAt)
+	r.claimed[owner] = without(r.claimed[owner], t.Claimed)
+	if r.input = without(r.input, t.TakeBack); t.decision.Message != "" {
+		r.input = append(slices.Clip(r.input), t.decision.Message)
+	}
+	r.record(t, now)
+	next := t.dueAt
+	if next.IsZero() {
+		next = t.deadlineAt
+	}
+	r.woken = r.woken || !next.IsZero() && next.Sub(now) < time.Second && t.decision.Event != model.EventStart
+}
+
+func (r *reference) change(t *Transition) {
+	fields := hash{}
+	maps.Copy(fields, r.models[t.uid])
+	for pair := range slices.Chunk(t.set, 2) {
+		fields[pair[0]] = pair[1]
+	}
+	for _, name := range t.deleted {
+		delete(fields, name)
+	}
+	if r.models[t.uid] = fields; t.payload != "" {
+		r.payloads[t.uid] = t.payload
+	}
+}
+
+func setScore(set scores, uid string, at time.Time) {
+	if delete(set, uid); !at.IsZero() {
+		set[uid] = float64(at.UnixMilli())
+	}
+}
+
+func (r *reference) record(t *Transition, now time.Time) {
+	r.journal = appendEntry(r.journal, t.journalEntry(now))
+	r.outbox = appendEntry(r.outbox, t.notice(now))
+	if past := t.historyEntry(); past != "" {
+		entries := append(list{past}, r.history[t.uid]...)
+		r.history[t.uid] = entries[:min(len(entries), 10)]
+	}
+	for _, name := range t.counters() {
+		r.stats[name]++
+	}
+}
+
+func appendEntry(entries events, fields []string) events {
+	if len(fields) == 0 {
+		return entries
+	}
+	entry := map[string]any{}
+	for pair := range slices.Chunk(fields, 2) {
+		entry[pair[0]] = pair[1]
+	}
+	return append(slices.Clip(entries), entry)
+}
