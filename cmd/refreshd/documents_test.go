@@ -140,6 +140,15 @@ payload:
 	}
 }
 
+func TestNumbersInJSONKeepTheirDigits(t *testing.T) {
+	for _, name := range []string{"m.json", "m.jsonl"} {
+		_, definitions := read(t, name, `{"uid":"a","payload":{"big":12345678901234567890,"exact":1.10}}`)
+		if got := definitions[0].Payload; got != `{"big":12345678901234567890,"exact":1.10}` {
+			t.Errorf("found %s", got)
+		}
+	}
+}
+
 func TestAnchorsAndMergeKeysSaveWriting(t *testing.T) {
 	got, definitions := read(t, "m.yaml", `
 - &base

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/queuetest"
 	"github.com/refreshd/refreshd/internal/redistest"
@@ -41,6 +44,7 @@ func newService(t *testing.T) *service {
 type background struct {
 	stdout *bufio.Reader
 	stderr *lockedBuffer
+	cancel func() // as a signal does
 	stop   func() int
 }
 
@@ -48,7 +52,7 @@ func (c *console) start(args ...string) *background {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	read, write := io.Pipe()
-	b := &background{stdout: bufio.NewReader(read), stderr: &lockedBuffer{}}
+	b := &background{stdout: bufio.NewReader(read), stderr: newLockedBuffer(), cancel: cancel}
 	ended, in := make(chan int, 1), strings.NewReader(c.in)
 	go func() {
 		ended <- run(ctx, args, in, write, b.stderr, c.lookup)
@@ -79,13 +83,21 @@ func (b *background) line(t *testing.T, text string) string {
 
 // lockedBuffer is written by one goroutine and read by another.
 type lockedBuffer struct {
+	grown chan struct{} // gets a value soon after each write
+
 	mu   sync.Mutex
 	text strings.Builder // guarded by mu
 }
 
+func newLockedBuffer() *lockedBuffer { return &lockedBuffer{grown: make(chan struct{}, 1)} }
+
 func (b *lockedBuffer) Write(text []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	select {
+	case b.grown <- struct{}{}:
+	default: // a signal is waiting already
+	}
 	return b.text.Write(text)
 }
 
@@ -168,6 +180,82 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 			t.Errorf("expected the poller to have resigned, found %v", pollers)
 		}
 	})
+}
+
+func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
+	service := newService(t)
+	server := redistest.Redis(t)
+	c, rig := at(t, server), queuetest.Live(t, server)
+	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
+	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
+	up.line(t, "2 models: 2 created")
+	<-service.asked
+	<-service.asked
+	up.cancel()
+	awaitLog(t, up, `"part":"dispatcher","time"`)
+	service.release <- struct{}{}
+	awaitJournal(t, rig, "success") // of one, while the other is still being worked on
+	close(service.release)
+	if code := up.stop(); code != exitDone {
+		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
+	}
+}
+
+// awaitLog waits for a line of the log.
+func awaitLog(t *testing.T, b *background, text string) {
+	t.Helper()
+	for range b.stderr.grown {
+		if strings.Contains(b.stderr.String(), text) {
+			return
+		}
+	}
+}
+
+func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		rig := queuetest.Live(t, server)
+		a := &app{queue: "bigtables"}
+		store, done, err := a.open(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		crew, err := a.newCrew(&upFlags{}, store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rig.Command(`{"type":"put","uid":"a"}`)
+		for range 250 {
+			rig.Say("garbage")
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := crew.drain(ended); err != nil {
+			t.Fatal(err)
+		}
+		if stats := rig.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {
+			t.Errorf("expected everything applied, found %v", stats)
+		}
+		if pollers := rig.Scores(rig.Store.Keys.Pollers()); len(pollers) > 0 {
+			t.Errorf("expected the poller to have resigned, found %v", pollers)
+		}
+	})
+}
+
+func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0": 0, "1m": time.Minute, "": 10 * time.Second} {
+		var own workerFlags
+		flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+		own.bind(flags)
+		if text != "" {
+			if err := flags.Set("grace", text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := own.config(&loopFlags{}, nil).WithDefaults().Grace; got != want {
+			t.Errorf("--grace %q: expected %s, found %s", text, want, got)
+		}
+	}
 }
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {

@@ -1,0 +1,73 @@
+package embedded
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func start(t *testing.T, port int) *Server {
+	t.Helper()
+	server, err := Start(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+func connect(t *testing.T, server *Server) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func TestItListensOnTheLoopbackInterfaceOnly(t *testing.T) {
+	server := start(t, 0)
+	if want := "redis://127.0.0.1:" + server.Port(); server.URL() != want {
+		t.Errorf("expected %s, found %s", want, server.URL())
+	}
+	if err := connect(t, server).Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestItsKeysExpireByTheClock(t *testing.T) {
+	client := connect(t, start(t, 0))
+	if err := client.Set(t.Context(), "k", "v", time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for client.Exists(t.Context(), "k").Val() == 1 {
+		if t.Context().Err() != nil {
+			t.Fatal("expected the key to expire")
+		}
+	}
+}
+
+func TestAPortThatCannotBeHadIsRefused(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close() //nolint:errcheck // a listener of a test
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	number, _ := strconv.Atoi(port)
+	for port, want := range map[int]string{number: "address already in use", -1: "expected 0 to 65535, found -1", 65536: "found 65536"} {
+		if _, err := Start(port); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("port %d: expected %q, found %v", port, want, err)
+		}
+	}
+}
