@@ -131,8 +131,8 @@ var eventCases = []struct {
 				"uid": "m1", "event": "success", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
 				"refresh_why": "finished: one-shot",
 			}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"success","changed":false,"refresh_at":null,"refresh_why":"finished: one-shot"}`},
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":1,"duration_ms":60000,"outcome":"success","changed":false,"refresh_at":null,"refresh_why":"finished: one-shot"}`},
 			":stats": hash{"success": "1", "success_unchanged": "1"},
 		}),
 	},
@@ -156,8 +156,8 @@ var eventCases = []struct {
 				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved while running: again",
 			}},
 			":outbox": events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "1"}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"success","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"saved while running: again"}`},
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":1,"duration_ms":60000,"outcome":"success","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"saved while running: again"}`},
 			":stats": hash{"success": "1", "recovered": "1"},
 			":wake":  list{"1"},
 		}),
@@ -180,8 +180,8 @@ var eventCases = []struct {
 				"uid": "m1", "event": "failure", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "2",
 				"refresh_at": "2026-11-21T06:01:00.000Z", "refresh_why": "retry 2/3 +1m", "reason": "503", "error_type": "http",
 			}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":2,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"failure","reason":"503","error_type":"http","refresh_at":"2026-11-21T06:01:00.000Z",` +
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":2,"duration_ms":60000,"outcome":"failure","reason":"503","error_type":"http","refresh_at":"2026-11-21T06:01:00.000Z",` +
 				`"refresh_why":"retry 2/3 +1m"}`},
 			":stats": hash{"failure": "1"},
 		}),
@@ -208,8 +208,8 @@ var eventCases = []struct {
 				"event": "disabled", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "4", "reason": "The feed is gone",
 				"refresh_why": "final: exhausted, none planned",
 			}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":4,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"failure","final":true,"reason":"404","refresh_at":null,"refresh_why":"final: exhausted, none planned"}`},
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":4,"duration_ms":60000,"outcome":"failure","final":true,"reason":"404","refresh_at":null,"refresh_why":"final: exhausted, none planned"}`},
 			":stats": hash{"failure": "1", "exhausted": "1", "final_failure": "1"},
 		}),
 	},
@@ -226,8 +226,8 @@ var eventCases = []struct {
 				"uid": "m1", "event": "timeout", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
 				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "retry 1/3 at once", "reason": "timeout", "error_type": "timeout",
 			}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"timeout","reason":"timeout","error_type":"timeout","refresh_at":"2026-11-21T06:00:00.000Z",` +
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":1,"duration_ms":60000,"outcome":"timeout","reason":"timeout","error_type":"timeout","refresh_at":"2026-11-21T06:00:00.000Z",` +
 				`"refresh_why":"retry 1/3 at once"}`},
 			":stats": hash{"timeout": "1"},
 			":wake":  list{"1"},
@@ -274,8 +274,8 @@ var eventCases = []struct {
 				"uid": "m1", "event": "postponed", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
 				"refresh_at": "2026-11-21T06:05:00.000Z", "refresh_why": "postponed by the worker +5m",
 			}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"postponed","refresh_at":"2026-11-21T06:05:00.000Z","refresh_why":"postponed by the worker +5m"}`},
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":1,"duration_ms":60000,"outcome":"postponed","refresh_at":"2026-11-21T06:05:00.000Z","refresh_why":"postponed by the worker +5m"}`},
 			":stats": hash{"postponed": "1"},
 		}),
 	},
@@ -297,8 +297,8 @@ var eventCases = []struct {
 				"uid": "m1", "event": "interrupted", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
 				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "interrupted: again at once",
 			}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"interrupted","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"interrupted: again at once"}`},
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":1,"duration_ms":60000,"outcome":"interrupted","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"interrupted: again at once"}`},
 			":stats": hash{"interrupted": "1"},
 			":wake":  list{"1"},
 		}),
@@ -395,8 +395,8 @@ var eventCases = []struct {
 				"uid": "m1", "event": "run", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
 				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "run by hand", "reason": "superseded: run by hand",
 			}},
-			":history:m1": list{`{"attempt_uid":"a1","attempt_no":1,"started_at":"2026-11-21T05:59:00Z","ended_at":"2026-11-21T06:00:00Z",` +
-				`"duration_ms":60000,"outcome":"run","reason":"superseded: run by hand","refresh_at":"2026-11-21T06:00:00.000Z",` +
+			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
+				`"attempt_no":1,"duration_ms":60000,"outcome":"run","reason":"superseded: run by hand","refresh_at":"2026-11-21T06:00:00.000Z",` +
 				`"refresh_why":"run by hand"}`},
 			":stats": hash{"run": "1"},
 			":wake":  list{"1"},
