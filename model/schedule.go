@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -103,25 +102,26 @@ func (s *Schedule) Evaluate(after time.Time) (next time.Time, ok bool, err error
 	return time.Unix(at, 0).UTC(), true, nil
 }
 
+// lineHead is how far next has got with one line.
+type lineHead struct {
+	seen  ticks
+	asked bool
+	at    int64 // the next occurrence, endless when there is none; not known until asked
+}
+
 // next merges the lines. Each is asked again only when its own occurrence was excluded, so that one line which seldom occurs
 // does not pay for many exceptions of another.
 func (s *Schedule) next(after int64) (int64, bool) {
 	if after >= horizon {
 		return 0, false
 	}
-	var heads [maxRules]struct {
-		seen ticks
-		at   int64
-	}
-	for i := range s.rules {
-		heads[i].at = math.MinInt64
-	}
+	heads := make([]lineHead, len(s.rules))
 	for {
 		best := s.dateAfter(after)
 		for i, rule := range s.rules {
 			head := &heads[i]
-			if head.at <= after {
-				head.at = orEndless(rule.next(after, &head.seen))
+			if !head.asked || head.at <= after {
+				head.at, head.asked = orEndless(rule.next(after, &head.seen)), true
 			}
 			best = min(best, head.at)
 		}
