@@ -40,8 +40,9 @@ func (s *Store) OpenDesk(ctx context.Context, uids []string, commands []*model.C
 func (s *Store) readPolicies(ctx context.Context, desk *Desk, commands []*model.Command) error {
 	wanted := make(map[string]*model.Policy)
 	for _, command := range commands {
-		if command.Type == model.CommandPut {
-			wanted[command.Definition.PolicyName] = command.Definition.Inline
+		name, inline := command.Definition.PolicyName, command.Definition.Inline
+		if command.Type == model.CommandPut && (inline != nil || wanted[name] == nil) {
+			wanted[name] = inline // another put of the batch may use it by its name alone
 		}
 	}
 	for _, inline := range wanted {
