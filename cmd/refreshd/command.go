@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -16,11 +14,7 @@ import (
 // queue is what it takes to carry out commands. *scripts.Store is one.
 type queue interface {
 	Now(ctx context.Context) (time.Time, error)
-	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
-	Policies(ctx context.Context, names []string) (map[string]model.Policy, error)
-	PolicyNames(ctx context.Context) ([]string, error)
-	SavePolicy(ctx context.Context, policy model.Policy) error
-	Queued(ctx context.Context) (map[string]string, error)
+	OpenDesk(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Desk, error)
 	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
 }
 
@@ -50,9 +44,9 @@ const (
 	resultRefused   = "refused"
 )
 
-var resultOf = map[model.Event]string{
-	model.EventCreate: resultCreated, model.EventUpdate: resultUpdated, model.EventRemove: resultRemoved,
-	model.EventRun: resultRun, model.EventEnable: resultEnabled, model.EventDisable: resultDisabled,
+var resultOf = map[model.CommandType]string{
+	model.CommandPut: resultUpdated, model.CommandRemove: resultRemoved, model.CommandRun: resultRun,
+	model.CommandEnable: resultEnabled, model.CommandDisable: resultDisabled,
 }
 
 const (
@@ -103,18 +97,26 @@ func obey(ctx context.Context, store queue, orders []*order) error {
 
 // obeyOnce decides and applies orders and returns those to be decided again.
 func obeyOnce(ctx context.Context, store queue, orders []*order) ([]*order, error) {
-	desk, err := openDesk(ctx, store, orders)
+	now, err := store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uids, commands := make([]string, len(orders)), make([]*model.Command, len(orders))
+	for i, order := range orders {
+		uids[i], commands[i] = order.command.UID, &order.command
+	}
+	desk, err := store.OpenDesk(ctx, uids, commands)
 	if err != nil {
 		return nil, err
 	}
 	var changing []*order
 	var transitions []*scripts.Transition
 	for _, order := range orders {
-		if transition := desk.decide(order); transition != nil {
+		if transition := order.decide(desk, now); transition != nil {
 			changing, transitions = append(changing, order), append(transitions, transition)
 		}
 	}
-	codes, err := store.Apply(ctx, transitions, "", 0, desk.now)
+	codes, err := store.Apply(ctx, transitions, "", 0, now)
 	if err != nil {
 		return nil, err
 	}
@@ -145,93 +147,30 @@ func conclude(changing []*order, codes []scripts.Code) map[string]bool {
 	return again
 }
 
-// desk is what is needed to decide: the models as they were read, moving on with each decision.
-type desk struct {
-	now      time.Time
-	records  map[string]*scripts.Record
-	policies map[string]model.Policy
-	known    []string          // names of stored policies, when one that is not stored is asked for
-	queued   map[string]string // attempt uid to entry of the input list, when a command may supersede one
-}
-
-func openDesk(ctx context.Context, store queue, orders []*order) (*desk, error) {
-	now, err := store.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	desk := &desk{now: now}
-	var uids []string
-	supersedes := false
-	for _, order := range orders {
-		uids = append(uids, order.command.UID)
-		supersedes = supersedes || order.command.Supersedes()
-	}
-	if desk.records, err = store.Load(ctx, uids); err != nil {
-		return nil, err
-	}
-	if supersedes {
-		if desk.queued, err = store.Queued(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return desk, desk.readPolicies(ctx, store, orders)
-}
-
-// readPolicies stores the inline policies of puts and reads all that puts name.
-func (d *desk) readPolicies(ctx context.Context, store queue, orders []*order) error {
-	wanted := make(map[string]bool)
-	for _, order := range orders {
-		definition := &order.command.Definition
-		if order.command.Type != model.CommandPut || wanted[definition.PolicyName] {
-			continue
-		}
-		wanted[definition.PolicyName] = true
-		if definition.Inline != nil {
-			if err := store.SavePolicy(ctx, *definition.Inline); err != nil {
-				return err
-			}
-		}
-	}
-	names := slices.Collect(maps.Keys(wanted))
-	var err error
-	if d.policies, err = store.Policies(ctx, names); err != nil || len(d.policies) == len(names) {
-		return err
-	}
-	d.known, err = store.PolicyNames(ctx)
-	return err
-}
-
 // decide settles the order or returns the transition that would carry it out.
-func (d *desk) decide(o *order) *scripts.Transition {
+func (o *order) decide(desk *scripts.Desk, now time.Time) *scripts.Transition {
 	o.result, o.refused, o.done = "", nil, false
-	record := d.records[o.command.UID]
-	policy, known := d.policies[o.command.Definition.PolicyName]
-	if o.command.Type == model.CommandPut && !known {
-		want := "a policy, or the name of a stored one (" + strings.Join(d.known, ", ") + ")"
-		o.refuse(&model.FieldError{Field: "policy", Want: want, Found: model.Found(o.command.Definition.PolicyName)})
-		return nil
-	}
-	entry := d.queued[record.AttemptUID]
-	decision, outcome, err := record.Obey(o.command, policy, record.Exists, d.now)
-	o.next = decision.Next.RefreshAt
+	record := desk.Records[o.command.UID]
+	existed := record.Exists
+	transition, outcome, err := desk.Obey(&o.command, !o.taken, now)
 	switch {
 	case err != nil:
 		o.refuse(err)
-	case outcome == model.Unchanged:
-		o.result, o.done, o.next = resultUnchanged, true, record.RefreshAt
 	case outcome == model.UnknownModel:
 		o.refuse(errUnknownModel)
 	case outcome == model.Busy:
 		o.refuse(errors.New("expected an idle model, found an attempt queued or running; --force supersedes it"))
+	case outcome == model.Unchanged:
+		o.result, o.done = resultUnchanged, true
+	case o.command.Type == model.CommandPut && !existed:
+		o.result = resultCreated
 	default:
-		o.result = resultOf[decision.Event]
-		transition := record.Decide(decision, d.now)
-		if o.command.Supersedes() && !o.taken {
-			transition.TakeBack = entry
-		}
-		return transition
+		o.result = resultOf[o.command.Type]
 	}
-	return nil
+	if o.refused == nil {
+		o.next = record.RefreshAt // the record has moved on with the decision
+	}
+	return transition
 }
 
 var errUnknownModel = errors.New("expected the uid of a stored model, found none of that name")

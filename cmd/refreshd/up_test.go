@@ -108,6 +108,7 @@ func (b *lockedBuffer) String() string {
 }
 
 func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
+	t.Parallel()
 	service := newService(t)
 	close(service.release)
 	models := file(t, "models.yaml", "uid: a\npayload: {n: 1}\n---\nuid: b\nrrule: FREQ=NEVER\n")
@@ -157,6 +158,7 @@ func lastID(reply any) (text, id string) {
 }
 
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
+	t.Parallel()
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
 		service := newService(t)
 		rig := queuetest.Live(t, server)
@@ -183,6 +185,7 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 }
 
 func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
+	t.Parallel()
 	service := newService(t)
 	server := redistest.Redis(t)
 	c, rig := at(t, server), queuetest.Live(t, server)
@@ -259,6 +262,7 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 }
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
+	t.Parallel()
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
 		c, rig := at(t, server), queuetest.Live(t, server)
 		dir := t.TempDir()
@@ -281,6 +285,7 @@ func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
 }
 
 func TestADaemonEndsWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
 	server := redistest.Miniredis(t)
 	for _, daemon := range []string{"dispatcher", "poller", "up"} {
 		at(t, server).do(daemon, "--for", "1ms")
@@ -289,6 +294,7 @@ func TestADaemonEndsWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestADaemonWaitsForARedisThatIsNotThereYet(t *testing.T) {
+	t.Parallel()
 	c := &console{t: t}
 	code, _, stderr := c.run("poller", "--for", "10ms", "--redis", "redis://127.0.0.1:1", "--tick", "10ms", "--backoff", "1ms")
 	if code != exitDone {

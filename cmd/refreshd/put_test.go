@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestASecondSaveChangesNothing(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		c := at(t, server)
+		c.in = twoModels
+		c.do("model", "put", "-")
+		before := server.Dump(t)
+		expectContains(t, c.do("model", "put", "-"), "2 models: 0 created, 0 updated, 2 unchanged, 0 refused\n")
+		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
+			t.Error(diff)
+		}
+		c.in = strings.Replace(twoModels, "feed.csv", "other.csv", 1)
+		expectContains(t, c.do("model", "put", "-"), "updated    daily\n", "unchanged  once\n")
+	})
+}
+
+func TestABadDocumentHarmsItselfOnly(t *testing.T) {
+	c := at(t, redistest.Miniredis(t))
+	path := file(t, "models.yaml", "uid: a\n---\nuid: b\nrrule: FREQ=NEVER\n---\nuid: c\npolicy: nightly\n---\nuid: d\n---\nuid: [e]\n")
+	code, stdout, stderr := c.run("model", "put", path, "-o", "json")
+	if code != exitFailed {
+		t.Errorf("expected exit code 1, found %d", code)
+	}
+	var results []string
+	for _, told := range c.objects(stdout) {
+		results = append(results, fmt.Sprint(told["uid"], " ", told["result"]))
+	}
+	if diff := cmp.Diff([]string{"a created", "b refused", "c refused", "d created", " refused"}, results); diff != "" {
+		t.Error(diff)
+	}
+	expectContains(t, stderr,
+		"models.yaml line 4: rrule FREQ: expected",
+		`models.yaml line 7: policy: expected a policy, or the name of a stored one (default), found "nightly"`,
+		"models.yaml line 11: uid: expected a text, found a list")
+}
+
+func TestAFileCutOffInTheMiddleSavesNothing(t *testing.T) {
+	server := redistest.Miniredis(t)
+	c := at(t, server)
+	for _, text := range []string{"uid: a\n---\nuid: \"b\n", `[{"uid":"a"},{"uid":"b"`} {
+		c.in = text
+		c.fail(exitFailed, "model", "put", "-")
+		if dump := server.Dump(t); len(dump) > 0 {
+			t.Errorf("expected nothing saved, found %v", dump)
+		}
+	}
+}
+
+func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
+	c := at(t, redistest.Miniredis(t))
+	in, send := io.Pipe()
+	told, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), []string{"model", "put", "-", "--format", "jsonl"}, in, out, io.Discard, c.lookup)
+		_ = out.Close()
+	}()
+	for i := range batchSize {
+		fmt.Fprintf(send, "{\"uid\":\"m%d\"}\n", i)
+	}
+	first := make([]byte, len("created    m0\n"))
+	if _, err := io.ReadFull(told, first); err != nil || string(first) != "created    m0\n" {
+		t.Fatalf("expected the first model saved while the input is open, found %q, %v", first, err)
+	}
+	go func() {
+		fmt.Fprintln(send, `{"uid":"last"}`)
+		_ = send.Close()
+	}()
+	rest, err := io.ReadAll(told)
+	if code := <-ended; code != exitDone || err != nil {
+		t.Fatalf("expected exit code 0, found %d, %v", code, err)
+	}
+	expectContains(t, string(rest), "created    last\n", fmt.Sprintf("%d models: %[1]d created", batchSize+1))
+}
+
+func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
+	c := at(t, redistest.Miniredis(t))
+	c.in = `[{"uid":"a","payload":{"n":1}},{"uid":"b"},{"uid":"a","payload":{"n":2}}]`
+	expectContains(t, c.do("model", "put", "-"), "created    a\ncreated    b\nupdated    a\n")
+	if diff := cmp.Diff(map[string]any{"n": 2.0}, c.object("model", "get", "a")["payload"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAPolicyMayBeUsedByItsNameInTheFileThatBringsIt(t *testing.T) {
+	c := at(t, redistest.Miniredis(t))
+	policy, err := model.ParsePolicy(map[string]any{"timeout": "7m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.in = fmt.Sprintf("uid: a\npolicy: {timeout: 7m}\n---\nuid: b\npolicy: %s\n", policy.ContentName())
+	c.do("model", "put", "-")
+	if a, b := c.object("model", "get", "a"), c.object("model", "get", "b"); a["policy"] != b["policy"] {
+		t.Errorf("expected one policy, found %v and %v", a["policy"], b["policy"])
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+func TestModelsAreListed(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		c := at(t, server)
+		c.env["REFRESHD_QUEUE"] = "{shop:1}"
+		var text strings.Builder
+		for i := range 450 {
+			fmt.Fprintf(&text, "{\"uid\":\"tbl_%d\"}\n", i)
+		}
+		c.in = text.String() + "{\"uid\":\"a\"}\n{\"uid\":\"once\"}\n"
+		c.do("model", "put", "-")
+		c.do("model", "disable", "a", "--reason", "No feed")
+		other := at(t, server)
+		other.in = "uid: of-another-queue\n"
+		other.do("model", "put", "-")
+
+		list := func(args ...string) []string {
+			t.Helper()
+			var uids []string
+			for _, object := range c.objects(c.do(append([]string{"model", "ls", "-o", "json"}, args...)...)) {
+				uids = append(uids, fmt.Sprint(object["uid"]))
+			}
+			slices.Sort(uids)
+			return uids
+		}
+		if all := list(); len(all) != 452 || len(slices.Compact(all)) != 452 {
+			t.Errorf("expected 452 models, each once, found %d", len(all))
+		}
+		for name, test := range map[string]struct{ got, want []string }{
+			"by status":                 {list("--status", "disabled"), []string{"a"}},
+			"by prefix":                 {list("--prefix", "o"), []string{"once"}},
+			"a prefix is no pattern":    {list("--prefix", "*"), nil},
+			"nor a set of characters":   {list("--prefix", "[ao]"), nil},
+			"by both":                   {list("--prefix", "o", "--status", "disabled"), nil},
+			"in a queue with no models": {list("--queue", "shop"), nil},
+		} {
+			if diff := cmp.Diff(test.want, test.got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+		if got := list("--limit", "250"); len(got) != 250 {
+			t.Errorf("expected 250 models, found %d", len(got))
+		}
+		expectContains(t, c.do("model", "ls", "--status", "disabled"), "UID  ", "a  ", "disabled", "No feed")
+	})
+}
+
+func TestHistoryShowsWhatEnded(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		c, rig := at(t, server), queuetest.Live(t, server)
+		c.in = "uid: a\n"
+		c.do("model", "put", "-")
+		if got := c.do("model", "history", "a", "-o", "json"); got != "" {
+			t.Errorf("expected no attempts, found %s", got)
+		}
+		start(t, rig)
+		c.do("model", "disable", "a", "--reason", "by\x1b[2J hand")
+		got := c.objects(c.do("model", "history", "a", "-o", "json"))
+		if len(got) != 1 || got[0]["outcome"] != "disable" || got[0]["attempt_uid"] != "attempt-of-a" {
+			t.Fatalf("expected the superseded attempt, found %v", got)
+		}
+		want := []string{"attempt_no", "attempt_uid", "changed", "duration_ms", "ended_at", "error_type", "final", "outcome", "reason",
+			"refresh_at", "refresh_why", "started_at", "worker"}
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got[0]))); diff != "" {
+			t.Error(diff)
+		}
+		expectContains(t, c.do("model", "history", "a"), "ENDED AT", "disable", "superseded: disabled by hand")
+	})
+}
+
+func TestTextsFromOutsideCannotSteerATerminal(t *testing.T) {
+	server := redistest.Miniredis(t)
+	c, rig := at(t, server), queuetest.Live(t, server)
+	c.in = "uid: a\n"
+	c.do("model", "put", "-")
+	rig.Redis.HSet(t.Context(), rig.Store.Keys.Model("a"), "refresh_why", "x\x1b[2Jy\nz", "user_friendly_status", "\u202Ework")
+	for _, command := range []string{"get a", "ls"} {
+		if text := c.do(strings.Fields("model " + command)...); strings.ContainsAny(text, "\x1b\u202E") || strings.Contains(text, "y\nz") {
+			t.Errorf("expected no control characters, found %q", text)
+		}
+	}
+}
+
+func TestAModelWithAFaultIsShown(t *testing.T) {
+	server := redistest.Miniredis(t)
+	c, rig := at(t, server), queuetest.Live(t, server)
+	c.in = twoModels
+	c.do("model", "put", "-")
+	rig.Redis.HSet(t.Context(), rig.Store.Keys.Model("daily"), "rrule", "FREQ=NEVER", "rev", "x")
+	rig.Redis.Set(t.Context(), rig.Store.Keys.Payload("daily"), "{", 0)
+	rig.Redis.Set(t.Context(), rig.Store.Keys.Model("list"), "no hash", 0)
+	got := c.object("model", "get", "daily")
+	if fault := fmt.Sprint(got["fault"]); !strings.Contains(fault, "FREQ") || got["payload"] != nil {
+		t.Errorf("expected the fault told and no payload, found %v", got)
+	}
+	expectContains(t, c.do("model", "get", "list"), "fault", "WRONGTYPE")
+	expectContains(t, c.do("model", "ls"), "daily", "list", "once")
+	expectContains(t, c.fail(exitFailed, "model", "run", "list"), "expected the key of the model to hold a model, found something else")
+}
+
+func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		c, rig := at(t, server), queuetest.Live(t, server)
+		c.in = twoModels + "---\nuid: taken\n"
+		c.do("model", "put", "-")
+		c.do("model", "disable", "once")
+		start(t, rig)
+		c.do("model", "run", "daily")
+		c.do("model", "enable", "once")
+		c.do("model", "disable", "daily")
+		rig.Say("{}", "{}", "{}")
+		if _, _, err := rig.Store.Claim(t.Context(), "me", 2); err != nil {
+			t.Fatal(err)
+		}
+		rig.Command("{}")
+		got := c.object("stats")
+		if _, err := time.Parse(time.RFC3339, fmt.Sprint(got["at"])); err != nil {
+			t.Error(err)
+		}
+		delete(got, "at")
+		want := map[string]any{
+			"queue": "bigtables", "due": 1.0, "waiting": 0.0, "running": 1.0, "input": 1.0, "output": 1.0, "control": 1.0, "claimed": 2.0,
+			"rejected": 0.0, "journal": 8.0, "outbox": 0.0,
+			"counters": map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		expectContains(t, c.do("stats"), "claimed", "counted create", "3")
+	})
+}
