@@ -129,7 +129,7 @@ var eventCases = []struct {
 			":running":    scores{"m2": six},
 			":journal": events{{
 				"uid": "m1", "event": "success", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
-				"refresh_why": "finished: one-shot",
+				"refresh_why": "finished: one-shot", "changed": "false",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
 				`"attempt_no":1,"duration_ms":60000,"outcome":"success","changed":false,"refresh_at":null,"refresh_why":"finished: one-shot"}`},

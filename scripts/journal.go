@@ -36,12 +36,21 @@ func (t *Transition) journalEntry(now time.Time) []string {
 	if d.Ended != nil {
 		add("reason", d.Ended.Reason)
 		add("error_type", d.Ended.ErrorType)
+		add("changed", changed(d.Ended.Changed))
 	}
 	if d.Final {
 		add("final", "1")
 		add("disabled_reason", d.Next.DisabledReason)
 	}
 	return entry
+}
+
+// changed renders what a worker said about its success; empty: it said nothing.
+func changed(told *bool) string {
+	if told == nil {
+		return ""
+	}
+	return strconv.FormatBool(*told)
 }
 
 // notice lists the fields of one entry of <queue>:outbox; empty: nobody is told.
