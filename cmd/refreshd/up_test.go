@@ -46,17 +46,19 @@ type background struct {
 	stderr *lockedBuffer
 	cancel func() // as a signal does
 	stop   func() int
+	gone   chan struct{} // closed when it has ended
 }
 
 func (c *console) start(args ...string) *background {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	read, write := io.Pipe()
-	b := &background{stdout: bufio.NewReader(read), stderr: newLockedBuffer(), cancel: cancel}
+	b := &background{stdout: bufio.NewReader(read), stderr: newLockedBuffer(), cancel: cancel, gone: make(chan struct{})}
 	ended, in := make(chan int, 1), strings.NewReader(c.in)
 	go func() {
 		ended <- run(ctx, args, in, write, b.stderr, c.lookup)
 		_ = write.Close()
+		close(b.gone)
 	}()
 	b.stop = sync.OnceValue(func() int {
 		cancel()
@@ -207,8 +209,11 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 // awaitLog waits for a line of the log.
 func awaitLog(t *testing.T, b *background, text string) {
 	t.Helper()
-	for range b.stderr.grown {
-		if strings.Contains(b.stderr.String(), text) {
+	for !strings.Contains(b.stderr.String(), text) {
+		select {
+		case <-b.stderr.grown:
+		case <-b.gone:
+			expectContains(t, b.stderr.String(), text)
 			return
 		}
 	}
@@ -295,12 +300,13 @@ func TestADaemonEndsWhenItsTimeIsOver(t *testing.T) {
 
 func TestADaemonWaitsForARedisThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
-	c := &console{t: t}
-	code, _, stderr := c.run("poller", "--for", "10ms", "--redis", "redis://127.0.0.1:1", "--tick", "10ms", "--backoff", "1ms")
-	if code != exitDone {
+	poller := (&console{t: t}).start("poller", "--redis", "redis://127.0.0.1:1", "--tick", "10ms")
+	awaitLog(t, poller, `"message":"waiting for redis"`)
+	awaitLog(t, poller, `"message":"poller: round failed"`)
+	if code := poller.stop(); code != exitDone {
 		t.Errorf("expected exit code 0, found %d", code)
 	}
-	expectContains(t, stderr, `"message":"started"`, "connection refused", `"message":"stopped"`)
+	expectContains(t, poller.stderr.String(), `"message":"started"`, "connection refused", `"message":"stopped"`)
 }
 
 func TestASecretHeaderIsNotRepeatedWhenItIsRefused(t *testing.T) {
