@@ -206,6 +206,24 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 	}
 }
 
+func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
+	path, began, gone := fifo(t)
+	// The leader outlives the signal until its child has obeyed it too.
+	handler, err := Exec([]string{"sh", "-c", `trap : TERM; (exec 3>"$0"; exec sleep 1000) & wait; wait`, path}, ExecOptions{KillAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- handler(ctx, example()) }()
+	await(t, began, "the begin of the program")
+	cancel(ErrShutdown)
+	if err := await(t, ended, "the end of the handler"); !errors.Is(err, ErrShutdown) {
+		t.Errorf("got %v, want ErrShutdown", err)
+	}
+	await(t, gone, "the end of every process")
+}
+
 func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `(exec 3>"$0"; while :; do sleep 1000; done) & read line <"$1"`, path, "/dev/null"},

@@ -240,6 +240,17 @@ func TestAFeedAboveTheLimitIsRefusedAndLeavesTheOldFile(t *testing.T) {
 	}
 }
 
+func TestAFeedThatSaysItIsTooLargeIsNotDownloaded(t *testing.T) {
+	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1025")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done() // not a byte comes
+	}, FetchOptions{MaxBytes: 1 << 10})
+	if m := f.fetch(t.Context(), f.url); m.ErrorType != "too_large" {
+		t.Errorf("told %+v, want a failure of type too_large", m)
+	}
+}
+
 func TestTheOwnerIsToldWhatIsWrongWithTheAddress(t *testing.T) {
 	no := false
 	status := http.StatusNotFound
@@ -383,6 +394,20 @@ func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("stat: %v, want that there is no file", err)
+	}
+}
+
+func TestASidecarVouchesForNoOtherFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "feed")
+	if err := writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}); err != nil {
+		t.Fatal(err)
+	}
+	d := &download{ctx: t.Context(), attempt: example(), path: path, response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
+	if err := replace(path, d.receive); err != nil { // and here the worker is killed
+		t.Fatal(err)
+	}
+	if meta, found := readSidecar(path, "u"); found {
+		t.Errorf("the sidecar of the old file vouches for the new one: %+v", meta)
 	}
 }
 

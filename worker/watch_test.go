@@ -154,19 +154,31 @@ func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
 func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
 	r, b := newRig(t, redistest.Miniredis(t)), newBench()
 	checks := make(chan struct{}, 1)
-	q := counting(r, checks)
+	q := &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
+		defer signal(checks)
+		return []scripts.Fence{{Err: errBroken}}, r.now(), nil
+	}}
 	run(t, q, quick(), b.handle)
 	r.offer("m")
 	await(t, b.began, "the attempt")
-	q.change(func() {
-		q.fences = func(uids []string) ([]scripts.Fence, time.Time, error) {
-			defer signal(checks)
-			return []scripts.Fence{{Err: errBroken}}, r.now(), nil
-		}
-	})
 	for range 4 {
 		await(t, checks, "a look at the fences")
 	}
 	b.result <- nil
 	r.toldOf(model.MessageSuccess)
+}
+
+func TestATimerThatWasReplacedWhileItFiredEndsNothing(t *testing.T) {
+	f := &flight{}
+	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	f.due(now.Add(time.Hour), now, nil)
+	old := f.turn
+	f.due(now.Add(2*time.Hour), now, nil)
+	if f.pass(old) || f.isOverdue() {
+		t.Error("the old deadline counts")
+	}
+	if !f.pass(f.turn) || !f.isOverdue() {
+		t.Error("the new deadline does not count")
+	}
+	f.release()
 }
