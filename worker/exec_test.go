@@ -42,14 +42,6 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-func example() *Attempt {
-	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	return &Attempt{
-		UID: "m", AttemptUID: "a1", AttemptNo: 2, DeadlineAt: at, PlannedAt: at.Add(time.Hour),
-		Payload: json.RawMessage(`{"input_url":"http://x/?a=1&b=2"}`),
-	}
-}
-
 func shell(t *testing.T, script string, options ExecOptions) Handler {
 	t.Helper()
 	handler, err := Exec([]string{"sh", "-c", script}, options)
