@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// reservedFields are the names that refreshd itself puts into the message to a worker; a payload must not use them, in
+// ReservedFields are the names that refreshd itself puts into the message to a worker; a payload must not use them, in
 // upper case either: many JSON readers, Go's own among them, take both for the same field.
-var reservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "v"}
+var ReservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "v"}
 
 // message renders the entry of the input list for the attempt in next: the names of the source documents, the payload's
 // own fields at top level beside them (S0-33), and extra fields that old workers ignore (bug 20).
@@ -50,8 +50,8 @@ func canonicalPayload(value any) (string, error) {
 		return "", &FieldError{"payload", "an object", Found(value)}
 	}
 	for name := range fields {
-		if slices.ContainsFunc(reservedFields, func(reserved string) bool { return strings.EqualFold(reserved, name) }) {
-			return "", &FieldError{"payload." + shorten(name, maxFound), "a name other than " + strings.Join(reservedFields, ", "), "a reserved one"}
+		if slices.ContainsFunc(ReservedFields, func(reserved string) bool { return strings.EqualFold(reserved, name) }) {
+			return "", &FieldError{"payload." + shorten(name, maxFound), "a name other than " + strings.Join(ReservedFields, ", "), "a reserved one"}
 		}
 	}
 	var text bytes.Buffer

@@ -57,9 +57,6 @@ func (a *Attempt) message(kind model.MessageType) message {
 	return message{Type: kind, UID: a.UID, AttemptUID: a.AttemptUID}
 }
 
-// ownFields are the names that refreshd itself puts into an entry; everything else is the model's payload.
-var ownFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "v"}
-
 // decodeAttempt reads an entry of the input list. Only the two uids are required: producers other than refreshd may leave out
 // the rest.
 func decodeAttempt(raw string) (*Attempt, error) {
@@ -87,7 +84,7 @@ func decodeAttempt(raw string) (*Attempt, error) {
 }
 
 func (a *Attempt) readPayload(fields map[string]json.RawMessage) error {
-	for _, name := range ownFields {
+	for _, name := range model.ReservedFields {
 		delete(fields, name)
 	}
 	var text bytes.Buffer

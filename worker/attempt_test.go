@@ -18,7 +18,7 @@ func example() *Attempt {
 	}
 }
 
-// TestThePayloadComesBackAsItWasPut also notices when the dispatcher begins to send a field that is not in ownFields.
+// TestThePayloadComesBackAsItWasPut also notices when the dispatcher begins to send a field that is not reserved.
 func TestThePayloadComesBackAsItWasPut(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	for _, payload := range []string{`{}`, `{"a":{"b":[1,2.50,null]},"input_url":"http://x/?a=1&b=<2>"}`} {

@@ -34,7 +34,7 @@ type workerFlags struct {
 }
 
 func (f *workerFlags) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&f.exec, "exec", "", "run `PROGRAM` for each attempt, with the arguments that follow --")
+	flags.StringVar(&f.exec, "exec", "", "run `PROGRAM` for each attempt, with the arguments that follow --; what it prints goes to stderr")
 	flags.StringVar(&f.http, "http", "", "POST the payload of each attempt to `URL`")
 	flags.StringVar(&f.fetch, "fetch", "", "download the input_url of each attempt into `DIR`")
 	flags.Var(&f.killAfter, "kill-after", "with --exec: time to end after SIGTERM (default 2s)")
