@@ -17,7 +17,8 @@ type outbox struct {
 	trouble *trouble
 
 	mu      sync.Mutex
-	waiting []message // guarded by mu; memory is bounded because nothing is taken while a full batch waits
+	waiting []message // guarded by mu; memory is bounded because nothing is taken while a full batch is held
+	pushing int       // guarded by mu; messages of the push under way: Redis does not surely have them
 	news    chan struct{}
 	drained chan struct{}
 }
@@ -45,7 +46,7 @@ func (o *outbox) add(m message) {
 	o.waiting = append(o.waiting, m)
 }
 
-// room waits until less than a batch waits, or ctx ends.
+// room waits until less than a batch is held, or ctx ends.
 func (o *outbox) room(ctx context.Context) {
 	for o.len() >= o.batch {
 		select {
@@ -56,10 +57,11 @@ func (o *outbox) room(ctx context.Context) {
 	}
 }
 
+// len is how many messages Redis does not surely have.
 func (o *outbox) len() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.waiting)
+	return len(o.waiting) + o.pushing
 }
 
 // run pushes until ctx ends.
@@ -95,6 +97,7 @@ func (o *outbox) pushOnce(ctx context.Context, timeout time.Duration) error {
 		o.putBack(messages)
 		return err
 	}
+	o.putBack(nil)
 	signal(o.drained)
 	return nil
 }
@@ -104,13 +107,15 @@ func (o *outbox) take() []message {
 	defer o.mu.Unlock()
 	n := min(o.batch, len(o.waiting))
 	messages := o.waiting[:n:n]
-	o.waiting = o.waiting[n:]
+	o.waiting, o.pushing = o.waiting[n:], n
 	return messages
 }
 
+// putBack ends a push: with what Redis may not have, which goes to the head again.
 func (o *outbox) putBack(messages []message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.pushing = 0
 	o.waiting = append(messages, o.waiting...)
 }
 
