@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -197,78 +196,6 @@ func TestTheHighWaterMarkHoldsAtTheMomentOfTheStart(t *testing.T) {
 	})
 }
 
-func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := setup(t, server)
-		b.put("tbl_1")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.round(d)
-		b.Take()
-		b.Clock.Turn(59999 * time.Millisecond)
-		if round := b.round(d); round.TimedOut != 0 || round.Sleep != time.Millisecond {
-			t.Errorf("one millisecond early: want a sleep of 1ms, got %+v", round)
-		}
-		b.Clock.Turn(time.Millisecond)
-		if round := b.round(d); round.TimedOut != 1 {
-			t.Errorf("want 1 timeout, got %+v", round)
-		}
-		hash := b.Model("tbl_1")
-		if hash["refresh_at"] != "2026-11-21T07:01:30.000Z" || hash["refresh_why"] != "retry 1/1 +30s" || hash["attempt_no"] != "1" || hash["attempt_uid"] != "" {
-			t.Errorf("want retry 1/1 at 07:01:30, got %v", hash)
-		}
-	})
-}
-
-func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := setup(t, server)
-		b.put("tbl_1")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.round(d)
-		const timeouts = 200
-		for range timeouts {
-			b.Clock.Turn(time.Minute)
-			b.round(d) // withdrawn
-			b.round(d) // started again
-		}
-		hash := b.Model("tbl_1")
-		if hash["attempt_no"] != "1" || hash["refresh_disabled_until_update"] != "" || hash["failing_since"] != "" {
-			t.Errorf("want the first attempt of a healthy model, got %v", hash)
-		}
-		if stats := b.Stats(); stats["withdrawn"] != timeouts || stats["timeout"] != 0 || stats["retry"] != 0 {
-			t.Errorf("want %d withdrawn and nothing counted, got %v", timeouts, stats)
-		}
-		if entries := b.List(b.Store.Keys.Input()); len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]) {
-			t.Errorf("want one entry of the current attempt, got %v", entries)
-		}
-	})
-}
-
-// lastMoment is a store in which a worker takes the attempt between the look at the input list and the script.
-type lastMoment struct {
-	*scripts.Store
-	take func()
-}
-
-func (s *lastMoment) Queued(ctx context.Context) (map[string]string, error) {
-	queued, err := s.Store.Queued(ctx)
-	s.take()
-	return queued, err
-}
-
-func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := setup(t, server)
-		b.put("tbl_1")
-		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-		b.Clock.Turn(time.Minute)
-		d := b.dispatcher(&lastMoment{b.Store, func() { b.Take() }}, dispatcher.Config{})
-		if round := b.round(d); round.TimedOut != 1 || round.Withdrawn != 0 {
-			t.Errorf("want 1 timeout, got %+v", round)
-		}
-	})
-}
-
 // lostReply is a store whose scripts run but whose replies do not arrive.
 type lostReply struct {
 	*scripts.Store
@@ -337,93 +264,4 @@ func TestManyDispatchersStartEachModelOnce(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
-	cases := map[string]func(b *bundle){
-		"a uid without a model": func(b *bundle) {
-			b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore("bad", queuetest.Start))
-		},
-		"a key of another type": func(b *bundle) {
-			b.spoil("bad")
-			b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
-		},
-		"a score without a refresh": func(b *bundle) {
-			b.put("bad")
-			b.Redis.HDel(context.Background(), b.Store.Keys.Model("bad"), "refresh_at")
-		},
-		"a disabled model that waits": func(b *bundle) {
-			b.put("bad")
-			b.Redis.HSet(context.Background(), b.Store.Keys.Model("bad"), "refresh_disabled_until_update", "1")
-		},
-	}
-	for name, spoil := range cases {
-		t.Run(name, func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-				b := setup(t, server)
-				spoil(b)
-				b.put("good")
-				d := b.dispatcher(b.Store, dispatcher.Config{})
-				b.round(d)
-				if entry, ok := b.Take(); !ok || entry.UID != "good" {
-					t.Errorf("want the good model started, got %v", entry)
-				}
-				if round := b.round(d); round.Sleep == 0 {
-					t.Errorf("want a dispatcher at rest, got %+v", round)
-				}
-				if due := b.Scores(b.Store.Keys.Due()); len(due) != 0 {
-					t.Errorf("want the bad one out of the due set, got %v", due)
-				}
-			})
-		})
-	}
-}
-
-func (b *bundle) spoil(uid string) {
-	b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore(uid, queuetest.Start))
-}
-
-func TestAModelWithAnUnreadableTimeIsStartedInsteadOfLost(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := setup(t, server)
-		b.put("tbl_1")
-		b.Redis.HSet(context.Background(), b.Store.Keys.Model("tbl_1"), "refresh_at", "soon")
-		if round := b.round(b.dispatcher(b.Store, dispatcher.Config{})); round.Started != 1 {
-			t.Errorf("want it started, got %+v", round)
-		}
-	})
-}
-
-func TestAModelWithAMissingPolicyRunsUnderTheDefaultPolicy(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := setup(t, server)
-		b.put("tbl_1")
-		b.Redis.Del(context.Background(), b.Store.Keys.Policies())
-		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-		if got := b.Model("tbl_1")["deadline_at"]; got != "2026-11-21T07:10:00.000Z" {
-			t.Errorf("want the default timeout of ten minutes, got %q", got)
-		}
-	})
-}
-
-func TestConfigIsRefusedWithTheFieldAndItsRange(t *testing.T) {
-	cases := []struct {
-		config dispatcher.Config
-		want   string
-	}{
-		{dispatcher.Config{}, ""},
-		{dispatcher.Config{Tick: 10 * time.Millisecond}, ""},
-		{dispatcher.Config{Batch: -1}, "batch: expected 1 to 1000, found -1"},
-		{dispatcher.Config{Batch: 1001}, "batch: expected 1 to 1000, found 1001"},
-		{dispatcher.Config{MaxQueued: -5}, "max queued: expected at least 1, found -5"},
-		{dispatcher.Config{Tick: time.Hour}, "tick: expected 10ms to 1m, found 1h0m0s"},
-		{dispatcher.Config{FullTick: 2 * time.Second}, "full tick: expected 1ms to the tick of 1s, found 2s"},
-		{dispatcher.Config{Backoff: -time.Second}, "backoff: expected 1ms to the tick of 1s, found -1s"},
-	}
-	for _, c := range cases {
-		_, err := dispatcher.New(nil, c.config)
-		if got := fmt.Sprint(err); got != c.want && (c.want != "" || err != nil) {
-			t.Errorf("%+v: want %q, got %q", c.config, c.want, got)
-		}
-	}
 }

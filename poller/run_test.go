@@ -55,20 +55,9 @@ func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
 	})
 }
 
-// signals is a log that tells each line on a channel.
-type signals chan string
-
-func (s signals) Write(line []byte) (int, error) {
-	select {
-	case s <- string(line):
-	default: // nobody waits for this one
-	}
-	return len(line), nil
-}
-
 func TestAPollerOutlivesTroubleWithRedis(t *testing.T) {
 	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
-	lines := make(signals, 1)
+	lines := make(queuetest.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
 	stop := b.start(poller.Config{Tick: 20 * time.Millisecond, Backoff: time.Millisecond, Log: &log})
 	defer stop()

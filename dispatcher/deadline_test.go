@@ -1,0 +1,84 @@
+package dispatcher_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.put("tbl_1")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.round(d)
+		b.Take()
+		b.Clock.Turn(59999 * time.Millisecond)
+		if round := b.round(d); round.TimedOut != 0 || round.Sleep != time.Millisecond {
+			t.Errorf("one millisecond early: want a sleep of 1ms, got %+v", round)
+		}
+		b.Clock.Turn(time.Millisecond)
+		if round := b.round(d); round.TimedOut != 1 {
+			t.Errorf("want 1 timeout, got %+v", round)
+		}
+		hash := b.Model("tbl_1")
+		if hash["refresh_at"] != "2026-11-21T07:01:30.000Z" || hash["refresh_why"] != "retry 1/1 +30s" || hash["attempt_no"] != "1" || hash["attempt_uid"] != "" {
+			t.Errorf("want retry 1/1 at 07:01:30, got %v", hash)
+		}
+	})
+}
+
+func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.put("tbl_1")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.round(d)
+		const timeouts = 200
+		for range timeouts {
+			b.Clock.Turn(time.Minute)
+			b.round(d) // withdrawn
+			b.round(d) // started again
+		}
+		hash := b.Model("tbl_1")
+		if hash["attempt_no"] != "1" || hash["refresh_disabled_until_update"] != "" || hash["failing_since"] != "" {
+			t.Errorf("want the first attempt of a healthy model, got %v", hash)
+		}
+		if stats := b.Stats(); stats["withdrawn"] != timeouts || stats["timeout"] != 0 || stats["retry"] != 0 {
+			t.Errorf("want %d withdrawn and nothing counted, got %v", timeouts, stats)
+		}
+		if entries := b.List(b.Store.Keys.Input()); len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]) {
+			t.Errorf("want one entry of the current attempt, got %v", entries)
+		}
+	})
+}
+
+// lastMoment is a store in which a worker takes the attempt between the look at the input list and the script.
+type lastMoment struct {
+	*scripts.Store
+	take func()
+}
+
+func (s *lastMoment) Queued(ctx context.Context) (map[string]string, error) {
+	queued, err := s.Store.Queued(ctx)
+	s.take()
+	return queued, err
+}
+
+func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.put("tbl_1")
+		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
+		b.Clock.Turn(time.Minute)
+		d := b.dispatcher(&lastMoment{b.Store, func() { b.Take() }}, dispatcher.Config{})
+		if round := b.round(d); round.TimedOut != 1 || round.Withdrawn != 0 {
+			t.Errorf("want 1 timeout, got %+v", round)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package dispatcher_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
+	cases := map[string]func(b *bundle){
+		"a uid without a model": func(b *bundle) {
+			b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore("bad", queuetest.Start))
+		},
+		"a key of another type": func(b *bundle) {
+			b.spoil("bad")
+			b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
+		},
+		"a score without a refresh": func(b *bundle) {
+			b.put("bad")
+			b.Redis.HDel(context.Background(), b.Store.Keys.Model("bad"), "refresh_at")
+		},
+		"a disabled model that waits": func(b *bundle) {
+			b.put("bad")
+			b.Redis.HSet(context.Background(), b.Store.Keys.Model("bad"), "refresh_disabled_until_update", "1")
+		},
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+				b := setup(t, server)
+				spoil(b)
+				b.put("good")
+				d := b.dispatcher(b.Store, dispatcher.Config{})
+				b.round(d)
+				if entry, ok := b.Take(); !ok || entry.UID != "good" {
+					t.Errorf("want the good model started, got %v", entry)
+				}
+				if round := b.round(d); round.Sleep == 0 {
+					t.Errorf("want a dispatcher at rest, got %+v", round)
+				}
+				if due := b.Scores(b.Store.Keys.Due()); len(due) != 0 {
+					t.Errorf("want the bad one out of the due set, got %v", due)
+				}
+			})
+		})
+	}
+}
+
+func (b *bundle) spoil(uid string) {
+	b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore(uid, queuetest.Start))
+}
+
+func TestAModelWithAnUnreadableTimeIsStartedInsteadOfLost(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.put("tbl_1")
+		b.Redis.HSet(context.Background(), b.Store.Keys.Model("tbl_1"), "refresh_at", "soon")
+		if round := b.round(b.dispatcher(b.Store, dispatcher.Config{})); round.Started != 1 {
+			t.Errorf("want it started, got %+v", round)
+		}
+	})
+}
+
+func TestAModelWithAMissingPolicyRunsUnderTheDefaultPolicy(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.put("tbl_1")
+		b.Redis.Del(context.Background(), b.Store.Keys.Policies())
+		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
+		if got := b.Model("tbl_1")["deadline_at"]; got != "2026-11-21T07:10:00.000Z" {
+			t.Errorf("want the default timeout of ten minutes, got %q", got)
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package poller_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// stored wraps a store with something that happens between reading the models and applying the decisions.
+type stored struct {
+	*scripts.Store
+	meanwhile func()
+	lost      bool // the reply of the next Apply is lost
+	crash     bool // the next Apply does not reach Redis
+}
+
+var errRedis = errors.New("redis is gone")
+
+func (s *stored) Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error) {
+	if s.meanwhile != nil {
+		meanwhile := s.meanwhile
+		s.meanwhile = nil
+		meanwhile()
+	}
+	if s.crash {
+		s.crash = false
+		return nil, errRedis
+	}
+	codes, err := s.Store.Apply(ctx, transitions, owner, maxQueued, now)
+	if s.lost {
+		s.lost = false
+		return nil, errRedis
+	}
+	return codes, err
+}
+
+func TestACrashBeforeApplyingReplaysTheBatch(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a", "b")
+		b.Say(b.result("success", "a"), "garbage", b.result("failure", "b"))
+		p := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{})
+		if _, err := p.RunOnce(context.Background()); !errors.Is(err, errRedis) {
+			t.Fatalf("want the crash told, got %v", err)
+		}
+		if left := len(b.List(b.Store.Keys.Claimed("p1"))); left != 3 {
+			t.Fatalf("want 3 messages still claimed, got %d", left)
+		}
+		b.roundOf(p)
+		stats := b.Stats()
+		if stats["success"] != 1 || stats["failure"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 0 {
+			t.Errorf("want each message applied once, got %v", stats)
+		}
+	})
+}
+
+func TestALostReplyAppliesNothingTwice(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a", "b")
+		b.Say(b.result("success", "a"))
+		b.Command(`{"type":"run","uid":"b","force":true}`)
+		p := b.poller(&stored{Store: b.Store, lost: true}, poller.Config{})
+		if _, err := p.RunOnce(context.Background()); !errors.Is(err, errRedis) {
+			t.Fatalf("want the lost reply told, got %v", err)
+		}
+		before := b.Server.Dump(t)
+		if round := b.roundOf(p); round.Claimed != 0 {
+			t.Errorf("want nothing left to claim, got %+v", round)
+		}
+		after := b.Server.Dump(t)
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("want nothing changed by the second round:\n%s", diff)
+		}
+	})
+}
+
+func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a", "b")
+		b.Say(b.result("started", "a"), b.result("success", "a"), b.result("success", "a"), b.result("success", "b"))
+		other := b.poller(b.Store, poller.Config{Owner: "p2"})
+		meanwhile := func() {
+			b.Command(strings.Replace(put("a"), "http://feed", "http://new", 1))
+			b.roundOf(other)
+		}
+		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{}))
+		if diff := cmp.Diff(poller.Round{Claimed: 4, Applied: 3, Settled: 1}, round); diff != "" {
+			t.Error(diff)
+		}
+		if hash := b.Model("a"); hash["refresh_why"] != "saved while running: again" || hash["last_success_at"] == "" {
+			t.Errorf("want the success on top of the save, got %v", hash)
+		}
+		if stats := b.Stats(); stats["duplicate"] != 1 || stats["success"] != 2 {
+			t.Errorf("want 2 successes and 1 duplicate, got %v", stats)
+		}
+	})
+}
+
+func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a", "b")
+		b.Say(b.result("success", "a"), b.result("success", "b"), "garbage")
+		dead := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{Owner: "dead"})
+		if _, err := dead.RunOnce(context.Background()); err == nil {
+			t.Fatal("want a crash")
+		}
+		heir := b.poller(b.Store, poller.Config{Owner: "heir", Lease: 10 * time.Second})
+		b.Clock.Turn(9999 * time.Millisecond)
+		b.roundOf(heir)
+		if got := len(b.List(b.Store.Keys.Claimed("dead"))); got != 3 {
+			t.Fatalf("want nothing adopted within the lease, got %d left", got)
+		}
+		b.Clock.Turn(3 * time.Second)
+		b.roundOf(heir) // adopts
+		b.roundOf(heir) // applies
+		if stats := b.Stats(); stats["success"] != 2 || stats["malformed"] != 1 {
+			t.Errorf("want every message applied once, got %v", stats)
+		}
+		if owners := b.Scores(b.Store.Keys.Pollers()); owners["dead"] != 0 || owners["heir"] == 0 {
+			t.Errorf("want only the heir known, got %v", owners)
+		}
+	})
+}
+
+func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a")
+		b.Say(b.result("failure", "a"), "garbage")
+		heir := b.poller(b.Store, poller.Config{Owner: "heir"})
+		meanwhile := func() {
+			b.Clock.Turn(time.Minute / 2)
+			b.roundOf(heir)
+			b.roundOf(heir)
+			b.dispatch() // the retry: the paused poller's decision would now hit a new attempt
+		}
+		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
+		if round.Applied+round.Settled+round.Left != 0 {
+			t.Errorf("want nothing done by the paused poller, got %+v", round)
+		}
+		if stats := b.Stats(); stats["failure"] != 1 || stats["malformed"] != 1 || stats["start"] != 2 {
+			t.Errorf("want one failure, one rejected message and two starts, got %v", stats)
+		}
+	})
+}
+
+func TestACommandThatAnotherPollerAdoptedIsNotObeyedTwice(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a")
+		b.Command(`{"type":"run","uid":"a","force":true}`)
+		heir := b.poller(b.Store, poller.Config{Owner: "heir"})
+		meanwhile := func() {
+			b.Clock.Turn(time.Minute / 2)
+			b.roundOf(heir)
+			b.roundOf(heir)
+			b.dispatch()
+		}
+		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
+		if stats := b.Stats(); stats["run"] != 1 || stats["start"] != 2 || b.Attempt("a") == "" {
+			t.Errorf("want one run and its attempt left alone, got %v", stats)
+		}
+	})
+}
