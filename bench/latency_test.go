@@ -3,6 +3,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -79,7 +80,7 @@ func (q *queue) await(uid string, event model.Event) map[string]any {
 	q.b.Helper()
 	for last := "0"; ; {
 		streams, err := q.Redis.XRead(context.Background(), &redis.XReadArgs{Streams: []string{q.Store.Keys.Journal(), last}, Block: time.Second}).Result()
-		if err == redis.Nil {
+		if errors.Is(err, redis.Nil) {
 			continue
 		}
 		if err != nil {

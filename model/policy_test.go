@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -60,7 +61,9 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		}
 	}
 	for text, field := range map[string]string{`{"timeout":"soon"}`: "timeout", `{"retries":["1m","soon"]}`: "retries[1]", `{"retries":[-1]}`: "retries[0]"} {
-		if _, err := ParsePolicy(parsed(t, text)); err == nil || err.(*FieldError).Field != field {
+		_, err := ParsePolicy(parsed(t, text))
+		var refused *FieldError
+		if !errors.As(err, &refused) || refused.Field != field {
 			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
 		}
 	}

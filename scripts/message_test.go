@@ -142,11 +142,12 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 
 func TestClaimReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		before, after := b.redis.Time(t.Context()).Val(), time.Time{}
+		before := b.redis.Time(t.Context()).Val()
 		now, _, err := b.Claim(t.Context(), "p1", 1)
-		if after = b.redis.Time(t.Context()).Val(); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
+		after := b.redis.Time(t.Context()).Val()
 		if now.Before(before.Truncate(time.Millisecond)) || now.After(after) {
 			t.Errorf("now %v, want between %v and %v", now, before, after)
 		}

@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -339,21 +340,27 @@ func TestThePayloadIsWrittenOnlyWhenItChanged(t *testing.T) {
 
 func TestABatchOfFiveHundredIsAppliedAsOne(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		var batch []*Transition
+		var creates, starts []*Transition
 		for i := range 500 {
 			record := &Record{Model: model.Model{UID: fmt.Sprintf("m%03d", i), Policy: model.DefaultPolicy()}}
-			batch = append(batch, b.save(record, "{}"), record.Decide(record.Start(b.now, fmt.Sprint("a", i)), b.now))
+			creates = append(creates, b.save(record, "{}"))
+			starts = append(starts, record.Decide(record.Start(b.now, fmt.Sprint("a", i)), b.now))
 		}
-		b.mustApply(batch...)
-		state := b.state()
-		if n := len(state["-input"].(list)); n != 500 {
-			t.Errorf("%d attempts queued, want 500", n)
-		}
-		expectEqual(t, "stats", any(hash{"create": "500", "start": "500"}), state[":stats"])
-		if n := len(state[":running"].(scores)); n != 500 {
-			t.Errorf("%d running, want 500", n)
-		}
+		b.mustApply(creates...)
+		b.mustApply(starts...)
+		b.expectCounts(map[string]int{"-input": 500, ":running": 500, ":journal": 1000})
+		expectEqual(t, "stats", any(hash{"create": "500", "start": "500"}), b.state()[":stats"])
 	})
+}
+
+// expectCounts compares the number of entries of some keys.
+func (b *bench) expectCounts(want map[string]int) {
+	b.t.Helper()
+	got, state := map[string]int{}, b.state()
+	for name := range want {
+		got[name] = reflect.ValueOf(state[name]).Len()
+	}
+	expectEqual(b.t, "number of entries", want, got)
 }
 
 func TestALargePayloadAndABinaryMessagePassUnchanged(t *testing.T) {

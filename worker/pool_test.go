@@ -67,7 +67,7 @@ func TestUnchangedIsTold(t *testing.T) {
 func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
 	for name, leave := range map[string]func(){
 		"panic":  func() { panic("boom") },
-		"nil":    func() { var m map[string]int; m["x"] = 1 },
+		"nil":    func() { var a *Attempt; _ = a.UID },
 		"goexit": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {

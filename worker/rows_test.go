@@ -64,7 +64,7 @@ func randomCSV(random *rand.Rand) string {
 		record := make([]string, 3)
 		for i := range record {
 			for range random.IntN(5) {
-				record[i] += string(`"` + ",;\n\r\tab "[random.IntN(8):][:1])
+				record[i] += (`"` + ",;\n\r\tab ")[random.IntN(9):][:1]
 			}
 		}
 		_ = writer.Write(record)

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -103,7 +104,7 @@ func (f *fleet) await(event model.Event, count int) map[string]int {
 	events, last := map[string]int{}, "0"
 	for events[string(event)] < count {
 		streams, err := f.Redis.XRead(f.ctx, &redis.XReadArgs{Streams: []string{f.Store.Keys.Journal(), last}, Block: time.Second, Count: 5000}).Result()
-		if err == redis.Nil {
+		if errors.Is(err, redis.Nil) {
 			continue
 		}
 		if err != nil {

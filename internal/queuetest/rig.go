@@ -5,6 +5,7 @@ package queuetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -149,7 +150,7 @@ type Entry struct {
 func (r *Rig) Take() (Entry, bool) {
 	r.t.Helper()
 	raw, err := r.Redis.LPop(context.Background(), r.Store.Keys.Input()).Result()
-	if err == redis.Nil {
+	if errors.Is(err, redis.Nil) {
 		return Entry{}, false
 	}
 	var entry Entry

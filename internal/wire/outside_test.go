@@ -63,11 +63,6 @@ func (o *outside) hash(key string) map[string]string {
 	return fields
 }
 
-func (o *outside) model(uid string) map[string]string {
-	o.t.Helper()
-	return o.hash("bigtables:model:" + uid)
-}
-
 // await looks until a field of a hash has a value; "*" is any.
 func (o *outside) await(key, field, want string) map[string]string {
 	o.t.Helper()
