@@ -39,7 +39,7 @@ func TestHeadersOfScriptsTellTheTruth(t *testing.T) {
 	if n := len(luaNames(files)); n < 5 {
 		t.Fatalf("found %d scripts, want at least 5", n)
 	}
-	for _, fault := range faultsOf(files) {
+	for _, fault := range faultsOf(files, mustReadWall(t, files)) {
 		t.Error(fault)
 	}
 }
@@ -48,12 +48,17 @@ func luaNames(files map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(name string) bool { return filepath.Ext(name) != ".lua" })
 }
 
-// faultsOf checks all scripts, and the Go code around them.
-func faultsOf(files map[string]string) []string {
+func mustReadWall(t *testing.T, files map[string]string) wall {
+	t.Helper()
 	wall, err := readWall(files)
 	if err != nil {
-		return []string{err.Error()}
+		t.Fatal(err)
 	}
+	return wall
+}
+
+// faultsOf checks all scripts against the Go code around them.
+func faultsOf(files map[string]string, wall wall) []string {
 	var all faults
 	named := map[int]bool{}
 	for _, name := range luaNames(files) {

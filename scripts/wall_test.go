@@ -76,27 +76,24 @@ var keyDocument = regexp.MustCompile(`^(\w+) is a (list|hash|zset|stream|string)
 
 // readKeys finds "// Due is a zset: …" over a method of Keys.
 func (w wall) readKeys(file *ast.File) {
-	patterns := keyPatterns()
 	for _, declaration := range file.Decls {
 		function, ok := declaration.(*ast.FuncDecl)
 		if !ok || function.Recv == nil || !isName(function.Recv.List[0].Type, "Keys") {
 			continue
 		}
 		if found := keyDocument.FindStringSubmatch(function.Doc.Text()); found != nil && found[1] == function.Name.Name {
-			w.types[patterns[function.Name.Name]] = found[2]
+			w.types[keyPatterns[function.Name.Name]] = found[2]
 		}
 	}
 }
 
-// keyPatterns builds every key with names for what varies, by the name of its method.
-func keyPatterns() map[string]string {
-	return allKeys(Keys{"<queue>"}, func(method string) string {
-		if method == "Claimed" {
-			return "<owner>"
-		}
-		return "<uid>"
-	})
-}
+// keyPatterns are all keys with names for what varies, by the name of their method.
+var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
+	if method == "Claimed" {
+		return "<owner>"
+	}
+	return "<uid>"
+})
 
 var (
 	embedPattern  = regexp.MustCompile(`(?m)^//go:embed (\S+)\nvar (\w+) string`)
@@ -159,7 +156,7 @@ func (c *caller) assigned(statement *ast.AssignStmt) {
 func patternOf(expression ast.Expr) string {
 	if call, ok := expression.(*ast.CallExpr); ok {
 		if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
-			return keyPatterns()[selector.Sel.Name]
+			return keyPatterns[selector.Sel.Name]
 		}
 	}
 	return fmt.Sprintf("%T", expression)
