@@ -176,6 +176,8 @@ func TestAnchorsAndMergeKeysSaveWriting(t *testing.T) {
 	}
 }
 
+const manyValues = "expected at most 100000 values and 10 for each byte of the file, 100 deep, with aliases written out, found more"
+
 func TestAliasesCannotMakeMuchOfLittle(t *testing.T) {
 	bomb := "uid: a\npayload:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 12; i++ {
@@ -196,11 +198,36 @@ func TestAliasesCannotMakeMuchOfLittle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := read(t, "m.yaml", text)
-			if len(got) != 1 || !strings.Contains(got[0], "expected at most 100000 values, 100 deep, with aliases written out, found more") &&
+			if len(got) != 1 || !strings.Contains(got[0], manyValues) &&
 				!strings.Contains(got[0], "expected merge keys that end") {
 				t.Errorf("expected a refusal, found %q", got)
 			}
 		})
+	}
+}
+
+func TestManyDocumentsCannotShareALargeAnchor(t *testing.T) {
+	large := "- uid: a\n  payload: {x: &x [" + strings.Repeat("1,", 20_000) + "1]}\n"
+	small := "- {uid: b, payload: {y: *x}}\n"
+	got, _ := read(t, "m.yaml", large+strings.Repeat(small, 1000))
+	if len(got) != 1001 || got[20] != "b" || got[100] == "b" || !strings.Contains(got[1000], manyValues) {
+		t.Errorf("expected the last documents refused, found %d: %.200q", len(got), got)
+	}
+}
+
+func TestLongNamesDoNotFillTheMemory(t *testing.T) {
+	long := strings.Repeat("n", 10_000)
+	text := "uid: a\npayload:\n  ? " + long + "\n  : ? " + long + "\n    : [[" + strings.Repeat("{x: 1},", 20_000) + "]]\n  v: 1\n" +
+		"---\nuid: b\npayload:\n  ? " + long + "\n  : 7\n"
+	orders, err := readYAML("m.yaml", []byte(text))
+	if err != nil || len(orders) != 2 || !strings.HasPrefix(orders[0].problem(), "m.yaml line 6: payload.v: expected") {
+		t.Fatalf("found %v, %v", orders, err)
+	}
+	if definition := orders[1].command.Definition; definition.Payload != `{"`+long+`":7}` {
+		t.Errorf("expected the number kept, found %.50q", definition.Payload)
+	}
+	if path := below(below("payload", "."+long), "[0]"); path != "payload[0]" {
+		t.Errorf("expected the long name left out, found %.50q", path)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // readYAML reads many documents, each a model or a list of models. Empty documents are skipped.
 func readYAML(name string, text []byte) ([]*order, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	left := maxYAMLValues + maxYAMLGrowth*len(text)
 	var orders []*order
 	for {
 		var root yaml.Node
@@ -27,7 +28,7 @@ func readYAML(name string, text []byte) ([]*order, error) {
 		}
 		for _, node := range root.Content {
 			for _, item := range listedYAML(node) {
-				orders = append(orders, orderYAML(name, item))
+				orders = append(orders, orderYAML(name, item, &left))
 			}
 		}
 	}
@@ -46,10 +47,13 @@ func listedYAML(node *yaml.Node) []*yaml.Node {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
-func orderYAML(name string, node *yaml.Node) *order {
+// orderYAML reads one document; left is how many values the whole file may still have.
+func orderYAML(name string, node *yaml.Node, left *int) *order {
 	doc := &document{name: name, line: node.Line, lines: make(map[string]int)}
-	scan := yamlScan{lines: doc.lines, left: maxYAMLValues}
+	most := min(maxYAMLValues, *left)
+	scan := yamlScan{lines: doc.lines, left: most}
 	value, err := scan.value(node, "", 0)
+	*left -= most - max(0, scan.left)
 	if err == nil {
 		return doc.order(value)
 	}
@@ -62,6 +66,9 @@ const (
 	// maxYAMLValues bounds the values of one document. Aliases count each time they are used, so that a few lines cannot
 	// become gigabytes.
 	maxYAMLValues = 100_000
+	// maxYAMLGrowth bounds the values of a file, for each byte of it: many documents may share few anchors, but not all of
+	// them a large one.
+	maxYAMLGrowth = 10
 	// maxYAMLDepth also ends an alias that contains itself.
 	maxYAMLDepth = 100
 )
@@ -75,7 +82,8 @@ type yamlScan struct {
 
 func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
 	if s.left--; s.left < 0 || depth > maxYAMLDepth {
-		want := fmt.Sprintf("at most %d values, %d deep, with aliases written out", maxYAMLValues, maxYAMLDepth)
+		want := fmt.Sprintf("at most %d values and %d for each byte of the file, %d deep, with aliases written out",
+			maxYAMLValues, maxYAMLGrowth, maxYAMLDepth)
 		return nil, &model.FieldError{Field: path, Want: want, Found: "more"}
 	}
 	switch node.Kind {
@@ -94,7 +102,7 @@ func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
 func (s *yamlScan) sequence(node *yaml.Node, path string, depth int) (any, error) {
 	list := make([]any, len(node.Content))
 	for i, item := range node.Content {
-		at := fmt.Sprintf("%s[%d]", path, i)
+		at := below(path, fmt.Sprintf("[%d]", i))
 		s.note(at, item.Line)
 		var err error
 		if list[i], err = s.value(item, at, depth+1); err != nil {
@@ -145,7 +153,7 @@ func (s *yamlScan) key(key *yaml.Node, path string) (name, at string, err error)
 	if path == "" {
 		return key.Value, key.Value, nil
 	}
-	return key.Value, path + "." + key.Value, nil
+	return key.Value, below(path, "."+key.Value), nil
 }
 
 func (s *yamlScan) merge(values []*yaml.Node, path string, depth int, fields map[string]any) error {
@@ -179,15 +187,31 @@ func (s *yamlScan) note(path string, line int) {
 	}
 }
 
+// maxYAMLPath bounds a path, in bytes; what lies deeper goes by the place of its parent. Without it, a few long names and many
+// values would fill the memory.
+const maxYAMLPath = 200
+
+func below(path, part string) string {
+	if len(path)+len(part) > maxYAMLPath {
+		return path
+	}
+	return path + part
+}
+
+// within reports whether a path is that of a field of the document, or lies below it.
+func within(path, field string) bool {
+	rest, found := strings.CutPrefix(path, field)
+	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 func scalar(node *yaml.Node, path string) (any, error) {
 	tag := node.ShortTag()
-	top, _, deeper := strings.Cut(path, ".")
-	payload := deeper && top == "payload"
+	payload := within(path, "payload")
 	switch tag {
 	case "!!null":
 		return nil, nil
 	case "!!bool":
-		if payload || top == "policy" {
+		if payload || within(path, "policy") {
 			return strings.EqualFold(node.Value, "true"), nil
 		}
 		return node.Value, nil
