@@ -24,7 +24,13 @@ func (d *duration) Set(text string) error {
 	return err
 }
 
-func (d *duration) String() string { return model.FormatDuration(time.Duration(*d)) }
+// String is "0" for none, which the help text then leaves out as a default.
+func (d *duration) String() string {
+	if *d == 0 {
+		return "0"
+	}
+	return model.FormatDuration(time.Duration(*d))
+}
 
 func (d *duration) Type() string { return "duration" }
 

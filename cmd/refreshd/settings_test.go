@@ -90,3 +90,13 @@ func TestEveryFlagCanBeSetByTheFile(t *testing.T) {
 		t.Error("expected help and config to be flags of the command line only")
 	}
 }
+
+func TestHelpNamesOneDefault(t *testing.T) {
+	for _, command := range []string{"up", "worker", "dispatcher", "poller"} {
+		for line := range strings.Lines((&console{t: t}).do(command, "--help")) {
+			if strings.Count(line, "default") > 1 {
+				t.Errorf("refreshd %s --help: expected one default, found %s", command, line)
+			}
+		}
+	}
+}
