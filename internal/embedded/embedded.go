@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 )
@@ -15,7 +17,12 @@ import (
 // Server is a running embedded Redis.
 type Server struct {
 	mini *miniredis.Miniredis
+	stop chan struct{}
+	aged sync.WaitGroup
 }
+
+// tick is how often keys grow older: a key with a time to live outlives it by as much at most.
+const tick = time.Second
 
 // Start runs a server on a port of 127.0.0.1; 0 takes a free one. The caller closes it.
 func Start(port int) (*Server, error) {
@@ -23,11 +30,32 @@ func Start(port int) (*Server, error) {
 		return nil, fmt.Errorf("port: expected 0 to 65535, found %d", port)
 	}
 	mini := miniredis.NewMiniRedis()
-	mini.ClockTTL(true) // by itself miniredis lets no key expire
 	if err := mini.StartAddr(net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
 		return nil, fmt.Errorf("start the embedded redis: %w", err)
 	}
-	return &Server{mini}, nil
+	s := &Server{mini: mini, stop: make(chan struct{})}
+	s.aged.Go(s.age)
+	return s, nil
+}
+
+// age lets keys expire, which miniredis does not do by itself. Its own ClockTTL would look at every key before every
+// command: with 5,000 models that made a batch of starts a hundred times slower.
+func (s *Server) age() {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var last time.Time
+	for {
+		select {
+		case <-s.stop:
+			return
+		case now := <-ticker.C:
+			if last.IsZero() {
+				last = now.Add(-tick)
+			}
+			s.mini.FastForward(now.Sub(last))
+			last = now
+		}
+	}
 }
 
 // URL is the address to connect to.
@@ -37,4 +65,8 @@ func (s *Server) URL() string { return "redis://" + s.mini.Addr() }
 func (s *Server) Port() string { return s.mini.Port() }
 
 // Close ends the server and every connection to it.
-func (s *Server) Close() { s.mini.Close() }
+func (s *Server) Close() {
+	close(s.stop)
+	s.aged.Wait()
+	s.mini.Close()
+}
