@@ -14,7 +14,7 @@ type Config struct {
 	// Owner names the poller's claimed list; no two pollers may share it at the same time. Defaults to 26 random letters
 	// and digits.
 	Owner string
-	// Batch is how many messages are claimed at once. 1 to 1,000. Defaults to 100 (S0-34).
+	// Batch is how many messages are claimed at once. 2 to 1,000, so that results and commands both find room. Defaults to 100 (S0-34).
 	Batch int
 	// Lease is how long a poller may be silent before others adopt its claimed messages. At least four ticks. Defaults to
 	// 10 s. Too short a lease costs work done twice, never a message.
@@ -56,8 +56,8 @@ func (c Config) Validate() error {
 	switch {
 	case strings.ContainsAny(c.Owner, "{} \n") || len(c.Owner) > 100:
 		return fmt.Errorf("owner: expected at most 100 characters without braces and spaces, found %q", c.Owner)
-	case c.Batch < 1 || c.Batch > 1000:
-		return fmt.Errorf("batch: expected 1 to 1000, found %d", c.Batch)
+	case c.Batch < 2 || c.Batch > 1000:
+		return fmt.Errorf("batch: expected 2 to 1000, found %d", c.Batch)
 	case c.Tick < 10*time.Millisecond || c.Tick > time.Minute:
 		return fmt.Errorf("tick: expected 10ms to 1m, found %s", c.Tick)
 	case c.Lease < 4*c.Tick:

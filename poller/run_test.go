@@ -91,7 +91,7 @@ func TestConfigIsRefusedWithTheFieldAndItsRange(t *testing.T) {
 		{poller.Config{}, "<nil>"},
 		{poller.Config{Lease: time.Second}, "<nil>"},
 		{poller.Config{Owner: "a b"}, `owner: expected at most 100 characters without braces and spaces, found "a b"`},
-		{poller.Config{Batch: 5000}, "batch: expected 1 to 1000, found 5000"},
+		{poller.Config{Batch: 5000}, "batch: expected 2 to 1000, found 5000"},
 		{poller.Config{Tick: time.Hour}, "tick: expected 10ms to 1m, found 1h0m0s"},
 		{poller.Config{Lease: time.Second, Tick: time.Second}, "lease: expected at least four ticks of 1s, found 1s"},
 		{poller.Config{Backoff: time.Minute}, "backoff: expected 1ms to the tick of 1s, found 1m0s"},
