@@ -120,7 +120,7 @@ func TestExitCodeTellsWrongUsageFromFailure(t *testing.T) {
 		"an unknown flag":            {[]string{"stats", "--fast"}, exitUsage, "unknown flag: --fast"},
 		"a flag with a wrong value":  {[]string{"dispatcher", "--max-queued", "many"}, exitUsage, `--max-queued: expected a whole number, found "many"`},
 		"a duration without a unit":  {[]string{"dispatcher", "--for", "soon"}, exitUsage, `--for: expected a duration such as 500ms, 30s or 1h, found "soon"`},
-		"a value out of range":       {[]string{"poller", "--batch", "5000"}, exitUsage, "batch: expected 1 to 1000, found 5000"},
+		"a value out of range":       {[]string{"poller", "--batch", "5000"}, exitUsage, "batch: expected 2 to 1000, found 5000"},
 		"no uid":                     {[]string{"model", "get"}, exitUsage, "expected the uid of a model, found none"},
 		"too many uids":              {[]string{"model", "get", "a", "b"}, exitUsage, "expected the uid of one model, found 2"},
 		"no file":                    {[]string{"model", "put"}, exitUsage, "expected one file, or - for standard input, found 0"},
