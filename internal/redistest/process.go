@@ -128,7 +128,10 @@ func (p *process) answers() bool {
 		if err == nil && !strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", p.cmd.Process.Pid)) {
 			return errStranger
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return node.Ping(ctx).Err() // INFO is answered while the data are still being loaded, PING is not
 	})
 	return err == nil
 }
