@@ -1,5 +1,4 @@
--- Applies decided transitions in order, each only while its model is as it was when the decision was made. A refused item
--- changes nothing and refuses the later items of its model, which were decided on top of it.
+-- Applies decided transitions in order, each only while its model is as it was. A refused one refuses the later ones of its model.
 -- KEYS[1] <queue>:due zset  KEYS[2] <queue>:running zset  KEYS[3] <queue>-input list  KEYS[4] <queue>:claimed:<owner> list
 -- KEYS[5] <queue>:journal stream  KEYS[6] <queue>:outbox stream  KEYS[7] <queue>:stats hash  KEYS[8] <queue>:wake list
 -- KEYS[9..] per item: <queue>:model:<uid> hash, <queue>:payload:<uid> string, <queue>:history:<uid> list
@@ -7,6 +6,8 @@
 --   set|remove, uid, rev and attempt_uid expected, claimed entry, entry to push, entry to take back, due ms, running ms, payload,
 --   history entry, 1 = wake; five lists behind their lengths: fields+values to set, fields to delete, journal, outbox, counters
 -- Returns a code per item: 1 applied, 2 conflict, 3 gone (not claimed), 4 taken (not queued), 5 full (input), 6 broken (type)
+for i, kind in ipairs({'zset', 'zset', 'list', 'list', 'stream', 'stream', 'hash', 'list'}) do local is = redis.call('TYPE', KEYS[i]).ok
+  if is ~= kind and is ~= 'none' then return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' holds a ' .. is) end end
 local due, running, input, claimed, journal, outbox, stats, wake = unpack(KEYS, 1, 8)
 local codes, refused, at, key = {}, {}, 4, 9
 local function take(n) at = at + n return unpack(ARGV, at - n, at - 1) end
@@ -24,15 +25,14 @@ while at <= #ARGV do
   elseif push ~= '' and redis.call('LLEN', input) >= tonumber(ARGV[1]) then code = 5
   else
     if #set > 0 then redis.call('HSET', hash, unpack(set)) end
-    if #del > 0 then redis.call('HDEL', hash, unpack(del)) end
+    if #del > 0 then redis.call('HDEL', hash, unpack(del)) end score(due, uid, due_ms) score(running, uid, running_ms)
     if op == 'remove' then redis.call('DEL', hash, body, history) elseif payload ~= '' then redis.call('SET', body, payload) end
-    score(due, uid, due_ms) score(running, uid, running_ms)
     if push ~= '' then redis.call('RPUSH', input, push) elseif back ~= '' then redis.call('LREM', input, 1, back) end
     if message ~= '' then redis.call('LREM', claimed, 1, message) end
     if #event > 0 then redis.call('XADD', journal, 'MAXLEN', '~', ARGV[2], '*', unpack(event)) end
     if #notice > 0 then redis.call('XADD', outbox, '*', unpack(notice)) end
     if past ~= '' then redis.pcall('LPUSH', history, past) redis.pcall('LTRIM', history, 0, tonumber(ARGV[3]) - 1) end
-    for _, name in ipairs(counters) do redis.call('HINCRBY', stats, name, 1) end
+    for _, name in ipairs(counters) do redis.pcall('HINCRBY', stats, name, 1) end
     if call ~= '' and redis.call('LLEN', wake) == 0 then redis.call('RPUSH', wake, '1') end
   end
   codes[#codes + 1], refused[uid], key = code, refused[uid] or code ~= 1, key + 3

@@ -7,13 +7,14 @@ local codes = {}
 for i = 2, #ARGV, 3 do
   local message, counter, reject = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local code = 3
-  if redis.call('LREM', claimed, 1, message) == 1 then
+  if redis.call('LPOS', claimed, message) then
     code = 1
-    redis.call('HINCRBY', stats, counter, 1)
-    if reject ~= '' then
+    if reject ~= '' then -- first, so that a rejected key of another type loses no message
       redis.call('RPUSH', rejected, reject)
       redis.call('LTRIM', rejected, -tonumber(ARGV[1]), -1)
     end
+    redis.call('LREM', claimed, 1, message)
+    redis.pcall('HINCRBY', stats, counter, 1)
   end
   codes[#codes + 1] = code
 end
