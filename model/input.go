@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ func canonicalPayload(value any) (string, error) {
 			return "", &FieldError{"payload." + shorten(name, maxFound), "a name other than " + strings.Join(ReservedFields, ", "), "a reserved one"}
 		}
 	}
+	if err := checkValue(fields, "payload", maxDepth); err != nil {
+		return "", err
+	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -61,6 +65,35 @@ func canonicalPayload(value any) (string, error) {
 		return "", &FieldError{"payload", "values that JSON can hold", err.Error()}
 	}
 	return strings.TrimSpace(text.String()), nil
+}
+
+// maxDepth is how deep a payload may be nested: many JSON readers, of workers in other languages too, give up at some depth.
+const maxDepth = 100
+
+// checkValue refuses what a worker could not read: values nested too deep, and numbers beyond a float64.
+func checkValue(value any, field string, depth int) error {
+	if depth == 0 {
+		return &FieldError{"payload", fmt.Sprintf("values at most %d levels deep", maxDepth), "more"}
+	}
+	switch v := value.(type) {
+	case json.Number:
+		if _, err := v.Float64(); err != nil {
+			return &FieldError{field, "a number that a float64 can hold", Found(v)}
+		}
+	case []any:
+		for i, item := range v {
+			if err := checkValue(item, fmt.Sprintf("%s[%d]", field, i), depth-1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := checkValue(v[name], field+"."+shorten(name, maxFound), depth-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func quote(text string) string {

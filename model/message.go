@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // MessageType names what a worker says about an attempt (S0-35 and the wire contract).
@@ -78,6 +79,9 @@ func asRejection(err error) error {
 
 // decodeObject reads raw as exactly one JSON object; numbers keep their digits.
 func decodeObject(raw []byte) (document, error) {
+	if !utf8.Valid(raw) {
+		return document{}, &Rejection{CounterMalformed, "expected a JSON object in UTF-8, found " + Found(string(raw))}
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var fields map[string]any

@@ -87,7 +87,7 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 		{`[]`, CounterMalformed, anObject + `"[]"`},
 		{`"text"`, CounterMalformed, anObject + `"\"text\""`},
 		{`{"type":"success"`, CounterMalformed, anObject + `"{\"type\":\"success\""`},
-		{"\x00\xff", CounterMalformed, anObject + `"\x00\xff"`},
+		{"\x00\xff", CounterMalformed, "expected a JSON object in UTF-8, found " + `"\x00\xff"`},
 		{strings.Repeat("x", 61), CounterMalformed, anObject + `"` + strings.Repeat("x", 60) + `"…`},
 		{wire("success", "") + wire("success", ""), CounterMalformed, moreBehind},
 		{wire("success", "") + "x", CounterMalformed, moreBehind},

@@ -136,7 +136,7 @@ func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
 		b.Command(`{"type":"put","uid":"x","polcy":{}}`)
 		b.round()
 		want := []string{
-			`{"at":"2026-11-21T07:00:00.000Z","source":"output","reason":"expected a JSON object, found \"\\xff\\xfe\"","raw_base64":"//4="}`,
+			`{"at":"2026-11-21T07:00:00.000Z","source":"output","reason":"expected a JSON object in UTF-8, found \"\\xff\\xfe\"","raw_base64":"//4="}`,
 			`{"at":"2026-11-21T07:00:00.000Z","source":"output","reason":"refresh_attempt_uid: expected the uid of the attempt, found nothing","raw":"{\"type\":\"success\",\"big_table_uid\":\"b\"}"}`,
 			`{"at":"2026-11-21T07:00:00.000Z","source":"control","reason":"polcy: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, found an unknown field","raw":"{\"type\":\"put\",\"uid\":\"x\",\"polcy\":{}}"}`,
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -73,6 +74,11 @@ func (c *cursor) lineOf(err error) int {
 
 // orderJSON makes the order to save a document that is known to be JSON, or a line that may not be.
 func (d *document) orderJSON(text []byte) *order {
+	if !utf8.Valid(text) {
+		o := &order{place: d.place}
+		o.refuse(fmt.Errorf("expected UTF-8, found %s", model.Found(string(text))))
+		return o
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // numbers of a payload keep their digits
 	var value any
