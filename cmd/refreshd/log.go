@@ -50,6 +50,6 @@ var redisLog atomic.Pointer[zerolog.Logger]
 
 func logRedis(_ context.Context, message string) {
 	if log := redisLog.Load(); log != nil {
-		log.Warn().Str("text", message).Msg("redis client")
+		log.Debug().Str("text", message).Msg("redis client") // the caller tells every error anyway
 	}
 }

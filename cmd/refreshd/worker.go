@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (f *workerFlags) handler(args []string) (worker.Handler, error) {
 	}
 	switch {
 	case f.exec != "":
-		return worker.Exec(append([]string{f.exec}, args...), worker.ExecOptions{KillAfter: time.Duration(f.killAfter)})
+		return worker.Exec(append([]string{f.exec}, args...), worker.ExecOptions{KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr})
 	case f.http != "":
 		header, err := readHeader(f.headers)
 		if err != nil {
