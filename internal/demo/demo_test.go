@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// patience bounds how long a test waits for the last behaviour; the demo needs about eight seconds of its own.
-const patience = 30 * time.Second
+// patience bounds how long a test waits for the last behaviour: no longer than `refreshd demo --for 20s` does.
+const patience = 20 * time.Second
 
 // paper is a writer that may be read while somebody writes.
 type paper struct {

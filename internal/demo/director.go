@@ -44,7 +44,6 @@ func newDirector(site string, start time.Time, push outside, f *feeds, c *crew) 
 		{uidBanner, model.EventUpdate, 1, "", d.release},
 		{uidMoved, model.EventFailure, 1, "the owner reads the reason and saves the new address", d.save(d.movedTo(pathSteady), 2)},
 		{uidHangs, model.EventTimeout, 2, "a worker answers for the first attempt, long after its deadline", d.answerLate},
-		{uidSlow, model.EventStarted, 2, "a deploy: the workers have to stop", d.deploy},
 	}
 	return d
 }
@@ -82,6 +81,13 @@ func (d *director) react(ctx context.Context, e scripts.JournalEntry) ([]line, e
 	return lines, nil
 }
 
+// slowStopped is called when the slow feed has stopped halfway. A transition would be too early a cue: the workers could be
+// sent away before their request has reached the feed, and the next request would be the one that gets stuck.
+func (d *director) slowStopped(_ context.Context, now time.Time) (line, error) {
+	d.crew.leave()
+	return actLine(now, uidSlow, "a deploy: the workers have to stop"), nil
+}
+
 // workersGone is called when the last worker has stopped: what is started now finds nobody until its deadline.
 func (d *director) workersGone(ctx context.Context, now time.Time) (line, error) {
 	d.cues = append(d.cues, &cue{uidManual, model.EventWithdrawn, 1, "the workers are back", d.resume})
@@ -110,11 +116,6 @@ func (d *director) release(context.Context) error {
 // answerLate answers for an attempt that has long been followed by another.
 func (d *director) answerLate(ctx context.Context) error {
 	return d.push.output(ctx, successMessage(uidHangs, d.hangs[0]))
-}
-
-func (d *director) deploy(context.Context) error {
-	d.crew.leave()
-	return nil
 }
 
 func (d *director) resume(context.Context) error {

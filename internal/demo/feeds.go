@@ -24,16 +24,20 @@ const (
 // feeds is a web server whose feeds behave like the world. What a feed answers depends on how often it was asked, never on
 // chance.
 type feeds struct {
-	pace   time.Duration // between two chunks of the slow feed
-	banner chan struct{} // closed: the banner may be served
-	mux    *http.ServeMux
+	pace    time.Duration // between two chunks of the slow feed
+	banner  chan struct{} // closed: the banner may be served
+	stopped chan struct{} // tells that the slow feed has stopped halfway
+	mux     *http.ServeMux
 
 	mu   sync.Mutex
 	hits map[string]int // guarded by mu: path to requests so far
 }
 
 func newFeeds(pace time.Duration) *feeds {
-	f := &feeds{pace: pace, banner: make(chan struct{}), mux: http.NewServeMux(), hits: make(map[string]int)}
+	f := &feeds{
+		pace: pace, banner: make(chan struct{}), stopped: make(chan struct{}, 1),
+		mux: http.NewServeMux(), hits: make(map[string]int),
+	}
 	for path, serve := range map[string]func(http.ResponseWriter, *http.Request, int){
 		pathSteady: f.steady, pathFlaky: f.flaky, pathBusy: f.busy, pathHangs: f.hang,
 		pathSlow: f.slow, pathUnchanged: f.unchanged, pathBanner: f.edited,
@@ -104,6 +108,7 @@ func (f *feeds) slow(w http.ResponseWriter, r *http.Request, hit int) {
 	defer ticker.Stop()
 	for i := range slowChunks {
 		if hit == stuck && i == slowChunks/2 {
+			f.stopped <- struct{}{} // never waits: only one request gets stuck
 			f.hang(w, r, hit)
 			return
 		}

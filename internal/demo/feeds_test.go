@@ -94,16 +94,19 @@ func TestSlowFeedStopsHalfwayAtOneRequestOnly(t *testing.T) {
 	for hit, want := range map[int]int{1: slowChunks, stuck: slowChunks / 2, stuck + 1: slowChunks} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
-			answer, gone := httptest.NewRecorder(), make(chan struct{})
+			f, answer, gone := newFeeds(slowPace), httptest.NewRecorder(), make(chan struct{})
 			go func() {
 				defer close(gone)
-				newFeeds(slowPace).slow(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, pathSlow, nil), hit)
+				f.slow(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, pathSlow, nil), hit)
 			}()
 			<-time.After(time.Hour) // of the bubble's clock
 			leave()
 			<-gone
 			if rows := strings.Count(answer.Body.String(), "\n"); rows != want*slowRows {
 				t.Errorf("request %d brought %d rows within an hour, want %d", hit, rows, want*slowRows)
+			}
+			if told := len(f.stopped) == 1; told != (hit == stuck) {
+				t.Errorf("request %d told that the feed has stopped: %t", hit, told)
 			}
 		})
 	}

@@ -70,8 +70,10 @@ func (w *watcher) watch(ctx context.Context, news <-chan tail) error {
 			return nil
 		case t := <-news:
 			err = errors.Join(t.err, w.read(ctx, t.entries))
+		case <-w.director.feeds.stopped:
+			err = w.act(ctx, w.director.slowStopped)
 		case <-w.director.crew.gone:
-			err = w.workersGone(ctx)
+			err = w.act(ctx, w.director.workersGone)
 		case <-ticker.C:
 			err = errors.Join(w.director.open(ctx), w.look(ctx))
 		}
@@ -132,13 +134,14 @@ func caused(e scripts.JournalEntry, n scripts.OutboxEntry) bool {
 	return e.Final || n.Notice == model.NoticeRecovered && e.Event == model.EventSuccess
 }
 
-func (w *watcher) workersGone(ctx context.Context) error {
+// act lets the director act on something that is no transition, and shows what was done.
+func (w *watcher) act(ctx context.Context, do func(context.Context, time.Time) (line, error)) error {
 	now, err := w.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	act, err := w.director.workersGone(ctx, now)
-	w.view.line(act)
+	done, err := do(ctx, now)
+	w.view.line(done)
 	return err
 }
 
