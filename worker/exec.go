@@ -24,8 +24,7 @@ type ExecOptions struct {
 	// Stdout and Stderr get what the program writes, beside the part of stderr that is read for the reason. They must
 	// be safe for concurrent use. Default to nothing.
 	Stdout, Stderr io.Writer
-	// KillAfter is the time between SIGTERM and SIGKILL when the work has to end, and how long a program that has ended
-	// may be outlived by others that hold its output open. Defaults to 2 s.
+	// KillAfter is the time between SIGTERM and SIGKILL when the work has to end. Defaults to 2 s.
 	KillAfter time.Duration
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -239,6 +240,54 @@ func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 		_ = release.Close()
 		await(t, gone, "the end of the reader")
 	}
+}
+
+func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
+	for script, want := range map[string]string{
+		"(sleep 30) & exit 0":                                "",
+		"(sleep 30) & echo broken >&2; exit 3":               "broken",
+		`(trap "" TERM; sleep 30; sleep 30) & exit 0`:        "",
+		`exec 3<&0; (sleep 30 <&3 >/dev/null 2>&1) & exit 0`: "",
+	} {
+		t.Run(script, func(t *testing.T) {
+			a := example()
+			a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), patience/2, ErrDeadline)
+			defer cancel()
+			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})(ctx, a)
+			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid here")
+	}
+	dir := t.TempDir()
+	release, left := filepath.Join(dir, "release"), filepath.Join(dir, "left")
+	for _, path := range []string{release, left} {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := `setsid sh -c 'echo >"$1"; read line <"$0"' "$0" "$1" & read line <"$1"; echo last >&2; exit 3`
+	handler, err := Exec([]string{"sh", "-c", script, release, left}, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- handler(t.Context(), example()) }()
+	if err := await(t, ended, "the end of the handler"); err == nil || err.Error() != "last" {
+		t.Errorf("got %v, want last", err)
+	}
+	file, err := os.OpenFile(release, os.O_WRONLY, 0) // waits for the one that left, and lets it end
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
 }
 
 func TestAProgramThatCannotBeFoundIsRefusedAtOnce(t *testing.T) {

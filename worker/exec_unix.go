@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // Exec returns a handler that runs a program for every attempt, without a shell. The program finds the payload as a JSON
@@ -24,7 +27,8 @@ import (
 // The reason is the last line that it wrote to stderr, the error type exit_65 or signal_9.
 //
 // The program leads a process group of its own. When the context ends, the group gets SIGTERM and after KillAfter SIGKILL;
-// when the program has ended, so must everything that it left behind in its group.
+// when the program has ended, what it left behind in its group is killed at once. Its exit code counts if it ended before
+// the context, whoever still holds its output open.
 //
 // The error says that the program cannot be found.
 func Exec(argv []string, options ExecOptions) (Handler, error) {
@@ -44,22 +48,97 @@ func runProgram(ctx context.Context, attempt *Attempt, argv []string, options Ex
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = options.Dir
 	cmd.Env = append(inherited(options.Env), environment(attempt)...)
-	cmd.Stdin = bytes.NewReader(append(bytes.Clone(attempt.Payload), '\n'))
-	stderr := &lastLine{next: options.Stderr}
-	cmd.Stdout, cmd.Stderr = options.Stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return killGroup(cmd, syscall.SIGTERM) }
-	// After this the leader is killed, and pipes that somebody else holds open are closed on our side.
-	cmd.WaitDelay = options.KillAfter
-	if err := cmd.Start(); err != nil {
+	ended := false // the context, before the program; Wait waits for Cancel
+	cmd.Cancel = func() error {
+		err := killGroup(cmd, syscall.SIGTERM)
+		ended = !errors.Is(err, os.ErrProcessDone)
+		return err
+	}
+	cmd.WaitDelay = options.KillAfter // after this the leader is killed
+	var pipes pipes
+	stderr := &lastLine{next: options.Stderr}
+	err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), options.Stdout, stderr)
+	if err != nil {
+		pipes.drain()
 		return stopped(ctx, ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
 	}
-	err := cmd.Wait()
-	_ = killGroup(cmd, syscall.SIGKILL) // nobody is left in most cases
-	if ctx.Err() != nil {
+	err = cmd.Wait()
+	// Nobody is left in most cases. Those who are may hold the pipes open, so they go first.
+	_ = killGroup(cmd, syscall.SIGKILL)
+	pipes.drain()
+	if ended {
 		return context.Cause(ctx)
 	}
 	return verdict(cmd.ProcessState, err, stderr.text())
+}
+
+// drainTime is how long the last output of a program that has ended is awaited. Only a process that has left the group can
+// make use of it.
+const drainTime = 200 * time.Millisecond
+
+// pipes carry the input and the output of a program. Those of os/exec would make its Wait last until everybody has closed
+// them, not only until the program has ended.
+type pipes struct {
+	outputs []*os.File // our ends
+	copying sync.WaitGroup
+}
+
+func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) error {
+	var theirs []*os.File
+	defer func() {
+		for _, file := range theirs {
+			_ = file.Close()
+		}
+	}()
+	cmd.Stdout = stdout
+	if _, isFile := stdout.(*os.File); stdout != nil && !isFile {
+		file, err := p.output(stdout)
+		if err != nil {
+			return err
+		}
+		theirs, cmd.Stdout = append(theirs, file), file
+	}
+	file, err := p.output(stderr)
+	if err != nil {
+		return err
+	}
+	theirs, cmd.Stderr = append(theirs, file), file
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p.copying.Go(func() {
+		_, _ = stdin.Write(input) // a program need not read it; Wait ends this
+		_ = stdin.Close()
+	})
+	return nil
+}
+
+// output returns the end of a new pipe that is the program's; what is written to it goes to w.
+func (p *pipes) output(w io.Writer) (*os.File, error) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.outputs = append(p.outputs, ours)
+	p.copying.Go(func() {
+		_, _ = io.Copy(w, ours)
+		_ = ours.Close()
+	})
+	return theirs, nil
+}
+
+// drain waits until all is copied, or for drainTime if somebody still holds a pipe open.
+func (p *pipes) drain() {
+	deadline := time.Now().Add(drainTime)
+	for _, file := range p.outputs {
+		_ = file.SetReadDeadline(deadline) // it fails for one that is closed, which needs none
+	}
+	p.copying.Wait()
 }
 
 func inherited(env []string) []string {
