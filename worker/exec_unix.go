@@ -134,10 +134,12 @@ func (p *pipes) output(w io.Writer) (*os.File, error) {
 
 // drain waits until all is copied, or for drainTime if somebody still holds a pipe open.
 func (p *pipes) drain() {
-	deadline := time.Now().Add(drainTime)
-	for _, file := range p.outputs {
-		_ = file.SetReadDeadline(deadline) // it fails for one that is closed, which needs none
-	}
+	enough := time.AfterFunc(drainTime, func() {
+		for _, file := range p.outputs {
+			_ = file.SetReadDeadline(time.Unix(1, 0)) // long past; it fails for one that is closed, which needs none
+		}
+	})
+	defer enough.Stop()
 	p.copying.Wait()
 }
 
