@@ -1,0 +1,108 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Kind says what happened.
+type Kind string
+
+// The kinds of events. Start and retry begin an attempt.
+const (
+	Start Kind = "start"
+	Retry Kind = "retry" // an attempt after a failure: its number is above 1
+
+	// These end an attempt.
+	Success      Kind = "success"
+	Failure      Kind = "failure"
+	Timeout      Kind = "timeout"
+	Postponed    Kind = "postponed"
+	Interrupted  Kind = "interrupted"
+	Withdrawn    Kind = "withdrawn"
+	QueueTimeout Kind = "queue_timeout"
+	Superseded   Kind = "superseded"
+
+	// These stand for themselves.
+	Exhausted Kind = "exhausted" // the retries are used up
+	Disabled  Kind = "disabled"  // no further attempt until somebody acts
+	Finished  Kind = "finished"  // no planned refresh is left
+	Skipped   Kind = "skipped"   // a missed refresh was left out
+)
+
+// icons are two columns wide on a terminal, every one of them.
+var icons = map[Kind]string{
+	Start: "🚀", Retry: "🔄", Success: "✅", Failure: "❌", Timeout: "⏰", Exhausted: "💥", Disabled: "💥", Finished: "🏁",
+	Postponed: "⏳", Interrupted: "✋", Withdrawn: "⏪", QueueTimeout: "⌛", Superseded: "🔁", Skipped: "⏩",
+}
+
+const iconOther = "🔹"
+
+func (k Kind) icon() string {
+	if icon, known := icons[k]; known {
+		return icon
+	}
+	return iconOther
+}
+
+func (k Kind) begins() bool { return k == Start || k == Retry }
+
+// alone: the event ends no attempt that has not ended by itself.
+func (k Kind) alone() bool { return k == Exhausted || k == Finished || k == Skipped }
+
+func (k Kind) failed() bool { return k == Failure || k == Timeout }
+
+// Event is one thing that happened, or would happen, to a model.
+type Event struct {
+	At         time.Time
+	Kind       Kind
+	AttemptNo  int
+	RefreshAt  time.Time // when the next attempt starts; zero: none
+	DeadlineAt time.Time // of the attempt that runs now; zero: none
+	Why        string    // why RefreshAt is what it is
+	Reason     string    // of a failure, in the words of the worker
+}
+
+// isRetry: the event begins an attempt that is not the first since the last success.
+func (e Event) isRetry() bool { return e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1 }
+
+// ordered returns the events in the order of time; events of one instant keep their order.
+func ordered(events []Event) []Event {
+	sorted := slices.Clone(events)
+	slices.SortStableFunc(sorted, func(a, b Event) int { return a.At.Compare(b.At) })
+	return sorted
+}
+
+// FromHistory makes the events of attempts that have ended, in any order. The history does not know their deadlines.
+func FromHistory(attempts []model.Attempt) []Event {
+	var events []Event
+	for _, attempt := range attempts {
+		events = append(events, eventsOf(attempt)...)
+	}
+	return ordered(events)
+}
+
+func eventsOf(attempt model.Attempt) []Event {
+	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo}
+	if attempt.AttemptNo > 1 {
+		begin.Kind = Retry
+	}
+	end := Event{At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why, Reason: attempt.Reason}
+	if attempt.RefreshAt != nil {
+		// A text that is no time leaves the zero time behind: none.
+		end.RefreshAt, _ = time.Parse(time.RFC3339, *attempt.RefreshAt)
+	}
+	last := end
+	switch {
+	case attempt.Final:
+		last.Kind = Disabled
+	case end.Kind == Success && attempt.RefreshAt == nil:
+		last.Kind = Finished
+	default:
+		return []Event{begin, end}
+	}
+	last.Reason = ""
+	return []Event{begin, end, last}
+}
