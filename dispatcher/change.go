@@ -23,6 +23,12 @@ func (c change) counter(round *Round) *int {
 		return &round.TimedOut
 	case model.EventWithdrawn:
 		return &round.Withdrawn
+	case model.EventQueueTimeout:
+		return &round.NotBegun
+	case model.EventSkipped:
+		return &round.Skipped
+	case model.EventGiveUp:
+		return &round.GaveUp
 	default:
 		return &round.Refused
 	}
@@ -41,7 +47,7 @@ func (d *Dispatcher) start(record *scripts.Record, now time.Time) change {
 	if !record.Due(now) && !unreadable {
 		return change{record.UID, "", record.Mend()} // another process was faster, or the set is wrong
 	}
-	decision := record.Start(now, d.config.NewUID())
+	decision := record.Wake(now, d.config.NewUID())
 	return change{record.UID, decision.Event, record.Decide(decision, now)}
 }
 

@@ -93,9 +93,9 @@ func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
 }
 
 func (d *Dispatcher) report(round Round) {
-	if round.Started+round.TimedOut+round.Withdrawn+round.Refused == 0 {
+	if round.Started+round.TimedOut+round.Withdrawn+round.NotBegun+round.Skipped+round.GaveUp+round.Refused == 0 {
 		return
 	}
 	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-		Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
+		Int("not_begun", round.NotBegun).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
 }

@@ -13,6 +13,9 @@ type Round struct {
 	Started   int // attempts handed out
 	TimedOut  int // attempts that failed by their deadline
 	Withdrawn int // attempts taken back that no worker had taken
+	NotBegun  int // attempts that no worker had begun within the queue timeout
+	Skipped   int // planned refreshes that were missed and not made up for
+	GaveUp    int // models whose give-up window had ended
 	Refused   int // decisions that another process had overtaken
 	Queued    int // entries in the input list when the round began
 	// Sleep is how long nothing is expected to happen; 0: begin the next round at once.

@@ -5,7 +5,22 @@ import (
 	"time"
 )
 
-// Start hands out an attempt under a new uid (S0-9). The caller has checked that the model is due.
+// Wake decides what a due model does at now: it starts an attempt under a new uid, or its give-up window has ended, or the
+// planned refresh was missed and its policy skips those. The caller has checked that the model is due.
+func (m *Model) Wake(now time.Time, attemptUID string) Decision {
+	if m.givenUp() {
+		return m.giveUp(now)
+	}
+	if next, missed := m.missed(now); missed {
+		decision := Decision{Event: EventSkipped, Next: m.State}
+		decision.Next.RefreshAt = next
+		decision.Next.Why = "misfire: skipped, late by " + FormatDuration(now.Sub(m.RefreshAt).Truncate(time.Second))
+		return decision
+	}
+	return m.Start(now, attemptUID)
+}
+
+// Start hands out an attempt under a new uid (S0-9).
 //
 // refresh_at becomes what a timeout at the deadline would decide, so it never lies before the deadline; it stays empty
 // when that timeout would be final: then the deadline alone wakes the model (bug 21).
@@ -14,26 +29,60 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next.AttemptNo++
 	next.AttemptUID = attemptUID
 	next.StartedAt = now
-	next.DeadlineAt = now.Add(m.Policy.Timeout)
+	if next.trying().IsZero() {
+		next.TryingSince = now
+	}
+	next.DeadlineAt = m.deadline(now)
+	if m.Policy.QueueTimeout > 0 {
+		next.DeadlineAt = now.Add(m.Policy.QueueTimeout)
+	}
 	next.UserFriendlyStatus, next.Progress = "", 0
 	m.expectTimeout(&next)
 	return Decision{Event: EventStart, Next: next, Message: m.message(&next)}
 }
 
-// expectTimeout sets refresh_at to what a timeout at the deadline would decide.
-func (m *Model) expectTimeout(next *State) {
-	if next.Again {
-		next.RefreshAt, next.Why = next.DeadlineAt, whyAgain
-		return
+// deadline is when work that begins at now counts as timed out. Without a timeout that is the next planned refresh, which then
+// takes its place (S0-8), or else the end of the give-up window; a one-shot with neither is waited for up to ten years.
+func (m *Model) deadline(now time.Time) time.Time {
+	if m.Policy.Timeout > 0 {
+		return now.Add(m.Policy.Timeout)
 	}
-	lost := m.afterFailure(next.AttemptNo, Failure{Reason: ReasonTimeout}, next.DeadlineAt)
-	next.RefreshAt = lost.at
-	next.Why = shorten("if lost: "+lost.why, maxWhy)
+	deadline := now.Add(maxDuration)
+	if planned, found := m.planned(now); found {
+		deadline = planned
+	}
+	if end := m.giveUpAt(&m.State); end.After(now) && end.Before(deadline) {
+		deadline = end
+	}
+	return deadline
 }
 
-// Expire ends an attempt whose deadline has passed: a failure with reason "timeout" (decision 6, bug 4).
+// expectTimeout sets refresh_at to what a timeout at the deadline would decide.
+func (m *Model) expectTimeout(next *State) {
+	switch {
+	case next.Again:
+		next.RefreshAt, next.Why = next.DeadlineAt, whyAgain
+	case m.awaitsBegin(next):
+		next.RefreshAt, next.Why = next.DeadlineAt, "if not begun: again, not counted"
+	default:
+		lost := m.afterFailure(next, timedOut(), next.DeadlineAt)
+		next.RefreshAt = lost.at
+		next.Why = shorten("if lost: "+lost.why, maxWhy)
+	}
+}
+
+// awaitsBegin reports whether the deadline of the attempt is that of the queue: no worker has said `started` yet (bug 31).
+func (m *Model) awaitsBegin(s *State) bool {
+	return m.Policy.QueueTimeout > 0 && s.ProcessingAt.IsZero()
+}
+
+// Expire ends an attempt whose deadline has passed: a failure with reason "timeout" (decision 6, bug 4). One that nobody began
+// in time is not a failure: it is due again, but not for ever.
 func (m *Model) Expire(now time.Time) Decision {
-	return m.fail(EventTimeout, Failure{Reason: ReasonTimeout, ErrorType: ReasonTimeout}, now)
+	if m.awaitsBegin(&m.State) {
+		return m.deferAttempt(EventQueueTimeout, 0, "not begun in time: again", now)
+	}
+	return m.fail(EventTimeout, timedOut(), now)
 }
 
 // Withdraw ends an attempt that still stood in the input list at its deadline: nobody took it, so nothing failed. The
@@ -43,6 +92,9 @@ func (m *Model) Withdraw(now time.Time) Decision {
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.RefreshAt, next.Why = now, "withdrawn: no worker took it"
+	if since := m.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
+		next.TryingSince = since.Add(now.Sub(m.StartedAt)) // nobody tried while it stood in line
+	}
 	if next.Again {
 		next.Why = whyAgain
 	}
@@ -57,11 +109,11 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	decision := Decision{Event: EventSuccess, Next: m.State}
 	next := &decision.Next
 	if !next.FinalFailureAt.IsZero() {
-		decision.Notice = NoticeRecovered
+		decision.announce(NoticeRecovered, &m.Policy)
 	}
 	next.AttemptNo, next.Deferrals = 0, 0
 	next.LastSuccessAt = now
-	next.FailingSince, next.FinalFailureAt = time.Time{}, time.Time{}
+	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
 	if next.Again {
 		next.RefreshAt, next.Why = now, whyAgain
 	} else {
@@ -113,22 +165,32 @@ func (m *Model) follow(decision *Decision, failure Failure, now time.Time) {
 	if next.FailingSince.IsZero() {
 		next.FailingSince = now
 	}
-	rule := m.afterFailure(next.AttemptNo, failure, now)
+	rule := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.RefreshAt, next.Why = rule.attemptNo, rule.at, rule.why
-	decision.Exhausted, decision.Final = rule.exhausted, rule.final
-	if !rule.final {
-		return
+	decision.Exhausted, decision.PolicyError, decision.reckoning = rule.exhausted, rule.policyError, rule.reckoning
+	if rule.final {
+		m.disable(decision, failure, now)
 	}
-	next.Disabled = true
-	next.DisabledReason = ownersReason(next.AttemptNo, failure)
-	next.FinalFailureAt = now
-	decision.Notice = NoticeDisabled
 }
 
-// ownersReason is what the owner of a disabled model reads: the worker's own words, or a plain sentence (S0-7, bug 33).
-func ownersReason(attempts int, failure Failure) string {
+// disable ends the refreshing of a model by a final failure, with a reason for its owner (S0-12).
+func (m *Model) disable(decision *Decision, failure Failure, now time.Time) {
+	next := &decision.Next
+	next.Disabled = true
+	next.DisabledReason = m.ownersReason(next.AttemptNo, failure)
+	next.FinalFailureAt = now
+	decision.Final = true
+	decision.announce(NoticeDisabled, &m.Policy)
+}
+
+// ownersReason is what the owner of a disabled model reads: the worker's own words, those of the policy, or a plain sentence
+// (S0-7, bug 33).
+func (m *Model) ownersReason(attempts int, failure Failure) string {
 	if own := shorten(failure.UserFriendlyReason, maxText); own != "" {
 		return own
+	}
+	if m.Policy.DisabledReason != "" {
+		return m.Policy.DisabledReason
 	}
 	times := fmt.Sprintf("%d attempts", attempts)
 	if attempts == 1 {
@@ -158,7 +220,7 @@ func (m *Model) Interrupt(now time.Time) Decision {
 func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
 	if m.Deferrals >= maxDeferrals {
 		reason := fmt.Sprintf("%s %d times in a row", event, m.Deferrals+1)
-		return m.fail(EventFailure, Failure{Reason: reason, RetryAfter: delay}, now)
+		return m.fail(EventFailure, Failure{Reason: reason, RetryAfter: delay, ours: true}, now)
 	}
 	decision := Decision{Event: event, Next: m.State}
 	next := &decision.Next
@@ -182,7 +244,7 @@ func (m *Model) Begin(now time.Time, worker string) (Decision, bool) {
 	next := &decision.Next
 	next.ProcessingAt = now
 	next.Worker = shorten(worker, maxWhy)
-	next.DeadlineAt = now.Add(m.Policy.Timeout)
+	next.DeadlineAt = m.deadline(now)
 	m.expectTimeout(next)
 	return decision, true
 }

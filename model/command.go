@@ -110,8 +110,8 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	}
 	decision := Decision{Event: EventRun, Next: m.State}
 	next := &decision.Next
-	if m.Disabled {
-		next.enable()
+	if end := m.giveUpAt(next); m.Disabled || !end.IsZero() && !now.Before(end) {
+		next.enable(now) // whoever asks for an attempt gets one
 	}
 	next.RefreshAt, next.Why = now, "run by hand"
 	m.supersede(&decision, now)
@@ -125,7 +125,7 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 	}
 	decision := Decision{Event: EventEnable, Next: m.State}
 	next := &decision.Next
-	next.enable()
+	next.enable(now)
 	m.plan(next, now)
 	if next.RefreshAt.IsZero() {
 		next.RefreshAt, next.Why = now, "enabled: nothing planned, now"

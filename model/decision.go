@@ -8,11 +8,15 @@ import (
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
 
-// The transitions. Time triggers the first three, a worker's message the next six, an application or a person the rest.
+// The transitions. Time triggers the first six, a worker's message the next six, an application or a person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
 	EventTimeout   Event = "timeout"   // a deadline passed: a failure (decision 6)
 	EventWithdrawn Event = "withdrawn" // a deadline passed before any worker took the attempt: not counted
+
+	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
+	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for
+	EventGiveUp       Event = "give_up"       // the give-up window ended while the model waited
 
 	EventSuccess     Event = "success"
 	EventFailure     Event = "failure"
@@ -46,9 +50,14 @@ type Decision struct {
 	Ended *Attempt // the attempt that this transition ended; nil: none
 	// Exhausted: the failure came after the last retry. Final: the model was disabled by it.
 	Exhausted, Final bool
+	// PolicyError is what went wrong in the policy's own expression (document 001, rule 7); empty: nothing.
+	PolicyError string
+	reckoning   *reckoning
 	// Late: the result came after the deadline, but before anybody had noticed.
 	Late   bool
 	Notice Notice
+	// Muted: the policy wants nobody to be told of the notice.
+	Muted bool
 	// Message is what a worker gets (start only): one JSON object.
 	Message string
 	// Definition replaces the stored one (create and update only); nil: unchanged.
@@ -65,11 +74,21 @@ type Attempt struct {
 	Outcome    Event     `json:"outcome"`
 	Final      bool      `json:"final,omitempty"`
 	Changed    *bool     `json:"changed,omitempty"`
+	Exhausted  bool      `json:"retries_exhausted,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
 	ErrorType  string    `json:"error_type,omitempty"`
 	Worker     string    `json:"worker,omitempty"`
-	RefreshAt  *string   `json:"refresh_at"`
-	Why        string    `json:"refresh_why"`
+	DeadlineAt *string   `json:"deadline_at,omitempty"`
+
+	// How the time of the retry came about (S0-47); absent where no retry was considered.
+	DelayMS   *int64  `json:"delay_ms,omitempty"`
+	JitterMS  int64   `json:"jitter_ms,omitempty"`
+	RetryAt   *string `json:"retry_at,omitempty"`
+	PlannedAt *string `json:"planned_at,omitempty"`
+	Overlap   Overlap `json:"overlap,omitempty"`
+
+	RefreshAt *string `json:"refresh_at"`
+	Why       string  `json:"refresh_why"`
 }
 
 // MarshalJSON writes times as they stand everywhere else: time.Time would drop the zeros of its milliseconds.
@@ -98,12 +117,46 @@ func (d *Decision) end(before *State, now time.Time, failure Failure, changed *b
 		Outcome:    d.Event,
 		Final:      d.Final,
 		Changed:    changed,
+		Exhausted:  d.Exhausted,
+		DeadlineAt: optionalTime(before.DeadlineAt),
 		Reason:     shorten(failure.Reason, maxText),
 		ErrorType:  shorten(failure.ErrorType, maxText),
 		Worker:     before.Worker,
 		RefreshAt:  optionalTime(d.Next.RefreshAt),
 		Why:        d.Next.Why,
 	}
+	d.Ended.explain(d.reckoning)
+	if no := d.CountedAttempt(); no > 0 {
+		d.Next.countRetry(no, d.Event == EventSuccess)
+	}
+}
+
+// explain records how the time of the retry came about.
+func (a *Attempt) explain(r *reckoning) {
+	if r == nil {
+		return
+	}
+	a.PlannedAt = optionalTime(r.plannedAt)
+	if r.overlap == "" {
+		return // waited for the planned refresh from the beginning
+	}
+	delay := r.delay.Milliseconds()
+	a.DelayMS, a.JitterMS = &delay, r.jitter.Milliseconds()
+	a.RetryAt, a.Overlap = optionalTime(r.retryAt), r.overlap
+}
+
+// CountedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that
+// does not count.
+func (d *Decision) CountedAttempt() int {
+	if d.Ended != nil && (d.Event == EventSuccess || d.Event == EventFailure || d.Event == EventTimeout) {
+		return d.Ended.AttemptNo
+	}
+	return 0
+}
+
+// announce sets what the owner is told, unless the policy wants nobody to be told of it.
+func (d *Decision) announce(notice Notice, policy *Policy) {
+	d.Notice, d.Muted = notice, !policy.tells(notice)
 }
 
 // TimeLayout is how times stand in Redis, in messages and in output: RFC 3339 in UTC with milliseconds.

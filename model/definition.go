@@ -1,7 +1,6 @@
 package model
 
 import (
-	"errors"
 	"time"
 )
 
@@ -56,14 +55,11 @@ func ParseDefinition(value any) (Definition, error) {
 		return d, err
 	}
 	d.Refresh = Refresh(refresh)
-	if d.Refresh == RefreshPlanned && d.Rule == "" {
-		return d, &FieldError{"refresh", "now, as there is no rrule to plan with", `"planned"`}
-	}
 	return d, d.readPolicy(doc.fields["policy"])
 }
 
 func (d *Definition) readSchedule(doc document) (err error) {
-	if d.Rule, err = doc.text("rrule"); err != nil {
+	if d.Rule, err = doc.rule(); err != nil {
 		return err
 	}
 	if d.Timezone, err = doc.text("timezone"); err != nil {
@@ -72,9 +68,6 @@ func (d *Definition) readSchedule(doc document) (err error) {
 	dtstart, err := doc.text("dtstart")
 	if err != nil {
 		return err
-	}
-	if d.Rule == "" && (d.Timezone != "" || dtstart != "") {
-		return &FieldError{"rrule", "a rule, as timezone or dtstart is given", "nothing"}
 	}
 	if dtstart == "" {
 		return nil
@@ -91,12 +84,14 @@ func (d *Definition) readPolicy(value any) error {
 		return d.namePolicy(policy)
 	default:
 		inline, err := ParsePolicy(policy)
-		var refused *FieldError
-		if errors.As(err, &refused) {
-			return refused.At("policy")
+		if err == nil && inline.Name != "" {
+			err = &FieldError{"name", "a policy without name, or the name alone of a stored one", Found(inline.Name)}
+		}
+		if err != nil {
+			return place(err, "policy")
 		}
 		d.Inline, d.PolicyName = &inline, inline.ContentName()
-		return err
+		return nil
 	}
 }
 
@@ -126,7 +121,7 @@ func (m *Model) Put(d Definition, policy Policy, exists bool, now time.Time) (De
 		decision.Event = EventCreate
 	}
 	if changed || m.Disabled {
-		decision.Next.enable()
+		decision.Next.enable(now)
 	}
 	saved.resume(&decision.Next, start, now)
 	return decision, Applied, nil
@@ -137,23 +132,35 @@ func (m *Model) define(d Definition, policy Policy, now time.Time) (*Model, erro
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
 	saved.Rule, saved.Timezone, saved.Dtstart = d.Rule, d.Timezone, ""
-	saved.Schedule, saved.Fault = nil, ""
-	if saved.OneShot() {
-		return &saved, nil
+	saved.Fault = ""
+	if err := saved.refuseLoose(d); err != nil {
+		return nil, err
 	}
-	var err error
-	switch {
-	case d.Dtstart != "":
-		saved.Dtstart = d.Dtstart
-	case m.Dtstart != "":
+	saved.Dtstart = d.Dtstart
+	if saved.Rule != "" && d.Dtstart == "" {
 		saved.Dtstart = m.Dtstart
-	default:
+	}
+	if saved.Rule != "" && saved.Dtstart == "" {
+		var err error
 		if saved.Dtstart, err = Midnight(now, d.Timezone); err != nil {
 			return nil, err
 		}
 	}
-	saved.Schedule, err = ParseSchedule(saved.Rule, saved.Timezone, saved.Dtstart)
-	return &saved, err
+	return &saved, saved.Resolve(policy, ParseSchedule)
+}
+
+// refuseLoose refuses what says something about a schedule that is not there.
+func (m *Model) refuseLoose(d Definition) error {
+	switch {
+	case !m.OneShot():
+		return nil
+	case d.Timezone != "" && m.Policy.RetryWindow == "" || d.Dtstart != "":
+		return &FieldError{"rrule", "a rule, as timezone or dtstart is given", "nothing"}
+	case d.Refresh == RefreshPlanned:
+		return &FieldError{"refresh", "now, as there is no rrule to plan with", `"planned"`}
+	default:
+		return nil
+	}
 }
 
 func (m *Model) sameDefinition(other *Model) bool {

@@ -35,7 +35,7 @@ func TestADefinitionIsRead(t *testing.T) {
 	if got != want {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
-	if inline.Timeout != time.Hour || len(inline.Retries) != 6 || inline.OnExhausted != GiveUp {
+	if inline.Timeout != time.Hour || inline.MaxRetries() != 6 || inline.OnExhausted != GiveUp {
 		t.Errorf("policy %+v", inline)
 	}
 }

@@ -42,6 +42,15 @@ func (d document) text(name string) (string, error) {
 	}
 }
 
+// rule returns the schedule in field rrule, in whatever way it is written, as an RRULE set; absent and null are "".
+func (d document) rule() (string, error) {
+	text, err := d.text("rrule")
+	if err != nil || text == "" {
+		return "", err
+	}
+	return RuleText(text)
+}
+
 // scalar returns a text or a number as text; false: the field is absent.
 func (d document) scalar(name string) (string, bool, error) {
 	value, found := d.fields[name]
@@ -84,14 +93,88 @@ func (d document) oneOf(name, fallback string, choices ...string) (string, error
 	return value, nil
 }
 
-// duration reads text as a duration and places an error at field.
-func (d document) duration(field, text string) (time.Duration, error) {
+// length returns a duration field; absent is the fallback, null is zero.
+func (d document) length(name string, fallback time.Duration) (time.Duration, error) {
+	text, found, err := d.scalar(name)
+	if err != nil || !found {
+		return fallback, err
+	}
+	return durationAt(name, text)
+}
+
+// count returns a field that is a whole number from 0 to maxRetries, or `unlimited`; absent and null are the fallback.
+func (d document) count(name string, fallback int) (int, error) {
+	if d.fields[name] == nil {
+		return fallback, nil
+	}
+	text, _, err := d.scalar(name)
+	if err != nil {
+		return 0, err
+	}
+	if text == "unlimited" {
+		return Unlimited, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxRetries {
+		return 0, &FieldError{name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), Found(d.fields[name])}
+	}
+	return n, nil
+}
+
+// number returns a field that is a number from low to high; false: the field is absent or null.
+func (d document) number(name string, low, high float64) (float64, bool, error) {
+	if d.fields[name] == nil {
+		return 0, false, nil
+	}
+	text, _, err := d.scalar(name)
+	if err != nil {
+		return 0, false, err
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= low && n <= high) {
+		return 0, false, &FieldError{name, fmt.Sprintf("a number from %g to %g", low, high), Found(d.fields[name])}
+	}
+	return n, true, nil
+}
+
+// words returns a field that is a list of texts, or one text alone; absent and null are nil.
+func (d document) words(name string) ([]string, error) {
+	switch value := d.fields[name].(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{value}, nil
+	case []any:
+		words := make([]string, len(value))
+		for i, item := range value {
+			text, ok := item.(string)
+			if !ok {
+				return nil, &FieldError{fmt.Sprintf("%s[%d]", name, i), "a text", Found(item)}
+			}
+			words[i] = text
+		}
+		return words, nil
+	default:
+		return nil, &FieldError{name, "a list of texts", Found(value)}
+	}
+}
+
+// durationAt reads text as a duration and places an error at field.
+func durationAt(field, text string) (time.Duration, error) {
 	duration, err := ParseDuration(text)
+	if err != nil {
+		return 0, place(err, field)
+	}
+	return duration, nil
+}
+
+// place puts the field of a refusal below prefix.
+func place(err error, prefix string) error {
 	var refused *FieldError
 	if errors.As(err, &refused) {
-		return 0, refused.At(field)
+		return refused.At(prefix)
 	}
-	return duration, err
+	return err
 }
 
 // scalarText renders what JSON and YAML decoders make of a number, a text or null; false for anything else.

@@ -55,7 +55,7 @@ func TestARefusedValueIsRepeatedShortAndHarmless(t *testing.T) {
 }
 
 func TestADurationThatIsRefusedIsPlacedInItsDocument(t *testing.T) {
-	_, err := document{}.duration("timeout", "soon")
+	_, err := durationAt("timeout", "soon")
 	if field := (*FieldError)(nil); !errors.As(err, &field) || field.Field != "timeout" {
 		t.Errorf("found %v", err)
 	}

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -12,63 +12,183 @@ type Failure struct {
 	UserFriendlyReason string
 	Retryable          *bool         // the result's own word; nil: the policy decides (decision 5)
 	RetryAfter         time.Duration // at least this long after now; 0: no wish
+
+	ours bool // no worker said so: a deadline, or too many deferrals
 }
 
-// ReasonTimeout is the reason of an attempt whose deadline passed.
+// ReasonTimeout is the reason, and the error type, of an attempt whose deadline passed.
 const ReasonTimeout = "timeout"
+
+func timedOut() Failure {
+	return Failure{Reason: ReasonTimeout, ErrorType: ReasonTimeout, ours: true}
+}
 
 // consequence is what the failure rule decides: when and why the next attempt starts, or that none does.
 type consequence struct {
-	at        time.Time
-	why       string
-	attemptNo int
-	exhausted bool
-	final     bool
+	at          time.Time
+	why         string
+	attemptNo   int
+	exhausted   bool
+	final       bool
+	policyError string
+	reckoning   *reckoning
 }
 
-// afterFailure applies the failure rule to failure k at now (S0-11, S0-18, S0-29, S0-44). A timeout comes through here too.
-func (m *Model) afterFailure(k int, failure Failure, now time.Time) consequence {
-	if failure.Retryable != nil && !*failure.Retryable {
-		return consequence{final: true, attemptNo: k, why: "final: not retryable"}
+// reckoning is how the time of a retry came about (S0-47), for those who ask why.
+type reckoning struct {
+	delay, jitter      time.Duration // of the policy, or of the worker when it asked for more; what jitter added or took
+	retryAt, plannedAt time.Time     // when the retry alone would start; the planned refresh that it was joined with
+	overlap            Overlap
+}
+
+// afterFailure applies the failure rule at now to the attempt in s, failure k of its cycle (DESIGN, rules of time, 4; S0-11, S0-18,
+// S0-29, S0-44). A timeout comes through here too.
+func (m *Model) afterFailure(s *State, failure Failure, now time.Time) consequence {
+	k := s.AttemptNo
+	if retry, why := m.Policy.Classes.verdict(failure); !retry {
+		return consequence{final: true, attemptNo: k, why: "final: " + why}
 	}
-	delay, retry := m.Policy.Retries.Delay(k)
+	if end := m.giveUpAt(s); !end.IsZero() && !now.Before(end) {
+		return consequence{final: true, attemptNo: k, why: m.whyGivenUp()}
+	}
+	next := m.retry(s, failure, now)
+	m.bound(s, &next)
+	return next
+}
+
+// retry decides between a retry, the planned refresh and exhaustion.
+func (m *Model) retry(s *State, failure Failure, now time.Time) consequence {
+	delay, retry, policyError := m.delay(s, failure, now)
 	if !retry {
-		return m.exhausted(k, now)
+		return m.exhausted(s.AttemptNo, failure, now)
 	}
-	why := fmt.Sprintf("retry %d/%d %s", k, len(m.Policy.Retries), delayText(delay))
-	if failure.RetryAfter > delay {
-		delay = failure.RetryAfter
-		why = fmt.Sprintf("retry %d/%d %s asked by worker", k, len(m.Policy.Retries), delayText(delay))
+	var next consequence
+	switch {
+	case m.replaced(failure):
+		next = consequence{at: now, attemptNo: s.AttemptNo, why: m.whyRetry(s.AttemptNo) + " at once: no answer until planned"}
+	case delay == UntilPlanned:
+		next = m.waitForPlanned(s.AttemptNo, now)
+	default:
+		next = m.join(s, m.retryTime(s, delay, failure, now), now)
 	}
-	return m.align(k, now, delay, why)
+	next.policyError = policyError
+	if policyError != "" {
+		next.why = m.whyRetry(s.AttemptNo) + " " + delayText(safeDelay) + ": policy_error"
+	}
+	return next
+}
+
+// safeDelay is the delay of a policy that failed to say one: the model is never lost by it (document 001, rule 7).
+const safeDelay = 5 * time.Minute
+
+// delay asks the policy how long to wait; false: there is no retry. policyError is what went wrong in it.
+func (m *Model) delay(s *State, failure Failure, now time.Time) (delay time.Duration, retry bool, policyError string) {
+	if m.Policy.Retries == nil {
+		return 0, false, ""
+	}
+	delay, retry, err := m.Policy.Retries.Delay(Occasion{
+		K: s.AttemptNo, Reason: failure.Reason, ErrorType: failure.ErrorType,
+		QueueDepth: m.QueueDepth, SinceSuccess: s.withoutSuccess(now),
+	})
+	if err != nil {
+		return safeDelay, true, shorten(err.Error(), maxText)
+	}
+	if own, found := m.Policy.Classes.delay(failure.ErrorType); retry && found {
+		delay = own
+	}
+	return delay, retry, ""
+}
+
+// timing is when a retry alone would start, and how that came about.
+type timing struct {
+	at            time.Time
+	delay, jitter time.Duration
+	text          string // of the delay, for `why`
+}
+
+// retryTime adds jitter, the wish of the worker and the retry window to a delay, in this order. The cap of a backoff holds for
+// the jittered delay too (decision 2).
+func (m *Model) retryTime(s *State, delay time.Duration, failure Failure, now time.Time) timing {
+	varied := vary(delay, m.Policy.Jitter, s.AttemptUID)
+	if backoff, ok := m.Policy.Retries.(Backoff); ok && backoff.Cap > 0 && delay <= backoff.Cap {
+		varied = min(varied, backoff.Cap)
+	}
+	t := timing{delay: delay, jitter: varied - delay, text: delayText(varied)}
+	if t.jitter != 0 {
+		t.text = "~" + FormatDuration(max(varied.Round(time.Second), time.Second))
+	}
+	if failure.RetryAfter > varied {
+		t = timing{delay: failure.RetryAfter, text: delayText(failure.RetryAfter) + " asked by worker"}
+	}
+	wanted := now.Add(t.delay + t.jitter)
+	if t.at = m.Window.open(wanted); !t.at.Equal(wanted) {
+		t.text += " in window"
+	}
+	return t
+}
+
+// join joins a retry with the planned refresh, as the alignment says.
+func (m *Model) join(s *State, t timing, now time.Time) consequence {
+	next := consequence{at: t.at, attemptNo: s.AttemptNo}
+	overlap := NonePlanned
+	planned, found := m.planned(now)
+	if found {
+		overlap = overlapOf(t.at, planned, m.Policy.Timeout)
+	}
+	next.reckoning = &reckoning{t.delay, t.jitter, t.at, planned, overlap}
+	plannedFirst := m.Policy.Alignment.prefersPlanned(overlap)
+	if plannedFirst {
+		next.at = planned
+		if m.Policy.Alignment == BetweenPlanned {
+			next.attemptNo = 0
+		}
+	}
+	next.why = m.whyRetry(s.AttemptNo) + " " + t.text + whyJoined(overlap, plannedFirst)
+	return next
+}
+
+// waitForPlanned is the retry whose delay is `next`. With nothing planned there is nothing to wait for (S0-45).
+func (m *Model) waitForPlanned(k int, now time.Time) consequence {
+	planned, found := m.planned(now)
+	if !found {
+		return consequence{final: true, attemptNo: k, why: "final: none planned to wait for"}
+	}
+	next := consequence{at: planned, attemptNo: k, why: m.whyRetry(k) + " when planned", reckoning: &reckoning{plannedAt: planned}}
+	if m.Policy.Alignment == BetweenPlanned {
+		next.attemptNo = 0
+	}
+	return next
 }
 
 // exhausted decides the failure after the last retry (S0-30, S0-44, S0-45).
-func (m *Model) exhausted(k int, now time.Time) consequence {
-	if m.Policy.OnExhausted == NextPlanned {
-		if planned, found := m.planned(now); found {
-			return consequence{at: planned, exhausted: true, why: fmt.Sprintf("exhausted after %d, planned", k)}
-		}
-		return consequence{final: true, exhausted: true, attemptNo: k, why: "final: exhausted, none planned"}
+func (m *Model) exhausted(k int, failure Failure, now time.Time) consequence {
+	after := "exhausted after " + strconv.Itoa(k)
+	if m.Policy.OnExhausted != NextPlanned {
+		return consequence{final: true, exhausted: true, attemptNo: k, why: "final: " + after}
 	}
-	return consequence{final: true, exhausted: true, attemptNo: k, why: fmt.Sprintf("final: exhausted after %d", k)}
-}
-
-// align joins a retry of [now+delay, now+delay+timeout) with the planned refresh: it runs only if it ends before planned
-// begins; ending exactly then is fine (S0-29, decision 4). Without a planned refresh it runs after its delay (S0-28).
-func (m *Model) align(k int, now time.Time, delay time.Duration, why string) consequence {
-	retryAt := now.Add(delay)
 	planned, found := m.planned(now)
 	switch {
-	case !found:
-		return consequence{at: retryAt, attemptNo: k, why: why}
-	case retryAt.After(planned):
-		return consequence{at: planned, attemptNo: k, why: why + ", planned first: starts after"}
-	case retryAt.Add(m.Policy.Timeout).After(planned):
-		return consequence{at: planned, attemptNo: k, why: why + ", planned first: overlaps"}
+	case m.replaced(failure) && !m.OneShot():
+		return consequence{at: now, exhausted: true, why: after + ", planned now"}
+	case found:
+		return consequence{at: planned, exhausted: true, why: after + ", planned"}
 	default:
-		return consequence{at: retryAt, attemptNo: k, why: why}
+		return consequence{final: true, exhausted: true, attemptNo: k, why: "final: exhausted, none planned"}
 	}
+}
+
+// replaced reports whether an attempt without deadline had not ended when the next planned refresh came: that one takes its
+// place at once (S0-8).
+func (m *Model) replaced(failure Failure) bool {
+	return m.Policy.Timeout == 0 && failure.ours && failure.Reason == ReasonTimeout
+}
+
+// whyRetry is how the reason of a retry begins: "retry 2/6", or "retry 2" without a last one.
+func (m *Model) whyRetry(k int) string {
+	if count := m.Policy.MaxRetries(); count != Unlimited {
+		return "retry " + strconv.Itoa(k) + "/" + strconv.Itoa(count)
+	}
+	return "retry " + strconv.Itoa(k)
 }
 
 func delayText(delay time.Duration) string {

@@ -104,7 +104,7 @@ func TestACycleOfLostResultsEndsAfterTheLastRetry(t *testing.T) {
 			m.wait(rapid.IntRange(0, 1000).Draw(r, "late"))
 			m.do("timeout", "")
 		}
-		if want := len(m.m.Policy.Retries) + 1; m.starts != want || m.decision.Notice != NoticeDisabled {
+		if want := m.m.Policy.MaxRetries() + 1; m.starts != want || m.decision.Notice != NoticeDisabled {
 			t.Fatalf("%d attempts, want %d: %s", m.starts, want, m)
 		}
 	})

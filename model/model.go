@@ -15,13 +15,55 @@ type Model struct {
 	State
 
 	Policy   Policy    // in force
-	Schedule *Schedule // in force; nil for a one-shot
+	Schedule *Schedule // in force: the model's own, or else its policy's; nil for a one-shot
+	Window   *Window   // in force; nil: retries may start at any time
 	// Fault says what of the stored definition cannot be used; Policy and Schedule then hold safe replacements.
 	Fault string
+	// QueueDepth is the length of the input list as it was when the model was read; only where an expression asks for it.
+	QueueDepth int
 }
 
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.
-func (m *Model) OneShot() bool { return m.Rule == "" }
+func (m *Model) OneShot() bool { return m.Rule == "" && m.Policy.Rule == "" }
+
+// Compile is ParseSchedule, or a cache of it.
+type Compile func(rule, timezone, dtstart string) (*Schedule, error)
+
+// Resolve puts a policy in force, with the schedule that follows from it and from the model's own definition. A model's own
+// rule wins over that of its policy; one without may still name its own timezone and dtstart for the policy's rule. The
+// first thing that cannot be compiled is returned; what can be is in force all the same.
+func (m *Model) Resolve(policy Policy, compile Compile) error {
+	m.Policy, m.Schedule, m.Window = policy, nil, nil
+	timezone := m.zoneInForce()
+	var err error
+	if policy.RetryWindow != "" {
+		m.Window, err = ParseWindow(policy.RetryWindow, timezone, compile)
+	}
+	if m.OneShot() {
+		return err
+	}
+	rule, dtstart := m.Rule, m.Dtstart
+	if rule == "" {
+		rule = policy.Rule
+	}
+	if dtstart == "" {
+		dtstart = policy.anchor()
+	}
+	var failed error
+	if m.Schedule, failed = compile(rule, timezone, dtstart); failed != nil {
+		m.Schedule = nil
+		return failed
+	}
+	return err
+}
+
+// zoneInForce is the zone of schedule and retry window.
+func (m *Model) zoneInForce() string {
+	if m.Rule == "" && m.Timezone == "" {
+		return m.Policy.Timezone
+	}
+	return m.Timezone
+}
 
 // faultDelay is how long a model waits whose schedule cannot be read; it is never lost and never runs wild.
 const faultDelay = time.Hour
@@ -33,6 +75,8 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	case m.Schedule == nil:
 		return after.Add(faultDelay), true
+	case m.Policy.Spread > 0:
+		return spread{m.Schedule, fraction("spread", m.UID), m.Policy.Spread}.next(after)
 	default:
 		return m.Schedule.Next(after)
 	}

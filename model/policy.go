@@ -5,35 +5,41 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 )
 
 // Policy says how long an attempt may take and what happens when it fails. It is data: shared by many models, stored once
-// under a name.
+// under a name. What is compiled of it stands behind pointers, so that copies are cheap.
 type Policy struct {
-	Timeout     time.Duration // from the start (or the worker's `started`) to the deadline; 1 ms to 10 years
-	Retries     Delays        // one delay for each failure that is followed by a retry (S0-18)
+	Name string // under which it is stored; empty for an inline policy
+
+	// The schedule of models that have none of their own: an RRULE set, its zone, and the wall clock that it counts from
+	// (PolicyDtstart if empty).
+	Rule, Timezone, Dtstart string
+
+	Timeout      time.Duration // from the start (or the worker's `started`) to the deadline, 1 ms to 10 years; 0: none (S0-8)
+	QueueTimeout time.Duration // from the start to the worker's `started`, for workers that send it; 0: no such limit (bug 31)
+
+	Retries     Retries       // when a failure is followed by a retry (S0-18); nil: never
+	Jitter      float64       // a delay varies by this share of itself, 0 to 1
 	Alignment   Alignment     // how a retry is joined with the schedule (S0-43)
 	OnExhausted OnExhausted   // what follows the failure after the last retry (S0-44)
+	GiveUpAfter time.Duration // without a success, final (decision 8); 0: never
+	Classes     Classes       // which errors are retried, and how soon
+	RetryWindow string        // a rule: retries start only inside its hours (S0-51); empty: at any time
+
+	Misfire Misfire       // what becomes of a planned refresh that was missed
+	Spread  time.Duration // planned refreshes are shifted by a part of this, fixed for each model; 0: not
+
+	// Silent lists what nobody is told of.
+	Silent []Notice
+	// DisabledReason is what the owner of a disabled model reads when the worker said nothing fit for him; empty: a template.
+	DisabledReason string
 }
 
-// Delays is an explicit retry list: Delays[k-1] follows failure k. N delays are N retries are N+1 runs (decision 1).
-type Delays []time.Duration
-
-// Delay returns the delay after failure k (1 is the first); false: there is no retry for it.
-func (d Delays) Delay(k int) (time.Duration, bool) {
-	if k < 1 || k > len(d) {
-		return 0, false
-	}
-	return d[k-1], true
-}
-
-// Alignment is how a retry is joined with the schedule.
-type Alignment string
-
-// AlignPlanned lets a retry run only when it ends before the planned refresh begins (S0-29).
-const AlignPlanned Alignment = "align_planned"
+// PolicyDtstart is what the schedule of a policy counts from when it names no dtstart: a Monday that begins a month and a
+// year, so that "every second day" means the same days for all models.
+const PolicyDtstart = "2001-01-01T00:00:00"
 
 // OnExhausted is what follows the failure after the last retry.
 type OnExhausted string
@@ -58,92 +64,44 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// MarshalJSON renders the canonical form: fixed field order, canonical durations, every field present.
-func (p Policy) MarshalJSON() ([]byte, error) {
-	canonical := struct {
-		Timeout     string   `json:"timeout"`
-		Retries     []string `json:"retries"`
-		Alignment   string   `json:"alignment"`
-		OnExhausted string   `json:"on_exhausted"`
-	}{FormatDuration(p.Timeout), []string{}, string(p.Alignment), string(p.OnExhausted)}
-	for _, delay := range p.Retries {
-		canonical.Retries = append(canonical.Retries, FormatDuration(delay))
-	}
-	return json.Marshal(canonical)
-}
-
 // ContentName is the name under which an inline policy is stored: equal content, equal name.
 func (p Policy) ContentName() string {
-	canonical, err := json.Marshal(p)
-	if err != nil {
-		panic(fmt.Sprintf("marshal policy: %v", err)) // strings only: cannot fail
-	}
-	sum := sha256.Sum256(canonical)
-	return "inline-" + hex.EncodeToString(sum[:8])
+	p.Name = ""
+	sum := sha256.Sum256([]byte(p.canonical()))
+	return inlinePrefix + hex.EncodeToString(sum[:8])
 }
 
-// ParsePolicy reads a policy from decoded JSON or YAML. Unknown fields are errors that name the field (decision 12).
-func ParsePolicy(value any) (Policy, error) {
-	doc, err := object(value, "timeout", "retries", "alignment", "on_exhausted")
-	if err != nil {
-		return Policy{}, err
-	}
-	policy := Policy{Timeout: DefaultTimeout, Alignment: AlignPlanned}
-	if text, found, err := doc.scalar("timeout"); err != nil {
-		return Policy{}, err
-	} else if found {
-		if policy.Timeout, err = doc.duration("timeout", text); err != nil {
-			return Policy{}, err
-		}
-	}
-	if policy.Timeout <= 0 {
-		return Policy{}, &FieldError{"timeout", `a duration above zero, such as "10m"`, Found(doc.fields["timeout"])}
-	}
-	if policy.Retries, err = parseDelays(doc); err != nil {
-		return Policy{}, err
-	}
-	alignment, err := doc.oneOf("alignment", string(AlignPlanned))
-	if err != nil {
-		return Policy{}, err
-	}
-	policy.Alignment = Alignment(alignment)
-	// A policy without retries would disable a recurring model on its first failure: only on request (bug 28).
-	fallback := GiveUp
-	if len(policy.Retries) == 0 {
-		fallback = NextPlanned
-	}
-	exhausted, err := doc.oneOf("on_exhausted", string(fallback), string(GiveUp), string(NextPlanned))
-	policy.OnExhausted = OnExhausted(exhausted)
-	return policy, err
-}
+// inlinePrefix begins the names of inline policies, and of no other.
+const inlinePrefix = "inline-"
 
-func parseDelays(doc document) (Delays, error) {
-	value, found := doc.fields["retries"]
-	if !found || value == nil {
-		return nil, nil
-	}
-	list, ok := value.([]any)
-	if !ok {
-		return nil, &FieldError{"retries", "a list of delays, such as [0, 1m, 5m]", Found(value)}
-	}
-	delays := make(Delays, 0, len(list))
-	for i, item := range list {
-		field := fmt.Sprintf("retries[%d]", i)
-		text, ok := scalarText(item)
-		if !ok {
-			return nil, &FieldError{field, `a delay such as 0 or "5m"`, Found(item)}
-		}
-		delay, err := doc.duration(field, text)
-		if err != nil {
-			return nil, err
-		}
-		delays = append(delays, delay)
-	}
-	return delays, nil
-}
-
-// Equal reports whether both policies decide alike.
+// Equal reports whether both policies decide alike, whatever their names.
 func (p Policy) Equal(other Policy) bool {
-	return p.Timeout == other.Timeout && slices.Equal(p.Retries, other.Retries) &&
-		p.Alignment == other.Alignment && p.OnExhausted == other.OnExhausted
+	p.Name, other.Name = "", ""
+	return p.canonical() == other.canonical()
+}
+
+func (p Policy) canonical() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("marshal policy: %v", err)) // texts and finite numbers: cannot fail
+	}
+	return string(text)
+}
+
+// MaxRetries is how many retries a cycle may have; Unlimited: no end.
+func (p *Policy) MaxRetries() int {
+	if p.Retries == nil {
+		return 0
+	}
+	return p.Retries.Count()
+}
+
+// tells reports whether the owner is told of a notice.
+func (p *Policy) tells(notice Notice) bool {
+	for _, silent := range p.Silent {
+		if silent == notice {
+			return false
+		}
+	}
+	return true
 }

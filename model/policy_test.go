@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,18 +23,18 @@ func TestAPolicyIsRead(t *testing.T) {
 		want Policy
 	}{
 		// Defaults: a policy without retries goes on with the schedule (bug 28), one with retries gives up after them
-		{`{}`, Policy{10 * time.Minute, nil, AlignPlanned, NextPlanned}},
-		{`{"retries":null}`, Policy{10 * time.Minute, nil, AlignPlanned, NextPlanned}},
-		{`{"retries":[]}`, Policy{10 * time.Minute, minutes(), AlignPlanned, NextPlanned}},
-		{`{"retries":[0]}`, Policy{10 * time.Minute, minutes(0), AlignPlanned, GiveUp}},
-		{`{"retries":[],"on_exhausted":"give_up"}`, Policy{10 * time.Minute, minutes(), AlignPlanned, GiveUp}},
-		{`{"retries":[0],"on_exhausted":"next_planned","alignment":"align_planned"}`, Policy{10 * time.Minute, minutes(0), AlignPlanned, NextPlanned}},
+		{`{}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":null}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":[]}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":[0]}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"retries":[],"on_exhausted":"give_up"}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"retries":[0],"on_exhausted":"next_planned","alignment":"align_planned"}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 
 		// Bug 7: all spellings of "at once", and of a delay
 		{`{"timeout":"1 hour","retries":[0,null,"","0","PT0M","1 minute","PT5M","10m",900,900.0]}`,
-			Policy{time.Hour, minutes(0, 0, 0, 0, 0, 1, 5, 10, 15, 15), AlignPlanned, GiveUp}},
-		{`{"timeout":3600}`, Policy{time.Hour, nil, AlignPlanned, NextPlanned}},
-		{`{"timeout":"1ms"}`, Policy{time.Millisecond, nil, AlignPlanned, NextPlanned}},
+			Policy{Timeout: time.Hour, Retries: minutes(0, 0, 0, 0, 0, 1, 5, 10, 15, 15), Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"timeout":3600}`, Policy{Timeout: time.Hour, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"timeout":"1ms"}`, Policy{Timeout: time.Millisecond, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 	} {
 		got, err := ParsePolicy(parsed(t, test.text))
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
@@ -44,15 +45,16 @@ func TestAPolicyIsRead(t *testing.T) {
 
 func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 	for text, want := range map[string]string{
-		`7`:                           "expected an object with timeout, retries, alignment, on_exhausted, found 7",
-		`{"retry_intervals":[]}`:      "retry_intervals: expected one of timeout, retries, alignment, on_exhausted, found an unknown field",
+		`7`:                           "expected an object with " + strings.Join(policyFields, ", ") + ", found 7",
+		`{"retry_intervals":[]}`:      "retry_intervals: expected one of " + strings.Join(policyFields, ", ") + ", found an unknown field",
 		`{"timeout":true}`:            "timeout: expected a text or a number, found true",
-		`{"timeout":0}`:               `timeout: expected a duration above zero, such as "10m", found 0`,
-		`{"timeout":"PT0S"}`:          `timeout: expected a duration above zero, such as "10m", found "PT0S"`,
-		`{"timeout":null}`:            `timeout: expected a duration above zero, such as "10m", found nothing`,
-		`{"retries":"0"}`:             `retries: expected a list of delays, such as [0, 1m, 5m], found "0"`,
-		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0 or "5m", found a list`,
-		`{"alignment":"until_lunch"}`: `alignment: expected align_planned, found "until_lunch"`,
+		`{"timeout":0}`:               `timeout: expected a duration above zero, such as "10m", or none, found 0`,
+		`{"timeout":"PT0S"}`:          `timeout: expected a duration above zero, such as "10m", or none, found "PT0S"`,
+		`{"timeout":null}`:            `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
+		`{"retries":true}`:            "retries: expected " + wantRetries + ", found true",
+		`{"retries":"0"}`:             `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found "0"`,
+		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0, "5m" or next, found a list`,
+		`{"alignment":"until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, found "until_lunch"`,
 		`{"alignment":1}`:             "alignment: expected a text, found 1",
 		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
 	} {
@@ -111,12 +113,12 @@ func TestAStoredPolicyIsReadBackUnchanged(t *testing.T) {
 func TestNDelaysAreNRetries(t *testing.T) { // decision 1, bug 6
 	delays := Delays{time.Second, time.Minute}
 	for k, want := range map[int]time.Duration{1: time.Second, 2: time.Minute} {
-		if got, retry := delays.Delay(k); !retry || got != want {
+		if got, retry, _ := delays.Delay(Occasion{K: k}); !retry || got != want {
 			t.Errorf("failure %d: %v, %v", k, got, retry)
 		}
 	}
 	for _, k := range []int{-1, 0, 3, 100} { // bug 23: failure 0 is none
-		if got, retry := delays.Delay(k); retry || got != 0 {
+		if got, retry, _ := delays.Delay(Occasion{K: k}); retry || got != 0 {
 			t.Errorf("failure %d: %v, %v", k, got, retry)
 		}
 	}

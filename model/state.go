@@ -34,7 +34,15 @@ type State struct {
 	FailingSince   time.Time // first failure since the last success
 	FinalFailureAt time.Time // last final failure since the last success: its end is a recovery
 	LastAttemptUID string    // uid of the attempt that ended last: tells a duplicate from a stale result
-	Deferrals      int       // postponed or interrupted attempts in a row
+	Deferrals      int       // postponed, interrupted or not begun attempts in a row
+	// TryingSince is from when the give-up window counts while that is not the last success: the first start of a model that
+	// never succeeded, or the update that began anew.
+	TryingSince time.Time
+
+	// The counts of document 004, rule 13, over the life of the model. Only attempts that ended in success or failure count.
+	TotalRetries      int // attempts that were not the first of their cycle
+	SuccessfulRetries int // those of them that succeeded
+	RetriedCycles     int // cycles that needed a retry
 }
 
 // Running reports whether an attempt is queued or processed.
@@ -85,8 +93,26 @@ func (s *State) endAttempt() {
 	s.Again = false
 }
 
-// enable ends a disabled state; the cycle of attempts begins anew (decision 7).
-func (s *State) enable() {
+// enable ends a disabled state; the cycle of attempts and the give-up window begin anew (decision 7).
+func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledReason = false, ""
 	s.AttemptNo, s.Deferrals = 0, 0
+	if !s.trying().IsZero() {
+		s.TryingSince = now
+	}
+}
+
+// countRetry counts an attempt that has ended in success or failure as number attemptNo of its cycle. Each cycle passes its second
+// attempt once.
+func (s *State) countRetry(attemptNo int, success bool) {
+	if attemptNo < 2 {
+		return
+	}
+	s.TotalRetries++
+	if success {
+		s.SuccessfulRetries++
+	}
+	if attemptNo == 2 {
+		s.RetriedCycles++
+	}
 }

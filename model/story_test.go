@@ -212,7 +212,7 @@ func (s *story) broken(now time.Time) map[string]bool {
 		"an enabled recurring model is stuck":                 s.exists && plannable && !m.Disabled && !m.Running() && m.RefreshAt.IsZero(),
 		"the next attempt may start before the deadline":      m.Running() && !m.RefreshAt.IsZero() && m.RefreshAt.Before(m.DeadlineAt), // bug 3
 		"an attempt has no number":                            m.Running() && m.AttemptNo < 1,
-		"more attempts than retries and one":                  m.AttemptNo > len(m.Policy.Retries)+1, // bug 22
+		"more attempts than retries and one":                  m.AttemptNo > m.Policy.MaxRetries()+1, // bug 22
 		"again without an attempt":                            m.Again && !m.Running(),
 		"what began without an attempt":                       !m.Running() && (!m.ProcessingAt.IsZero() || m.Worker != ""),
 		"too many deferrals":                                  m.Deferrals > maxDeferrals,

@@ -38,6 +38,7 @@ func (t *Transition) journalEntry(now time.Time) []string {
 		add("error_type", d.Ended.ErrorType)
 		add("changed", changed(d.Ended.Changed))
 	}
+	add("policy_error", d.PolicyError)
 	if d.Final {
 		add("final", "1")
 		add("disabled_reason", d.Next.DisabledReason)
@@ -56,10 +57,14 @@ func changed(told *bool) string {
 // notice lists the fields of one entry of <queue>:outbox; empty: nobody is told.
 func (t *Transition) notice(now time.Time) []string {
 	d := &t.decision
-	if d.Notice == model.NoticeNone {
+	if d.Notice == model.NoticeNone || d.Muted {
 		return nil
 	}
-	entry := []string{"event", string(d.Notice), "uid", t.uid, "at", model.FormatTime(now), "attempt_no", strconv.Itoa(d.Ended.AttemptNo)}
+	attemptNo := d.Next.AttemptNo
+	if d.Ended != nil {
+		attemptNo = d.Ended.AttemptNo
+	}
+	entry := []string{"event", string(d.Notice), "uid", t.uid, "at", model.FormatTime(now), "attempt_no", strconv.Itoa(attemptNo)}
 	if d.Notice == model.NoticeDisabled {
 		entry = append(entry, "reason", d.Next.DisabledReason, "refresh_why", d.Next.Why)
 	}
@@ -74,6 +79,12 @@ const (
 	counterFinalFailure = "final_failure"     // models disabled by a failure
 	counterRecovered    = "recovered"         // successes after a final failure
 	counterLate         = "late"              // results after the deadline, before anybody had noticed
+	counterPolicyError  = "policy_error"      // failures whose policy could not say when to retry
+
+	// The counts of document 004, rule 13: ended retries, those of them that succeeded, and cycles that needed one.
+	counterRetries       = "total_retries"
+	counterRetriesHelped = "successful_retries"
+	counterRetriedCycles = "retried_cycles"
 )
 
 // counters names what the transition adds one to in <queue>:stats.
@@ -94,5 +105,10 @@ func (t *Transition) counters() []string {
 	add(counterFinalFailure, d.Final)
 	add(counterRecovered, d.Notice == model.NoticeRecovered)
 	add(counterLate, d.Late)
+	add(counterPolicyError, d.PolicyError != "")
+	no := d.CountedAttempt()
+	add(counterRetries, no > 1)
+	add(counterRetriesHelped, no > 1 && d.Event == model.EventSuccess)
+	add(counterRetriedCycles, no == 2)
 	return names
 }

@@ -46,6 +46,10 @@ const (
 	fieldFinalFailureAt = "final_failure_at"
 	fieldLastAttempt    = "last_attempt_uid"
 	fieldDeferrals      = "deferrals"
+	fieldTryingSince    = "trying_since"
+	fieldRetries        = "total_retries"
+	fieldRetriesHelped  = "successful_retries"
+	fieldRetriedCycles  = "retried_cycles"
 	fieldRule           = "rrule"
 	fieldTimezone       = "timezone"
 	fieldDtstart        = "dtstart"
@@ -63,8 +67,9 @@ func encode(m *model.Model) map[string]string {
 		fieldStatus: m.UserFriendlyStatus, fieldProgress: number(m.Progress),
 		fieldLastSuccessAt: model.FormatTime(m.LastSuccessAt), fieldFailingSince: model.FormatTime(m.FailingSince),
 		fieldFinalFailureAt: model.FormatTime(m.FinalFailureAt), fieldLastAttempt: m.LastAttemptUID,
-		fieldDeferrals: number(m.Deferrals),
-		fieldRule:      m.Rule, fieldTimezone: m.Timezone, fieldDtstart: m.Dtstart, fieldPolicy: m.PolicyName,
+		fieldDeferrals: number(m.Deferrals), fieldTryingSince: model.FormatTime(m.TryingSince),
+		fieldRetries: number(m.TotalRetries), fieldRetriesHelped: number(m.SuccessfulRetries), fieldRetriedCycles: number(m.RetriedCycles),
+		fieldRule: m.Rule, fieldTimezone: m.Timezone, fieldDtstart: m.Dtstart, fieldPolicy: m.PolicyName,
 	}
 	maps.DeleteFunc(fields, func(_, value string) bool { return value == "" })
 	return fields
@@ -99,7 +104,8 @@ func decode(uid string, hash map[string]string) model.Model {
 			UserFriendlyStatus: hash[fieldStatus], Progress: d.number(fieldProgress),
 			LastSuccessAt: d.time(fieldLastSuccessAt), FailingSince: d.time(fieldFailingSince),
 			FinalFailureAt: d.time(fieldFinalFailureAt), LastAttemptUID: hash[fieldLastAttempt],
-			Deferrals: d.number(fieldDeferrals),
+			Deferrals: d.number(fieldDeferrals), TryingSince: d.time(fieldTryingSince),
+			TotalRetries: d.number(fieldRetries), SuccessfulRetries: d.number(fieldRetriesHelped), RetriedCycles: d.number(fieldRetriedCycles),
 		},
 	}
 	m.Fault = d.fault
@@ -192,8 +198,13 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record) error {
 	if err != nil {
 		return err
 	}
+	asks := false
 	for _, record := range records {
 		s.resolveRecord(record, policies)
+		asks = asks || record.Policy.AsksQueueDepth()
+	}
+	if asks {
+		return s.readQueueDepth(ctx, records)
 	}
 	return nil
 }
@@ -204,14 +215,19 @@ func (s *Store) resolveRecord(record *Record, policies map[string]model.Policy) 
 		policy = model.DefaultPolicy()
 		record.Fault = fmt.Sprintf("policy: expected the name of a stored policy, found %s", model.Found(record.PolicyName))
 	}
-	record.Policy = policy
-	if record.OneShot() {
-		return
-	}
-	schedule, err := s.schedules.Get(record.Rule, record.Timezone, record.Dtstart)
-	if err != nil {
+	if err := record.Resolve(policy, s.schedules.Get); err != nil {
 		record.Fault = err.Error()
-		return
 	}
-	record.Schedule = schedule
+}
+
+// readQueueDepth tells the records how long the input list is, for expressions that ask.
+func (s *Store) readQueueDepth(ctx context.Context, records map[string]*Record) error {
+	depth, err := s.clients.Read.LLen(ctx, s.Keys.Input()).Result()
+	if err != nil {
+		return fmt.Errorf("read the length of the input list: %w", err)
+	}
+	for _, record := range records {
+		record.QueueDepth = int(depth)
+	}
+	return nil
 }

@@ -1,0 +1,60 @@
+package model
+
+import "time"
+
+// trying is the instant from which the time without a success counts: the last success, or the first start of a model that
+// never succeeded, or the update that began anew (decisions 7 and 8). Zero: it has not started yet.
+func (s *State) trying() time.Time {
+	if s.TryingSince.IsZero() {
+		return s.LastSuccessAt
+	}
+	return s.TryingSince
+}
+
+// withoutSuccess is how long the model has gone without a success at now; 0 before its first start.
+func (s *State) withoutSuccess(now time.Time) time.Duration {
+	if since := s.trying(); !since.IsZero() {
+		return max(0, now.Sub(since))
+	}
+	return 0
+}
+
+// giveUpAt is the end of the give-up window; zero: there is none.
+func (m *Model) giveUpAt(s *State) time.Time {
+	since := s.trying()
+	if m.Policy.GiveUpAfter == 0 || since.IsZero() {
+		return time.Time{}
+	}
+	return since.Add(m.Policy.GiveUpAfter)
+}
+
+// bound makes a model wait no longer than its give-up window lasts: it wakes at the end of it and not at the next failure
+// (decision 8, bug 27).
+func (m *Model) bound(s *State, next *consequence) {
+	end := m.giveUpAt(s)
+	if end.IsZero() || next.final || next.at.Before(end) {
+		return
+	}
+	next.at, next.why = end, "gives up then: no success for "+FormatDuration(m.Policy.GiveUpAfter)
+	next.attemptNo = s.AttemptNo
+}
+
+func (m *Model) whyGivenUp() string {
+	return "final: no success for " + FormatDuration(m.Policy.GiveUpAfter)
+}
+
+// givenUp reports whether what the model is due for is not a start but the end of its give-up window. A start that was promised
+// before the end runs, however late: that it is late is our doing.
+func (m *Model) givenUp() bool {
+	end := m.giveUpAt(&m.State)
+	return !end.IsZero() && !m.FailingSince.IsZero() && !m.RefreshAt.Before(end)
+}
+
+// giveUp disables a model at the end of its give-up window (S0-30, S0-31). No attempt is running.
+func (m *Model) giveUp(now time.Time) Decision {
+	decision := Decision{Event: EventGiveUp, Next: m.State}
+	failure := Failure{Reason: "no success for " + FormatDuration(m.Policy.GiveUpAfter)}
+	decision.Next.RefreshAt, decision.Next.Why = time.Time{}, m.whyGivenUp()
+	m.disable(&decision, failure, now)
+	return decision
+}

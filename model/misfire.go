@@ -1,0 +1,76 @@
+package model
+
+import (
+	"strings"
+	"time"
+)
+
+// Misfire is what becomes of a planned refresh whose time passed while nothing ran. Retries, one-shots and runs by hand are not
+// planned: they always run. The zero value runs every missed refresh, once however many were missed (DESIGN, rules of time, 9).
+type Misfire struct {
+	Limited bool          // a refresh that is late by more than Younger is skipped, if another one is planned
+	Younger time.Duration // 0 and above
+}
+
+// The spellings of a misfire rule.
+const (
+	misfireRunOnce = "run_once"
+	misfireSkip    = "skip"
+	misfireYounger = "run_if_younger_than"
+)
+
+// misfireGrace is how late a refresh may start before `skip` takes it for missed: longer than any tick or full list should last.
+const misfireGrace = time.Minute
+
+func (m Misfire) String() string {
+	switch {
+	case !m.Limited:
+		return misfireRunOnce
+	case m.Younger == misfireGrace:
+		return misfireSkip
+	default:
+		return misfireYounger + " " + FormatDuration(m.Younger)
+	}
+}
+
+func (m *Misfire) read(doc document) error {
+	value := doc.fields["misfire"]
+	if fields, ok := value.(map[string]any); ok { // {run_if_younger_than: 1h}, as YAML invites to write it
+		inner, err := object(fields, misfireYounger)
+		if err != nil {
+			return place(err, "misfire")
+		}
+		text, _, err := inner.scalar(misfireYounger)
+		if err != nil {
+			return place(err, "misfire")
+		}
+		value = misfireYounger + " " + text
+	}
+	text, ok := value.(string)
+	name, length, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch {
+	case value == nil, name == misfireRunOnce && length == "":
+		return nil
+	case name == misfireSkip && length == "":
+		*m = Misfire{Limited: true, Younger: misfireGrace}
+		return nil
+	case !ok || name != misfireYounger || length == "":
+		return &FieldError{"misfire", misfireRunOnce + ", " + misfireSkip + ` or "` + misfireYounger + ` 1h"`, Found(value)}
+	}
+	younger, err := durationAt("misfire", strings.TrimPrefix(length, "than "))
+	*m = Misfire{Limited: true, Younger: younger}
+	return err
+}
+
+// missed reports whether the model is due for a planned refresh that its policy no longer wants at now. There is another one
+// then, at next.
+func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
+	rule := m.Policy.Misfire
+	if !rule.Limited || m.RefreshAt.IsZero() || now.Sub(m.RefreshAt) <= rule.Younger {
+		return next, false
+	}
+	if planned, found := m.planned(m.RefreshAt.Add(-time.Millisecond)); !found || !planned.Equal(m.RefreshAt) {
+		return next, false
+	}
+	return m.planned(now)
+}

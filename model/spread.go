@@ -1,0 +1,54 @@
+package model
+
+import "time"
+
+// spread shifts the occurrences of a schedule for one model, by a phase that is derived from its uid and less than length, so
+// that a hundred thousand hourly models do not start at :00. No occurrence is shifted to its next one or past it.
+type spread struct {
+	schedule *Schedule
+	phase    float64 // of length, 0 up to but not including 1
+	length   time.Duration
+}
+
+// shifted returns when an occurrence runs, given the one after it.
+func (s spread) shifted(at, next time.Time, found bool) time.Time {
+	room := s.length
+	if found {
+		room = min(room, next.Sub(at))
+	}
+	return at.Add(time.Duration(s.phase * float64(room)).Truncate(time.Millisecond))
+}
+
+// next returns the first shifted occurrence strictly after an instant.
+func (s spread) next(after time.Time) (time.Time, bool) {
+	at, found := s.schedule.Next(s.before(after))
+	for found {
+		following, more := s.schedule.Next(at)
+		if shifted := s.shifted(at, following, more); shifted.After(after) {
+			return shifted, true
+		}
+		at, found = following, more
+	}
+	return time.Time{}, false
+}
+
+// before returns an instant before the only occurrence that can have begun by after and be shifted past it: the last one. Where
+// many lie within the length of the spread, it narrows down on that one instead of walking through all.
+func (s spread) before(after time.Time) time.Time {
+	longest := s.length.Truncate(time.Second) + time.Second
+	first, found := s.schedule.Next(after.Add(-longest))
+	if !found || first.After(after) {
+		return after.Add(-longest)
+	}
+	if second, more := s.schedule.Next(first); !more || second.After(after) {
+		return after.Add(-longest)
+	}
+	back := time.Second
+	for back < longest {
+		if at, found := s.schedule.Next(after.Add(-back)); found && !at.After(after) {
+			break
+		}
+		back *= 2
+	}
+	return after.Add(-min(back, longest))
+}

@@ -1,0 +1,85 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Window is when retries may start (S0-51): the hours that a rule names, on the wall clock of a zone. A nil Window is always
+// open. It is immutable and safe for concurrent use.
+type Window struct {
+	starts *Schedule
+	length time.Duration // of one opening
+}
+
+// ParseWindow compiles the rule of a retry window. Each hour that it names is open as a whole: BYHOUR=9,10 is open from 9:00 to
+// 11:00. With BYMINUTE it is each minute named; without BYHOUR the whole day. compile is ParseSchedule, or a cache of it.
+func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
+	text, length, err := windowRule(rule)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := compile(text, timezone, PolicyDtstart)
+	if err != nil {
+		return nil, atWindow(err)
+	}
+	return &Window{starts, length}, nil
+}
+
+const windowField = "retry_window"
+
+// atWindow tells an error about the rule as one about the window.
+func atWindow(err error) error {
+	refused, ok := err.(*FieldError) //nolint:errorlint // ParseSchedule returns it bare
+	if !ok || !strings.HasPrefix(refused.Field, "rrule") {
+		return err
+	}
+	moved := *refused
+	moved.Field = windowField + strings.TrimPrefix(refused.Field, "rrule")
+	return &moved
+}
+
+// windowRule completes the rule to one that names the start of each opening.
+func windowRule(rule string) (text string, length time.Duration, err error) {
+	text = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(rule)), "RRULE:")
+	want := "one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11"
+	if strings.Contains(text, "\n") {
+		return "", 0, &FieldError{windowField, want, "several lines"}
+	}
+	has := func(part string) bool {
+		return slices.ContainsFunc(strings.Split(text, ";"), func(item string) bool { return strings.HasPrefix(strings.TrimSpace(item), part+"=") })
+	}
+	for _, part := range []string{"BYSECOND", "COUNT", "UNTIL"} {
+		if has(part) {
+			return "", 0, &FieldError{windowField, want, part}
+		}
+	}
+	switch {
+	case has("BYMINUTE") && !has("BYHOUR"):
+		return "", 0, &FieldError{windowField, "BYHOUR with BYMINUTE", "BYMINUTE alone"}
+	case has("BYMINUTE"):
+		return text + ";BYSECOND=0", time.Minute, nil
+	case has("BYHOUR"):
+		return text + ";BYMINUTE=0;BYSECOND=0", time.Hour, nil
+	default:
+		return text + allHours + ";BYMINUTE=0;BYSECOND=0", time.Hour, nil
+	}
+}
+
+const allHours = ";BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"
+
+// open returns the first instant from at on that lies in the window; at itself when the window will not open again, because a
+// retry is not lost for that.
+func (w *Window) open(at time.Time) time.Time {
+	if w == nil {
+		return at
+	}
+	if began, found := w.starts.Next(at.Add(-w.length)); found && !began.After(at) {
+		return at
+	}
+	if opens, found := w.starts.Next(at); found {
+		return opens
+	}
+	return at
+}
