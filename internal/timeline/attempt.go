@@ -9,6 +9,7 @@ import (
 type attempt struct {
 	no         int
 	retry      bool
+	waited     bool      // the attempt before had no success
 	start, end time.Time // end is zero while it runs
 	deadline   time.Time // zero: not known
 	outcome    Kind      // empty while it runs
@@ -28,7 +29,9 @@ func attemptsOf(events []Event) []attempt {
 			if open {
 				attempts[last].close(Event{At: event.At, Kind: Superseded})
 			}
-			attempts, open = append(attempts, begun(event)), true
+			next := begun(event)
+			next.waited = last >= 0 && attempts[last].outcome != Success
+			attempts, open = append(attempts, next), true
 		case open && !event.Kind.alone():
 			attempts[last].close(event)
 			open = false

@@ -81,7 +81,7 @@ func (c *calendar) x(row *rowState, at time.Time) float64 {
 	return calendarLeft + c.scheme.share(row.from, at)*(calendarRight-calendarLeft)
 }
 
-// within are the attempts that a row shows: those that run in it, and the last one before it, if that one still waits.
+// within are the attempts that run in a row.
 func (c *calendar) within(w window) []*attempt {
 	var found []*attempt
 	for i := range c.run.attempts {
@@ -122,7 +122,7 @@ func (c *calendar) planned(row *rowState) {
 // wait draws the time between a failed attempt and the next one, with the reason if there is room.
 func (c *calendar) wait(row *rowState, bars []bar, i int) {
 	b, middle := bars[i], row.y+calendarHeight/2
-	if i == 0 && c.waitedFor(b.attempt) && !b.start.Before(row.from) {
+	if i == 0 && b.waited && !b.start.Before(row.from) {
 		c.line("wait", calendarLeft, middle, b.left, middle)
 	}
 	if b.outcome == Success || b.running() || b.next.IsZero() || b.end.After(row.to) {
@@ -135,20 +135,20 @@ func (c *calendar) wait(row *rowState, bars []bar, i int) {
 	if to <= b.right {
 		return
 	}
-	c.line("wait", b.right, middle, to, middle)
-	if widthOf(b.why)+12 < to-b.right {
-		c.text("note", anchorMiddle, (b.right+to)/2, middle+4, b.why)
-	}
+	c.waitLine(b.right, to, middle, b.why)
 }
 
-// waitedFor: the attempt follows one that failed.
-func (c *calendar) waitedFor(a *attempt) bool {
-	for i := range c.run.attempts {
-		if &c.run.attempts[i] == a {
-			return i > 0 && c.run.attempts[i-1].outcome != Success
-		}
+// waitLine leaves a gap for the words in its middle; words that do not fit are left out.
+func (c *calendar) waitLine(from, to, y float64, words string) {
+	half := widthOf(words)/2 + 4
+	if words == "" || 2*half+12 > to-from {
+		c.line("wait", from, y, to, y)
+		return
 	}
-	return false
+	center := (from + to) / 2
+	c.line("wait", from, y, center-half, y)
+	c.text("note", anchorMiddle, center, y+4, words)
+	c.line("wait", center+half, y, to, y)
 }
 
 func (c *calendar) bar(row *rowState, b bar) {

@@ -120,13 +120,25 @@ func (g *gantt) tasks(attempts []attempt, marks []Event, end time.Time) []task {
 			tasks = append(tasks, task{at: mark.At, name: name})
 		}
 	}
-	for i, planned := range g.chart.Planned {
-		if i < mermaidAttempts && !starts[planned.Unix()] && !planned.After(end) {
+	for _, planned := range g.planned(end) {
+		if !starts[planned.Unix()] {
 			tasks = append(tasks, task{at: planned, name: "🗓 Planned"})
 		}
 	}
 	slices.SortStableFunc(tasks, func(a, b task) int { return a.at.Compare(b.at) })
 	return tasks
+}
+
+// planned are the planned refreshes of the time that the attempts take, up to end, and the one that comes next.
+func (g *gantt) planned(end time.Time) []time.Time {
+	shown := joint([]run{newRun(g.chart)})
+	var planned []time.Time
+	for _, at := range g.chart.Planned {
+		if !at.Before(shown.from) && !at.After(shown.to) && !at.After(end) && len(planned) < g.room {
+			planned = append(planned, at)
+		}
+	}
+	return planned
 }
 
 func attemptTasks(a *attempt, end time.Time) []task {
@@ -193,7 +205,10 @@ func (g *gantt) task(t task, width int) {
 }
 
 func mermaidLength(length time.Duration) string {
-	seconds := int64((length + time.Second - 1) / time.Second)
+	seconds := int64(length / time.Second)
+	if length%time.Second > 0 {
+		seconds++
+	}
 	switch {
 	case seconds%60 != 0:
 		return fmt.Sprintf("%ds", seconds)

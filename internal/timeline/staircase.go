@@ -142,7 +142,7 @@ func (s *stairs) mark(y float64, mark Event) {
 	} else {
 		s.diamond(x, y+stairBar)
 	}
-	s.note(class, x-7, x+14, y+stairBar+4, sentence(mark.Why, mark.Reason))
+	s.note(class, x-14, x+14, y+stairBar+4, sentence(mark.Why, mark.Reason))
 }
 
 // ends are the edges of the bar of an attempt.
@@ -211,7 +211,7 @@ func (s *stairs) words(y float64, a *attempt, turn float64) {
 		s.note(class, left-4, turn+8, y+stairWords, text)
 		return
 	}
-	s.note(class, left-4, left, y+stairWords, text)
+	s.note(class, left-4, left+4, y+stairWords, text)
 }
 
 // note writes to the right of one place or, when that is too narrow, to the left of another.

@@ -135,7 +135,10 @@ func (p *picture) heading(r *run) {
 // digest is the summary in one line.
 func (r *run) digest() string {
 	sum := r.chart.Summary()
-	parts := []string{count(sum.Attempts, "attempt"), fmt.Sprintf("%g a day", sum.AttemptsPerDay)}
+	parts := []string{count(sum.Attempts, "attempt")}
+	if start, end := r.chart.bounds(); end.Sub(start) >= oneDay {
+		parts = append(parts, fmt.Sprintf("%g a day", sum.AttemptsPerDay))
+	}
 	if sum.Retries > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s helped", sum.RetriesThatHelped, plural(sum.Retries, "retry", "retries")))
 	}
@@ -159,7 +162,7 @@ func plural(n int, one, many string) string {
 var legendEntries = []struct{ class, text string }{
 	{"success", "success"}, {"failure", "failure"}, {"timeout", "timeout"}, {"running", "running"}, {"other", "not counted"},
 	{"deadline", "time left to its deadline"}, {"wait", "waits for the next attempt"}, {"planned", "planned refresh"},
-	{"wish", "retry as its delay alone would have it"}, {"final", "disabled"}, {"mark", "other event"},
+	{"wish", "where its delay alone would put the retry"}, {"final", "disabled"}, {"mark", "other event"},
 }
 
 func (p *picture) legend() {

@@ -32,6 +32,8 @@ func columns(text string) int {
 	n := 0
 	for _, r := range text {
 		switch {
+		case r == '\ufe0f': // shows the letter before it as an emoji
+			n++
 		case unicode.Is(unicode.Mn, r) || r == '\u200d':
 		case wide(r):
 			n += 2

@@ -95,18 +95,17 @@ const maxWindows = 45
 // stand instead.
 func windowsOf(r *run, s scheme) []window {
 	var rows []window
+	zone := r.chart.location()
+	start, end := r.chart.bounds()
+	covered := s.floor(start, zone)
 	for _, event := range r.events {
-		from := s.floor(event.At, r.chart.location())
-		if n := len(rows); n > 0 {
-			end := rows[n-1].to
-			if from.Before(end) {
-				continue
-			}
-			rows = append(rows, s.quiet(end, from)...)
+		if from := s.floor(event.At, zone); !from.Before(covered) {
+			rows = append(rows, s.quiet(covered, from)...)
+			covered = s.next(from)
+			rows = append(rows, window{period: period{from, covered}})
 		}
-		rows = append(rows, window{period: period{from, s.next(from)}})
 	}
-	return capped(rows)
+	return capped(append(rows, s.quiet(covered, s.floor(end, zone))...))
 }
 
 // quiet stands between two rows with events that do not follow each other.

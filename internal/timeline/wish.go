@@ -41,4 +41,8 @@ func (s *stairs) wish(y float64, row stair) {
 	left := s.axis.x(from)
 	right := max(left+stairMin, s.axis.x(to))
 	s.rect("wish", left, y+4, right-left, stairBar+4, "")
+	label := "would run " + s.clock(from) + " – " + s.clock(to)
+	if own := s.axis.x(row.at); to.After(from) && left+widthOf(label)+10 < min(own, right) {
+		s.text("bad", anchorStart, left+6, y+stairBar+4, label)
+	}
 }
