@@ -81,3 +81,47 @@ func (s *Store) SavePolicy(ctx context.Context, policy model.Policy) error {
 	}
 	return nil
 }
+
+// PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
+// as stored until another is.
+func (s *Store) PolicyText(ctx context.Context, name string) (text string, found bool, err error) {
+	text, err = s.clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+	switch {
+	case err == nil:
+		return text, true, nil
+	case !missing(err):
+		return "", false, fmt.Errorf("read policy: %w", err)
+	case name != defaultPolicy:
+		return "", false, nil
+	}
+	canonical, err := json.Marshal(model.DefaultPolicy())
+	if err != nil {
+		return "", false, fmt.Errorf("encode policy: %w", err)
+	}
+	return string(canonical), true, nil
+}
+
+// PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it.
+func (s *Store) PutPolicy(ctx context.Context, policy model.Policy) error {
+	if err := model.ValidatePolicyName(policy.Name); err != nil {
+		return err
+	}
+	text, err := json.Marshal(policy)
+	if err != nil {
+		return fmt.Errorf("encode policy: %w", err)
+	}
+	if err := s.clients.Write.HSet(ctx, s.Keys.Policies(), policy.Name, text).Err(); err != nil {
+		return fmt.Errorf("store policy: %w", err)
+	}
+	return nil
+}
+
+// RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
+// with a fault that says so.
+func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
+	removed, err := s.clients.Write.HDel(ctx, s.Keys.Policies(), name).Result()
+	if err != nil {
+		return false, fmt.Errorf("remove policy: %w", err)
+	}
+	return removed > 0, nil
+}

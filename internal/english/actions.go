@@ -1,0 +1,109 @@
+package english
+
+import "strings"
+
+// actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or
+// alone.
+var actions = []form{
+	{"retry", `(?:immediately|at once|now)`, "On the first failure, retry immediately", retry("0s")},
+	{"retry", `(?:after|in) <duration>`, "On the second failure, retry after 1 minute", (*draft).retryAfter},
+	{"wait", `<planned>`, "Wait until the next scheduled refresh", (*draft).wait},
+	{"reset", `(?:the )?attempt(?:_no| number)`, "Reset attempt_no", (*draft).reset},
+	{"panic", ``, "Panic", (*draft).giveUp},
+	{"give", `up`, "Give up", (*draft).giveUp},
+	{"disable|stop", `<the model>`, "Disable auto-refresh", (*draft).giveUp},
+	{"disable|stop", `<the model> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, (*draft).disable},
+	{"mark", `<the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, (*draft).mark},
+	{"email|e-mail|notify|tell", `<reader> (?:that|when) .*\b(?:disabled)`,
+		"Email the customer that the refresh has been disabled", (*draft).notifyDisabled},
+	{"send", `(?:an email to <reader>|<reader> an email) (?:that|notifying (?:them|him|her|it) that|saying that) .*\b(?:disabled)`,
+		"Send the customer an email notifying them that refresh has been disabled", (*draft).notifyDisabled},
+}
+
+// Policies are made of these words.
+const (
+	giveUp      = "give_up"
+	nextPlanned = "next_planned"
+	nextDelay   = "next"
+	neverDelay  = "never"
+)
+
+// retry returns an action that sets the delay of the failure at hand.
+func retry(delay string) func(*draft, []string) error {
+	return func(d *draft, _ []string) error {
+		if d.at == nil {
+			return errNotKnown
+		}
+		if d.at.delay != "" {
+			return d.refuse("one delay after a failure, as line "+number(d.at.line)+" says already", d.found())
+		}
+		d.at.delay = delay
+		return nil
+	}
+}
+
+func (d *draft) retryAfter(words []string) error {
+	delay, err := d.duration(words[0])
+	if err != nil {
+		return err
+	}
+	return retry(delay)(d, nil)
+}
+
+func (d *draft) wait([]string) error {
+	if d.at == nil {
+		return d.exhausted(nextPlanned)
+	}
+	d.at.wait = true
+	return nil
+}
+
+func (d *draft) reset([]string) error {
+	if d.at == nil {
+		return d.exhausted(nextPlanned)
+	}
+	d.at.reset = true
+	return nil
+}
+
+// giveUp below "Give up after one week ...:" says again what the heading says.
+func (d *draft) giveUp([]string) error {
+	switch {
+	case d.inWindow:
+		return nil
+	case d.at == nil:
+		return d.exhausted(giveUp)
+	}
+	d.at.final = true
+	return nil
+}
+
+func (d *draft) disable(words []string) error {
+	if err := d.giveUp(nil); err != nil {
+		return err
+	}
+	return d.set("disabled_reason", d.now.value(words[len(words)-1]))
+}
+
+// mark is disable, but a full stop at the end of the quote is that of the sentence.
+func (d *draft) mark(words []string) error {
+	if err := d.giveUp(nil); err != nil {
+		return err
+	}
+	return d.set("disabled_reason", cutFullStop(d.now.value(words[0])))
+}
+
+func (d *draft) notifyDisabled([]string) error {
+	if d.at != nil {
+		d.at.final = true
+	}
+	return d.notify("disabled")
+}
+
+// cutFullStop removes one full stop, but no ellipsis.
+func cutFullStop(text string) string {
+	if strings.HasSuffix(text, "..") {
+		return text
+	}
+	return strings.TrimSuffix(text, ".")
+}

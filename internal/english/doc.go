@@ -1,0 +1,15 @@
+// Package english reads and prints a policy that is written in English sentences (S0-21):
+//
+//   - Refresh the model every 2 hours
+//   - Allow 1 hour for a response
+//   - On the first failure, retry immediately
+//   - On the second failure, retry after 1 minute
+//   - Panic
+//
+// It is forgiving about form and strict about content. Bullets, numbers, indentation, case, full stops, backticks, blank
+// lines and headings do not matter, and several sentences may share a line. But every sentence must be one of those in
+// sentences.go and actions.go, and no two may contradict each other: a sentence is never ignored and never guessed.
+//
+// Parse returns the policy as a decoded document, which model.ParsePolicy checks, and Print is its inverse. Whatever Parse
+// refuses, it names the line, what it found there, and the nearest sentence that it knows.
+package english

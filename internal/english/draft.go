@@ -1,0 +1,179 @@
+package english
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// draft is a policy while its sentences are read.
+type draft struct {
+	doc      map[string]any
+	lines    map[string]int
+	failures map[int]*outcome
+
+	now      *sentence // the one being read
+	at       *outcome  // the failure whose outcome is being read; nil: none
+	inWindow bool      // below "Give up after one week of unsuccessful attempts:"
+	block    block
+}
+
+// errNotKnown is returned for a sentence whose form fits while its parts say nothing that is known.
+var errNotKnown = errors.New("not a known sentence")
+
+// Parse reads a policy in English and returns it as a decoded document in canonical form, as model.ParsePolicy takes it,
+// together with the lines that its fields come from. At most 64 KB in 1000 lines. Every error is an *Error, which names the
+// line. What a sentence says well but not sensibly, such as a time zone that does not exist, is left for ParsePolicy to refuse
+// and for Source.Place to place.
+func Parse(text string) (map[string]any, *Source, error) {
+	sentences, err := readText(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(sentences) == 0 {
+		return nil, nil, refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
+	}
+	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome)}
+	for i := range sentences {
+		if err := d.read(&sentences[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := d.retries(); err != nil {
+		return nil, nil, err
+	}
+	return d.doc, &Source{d.lines}, nil
+}
+
+// read takes one sentence into account. Inside a block an action belongs to its heading.
+func (d *draft) read(s *sentence) error {
+	d.now = s
+	err := errNotKnown
+	if d.inBlock(s) {
+		err = d.act(s.text)
+	}
+	if errors.Is(err, errNotKnown) {
+		d.closeBlock()
+		err = d.readAlone(s)
+	}
+	if errors.Is(err, errNotKnown) {
+		return refuse(s.line, `a sentence such as "`+nearest(s.original())+`"`, model.Found(s.original()))
+	}
+	return err
+}
+
+func (d *draft) readAlone(s *sentence) error {
+	if form, words, found := sentenceGrammar().match(s.text); found {
+		if err := form.apply(d, words); !errors.Is(err, errNotKnown) {
+			return err
+		}
+	}
+	d.at = nil
+	return d.act(s.text)
+}
+
+// maxActions bounds what one sentence may join with "and".
+const maxActions = 10
+
+// act reads an action, or several that are joined with "and".
+func (d *draft) act(text string) error {
+	if form, words, found := actionGrammar().match(text); found {
+		return form.apply(d, words)
+	}
+	parts := strings.Split(text, " and ")
+	for i := 1; i < len(parts) && len(parts) <= maxActions; i++ {
+		first := strings.TrimRight(strings.Join(parts[:i], " and "), ",")
+		if form, words, found := actionGrammar().match(first); found {
+			if err := form.apply(d, words); err != nil {
+				return err
+			}
+			return d.act(strings.Join(parts[i:], " and "))
+		}
+	}
+	return errNotKnown
+}
+
+// set sets a field that only one sentence may set.
+func (d *draft) set(field string, value any) error {
+	if d.lines[field] > 0 {
+		return d.twice(field, d.now.line, d.now.original())
+	}
+	d.doc[field], d.lines[field] = value, d.now.line
+	return nil
+}
+
+// setInner sets an entry of a field that several sentences set together: of kind retries.by_age, or delays_by_error.
+func (d *draft) setInner(field, path string) error {
+	if d.lines[path] > 0 {
+		return refuse(d.now.line, "one sentence about it, which is in line "+number(d.lines[path]), "a second: "+d.found())
+	}
+	d.lines[path] = d.now.line
+	if d.lines[field] == 0 {
+		d.lines[field] = d.now.line
+	}
+	return nil
+}
+
+// twice refuses a second sentence about a field.
+func (d *draft) twice(field string, line int, found string) error {
+	return refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+model.Found(found))
+}
+
+// subjects are what the fields are about, in words.
+var subjects = map[string]string{
+	"name": "the name", "rrule": "the schedule", "timezone": "the time zone", "dtstart": "the start of the schedule",
+	"timeout": "the timeout", "queue_timeout": "the time in the queue", "retries": "when to retry", "jitter": "varying the delays",
+	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
+	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
+	"spread": "the spread", "notify": "whom to notify", "disabled_reason": "the reason",
+}
+
+// exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.
+func (d *draft) exhausted(what string) error {
+	if line := d.lines["on_exhausted"]; line > 0 && d.doc["on_exhausted"] != what {
+		already := map[string]string{giveUp: "giving up", nextPlanned: "waiting for the next scheduled refresh"}[d.doc["on_exhausted"].(string)]
+		return refuse(d.now.line, already+" after the last retry, as line "+number(line)+" says", d.found())
+	} else if line == 0 {
+		d.doc["on_exhausted"], d.lines["on_exhausted"] = what, d.now.line
+	}
+	return nil
+}
+
+// notify adds a notice to those that the owner gets.
+func (d *draft) notify(notice string) error {
+	notices, found := d.doc["notify"].([]any)
+	if found && len(notices) == 0 {
+		return d.twice("notify", d.now.line, d.now.original())
+	}
+	if slices.Contains(notices, any(notice)) {
+		return nil
+	}
+	if d.doc["notify"] = append(notices, notice); len(notices) == 1 {
+		d.doc["notify"] = []any{"disabled", "recovered"}
+	}
+	if !found {
+		d.lines["notify"] = d.now.line
+	}
+	return nil
+}
+
+func (d *draft) refuse(want, found string) error { return refuse(d.now.line, want, found) }
+
+func (d *draft) found() string { return model.Found(d.now.original()) }
+
+// duration reads a duration in words as a canonical one.
+func (d *draft) duration(text string) (string, error) {
+	canonical, err := readDuration(text)
+	var refused *model.FieldError
+	if errors.As(err, &refused) {
+		return "", &Error{d.now.line, refused}
+	}
+	return canonical, err
+}
+
+func number(n int) string { return strconv.Itoa(n) }
+
+func element(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }

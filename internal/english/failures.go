@@ -1,0 +1,135 @@
+package english
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// outcome is what the sentences about one failure say together.
+type outcome struct {
+	line  int    // of the first of them
+	said  string // that one
+	delay string // of a retry; empty: none
+	wait  bool
+	reset bool
+	final bool
+}
+
+// resolve returns what follows failure k if it is the last, else "" with the delay in o.
+func (o *outcome) resolve(k int) (final string, err error) {
+	told := 0
+	for _, said := range []bool{o.delay != "", o.wait, o.final} {
+		if said {
+			told++
+		}
+	}
+	switch {
+	case told == 1 && o.wait && o.reset:
+		return nextPlanned, nil
+	case told == 1 && !o.reset && o.final:
+		return giveUp, nil
+	case told == 1 && !o.reset:
+		if o.wait {
+			o.delay = nextDelay
+		}
+		return "", nil
+	}
+	want := "a retry, a wait for the next scheduled refresh, or giving up after the " + formatOrdinal(k) + " failure"
+	if told == 0 {
+		return "", refuse(o.line, want, "nothing of that")
+	}
+	return "", refuse(o.line, "only one of "+want, "more than one")
+}
+
+// retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays
+// is number N+1 (decision 1).
+func (d *draft) retries() error {
+	order := slices.Sorted(maps.Keys(d.failures))
+	if len(order) == 0 {
+		return nil
+	}
+	if d.lines["retries"] > 0 {
+		return d.lastOfStrategy(order)
+	}
+	var delays []any
+	for i, k := range order {
+		if k != i+1 {
+			return d.gap(i+1, k)
+		}
+		o := d.failures[k]
+		final, err := o.resolve(k)
+		switch {
+		case err != nil:
+			return err
+		case final == "":
+			d.lines[element("retries", i)] = o.line
+			delays = append(delays, o.delay)
+		case i < len(order)-1:
+			next := order[i+1]
+			return refuse(d.failures[next].line, "nothing after the "+formatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last",
+				"the "+formatOrdinal(next))
+		default:
+			d.setDelays(delays)
+			return d.lastFailure(o, final)
+		}
+	}
+	d.setDelays(delays)
+	return nil
+}
+
+// gap refuses failure k where that of number want is missing.
+func (d *draft) gap(want, k int) error {
+	expected := "the " + formatOrdinal(want) + " failure"
+	if want > 1 {
+		expected += " after the " + formatOrdinal(want-1) + " in line " + number(d.failures[want-1].line)
+	}
+	return refuse(d.failures[k].line, expected+", because the failure after the last retry has the next number", "the "+formatOrdinal(k))
+}
+
+func (d *draft) setDelays(delays []any) {
+	if len(delays) > 0 {
+		d.doc["retries"], d.lines["retries"] = delays, d.lines["retries[0]"]
+	}
+}
+
+func (d *draft) lastFailure(o *outcome, final string) error {
+	d.now = &sentence{line: o.line, text: o.said}
+	return d.exhausted(final)
+}
+
+// lastOfStrategy accepts one failure beside a strategy: the one after its last retry.
+func (d *draft) lastOfStrategy(order []int) error {
+	k, line := order[0], number(d.lines["retries"])
+	o := d.failures[k]
+	final, err := o.resolve(k)
+	if err != nil {
+		return err
+	}
+	count, counted := d.countOfRetries()
+	switch {
+	case final == "":
+		return d.twice("retries", o.line, o.said)
+	case !counted:
+		return refuse(o.line, "no number of a failure, because line "+line+" does not say how many retries there are", model.Found(o.said))
+	case k != count+1:
+		return refuse(o.line, "the "+formatOrdinal(count+1)+" failure, the one after the last retry of line "+line, "the "+formatOrdinal(k))
+	case len(order) > 1:
+		return refuse(d.failures[order[1]].line, "nothing after the "+formatOrdinal(k)+" failure", "the "+formatOrdinal(order[1]))
+	}
+	return d.lastFailure(o, final)
+}
+
+// countOfRetries returns how many retries a sentence other than "On the first failure, ..." allows; false: it does not say.
+func (d *draft) countOfRetries() (int, bool) {
+	switch retries := d.doc["retries"].(type) {
+	case []any:
+		return len(retries), true
+	case map[string]any:
+		count, counted := retries["count"].(float64)
+		return int(count), counted
+	default:
+		return 0, false
+	}
+}

@@ -1,0 +1,205 @@
+package english
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// What the forms of sentences.go mean. Each function takes what the slots of its form hold.
+
+func says() func(*draft, []string) error {
+	return func(*draft, []string) error { return nil }
+}
+
+func set(field, value string) func(*draft, []string) error {
+	return func(d *draft, _ []string) error {
+		if field == "on_exhausted" {
+			return d.exhausted(value)
+		}
+		return d.set(field, value)
+	}
+}
+
+func setValue(field string) func(*draft, []string) error {
+	return func(d *draft, words []string) error { return d.set(field, d.now.value(words[0])) }
+}
+
+func setDuration(field string) func(*draft, []string) error {
+	return func(d *draft, words []string) error {
+		duration, err := d.duration(words[0])
+		if err != nil {
+			return err
+		}
+		return d.set(field, duration)
+	}
+}
+
+var betweenNames = regexp.MustCompile(`(?i), and |, or |, | and | or `)
+
+func setNames(field string) func(*draft, []string) error {
+	return func(d *draft, words []string) error {
+		names := []any{}
+		for _, list := range words {
+			for _, name := range betweenNames.Split(list, -1) {
+				names = append(names, d.now.value(name))
+			}
+		}
+		return d.set(field, names)
+	}
+}
+
+func (d *draft) giveUpAfter(words []string) error {
+	d.inWindow = true
+	d.openBlock()
+	return setDuration("give_up_after")(d, words)
+}
+
+func (d *draft) giveUpLast([]string) error { return d.exhausted(giveUp) }
+
+func (d *draft) misfireYounger(words []string) error {
+	age, err := d.duration(words[0])
+	if err != nil {
+		return err
+	}
+	return d.set("misfire", "run_if_younger_than "+age)
+}
+
+func (d *draft) notifyNobody([]string) error { return d.set("notify", []any{}) }
+
+func (d *draft) notifyOwner(words []string) error {
+	for word, notice := range map[string]string{"disabled": "disabled", "recover": "recovered"} {
+		if strings.Contains(strings.ToLower(words[0]), word) {
+			if err := d.notify(notice); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *draft) neverRetry([]string) error { return d.set("retries", []any{}) }
+
+func (d *draft) strategy(words []string) error {
+	strategy := map[string]any{"strategy": strings.ToLower(words[1])}
+	for i, field := range map[int]string{0: "count", 3: "factor"} {
+		if words[i] != "" {
+			n, err := strconv.ParseFloat(words[i], 64)
+			if err != nil {
+				return d.refuse("a number that a float64 can hold", d.found())
+			}
+			strategy[field] = n
+		}
+	}
+	for i, field := range map[int]string{2: "base", 4: "cap"} {
+		if words[i] == "" {
+			continue
+		}
+		duration, err := d.duration(words[i])
+		if err != nil {
+			return err
+		}
+		strategy[field] = duration
+	}
+	return d.set("retries", strategy)
+}
+
+func (d *draft) expression(words []string) error {
+	return d.set("retries", map[string]any{"expr": d.now.value(words[0])})
+}
+
+// vary reads a percentage. The exponent keeps it exact: 7 / 100 would not be the nearest to 0.07 for all numbers.
+func (d *draft) vary(words []string) error {
+	share, err := strconv.ParseFloat(words[0]+"e-2", 64)
+	if err != nil {
+		return d.refuse("a percentage from 0 to 100", d.found())
+	}
+	return d.set("jitter", share)
+}
+
+func (d *draft) window(words []string) error { return d.set("retry_window", d.now.restore(words[0])) }
+
+// upToAge reads one row of the table of delays by age; several make the table.
+func (d *draft) upToAge(words []string) error {
+	age, err := d.duration(words[0])
+	if err != nil {
+		return err
+	}
+	delay, err := d.delay(words[1])
+	if err != nil {
+		return err
+	}
+	table, isTable := d.doc["retries"].(map[string]any)
+	rows, isTable := table["by_age"].([]any)
+	if d.lines["retries"] > 0 && !isTable {
+		return d.twice("retries", d.now.line, d.now.original())
+	}
+	d.doc["retries"] = map[string]any{"by_age": append(rows, any(map[string]any{"up_to": age, "delay": delay}))}
+	return d.setInner("retries", element("retries.by_age", len(rows)))
+}
+
+// onError reads the delay after one kind of error.
+func (d *draft) onError(words []string) error {
+	name, delay := d.now.value(words[0]), neverDelay
+	if !neverAgain.MatchString(words[1]) {
+		var err error
+		if delay, err = d.delay(words[1]); err != nil {
+			return err
+		}
+	}
+	delays, found := d.doc["delays_by_error"].(map[string]any)
+	if !found {
+		delays = make(map[string]any)
+		d.doc["delays_by_error"] = delays
+	}
+	delays[name] = delay
+	return d.setInner("delays_by_error", "delays_by_error."+name)
+}
+
+var neverAgain = regexp.MustCompile(`(?i)^(?:never|do not) retry$`)
+
+// delay reads an action that can be nothing but a delay: a retry, or a wait for the next scheduled refresh.
+func (d *draft) delay(action string) (string, error) {
+	o := &outcome{line: d.now.line}
+	d.at = o
+	defer d.closeBlock()
+	if err := d.act(action); err != nil {
+		return "", err
+	}
+	switch {
+	case o.final || o.reset || o.wait && o.delay != "":
+		return "", errNotKnown
+	case o.wait:
+		return nextDelay, nil
+	}
+	return o.delay, nil
+}
+
+// onFailure reads what follows one failure in the same sentence.
+func (d *draft) onFailure(words []string) error {
+	if err := d.atFailure(words); err != nil {
+		return err
+	}
+	err := d.act(words[1])
+	if err == nil {
+		d.openBlock()
+	}
+	return err
+}
+
+// atFailure lets the actions that follow be about one failure.
+func (d *draft) atFailure(words []string) error {
+	k, known := readOrdinal(words[0])
+	if !known {
+		return errNotKnown
+	}
+	if before := d.failures[k]; before != nil {
+		return d.refuse("one sentence about the "+formatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
+	}
+	d.at = &outcome{line: d.now.line, said: d.now.original()}
+	d.failures[k] = d.at
+	if len(words) == 1 {
+		d.block = block{heading: d.now.level}
+	}
+	return nil
+}

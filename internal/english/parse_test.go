@@ -1,0 +1,234 @@
+package english
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// decoded reads a document as the decoder of JSON makes it.
+func decoded(t *testing.T, text string) map[string]any {
+	t.Helper()
+	doc := make(map[string]any)
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return doc
+}
+
+func TestTheTextsOfTheSourceDocumentsAreRead(t *testing.T) {
+	for name, want := range map[string]string{
+		"expr":      `{"rrule":"FREQ=HOURLY;INTERVAL=2","timeout":"1h","retries":["0s","1m","5m","10m","15m"],"on_exhausted":"give_up"}`,
+		"thumbnail": `{"timeout":"1m","retries":["0s","1m","5m"],"on_exhausted":"give_up","disabled_reason":"thumbnail creation failed"}`,
+		"twice_daily": `{"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timeout":"1h",
+			"retries":["0s","1m","5m","15m","30m","1h"],"on_exhausted":"give_up","notify":["disabled"]}`,
+		"one_week": `{"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timeout":"1h",
+			"retries":["0s","1m","5m","15m","30m","1h"],"on_exhausted":"next_planned","give_up_after":"1w","notify":["disabled"]}`,
+	} {
+		text, err := os.ReadFile("testdata/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, _, err := Parse(string(text))
+		if diff := cmp.Diff(decoded(t, want), doc); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestEverySentenceIsRead(t *testing.T) {
+	for text, want := range map[string]string{
+		// Those that set nothing
+		"Retry policy:":    `{}`,
+		"Use the defaults": `{}`,
+		"Send a request to the thumbnailer service.":    `{}`,
+		"Send a request to the daily report service":    `{}`,
+		"Send a request to the feed by the Daily Mail.": `{}`,
+
+		// The schedule
+		"Refresh the model every 2 hours":                     `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
+		`Refresh the "every 5 minutes" feed every 2 hours`:    `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
+		"Send a request to the feed every 2 hours":            `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
+		"Refresh BigTable twice per day at 6 a.m. and 4 p.m.": `{"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0"}`,
+		"Refresh the feed by the rule FREQ=DAILY;BYHOUR=6":    `{"rrule":"FREQ=DAILY;BYHOUR=6"}`,
+		"Refresh by FREQ=DAILY;BYHOUR=6":                      `{"rrule":"FREQ=DAILY;BYHOUR=6"}`,
+		`Refresh by the rule "FREQ=DAILY; BYHOUR=6"`:          `{"rrule":"FREQ=DAILY; BYHOUR=6"}`,
+		"Refresh by the rule FREQ=DAILY\nRefresh also by the rule RDATE:20260101T090000\nRefresh it also by the rule EXDATE:20260102T000000": `{"rrule":"FREQ=DAILY\nRDATE:20260101T090000\nEXDATE:20260102T000000"}`,
+		"Refresh the model every 2 hours in the time zone Europe/Berlin":                                                                     `{"rrule":"FREQ=HOURLY;INTERVAL=2","timezone":"Europe/Berlin"}`,
+		"Refresh the model every 2 hours (Europe/Berlin)":                                                                                    `{"rrule":"FREQ=HOURLY;INTERVAL=2","timezone":"Europe/Berlin"}`,
+		"Refresh by the rule FREQ=DAILY, in the timezone UTC":                                                                                `{"rrule":"FREQ=DAILY","timezone":"UTC"}`,
+		"Use the time zone America/Port-au-Prince":                                                                                           `{"timezone":"America/Port-au-Prince"}`,
+		"Start the schedule at 2026-01-01T00:00:00":                                                                                          `{"dtstart":"2026-01-01T00:00:00"}`,
+		"Begin the schedule on 2026-01-01.":                                                                                                  `{"dtstart":"2026-01-01"}`,
+		`This policy is called "twice-daily"`:                                                                                                `{"name":"twice-daily"}`,
+		`The policy is named twice-daily`:                                                                                                    `{"name":"twice-daily"}`,
+
+		// Lengths of time
+		"Allow 1 hour for a response":                                `{"timeout":"1h"}`,
+		"Allow 1 minute to complete.":                                `{"timeout":"1m"}`,
+		"Allow an hour and a half":                                   `{"timeout":"1h30m"}`,
+		"allow half an hour to finish":                               `{"timeout":"30m"}`,
+		"Allow 1 hour 30 minutes to complete":                        `{"timeout":"1h30m"}`,
+		"Allow 1 hour and thirty minutes to complete":                `{"timeout":"1h30m"}`,
+		"Allow 1 day, two hours, and 3 secs":                         `{"timeout":"1d2h3s"}`,
+		"Allow 90s":                                                  `{"timeout":"1m30s"}`,
+		"Allow 1.5h":                                                 `{"timeout":"1h30m"}`,
+		"Allow PT1H30M to complete":                                  `{"timeout":"1h30m"}`,
+		"Allow any time to complete":                                 `{"timeout":"none"}`,
+		"Allow unlimited time for a response":                        `{"timeout":"none"}`,
+		"Allow 10 minutes in the queue":                              `{"queue_timeout":"10m"}`,
+		"Allow 10 minutes to wait in the queue":                      `{"queue_timeout":"10m"}`,
+		"Spread the refreshes over ten minutes":                      `{"spread":"10m"}`,
+		"Run a missed refresh once":                                  `{"misfire":"run_once"}`,
+		"Skip missed refreshes":                                      `{"misfire":"skip"}`,
+		"Run missed refreshes if they are younger than an hour":      `{"misfire":"run_if_younger_than 1h"}`,
+		"Run a missed refresh once if it is younger than 90 minutes": `{"misfire":"run_if_younger_than 1h30m"}`,
+
+		// The retry list
+		"On the first failure, retry at once":                                                                                `{"retries":["0s"]}`,
+		"After the 1st failure retry in 5 minutes":                                                                           `{"retries":["5m"]}`,
+		"On the first failure, wait for the next scheduled refresh":                                                          `{"retries":["next"]}`,
+		"On the first failure:\n  - wait until next planned refresh":                                                         `{"retries":["next"]}`,
+		"On the first failure:\nRetry after 1 minute":                                                                        `{"retries":["1m"]}`,
+		"On the second failure, retry after 1 minute\nOn the first failure, retry now":                                       `{"retries":["0s","1m"]}`,
+		"On the first failure, retry immediately. On the second failure, give up.":                                           `{"retries":["0s"],"on_exhausted":"give_up"}`,
+		"On the first failure, panic!":                                                                                       `{"on_exhausted":"give_up"}`,
+		"On the first failure, disable the model":                                                                            `{"on_exhausted":"give_up"}`,
+		"On the first failure, retry now\nOn the second failure, reset attempt_no and wait until the next scheduled refresh": `{"retries":["0s"],"on_exhausted":"next_planned"}`,
+		"On the first failure, disable auto-refresh and email the customer that refresh is disabled and dead, i.e. disabled": `{"on_exhausted":"give_up","notify":["disabled"]}`,
+		"Do not retry": `{"retries":[]}`,
+		"Never retry.": `{"retries":[]}`,
+		"Do not retry\nOn the first failure, give up": `{"retries":[],"on_exhausted":"give_up"}`,
+
+		// Strategies
+		"Retry up to 5 times with exponential delays from 1 minute, factor 3, at most 1 hour": `{"retries":{"strategy":"exponential","base":"1m","factor":3,"cap":"1h","count":5}}`,
+		"Retry 1 time with fixed delays":                                                                                `{"retries":{"strategy":"fixed","count":1}}`,
+		"Retry with Fibonacci delays from 30 seconds":                                                                   `{"retries":{"strategy":"fibonacci","base":"30s"}}`,
+		"Retry at most 2 times with linear delays from 1m\nOn the third failure, give up":                               `{"retries":{"strategy":"linear","base":"1m","count":2},"on_exhausted":"give_up"}`,
+		`Retry by the expression "k < 5 ? \"10m\" : false"`:                                                             `{"retries":{"expr":"k < 5 ? \"10m\" : false"}}`,
+		`Retry by the pattern "10 5s 10m"`:                                                                              `{"retries":"10 5s 10m"}`,
+		"Up to an age of 1 day, retry after 5 minutes\nUp to an age of one week, wait until the next scheduled refresh": `{"retries":{"by_age":[{"up_to":"1d","delay":"5m"},{"up_to":"1w","delay":"next"}]}}`,
+		"Vary the delays by 20 percent":                                                                                 `{"jitter":0.2}`,
+		"Vary each delay by up to 12.5%":                                                                                `{"jitter":0.125}`,
+		"Vary the delays by 0 percent":                                                                                  `{"jitter":0}`,
+
+		// Retries and the schedule
+		"Skip retries that overlap with a scheduled refresh":      `{"alignment":"align_planned"}`,
+		"Ignore retries that overlap with the original timing":    `{"alignment":"align_planned"}`,
+		"Retry until success, whatever is scheduled":              `{"alignment":"until_success"}`,
+		"Retry only at scheduled refreshes":                       `{"alignment":"planned_only"}`,
+		"Retry or refresh as scheduled, whichever comes first":    `{"alignment":"whichever_first"}`,
+		"Begin a new cycle of retries at each scheduled refresh":  `{"alignment":"between_planned"}`,
+		"Retry only within the window FREQ=DAILY;BYHOUR=9,10":     `{"retry_window":"FREQ=DAILY;BYHOUR=9,10"}`,
+		`Start retries only in the window "FREQ=DAILY; BYHOUR=9"`: `{"retry_window":"FREQ=DAILY; BYHOUR=9"}`,
+
+		// Kinds of errors
+		"Retry only on NetworkError":                              `{"retry_on":["NetworkError"]}`,
+		`Retry only on A, B, "C, or D" and net.E errors`:          `{"retry_on":["A","B","C, or D","net.E"]}`,
+		"Retry only on no error":                                  `{"retry_on":[]}`,
+		"Never retry on permanent errors":                         `{"never_retry":["permanent"]}`,
+		"Do not retry on A or B":                                  `{"never_retry":["A","B"]}`,
+		"On RateLimited errors, retry after 1 hour":               `{"delays_by_error":{"RateLimited":"1h"}}`,
+		"On a RateLimited error, retry immediately":               `{"delays_by_error":{"RateLimited":"0s"}}`,
+		"On Gone, never retry\nOn Moved, do not retry":            `{"delays_by_error":{"Gone":"never","Moved":"never"}}`,
+		`On "Too busy" errors, wait for the next planned refresh`: `{"delays_by_error":{"Too busy":"next"}}`,
+
+		// The end
+		"Panic":                `{"on_exhausted":"give_up"}`,
+		"Give up":              `{"on_exhausted":"give_up"}`,
+		"Disable auto-refresh": `{"on_exhausted":"give_up"}`,
+		"Stop refreshing":      `{"on_exhausted":"give_up"}`,
+		"Give up after the final unsuccessful retry.":                               `{"on_exhausted":"give_up"}`,
+		"Give up after the last attempt:\n- Panic":                                  `{"on_exhausted":"give_up"}`,
+		"Wait until the next scheduled refresh":                                     `{"on_exhausted":"next_planned"}`,
+		"Reset `attempt_no`\nWait until the next scheduled refresh":                 `{"on_exhausted":"next_planned"}`,
+		"After the final unsuccessful retry, wait until the next scheduled refresh": `{"on_exhausted":"next_planned"}`,
+		"Give up after one week of unsuccessful attempts":                           `{"give_up_after":"1w"}`,
+		"Give up after 36 hours without success":                                    `{"give_up_after":"1d12h"}`,
+		"1. Give up after a week without success:\n  - Disable it\n2. Panic":        `{"give_up_after":"1w","on_exhausted":"give_up"}`,
+		`Give the reason "It failed."`:                                              `{"disabled_reason":"It failed."}`,
+		`Mark the banner with “thumbnail creation failed.”`:                         `{"on_exhausted":"give_up","disabled_reason":"thumbnail creation failed"}`,
+		`Mark it as "pending..."`:                                                   `{"on_exhausted":"give_up","disabled_reason":"pending..."}`,
+		`Disable the model with the reason "It failed."`:                            `{"on_exhausted":"give_up","disabled_reason":"It failed."}`,
+
+		// Notices
+		"Notify nobody": `{"notify":[]}`,
+		"Notify the owner when refresh is disabled":                               `{"notify":["disabled"]}`,
+		"Email the customer that the BigTable refresh has been disabled.":         `{"notify":["disabled"]}`,
+		"Tell the owner when it has recovered":                                    `{"notify":["recovered"]}`,
+		"Notify the owner when refresh is disabled or has recovered":              `{"notify":["disabled","recovered"]}`,
+		"Notify the owner when it recovers\nNotify the owner when it is disabled": `{"notify":["disabled","recovered"]}`,
+		"Send an email to the customer saying that refresh has been disabled":     `{"notify":["disabled"]}`,
+	} {
+		doc, _, err := Parse(text)
+		if diff := cmp.Diff(decoded(t, want), doc); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got\n%s", text, err, diff)
+		}
+	}
+}
+
+func TestTheFormOfATextDoesNotMatter(t *testing.T) {
+	want := decoded(t, `{"timeout":"1h","retries":["0s","1m"],"on_exhausted":"give_up"}`)
+	for _, text := range []string{
+		"Allow 1 hour\nOn the first failure, retry immediately\nOn the second failure, retry after 1 minute\nPanic",
+		"# My policy\n\n* Allow 1 hour.\n* Retry policy:\n\t* On the first failure, retry immediately;\n\t* On the second failure, retry after 1 minute.\n* **Panic**!\r\n",
+		"1) ALLOW 1 HOUR\n2) on the   FIRST failure: retry immediately\n10) On the 2nd failure retry after `1 minute`\n11) panic",
+		"Allow 1 hour. On the first failure, retry immediately. On the second failure, retry after 1 minute. Panic.",
+		"```\n+ Allow 1 hour:\n• On the first failure:\n   • Retry immediately\n• On the second failure:\n   1. Retry after 1 minute\n• Panic\n```",
+	} {
+		doc, _, err := Parse(text)
+		if diff := cmp.Diff(want, doc); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got\n%s", text, err, diff)
+		}
+	}
+}
+
+func TestOrdinalsAreReadInWordsAndInDigits(t *testing.T) {
+	for n, words := range map[int]string{
+		1: "first 1st", 2: "second 2nd", 3: "third 3rd", 11: "eleventh 11th", 12: "twelfth 12th", 13: "thirteenth 13th", 20: "twentieth 20th",
+		21: "twenty-first 21st Twenty first", 22: "twenty-second 22nd", 30: "thirtieth 30th", 99: "ninety-ninth 99th", 101: "101st", 111: "111th", 1000: "1000th",
+	} {
+		for _, word := range strings.Fields(strings.ReplaceAll(words, "Twenty first", "Twenty_first")) {
+			if got, ok := readOrdinal(strings.ReplaceAll(word, "_", " ")); !ok || got != n {
+				t.Errorf("%s: %d, %v; want %d", word, got, ok, n)
+			}
+		}
+		if again, ok := readOrdinal(formatOrdinal(n)); !ok || again != n {
+			t.Errorf("%d became %s and then %d", n, formatOrdinal(n), again)
+		}
+	}
+	for _, word := range []string{"", "zeroth", "0th", "1th", "22st", "11st", "-1st", "sekond", "twenty-twentieth", "one"} {
+		if n, ok := readOrdinal(word); ok {
+			t.Errorf("%s is read as %d", word, n)
+		}
+	}
+}
+
+func TestAFieldLeadsBackToItsLine(t *testing.T) {
+	_, source, err := Parse("# heading\nRefresh by the rule FREQ=DAILY (Nowhere/Land)\n\nRetry policy:\n- On the second failure, retry after 1 minute\n" +
+		"- On the first failure, retry now\n- On Gone errors, never retry\n- Panic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, want := range map[string]int{
+		"rrule": 2, "rrule line 2": 2, "rrule BYHOUR": 2, "timezone": 2, "retries": 6, "retries[0]": 6, "retries[1]": 5, "retries[1].delay": 5,
+		"delays_by_error.Gone": 7, "delays_by_error": 7, "on_exhausted": 8, "timeout": 0, "": 0,
+	} {
+		if got := source.Line(field); got != want {
+			t.Errorf("%s: line %d, want %d", field, got, want)
+		}
+	}
+	placed := source.Place(&model.FieldError{Field: "timezone", Want: "a zone", Found: "none"})
+	if want := "line 2: timezone: expected a zone, found none"; placed.Error() != want {
+		t.Errorf("got %v, want %s", placed, want)
+	}
+	if other := errors.New("other"); source.Place(other) != other || source.Place(nil) != nil {
+		t.Error("an error that is not about a field was changed")
+	}
+}

@@ -1,0 +1,81 @@
+package english
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// form is one form of a sentence: what it says, and what that means.
+type form struct {
+	first   string // the words with which it begins, one of several: "call|name"
+	rest    string // a pattern of what follows, with slots such as <duration>
+	example string // what an error suggests
+	apply   func(d *draft, words []string) error
+}
+
+// slots are the parts of a pattern that a form captures. Those that begin with a quote have been cut out by takeQuotes.
+var slots = strings.NewReplacer(
+	"<duration>", `(`+someDuration+`)`,
+	"<ordinal>", `(\d{1,4}(?:st|nd|rd|th)|(?:`+strings.ReplaceAll(alternatives(ordinals), "-", "[- ]")+`))`,
+	"<number>", `(\d+(?:\.\d+)?)`,
+	"<text>", `("\d+")`,
+	"<value>", `("\d+"|[^\s"]+)`,
+	"<names>", `(`+someName+`(?:(?:, and |, or |, | and | or )`+someName+`)*)`,
+	"<name>", `(`+someName+`)`,
+	"<planned>", `(?:until|for) (?:the )?next (?:scheduled|planned) refresh`,
+	"<the model>", `(?:auto-?refresh|refresh(?:ing)?|(?:the|this|its) [\w-]+|it)`,
+	"<reader>", `(?:(?:the|its) )?(?:customer|owner|user|client)`,
+)
+
+var (
+	someNumber   = `(?:\d+(?:\.\d+)? ?|(?:half an?|half one|` + alternatives(cardinals) + `) )`
+	someDuration = someNumber + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + someNumber + `[a-z]+)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
+	someName     = `(?:"\d+"|[a-z_][\w.:/-]*)`
+)
+
+// grammar finds the form of a sentence by its first word, and then by the first pattern that fits.
+type grammar struct {
+	byWord map[string][]compiled
+}
+
+type compiled struct {
+	form
+	pattern *regexp.Regexp
+}
+
+func newGrammar(forms []form) *grammar {
+	g := &grammar{byWord: make(map[string][]compiled)}
+	for _, f := range forms {
+		rest := strings.TrimSuffix(" "+slots.Replace(f.rest), " ")
+		pattern := regexp.MustCompile(`(?i)^(?:` + f.first + `)` + rest + `$`)
+		for word := range strings.SplitSeq(f.first, "|") {
+			word, _, _ = strings.Cut(word, " ")
+			g.byWord[word] = append(g.byWord[word], compiled{f, pattern})
+		}
+	}
+	return g
+}
+
+// match returns the form of a text and what its slots hold; false: there is none.
+func (g *grammar) match(text string) (form, []string, bool) {
+	word, _, _ := strings.Cut(text, " ")
+	for _, c := range g.byWord[strings.ToLower(strings.TrimRight(word, ","))] {
+		if words := c.pattern.FindStringSubmatch(text); words != nil {
+			return c.form, words[1:], true
+		}
+	}
+	return form{}, nil, false
+}
+
+// The grammars are compiled when the first text is read: most runs of the program read none.
+var (
+	sentenceGrammar = sync.OnceValue(func() *grammar { return newGrammar(slices.Concat(headings, settings, retrying, errorClasses)) })
+	actionGrammar   = sync.OnceValue(func() *grammar { return newGrammar(actions) })
+)
+
+// beginsSentence reports whether sentences begin with a word, which is in lower case.
+func beginsSentence(word string) bool {
+	return len(sentenceGrammar().byWord[word])+len(actionGrammar().byWord[word]) > 0
+}

@@ -1,0 +1,115 @@
+package english
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
+	for text, want := range map[string]string{
+		"Panic\n\n# heading\n- On the sekond failure, retry after 1 minute.": `line 4: expected a sentence such as "On the second failure, retry after 1 minute", found "On the sekond failure, retry after 1 minute"`,
+		"Alow 1 hour to complete":                    `line 1: expected a sentence such as "Allow 1 hour to complete", found "Alow 1 hour to complete"`,
+		"Allow 1 hour to compleet":                   `line 1: expected a sentence such as "Allow 1 hour to complete", found "Allow 1 hour to compleet"`,
+		"Allow soon to complete":                     `line 1: expected a sentence such as "Allow 1 hour to complete", found "Allow soon to complete"`,
+		"Pannic":                                     `line 1: expected a sentence such as "Panic", found "Pannic"`,
+		"Skip missed things":                         `line 1: expected a sentence such as "Skip missed refreshes", found "Skip missed things"`,
+		"Retry after 1 minute":                       `line 1: expected a sentence such as "On the second failure, retry after 1 minute", found "Retry after 1 minute"`,
+		"On the first failure, retry never":          `line 1: expected a sentence such as "On the first failure, retry immediately", found "On the first failure, retry never"`,
+		"On the 22st failure, retry immediately":     `line 1: expected a sentence such as "On the first failure, retry immediately", found "On the 22st failure, retry immediately"`,
+		"Refresh the model sometimes":                `line 1: expected a sentence such as "Refresh the model every 2 hours", found "Refresh the model sometimes"`,
+		"Email the customer that refresh is slow":    `line 1: expected a sentence such as "Email the customer that the refresh has been disabled", found "Email the customer that refresh is slow"`,
+		"On Gone errors, give up":                    `line 1: expected a sentence such as "On RateLimited errors, retry after 1 hour", found "On Gone errors, give up"`,
+		"Up to an age of 1 day, panic":               `line 1: expected a sentence such as "Up to an age of 1 day, retry after 5 minutes", found "Up to an age of 1 day, panic"`,
+		"Retry with cubic delays from 1 minute":      `line 1: expected a sentence such as "Retry up to 5 times with exponential delays from 1 minute, factor 2, at most 1 hour", found "Retry with cubic delays from 1 minute"`,
+		"Mark the banner with thumbnail failure":     `line 1: expected a sentence such as "Mark the banner with 'thumbnail creation failed'", found "Mark the banner with thumbnail failure"`,
+		"- Give up after 1 hour of \"unsuccessful\"": `line 1: expected a sentence such as "Give up after one week of unsuccessful attempts", found "Give up after 1 hour of \"unsuccessful\""`,
+	} {
+		if _, _, err := Parse(text); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"Allow 1 hour\nPanic\nAllow 1 hour to complete":                           `line 3: expected one sentence about the timeout, which is in line 1, found a second: "Allow 1 hour to complete"`,
+		"Refresh by the rule FREQ=DAILY\nRefresh by the rule FREQ=DAILY":          `line 2: expected one sentence about the schedule, which is in line 1, found a second: "Refresh by the rule FREQ=DAILY"`,
+		"Use the time zone UTC\nRefresh by the rule FREQ=DAILY (UTC)":             `line 2: expected one sentence about the time zone, which is in line 1, found a second: "Refresh by the rule FREQ=DAILY (UTC)"`,
+		"Notify nobody\nEmail the customer that it is disabled":                   `line 2: expected one sentence about whom to notify, which is in line 1, found a second: "Email the customer that it is disabled"`,
+		"Skip missed refreshes\nRun a missed refresh once":                        `line 2: expected one sentence about missed refreshes, which is in line 1, found a second: "Run a missed refresh once"`,
+		"On A errors, retry immediately\nOn \"A\", never retry":                   `line 2: expected one sentence about it, which is in line 1, found a second: "On \"A\", never retry"`,
+		"On the first failure, retry now\nOn the 1st failure, give up":            `line 2: expected one sentence about the first failure, which is in line 1, found a second: "On the 1st failure, give up"`,
+		"On the first failure, retry now and retry after 1 minute":                `line 1: expected one delay after a failure, as line 1 says already, found "On the first failure, retry now and retry after 1 minute"`,
+		"Do not retry\nOn the first failure, retry now":                           `line 2: expected one sentence about when to retry, which is in line 1, found a second: "On the first failure, retry now"`,
+		"Retry with fixed delays\nUp to an age of 1 day, retry after 1 minute":    `line 2: expected one sentence about when to retry, which is in line 1, found a second: "Up to an age of 1 day, retry after 1 minute"`,
+		"On the first failure, wait until the next scheduled refresh and give up": `line 1: expected only one of a retry, a wait for the next scheduled refresh, or giving up after the first failure, found more than one`,
+		"Panic\nWait until the next scheduled refresh":                            `line 2: expected giving up after the last retry, as line 1 says, found "Wait until the next scheduled refresh"`,
+		"Give up after the last retry:\n- Reset attempt_no":                       `line 2: expected giving up after the last retry, as line 1 says, found "Reset attempt_no"`,
+		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected waiting for the next scheduled refresh after the last retry, as line 1 says, found "On the first failure, give up"`,
+	} {
+		if _, _, err := Parse(text); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestTheFailuresFollowEachOtherAndTheLastIsTheOneAfterTheLastRetry(t *testing.T) {
+	const number = ", because the failure after the last retry has the next number"
+	for text, want := range map[string]string{
+		"On the first failure, retry now\nOn the third failure, retry now":                                   `line 2: expected the second failure after the first in line 1` + number + `, found the third`,
+		"On the third failure, retry now":                                                                    `line 1: expected the first failure` + number + `, found the third`,
+		"On the first failure, retry now\nPanic\nOn the fourth failure, give up":                             `line 3: expected the second failure after the first in line 1` + number + `, found the fourth`,
+		"On the first failure, give up\nOn the second failure, retry now":                                    `line 2: expected nothing after the first failure, which line 1 makes the last, found the second`,
+		"On the first failure:\nPanic\nOn the second failure:\nAllow 1 hour":                                 `line 3: expected nothing after the first failure, which line 1 makes the last, found the second`,
+		"On the first failure:\nAllow 1 hour":                                                                `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
+		"On the first failure, reset attempt_no":                                                             `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
+		"Retry up to 5 times with fixed delays\nOn the fifth failure, give up":                               `line 2: expected the sixth failure, the one after the last retry of line 1, found the fifth`,
+		"Retry up to 1 times with fixed delays\nOn the second failure, give up\nOn the third failure, panic": `line 3: expected nothing after the second failure, found the third`,
+		"Retry with fixed delays\nOn the fifth failure, give up":                                             `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the fifth failure, give up"`,
+	} {
+		if _, _, err := Parse(text); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"Panic\nAllow 11 years":                           "line 2: expected a duration such as",
+		"On the first failure, retry after 1 mintue":      `(the unit "mintue" is not known)`,
+		`Give the reason "it failed`:                      `line 1: expected a text in quotes`,
+		`Give the reason “it failed`:                      `line 1: expected a text in quotes`,
+		`Give the reason "C:\windows"`:                    `line 1: expected a text in quotes`,
+		"Refresh also by the rule EXDATE:20260101T000000": `line 1: expected a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`,
+		"":                                `expected at least one sentence such as "Refresh the model every 2 hours", found nothing`,
+		"# only a heading\n-\n \n":        `expected at least one sentence`,
+		strings.Repeat("\n", 1000):        "expected at most 1000 lines, found 1001",
+		strings.Repeat("x", 65537):        "expected at most 65536 bytes, found 65537",
+		"Refresh the model every 2 hoors": "line 1: rrule: expected",
+		"Send a request to the feed every 2 hoors": "line 1: rrule: expected",
+	} {
+		_, _, err := Parse(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s:\n got %v\nwant %s", text, err, want)
+		}
+		if located := (*Error)(nil); !errors.As(err, &located) || !errors.As(err, new(*model.FieldError)) {
+			t.Errorf("%.80s: %T is no *Error with a *model.FieldError", text, err)
+		}
+	}
+}
+
+// TestAHostileTextIsRefusedSoon has no clock: a slow comparison would take minutes, and the time limit of the test run ends it.
+func TestAHostileTextIsRefusedSoon(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("On the first failure ", 3000), strings.Repeat("panic and ", 6000), "On the first failure, " + strings.Repeat("a and ", 9000),
+		"Retry only on " + strings.Repeat("a, ", 20000) + "!!", strings.Repeat(`"" `, 20000), strings.Repeat("x", 65000), "Refresh " + strings.Repeat("every ", 10000),
+		strings.Repeat("- Reset attempt_no:\n", 1000), "Allow " + strings.Repeat("1 hour ", 9000), strings.Repeat("Panic. ", 9000) + "x",
+	} {
+		if doc, _, err := Parse(text); err == nil && len(text) > 20000 && !strings.HasPrefix(text, "- Reset") {
+			t.Errorf("%.40s… was accepted: %v", text, doc)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package english
+
+// headings say nothing of their own.
+var headings = []form{
+	{"retry", `policy`, "Retry policy:", says()},
+	{"use", `the defaults?`, "Use the defaults", says()},
+}
+
+// settings are the sentences that set one field each.
+var settings = []form{
+	{"this|the", `policy is (?:called|named) <value>`, `This policy is called "nightly"`, setValue("name")},
+	{"refresh", `(?:it |the model )?also by the rule (.+)`, "Refresh also by the rule EXDATE:20261224T060000", (*draft).alsoByRule},
+	{"refresh", `(.+)`, "Refresh the model every 2 hours", (*draft).refresh},
+	{"send|make", `an? request to (.+)`, "Send a request to the thumbnailer service", (*draft).request},
+	{"use", `the time ?zone <value>`, "Use the time zone Europe/Berlin", setValue("timezone")},
+	{"start|begin|count", `the schedule (?:at|on|from) <value>`, "Start the schedule at 2026-01-01T00:00:00", setValue("dtstart")},
+
+	{"allow", `<duration> (?:to wait )?in the queue`, "Allow 10 minutes in the queue", setDuration("queue_timeout")},
+	{"allow", `<duration>(?: to (?:complete|finish|respond)| for (?:a|the|each) (?:response|attempt|refresh))?`, "Allow 1 hour to complete",
+		setDuration("timeout")},
+	{"allow", `(?:any|unlimited) time(?: to (?:complete|finish|respond)| for (?:a|the|each) (?:response|attempt|refresh))?`,
+		"Allow any time to complete", set("timeout", "none")},
+
+	{"give", `up after <duration> (?:of unsuccessful (?:refresh )?(?:attempts|retries)|without (?:a )?success)`,
+		"Give up after one week of unsuccessful attempts", (*draft).giveUpAfter},
+	{"give", `up after the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`, "Give up after the final unsuccessful retry",
+		(*draft).giveUpLast},
+	{"after", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt),? (?:reset attempt_no and )?wait <planned>`,
+		"After the final unsuccessful retry, wait until the next scheduled refresh", set("on_exhausted", nextPlanned)},
+	{"give|show", `the reason <text>`, `Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
+
+	{"run", `(?:a )?missed refresh(?:es)? once`, "Run a missed refresh once", set("misfire", "run_once")},
+	{"run", `(?:a )?missed refresh(?:es)?(?: once)? if (?:it is|they are) younger than <duration>`,
+		"Run a missed refresh once if it is younger than 1 hour", (*draft).misfireYounger},
+	{"skip", `(?:a )?missed refresh(?:es)?`, "Skip missed refreshes", set("misfire", "skip")},
+	{"spread", `(?:the )?refreshes over <duration>`, "Spread the refreshes over 10 minutes", setDuration("spread")},
+
+	{"notify|email|tell", `nobody`, "Notify nobody", (*draft).notifyNobody},
+	{"notify|email|e-mail|tell", `<reader> (?:when|if|that) (.*\b(?:disabled|recovers|recovered))`,
+		"Notify the owner when refresh is disabled or has recovered", (*draft).notifyOwner},
+}
+
+// retrying are the sentences about when retries happen. The list "On the first failure, ..." is in actions.go.
+var retrying = []form{
+	{"on|after|at", `the <ordinal> failure[,:]? (.+)`, "On the second failure, retry after 1 minute", (*draft).onFailure},
+	{"on|after|at", `the <ordinal> failure`, "On the seventh failure:", (*draft).atFailure},
+	{"do not|never", `retry`, "Do not retry", (*draft).neverRetry},
+	{"retry", `(?:(?:up to |at most )?<number> times? )?with (fixed|linear|exponential|fibonacci) delays(?: from <duration>)?` +
+		`(?:,? (?:by the )?factor <number>)?(?:,? at most <duration>)?`,
+		"Retry up to 5 times with exponential delays from 1 minute, factor 2, at most 1 hour", (*draft).strategy},
+	{"retry", `by the expression <text>`, `Retry by the expression "k < 5 ? '10m' : false"`, (*draft).expression},
+	{"retry", `by the pattern <text>`, `Retry by the pattern "10 5s 10m"`, setValue("retries")},
+	{"up", `to an age of <duration>,? (.+)`, "Up to an age of 1 day, retry after 5 minutes", (*draft).upToAge},
+	{"vary", `(?:the|each|every|all) delays? by (?:up to )?<number> ?(?:%|percent)`, "Vary the delays by 20 percent", (*draft).vary},
+
+	{"skip|ignore", `retries that overlap with (?:a|the|the next) (?:scheduled refresh|planned refresh|original timing)`,
+		"Skip retries that overlap with a scheduled refresh", set("alignment", "align_planned")},
+	{"retry", `until success,? whatever is (?:scheduled|planned)`, "Retry until success, whatever is scheduled", set("alignment", "until_success")},
+	{"retry", `only at (?:scheduled|planned) refreshes`, "Retry only at scheduled refreshes", set("alignment", "planned_only")},
+	{"retry", `or refresh as (?:scheduled|planned),? whichever comes first`, "Retry or refresh as scheduled, whichever comes first",
+		set("alignment", "whichever_first")},
+	{"begin|start", `a new cycle of retries at each (?:scheduled|planned) refresh`, "Begin a new cycle of retries at each scheduled refresh",
+		set("alignment", "between_planned")},
+	{"retry|start", `(?:retries )?only (?:with)?in the window (.+)`, "Retry only within the window FREQ=DAILY;BYHOUR=9,10,11", (*draft).window},
+}
+
+// errorClasses are the sentences about kinds of errors. They come last: "On the seventh failure" could be the name of an error.
+var errorClasses = []form{
+	{"retry", `only on (?:no errors?|nothing)`, "Retry only on no error", setNames("retry_on")},
+	{"retry", `only on <names>(?: errors?)?`, "Retry only on NetworkError and TimeoutError", setNames("retry_on")},
+	{"never|do not", `retry on (?:no errors?|nothing)`, "Never retry on no error", setNames("never_retry")},
+	{"never|do not", `retry on <names>(?: errors?)?`, "Never retry on permanent errors", setNames("never_retry")},
+	{"on|after", `(?:an? )?<name>(?: errors?,?|,) (.+)`, "On RateLimited errors, retry after 1 hour", (*draft).onError},
+}

@@ -1,0 +1,52 @@
+package english
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Error is the refusal of one line of a text. It unwraps to a *model.FieldError.
+type Error struct {
+	Line       int // 1 is the first; 0: the text as a whole
+	FieldError *model.FieldError
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.FieldError.Error()
+	}
+	return fmt.Sprintf("line %d: %v", e.Line, e.FieldError)
+}
+
+// Unwrap returns the *model.FieldError.
+func (e *Error) Unwrap() error { return e.FieldError }
+
+// Source knows which line of a text said which field of its policy.
+type Source struct {
+	lines map[string]int
+}
+
+// Line returns the line (1 is the first) that said a field such as "timeout", "retries[2]" or "delays_by_error.Gone". A
+// field that no sentence names belongs to the line of the nearest field around it; 0 when there is none.
+func (s *Source) Line(field string) int {
+	for field != "" {
+		if line, found := s.lines[field]; found {
+			return line
+		}
+		// "rrule line 2" and "rrule BYHOUR" are places inside rrule.
+		field = field[:max(0, strings.LastIndexAny(field, ".[ "))]
+	}
+	return 0
+}
+
+// Place puts the line before a refusal of model.ParsePolicy. Other errors, and nil, pass unchanged.
+func (s *Source) Place(err error) error {
+	var refused *model.FieldError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return &Error{Line: s.Line(refused.Field), FieldError: refused}
+}

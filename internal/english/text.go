@@ -1,0 +1,173 @@
+package english
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Bounds of a text. They keep a hostile one cheap.
+const (
+	maxBytes = 64 << 10
+	maxLines = 1000
+)
+
+// sentence is one sentence of a text, without its bullet and its full stop.
+type sentence struct {
+	line   int
+	level  level
+	text   string   // each quoted part replaced by its index in quotes, in quotes: `mark the banner with "0"`
+	quotes []string // what stood in quotes
+	opens  bool     // it ended with a colon
+}
+
+// level is where a sentence stands in a list.
+type level struct {
+	indent int
+	marker byte // of the bullet: '-', '*', '1' for all numbers; 0: none
+}
+
+// readText cuts a text into its sentences.
+func readText(text string) ([]sentence, error) {
+	if len(text) > maxBytes {
+		return nil, refuse(0, fmt.Sprintf("at most %d bytes", maxBytes), strconv.Itoa(len(text)))
+	}
+	if lines := strings.Count(text, "\n") + 1; lines > maxLines {
+		return nil, refuse(0, fmt.Sprintf("at most %d lines", maxLines), strconv.Itoa(lines))
+	}
+	var all []sentence
+	for i, line := range strings.Split(text, "\n") {
+		sentences, err := readLine(i+1, line)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sentences...)
+	}
+	return all, nil
+}
+
+func refuse(line int, want, found string) error {
+	return &Error{Line: line, FieldError: &model.FieldError{Want: want, Found: found}}
+}
+
+func readLine(number int, line string) ([]sentence, error) {
+	content := strings.TrimSpace(line)
+	if content == "" || content[0] == '#' || strings.HasPrefix(content, "```") {
+		return nil, nil
+	}
+	indent := len(line) - len(strings.TrimLeft(line, " \t"))
+	marker, content := cutBullet(content)
+	first := sentence{line: number, level: level{indent, marker}}
+	content, err := first.takeQuotes(content)
+	if err != nil {
+		return nil, err
+	}
+	content = strings.NewReplacer("`", "", "**", "").Replace(content)
+	var all []sentence
+	for _, text := range splitSentences(strings.Join(strings.Fields(content), " ")) {
+		s := first
+		if s.end(text); s.text != "" {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// cutBullet removes "-", "*", "+", "•", "3." or "3)" with the blank behind it.
+func cutBullet(line string) (marker byte, rest string) {
+	bullet, rest, _ := strings.Cut(line, " ")
+	digits := strings.TrimRight(bullet, ".)")
+	switch {
+	case bullet == "-" || bullet == "*" || bullet == "+" || bullet == "•":
+		return bullet[0], strings.TrimSpace(rest)
+	case len(digits) == len(bullet)-1 && digits != "" && strings.Trim(digits, "0123456789") == "":
+		return '1', strings.TrimSpace(rest)
+	}
+	return 0, line
+}
+
+// takeQuotes moves all quoted parts of a line to quotes. Straight quotes have the escapes of Go and JSON; curly ones none.
+func (s *sentence) takeQuotes(line string) (string, error) {
+	var out strings.Builder
+	for {
+		at := strings.IndexAny(line, `"“`)
+		if at < 0 {
+			return out.String() + line, nil
+		}
+		length, quoted, ok := cutQuote(line[at:])
+		if !ok {
+			return "", refuse(s.line, `a text in quotes, with \" for a quote in it and \\ for a backslash`, model.Found(line[at:]))
+		}
+		out.WriteString(line[:at] + `"` + strconv.Itoa(len(s.quotes)) + `"`)
+		s.quotes = append(s.quotes, quoted)
+		line = line[at+length:]
+	}
+}
+
+func cutQuote(text string) (length int, quoted string, ok bool) {
+	if curly, found := strings.CutPrefix(text, "“"); found {
+		quoted, _, ok = strings.Cut(curly, "”")
+		return len("“") + len(quoted) + len("”"), quoted, ok
+	}
+	prefix, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return 0, "", false
+	}
+	quoted, err = strconv.Unquote(prefix)
+	return len(prefix), quoted, err == nil
+}
+
+// splitSentences splits after a full stop, but only where a word follows with which sentences begin: not in "6 a.m. Monday".
+func splitSentences(text string) (all []string) {
+	start := 0
+	for at := 0; at < len(text); at++ {
+		if !strings.HasPrefix(text[at:], ". ") {
+			continue
+		}
+		word, _, _ := strings.Cut(text[at+2:], " ")
+		if word != "" && word[0] >= 'A' && word[0] <= 'Z' && beginsSentence(strings.ToLower(strings.TrimRight(word, ".!:,"))) {
+			all, start = append(all, text[start:at+1]), at+2
+		}
+	}
+	return append(all, text[start:])
+}
+
+// end takes the marks off the end of a sentence. The last full stop of "6 a.m." belongs to the hour.
+func (s *sentence) end(text string) {
+	trimmed := strings.TrimRight(text, ":")
+	s.opens = trimmed != text
+	if lower := strings.ToLower(trimmed); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") {
+		trimmed = strings.TrimRight(trimmed, " .,;!")
+	}
+	s.text = trimmed
+}
+
+// value returns what a captured word stands for: the text in quotes, or itself.
+func (s *sentence) value(captured string) string {
+	if len(captured) > 2 && captured[0] == '"' {
+		if i, err := strconv.Atoi(captured[1 : len(captured)-1]); err == nil && i < len(s.quotes) {
+			return s.quotes[i]
+		}
+	}
+	return captured
+}
+
+// original is the sentence with its quotes, for an error.
+func (s *sentence) original() string {
+	parts := strings.Split(s.text, `"`)
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = strconv.Quote(s.value(`"` + parts[i] + `"`))
+	}
+	return strings.Join(parts, "")
+}
+
+// restore puts what stood in quotes back into a captured text, without the quotes.
+func (s *sentence) restore(captured string) string {
+	parts := strings.Split(captured, `"`)
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = s.value(`"` + parts[i] + `"`)
+	}
+	return strings.Join(parts, "")
+}

@@ -1,0 +1,204 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Warning is something that is allowed, but seldom what its author means.
+type Warning struct {
+	Field string // of the policy or model, e.g. "timeout"
+	Text  string
+}
+
+func (w Warning) String() string { return w.Field + ": " + w.Text }
+
+// Lint looks at a model with its policy in force for what is seldom meant. anchored says that the author named a dtstart. Of a
+// policy alone a model with nothing but that policy tells. It costs some milliseconds at most.
+func (m *Model) Lint(anchored bool, now time.Time) []Warning {
+	l := linter{m: m, now: now}
+	l.retries()
+	l.expression()
+	if m.Schedule != nil {
+		l.future()
+		l.gaps()
+		l.phase(anchored)
+	}
+	return l.warnings
+}
+
+type linter struct {
+	m        *Model
+	now      time.Time
+	warnings []Warning
+}
+
+func (l *linter) warn(field, format string, args ...any) {
+	l.warnings = append(l.warnings, Warning{field, fmt.Sprintf(format, args...)})
+}
+
+// retries warns of retries that may never end.
+func (l *linter) retries() {
+	p := &l.m.Policy
+	if _, endless := p.Retries.(Backoff); endless && p.MaxRetries() == Unlimited && p.GiveUpAfter == 0 {
+		l.warn("retries", "have no count and there is no give_up_after: a model that is broken for good is tried for ever")
+	}
+}
+
+// triedFailures is how many failures an expression is tried on.
+const triedFailures = 100
+
+// expression tries an expression on a cycle of failures.
+func (l *linter) expression() {
+	expression, ok := l.m.Policy.Retries.(*Expression)
+	if !ok {
+		return
+	}
+	for k := 1; k <= triedFailures; k++ {
+		_, retry, err := expression.Delay(Occasion{K: k, SinceSuccess: time.Duration(k) * time.Hour})
+		if err != nil {
+			l.warn("retries.expr", "fails for failure %d without reason and error type: %s", k, err)
+			return
+		}
+		if !retry {
+			return
+		}
+	}
+	if l.m.Policy.GiveUpAfter == 0 {
+		l.warn("retries.expr", "still retries after %d failures and there is no give_up_after", triedFailures)
+	}
+}
+
+// endingSoon is how near the last planned refresh must be to be worth a warning.
+const endingSoon = 30 * 24 * time.Hour
+
+// future warns of a schedule that is over, or soon will be.
+func (l *linter) future() {
+	next, found := l.m.Schedule.Next(l.now)
+	if !found {
+		l.warn("rrule", "has no occurrence after now")
+		return
+	}
+	if _, found := l.m.Schedule.Next(l.now.Add(endingSoon)); found {
+		return
+	}
+	last := next
+	for range maxSampled {
+		following, found := l.m.Schedule.Next(last)
+		if !found {
+			break
+		}
+		last = following
+	}
+	l.warn("rrule", "ends soon: no occurrence after %s", last.Format(time.RFC3339))
+}
+
+// maxSampled bounds how many occurrences a lint looks at.
+const maxSampled = 500
+
+// gapsBetween returns the shortest and the longest time between the next occurrences; false: there are fewer than two.
+func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
+	at, found := l.m.Schedule.Next(l.now)
+	if !found {
+		return 0, 0, false
+	}
+	for i := range sampledGaps {
+		next, more := l.m.Schedule.Next(at)
+		if !more {
+			return shortest, longest, i > 0
+		}
+		gap := next.Sub(at)
+		if i == 0 || gap < shortest {
+			shortest = gap
+		}
+		longest, at = max(longest, gap), next
+	}
+	return shortest, longest, true
+}
+
+// sampledGaps is how many intervals are looked at: two weeks of hours, a year of days.
+const sampledGaps = 366
+
+// gaps warns of numbers that do not fit into the time between two planned refreshes.
+func (l *linter) gaps() {
+	shortest, longest, found := l.gapsBetween()
+	if !found {
+		return
+	}
+	p := &l.m.Policy
+	aligned := p.Alignment == AlignPlanned || p.Alignment == BetweenPlanned
+	switch {
+	case !aligned || p.MaxRetries() == 0:
+	case p.Timeout >= longest:
+		l.warn("timeout", "%s is not shorter than the interval of %s: with %s no retry ever ends before the planned refresh, so none runs; see whichever_first",
+			FormatDuration(p.Timeout), FormatDuration(longest), p.Alignment)
+	case p.Timeout >= shortest:
+		l.warn("timeout", "%s is not shorter than the shortest interval of %s: no retry runs inside of that", FormatDuration(p.Timeout), FormatDuration(shortest))
+	}
+	if total := l.sumOfDelays(); aligned && total > longest {
+		l.warn("retries", "the delays add up to %s, more than the interval of %s: the planned refresh takes the place of the last ones", FormatDuration(total), FormatDuration(longest))
+	}
+	if p.GiveUpAfter > 0 && p.GiveUpAfter <= longest {
+		l.warn("give_up_after", "%s is not longer than the interval of %s: the first failure can be final", FormatDuration(p.GiveUpAfter), FormatDuration(longest))
+	}
+	if p.Spread > shortest {
+		l.warn("spread", "%s is longer than the interval of %s, which is then the spread", FormatDuration(p.Spread), FormatDuration(shortest))
+	}
+}
+
+// sumOfDelays adds up the delays of a whole cycle; 0 where there is no last one.
+func (l *linter) sumOfDelays() time.Duration {
+	var total time.Duration
+	for k := 1; k <= l.m.Policy.MaxRetries(); k++ {
+		delay, _, _ := l.m.Policy.Retries.Delay(Occasion{K: k})
+		total = min(total+max(0, delay), maxDuration)
+	}
+	return total
+}
+
+// phase warns of a rule whose occurrences depend on the day that it is anchored to, when nobody has named one.
+func (l *linter) phase(anchored bool) {
+	if anchored {
+		return
+	}
+	rule := l.m.Rule
+	if rule == "" {
+		rule = l.m.Policy.Rule
+	}
+	var first []time.Time
+	for day := range 14 {
+		anchor := l.now.AddDate(0, 0, day).Format(time.DateOnly)
+		schedule, err := ParseSchedule(rule, l.m.zoneInForce(), anchor)
+		if err != nil {
+			continue
+		}
+		times := take(schedule, l.now.AddDate(0, 2, 0), 8)
+		if first == nil {
+			first = times
+		}
+		if !slices.EqualFunc(first, times, time.Time.Equal) {
+			l.warn("dtstart", "is missing, and the rule depends on it: it counts from %s", l.countsFrom())
+			return
+		}
+	}
+}
+
+func (l *linter) countsFrom() string {
+	if l.m.Rule != "" {
+		return "midnight of the day on which the model is created"
+	}
+	return PolicyDtstart
+}
+
+func take(schedule *Schedule, after time.Time, n int) []time.Time {
+	times := make([]time.Time, 0, n)
+	for range n {
+		next, found := schedule.Next(after)
+		if !found {
+			break
+		}
+		times, after = append(times, next), next
+	}
+	return times
+}
