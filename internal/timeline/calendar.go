@@ -70,8 +70,12 @@ func (c *calendar) row(w window) {
 	for i := range bars {
 		c.wait(row, bars, i)
 	}
-	for _, b := range bars {
-		c.bar(row, b)
+	for i, b := range bars {
+		edge := calendarRight
+		if i+1 < len(bars) {
+			edge = bars[i+1].left
+		}
+		c.bar(row, b, edge)
 	}
 	c.marks(row)
 	c.counts(attempts, w)
@@ -151,9 +155,10 @@ func (c *calendar) waitLine(from, to, y float64, words string) {
 	c.line("wait", center+half, y, to, y)
 }
 
-func (c *calendar) bar(row *rowState, b bar) {
+// bar draws an attempt; the time left to its deadline ends at the edge of the next one.
+func (c *calendar) bar(row *rowState, b bar, next float64) {
 	top := row.y + (calendarHeight-calendarBar)/2
-	if edge := c.x(row, b.deadline); !b.deadline.IsZero() && !b.running() && edge > b.right {
+	if edge := min(next, c.x(row, b.deadline)); !b.deadline.IsZero() && !b.running() && edge > b.right {
 		c.rect("deadline", b.right, top, edge-b.right, calendarBar, "")
 	}
 	c.rect(barClass(b.attempt), b.left, top, b.right-b.left, calendarBar, hint(b.attempt, row.from.Location()))

@@ -198,6 +198,25 @@ func TestAnAttemptOfASecondInADayCanBeSeen(t *testing.T) {
 	}
 }
 
+func TestAttemptsInOneRowDoNotCoverEachOther(t *testing.T) {
+	for _, charts := range [][]Chart{charts(t)["month"], {busy(200)}} {
+		free := map[string]float64{} // for each row
+		boxes := regexp.MustCompile(`class="(?:success|failure|timeout)" x="(\S+)" y="(\S+)" width="(\S+)"`)
+		shades := regexp.MustCompile(`class="deadline" x="(\S+)" y="(\S+)" width="(\S+)"`)
+		for _, shape := range []*regexp.Regexp{boxes, shades} {
+			clear(free)
+			for _, box := range shape.FindAllStringSubmatch(render(t, SVG, charts), -1) {
+				x, _ := strconv.ParseFloat(box[1], 64)
+				width, _ := strconv.ParseFloat(box[3], 64)
+				if x < free[box[2]]-0.2 { // coordinates are rounded
+					t.Errorf("%s: expected it behind %v", box[0], free[box[2]])
+				}
+				free[box[2]] = x + width
+			}
+		}
+	}
+}
+
 func TestTicksAreRoundTimesOfTheWallClock(t *testing.T) {
 	berlin := zone(t, "Europe/Berlin")
 	tests := []struct{ from, to, want string }{
