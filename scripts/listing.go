@@ -82,8 +82,8 @@ func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("list policies: %w", err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "inline-") })
-	if !slices.Contains(names, defaultPolicy) {
-		names = append(names, defaultPolicy)
+	if !slices.Contains(names, DefaultPolicyName) {
+		names = append(names, DefaultPolicyName)
 	}
 	slices.Sort(names)
 	return names, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// defaultPolicy is the stored policy that serves models which name none; the built-in one serves until somebody stores it.
-const defaultPolicy = "default"
+// DefaultPolicyName is the stored policy that serves models which name none; the built-in one serves until somebody stores it.
+const DefaultPolicyName = "default"
 
 // policyCache keeps compiled policies by their stored text, so that a million models share a few.
 type policyCache struct {
@@ -52,7 +52,7 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]model.
 	fields := make([]string, len(names))
 	for i, name := range names {
 		if fields[i] = name; name == "" {
-			fields[i] = defaultPolicy
+			fields[i] = DefaultPolicyName
 		}
 	}
 	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), fields...).Result()
@@ -63,7 +63,7 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]model.
 		text, stored := texts[i].(string)
 		if policy, err := s.policies.parse(text); stored && err == nil {
 			policies[name] = policy
-		} else if !stored && (name == "" || name == defaultPolicy) {
+		} else if !stored && (name == "" || name == DefaultPolicyName) {
 			policies[name] = model.DefaultPolicy()
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Store) PolicyText(ctx context.Context, name string) (text string, found
 		return text, true, nil
 	case !missing(err):
 		return "", false, fmt.Errorf("read policy: %w", err)
-	case name != defaultPolicy:
+	case name != DefaultPolicyName:
 		return "", false, nil
 	}
 	canonical, err := json.Marshal(model.DefaultPolicy())

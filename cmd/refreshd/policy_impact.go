@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// impact is what a policy would change for the models that use it. It takes effect at the next decision of each.
+type impact struct {
+	Models    int `json:"models"`      // use the policy
+	Changed   int `json:"changed"`     // would decide otherwise than now: another planned refresh, deadline or retry
+	DueAtOnce int `json:"due_at_once"` // are due now, so that they start under it at once
+	Running   int `json:"running"`     // decide when their attempt ends
+	Disabled  int `json:"disabled"`    // decide nothing until they are updated
+}
+
+func (i impact) String() string {
+	return fmt.Sprintf("%d models use it, %d would decide otherwise; %d due at once, %d running, %d disabled; the others decide at their next refresh",
+		i.Models, i.Changed, i.DueAtOnce, i.Running, i.Disabled)
+}
+
+// measureImpact asks every model that uses the policy called name what it would do under another one.
+func measureImpact(ctx context.Context, store *scripts.Store, name string, policy model.Policy) (*impact, error) {
+	total := &impact{}
+	now, err := store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var schedules model.Schedules
+	err = eachUser(ctx, store, name, func(record *scripts.Record) {
+		total.Models++
+		switch {
+		case record.Disabled:
+			total.Disabled++
+		case record.Running():
+			total.Running++
+		case record.Due(now):
+			total.DueAtOnce++
+		}
+		before := record.Foresee(now)
+		// What cannot be compiled for this model shows as a difference.
+		if err := record.Resolve(policy, schedules.Get); err != nil || record.Foresee(now) != before {
+			total.Changed++
+		}
+	})
+	return total, err
+}
+
+// eachUser visits every model that uses the policy called name.
+func eachUser(ctx context.Context, store *scripts.Store, name string, visit func(*scripts.Record)) error {
+	return store.EachModel(ctx, "", func(uids []string) error {
+		records, err := store.Load(ctx, uids)
+		if err != nil {
+			return err
+		}
+		for _, record := range records {
+			if record.Exists && (record.PolicyName == name || record.PolicyName == "" && name == scripts.DefaultPolicyName) {
+				visit(record)
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+func countUsers(ctx context.Context, store *scripts.Store, name string) (users int, err error) {
+	err = eachUser(ctx, store, name, func(*scripts.Record) { users++ })
+	return users, err
+}

@@ -1,0 +1,20 @@
+package model
+
+import "time"
+
+// Foresight is what the definition in force makes of a model: of two policies it tells whether they decide alike.
+type Foresight struct {
+	Planned  time.Time // the next planned refresh
+	Deadline time.Time // of an attempt that begins now
+	Next     time.Time // after a failure of that attempt, now
+	Why      string
+}
+
+// Foresee asks the definition in force about an attempt that would start at now.
+func (m *Model) Foresee(now time.Time) Foresight {
+	probe := m.State
+	probe.AttemptNo++
+	probe.AttemptUID = "foreseen"
+	after := m.afterFailure(&probe, Failure{}, now)
+	return Foresight{Planned: m.Planned(now), Deadline: m.deadline(now), Next: after.at, Why: after.why}
+}
