@@ -39,6 +39,14 @@ func (m *Model) bound(s *State, next *consequence) {
 	next.attemptNo = s.AttemptNo
 }
 
+// GivesUpAt is when a failing model is disabled if it does not succeed before; zero: never, or it is not failing.
+func (m *Model) GivesUpAt() time.Time {
+	if m.FailingSince.IsZero() {
+		return time.Time{}
+	}
+	return m.giveUpAt(&m.State)
+}
+
 func (m *Model) whyGivenUp() string {
 	return "final: no success for " + FormatDuration(m.Policy.GiveUpAfter)
 }

@@ -169,7 +169,7 @@ func (l *linter) phase(anchored bool) {
 	var first []time.Time
 	for day := range 14 {
 		anchor := l.now.AddDate(0, 0, day).Format(time.DateOnly)
-		schedule, err := ParseSchedule(rule, l.m.zoneInForce(), anchor)
+		schedule, err := ParseSchedule(rule, l.m.Zone(), anchor)
 		if err != nil {
 			continue
 		}

@@ -34,7 +34,7 @@ type Compile func(rule, timezone, dtstart string) (*Schedule, error)
 // first thing that cannot be compiled is returned; what can be is in force all the same.
 func (m *Model) Resolve(policy Policy, compile Compile) error {
 	m.Policy, m.Schedule, m.Window = policy, nil, nil
-	timezone := m.zoneInForce()
+	timezone := m.Zone()
 	var err error
 	if policy.RetryWindow != "" {
 		m.Window, err = ParseWindow(policy.RetryWindow, timezone, compile)
@@ -57,8 +57,8 @@ func (m *Model) Resolve(policy Policy, compile Compile) error {
 	return err
 }
 
-// zoneInForce is the zone of schedule and retry window.
-func (m *Model) zoneInForce() string {
+// Zone is the IANA name of the zone in force, of schedule and retry window; empty for UTC.
+func (m *Model) Zone() string {
 	if m.Rule == "" && m.Timezone == "" {
 		return m.Policy.Timezone
 	}

@@ -30,6 +30,12 @@ type Stats struct {
 	Counters map[string]int64
 }
 
+// Retries are the counts of document 004, rule 13: retries that have ended, those of them that succeeded, and cycles that needed
+// one.
+func (s Stats) Retries() (total, successful, cycles int64) {
+	return s.Counters[counterRetries], s.Counters[counterRetriesHelped], s.Counters[counterRetriedCycles]
+}
+
 // Stats reads the queue. The numbers are read one after the other: on a busy queue they may differ by what happens meanwhile.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	now, err := s.Now(ctx)

@@ -39,6 +39,33 @@ type statsView struct {
 	Journal  int64            `json:"journal"`
 	Outbox   int64            `json:"outbox"`
 	Counters map[string]int64 `json:"counters"`
+
+	retryStats
+}
+
+// retryStats are the numbers of document 004, rule 13.
+type retryStats struct {
+	TotalRetries      int64 `json:"total_retries"`      // attempts that were not the first of their cycle and have ended
+	SuccessfulRetries int64 `json:"successful_retries"` // those of them that succeeded
+	RetriedCycles     int64 `json:"retried_cycles"`     // cycles that needed a retry
+	// RetrySuccessRate is the share of these cycles that a retry saved, 0 to 1; null: none needed one.
+	RetrySuccessRate *float64 `json:"retry_success_rate"`
+}
+
+func newRetryStats(total, successful, cycles int64) retryStats {
+	stats := retryStats{TotalRetries: total, SuccessfulRetries: successful, RetriedCycles: cycles}
+	if cycles > 0 {
+		rate := float64(successful) / float64(cycles)
+		stats.RetrySuccessRate = &rate
+	}
+	return stats
+}
+
+func (s retryStats) String() string {
+	if s.RetrySuccessRate == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d, %d of %d cycles that needed one were saved (%.0f%%)", s.TotalRetries, s.SuccessfulRetries, s.RetriedCycles, *s.RetrySuccessRate*100)
 }
 
 func (a *app) stats(ctx context.Context, store *scripts.Store) error {
@@ -50,6 +77,7 @@ func (a *app) stats(ctx context.Context, store *scripts.Store) error {
 		Queue: store.Keys.Queue(), At: model.FormatTime(s.At), Due: s.Due, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
 		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
+		retryStats: newRetryStats(s.Retries()),
 	}
 	if a.json() {
 		return a.printJSON(v)
@@ -69,6 +97,9 @@ func (v statsView) pairs() [][2]string {
 		{"claimed", count(v.Claimed) + "  messages in the hands of pollers"},
 		{"rejected", count(v.Rejected) + "  unusable messages kept"},
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
+	}
+	if text := v.retryStats.String(); text != "" {
+		pairs = append(pairs, [2]string{"retries", text})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {
 		pairs = append(pairs, [2]string{fmt.Sprintf("counted %s", name), count(v.Counters[name])})

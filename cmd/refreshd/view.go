@@ -37,6 +37,10 @@ type modelView struct {
 	FinalFailureAt *string `json:"final_failure_at"`
 	LastAttemptUID string  `json:"last_attempt_uid"`
 	Deferrals      int     `json:"deferrals"`
+	TryingSince    *string `json:"trying_since"`
+	GivesUpAt      *string `json:"gives_up_at"`
+
+	retryStats
 
 	Rule     string          `json:"rrule"`
 	Timezone string          `json:"timezone"`
@@ -60,7 +64,9 @@ func view(r *scripts.Record, status model.Status, now time.Time) modelView {
 		UserFriendlyStatus: r.UserFriendlyStatus, Progress: r.Progress,
 		LastSuccessAt: optional(r.LastSuccessAt), FailingSince: optional(r.FailingSince),
 		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
-		Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: r.PolicyName, InForce: r.Policy,
+		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
+		retryStats: newRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
+		Rule:       r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: r.PolicyName, InForce: r.Policy,
 		Rev: rev, Fault: r.Fault,
 	}
 	if json.Valid([]byte(r.Payload)) {
@@ -75,16 +81,18 @@ func view(r *scripts.Record, status model.Status, now time.Time) modelView {
 // pairs is the model for people: what is set, and what it means.
 func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
 	policy, _ := json.Marshal(v.InForce) // a policy always marshals
+	zone := r.Zone()
 	pairs := [][2]string{
 		{"uid", v.UID}, {"status", statusText(v, r, now)}, {"fault", v.Fault},
-		{"refresh at", when(r.RefreshAt, now, r.Timezone)}, {"because", v.RefreshWhy},
-		{"planned at", when(r.Planned(now), now, r.Timezone)},
-		{"attempt", v.AttemptUID}, {"attempt no", positive(v.AttemptNo)}, {"started at", when(r.StartedAt, now, r.Timezone)},
-		{"deadline at", when(r.DeadlineAt, now, r.Timezone)}, {"processing at", when(r.ProcessingAt, now, r.Timezone)},
+		{"refresh at", when(r.RefreshAt, now, zone)}, {"because", v.RefreshWhy},
+		{"planned at", when(r.Planned(now), now, zone)},
+		{"attempt", v.AttemptUID}, {"attempt no", positive(v.AttemptNo)}, {"started at", when(r.StartedAt, now, zone)},
+		{"deadline at", when(r.DeadlineAt, now, zone)}, {"processing at", when(r.ProcessingAt, now, zone)},
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
 		{"worker says", v.UserFriendlyStatus}, {"progress", percent(v.Progress)},
-		{"last success at", when(r.LastSuccessAt, now, r.Timezone)}, {"failing since", when(r.FailingSince, now, r.Timezone)},
-		{"final failure at", when(r.FinalFailureAt, now, r.Timezone)},
+		{"last success at", when(r.LastSuccessAt, now, zone)}, {"failing since", when(r.FailingSince, now, zone)},
+		{"gives up at", when(r.GivesUpAt(), now, zone)}, {"final failure at", when(r.FinalFailureAt, now, zone)},
+		{"retries", v.retryStats.String()},
 		{"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
 		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
 	}
