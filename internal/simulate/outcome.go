@@ -1,0 +1,114 @@
+package simulate
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Result is how an attempt ends.
+type Result string
+
+// The results.
+const (
+	Success Result = "success"
+	Failure Result = "failure"
+	Lost    Result = "lost" // the worker never answers: the deadline passes
+)
+
+// Outcome is what becomes of one attempt.
+type Outcome struct {
+	Result    Result
+	After     time.Duration // from the start to the answer, 0 or more; an answer after the deadline is lost
+	ErrorType string        // of a failure; may be empty
+}
+
+// Outcomes tells what becomes of the next attempt; false: no further one is to start.
+type Outcomes func() (Outcome, bool)
+
+// Listed takes the outcomes of a list, in its order.
+func Listed(list []Outcome) Outcomes {
+	return func() (Outcome, bool) {
+		if len(list) == 0 {
+			return Outcome{}, false
+		}
+		next := list[0]
+		list = list[1:]
+		return next, true
+	}
+}
+
+// Always repeats one outcome for ever.
+func Always(outcome Outcome) Outcomes {
+	return func() (Outcome, bool) { return outcome, true }
+}
+
+const (
+	// maxOutcomes bounds a list of outcomes.
+	maxOutcomes = 100_000
+	// maxOutcomeLine bounds one line, in bytes.
+	maxOutcomeLine = 1000
+)
+
+// LineError says which line of a list of outcomes cannot be read, and why.
+type LineError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
+
+// Unwrap returns the reason, a *model.FieldError.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// ReadOutcomes reads one outcome a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost". What follows a # and
+// blank lines count for nothing. An error is a *LineError, or one of in.
+func ReadOutcomes(in io.Reader) ([]Outcome, error) {
+	var list []Outcome
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(make([]byte, 0, maxOutcomeLine), maxOutcomeLine)
+	line := 0
+	for scanner.Scan() {
+		line++
+		text, _, _ := strings.Cut(scanner.Text(), "#")
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			continue
+		}
+		outcome, err := readOutcome(words)
+		if err == nil && len(list) == maxOutcomes {
+			err = &model.FieldError{Want: fmt.Sprintf("at most %d outcomes", maxOutcomes), Found: "more"}
+		}
+		if err != nil {
+			return nil, &LineError{line, err}
+		}
+		list = append(list, outcome)
+	}
+	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
+		return nil, &LineError{line + 1, &model.FieldError{Want: fmt.Sprintf("at most %d bytes", maxOutcomeLine), Found: "more"}}
+	}
+	return list, scanner.Err()
+}
+
+const wantOutcome = `"success 2m", "failure 3m", "failure 3m NetworkError" or "lost"`
+
+func readOutcome(words []string) (Outcome, error) {
+	outcome := Outcome{Result: Result(words[0])}
+	most := map[Result]int{Success: 2, Failure: 3, Lost: 1}[outcome.Result]
+	if most == 0 || len(words) > most || most > 1 && len(words) == 1 {
+		return outcome, &model.FieldError{Want: wantOutcome, Found: model.Found(strings.Join(words, " "))}
+	}
+	if len(words) > 2 {
+		outcome.ErrorType = words[2]
+	}
+	var err error
+	if len(words) > 1 {
+		outcome.After, err = model.ParseDuration(words[1])
+	}
+	return outcome, err
+}

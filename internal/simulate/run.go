@@ -1,0 +1,114 @@
+package simulate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/timeline"
+	"github.com/refreshd/refreshd/model"
+)
+
+// Plan says where a run begins and where it ends at the latest.
+type Plan struct {
+	Start time.Time // the start by hand, whole milliseconds
+	Until time.Time // no attempt starts later; zero: there is no such end
+	Limit int       // attempts, at least 1
+	// Seed names the attempts. Jitter follows from their names, so the same seed gives the same delays.
+	Seed uint64
+}
+
+// End says why a run went no further.
+type End string
+
+// The ends.
+const (
+	EndNothingPlanned End = "nothing planned" // the model is disabled or finished
+	EndOutcomes       End = "outcomes"        // all outcomes are used up
+	EndUntil          End = "until"           // the next attempt would start after Plan.Until
+	EndLimit          End = "limit"           // as many attempts as Plan.Limit have run
+)
+
+// Run is what happened.
+type Run struct {
+	Events   []timeline.Event
+	Attempts int
+	End      End
+	Model    model.Model // as the run has left it
+}
+
+// Simulate runs a model, with its policy in force, from a start by hand. Workers begin at once and answer as outcomes say;
+// every answer is handled and every deadline noticed in the same millisecond. The model of the caller stays as it is.
+func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {
+	byHand, _ := m.Run(true, plan.Start) // forced: it cannot be refused
+	m.State = byHand.Next
+	r := runner{model: &m, outcomes: outcomes, plan: plan, now: plan.Start}
+	for r.run.End == "" {
+		r.run.End = r.step()
+	}
+	r.run.Model = m
+	return r.run
+}
+
+// runner is a run on its way.
+type runner struct {
+	model    *model.Model
+	outcomes Outcomes
+	plan     Plan
+	now      time.Time
+	run      Run
+}
+
+// step wakes the model at its time and lets the attempt end that this starts. It returns why there is no further step, or
+// nothing.
+func (r *runner) step() End {
+	at := r.model.RefreshAt
+	switch {
+	case !r.model.Waiting():
+		return EndNothingPlanned
+	case !r.plan.Until.IsZero() && at.After(r.plan.Until):
+		return EndUntil
+	case at.After(r.now):
+		r.now = at
+	}
+	decision := r.model.Wake(r.now, fmt.Sprintf("%d-%d", r.plan.Seed, r.run.Attempts+1))
+	if decision.Event != model.EventStart { // the end of the give-up window needs no outcome
+		r.take(decision)
+		return ""
+	}
+	if r.run.Attempts >= r.plan.Limit {
+		return EndLimit
+	}
+	outcome, more := r.outcomes()
+	if !more {
+		return EndOutcomes
+	}
+	r.run.Attempts++
+	r.take(decision)
+	r.settle(outcome)
+	return ""
+}
+
+// settle ends the running attempt.
+func (r *runner) settle(outcome Outcome) {
+	if r.model.Policy.QueueTimeout > 0 {
+		begun, _ := r.model.Begin(r.now, "")
+		r.model.State = begun.Next
+	}
+	answer := r.now.Add(outcome.After)
+	if outcome.Result == Lost || answer.After(r.model.DeadlineAt) {
+		r.now = r.model.DeadlineAt
+		r.take(r.model.Expire(r.now))
+		return
+	}
+	r.now = answer
+	decision, _ := r.model.Handle(r.message(outcome), r.now) // it has the fence: it cannot be stale
+	r.take(decision)
+}
+
+// message is what the worker says.
+func (r *runner) message(outcome Outcome) model.Message {
+	return model.Message{
+		Type: model.MessageType(outcome.Result), UID: r.model.UID, AttemptUID: r.model.AttemptUID,
+		Failure: model.Failure{Reason: outcome.ErrorType, ErrorType: outcome.ErrorType},
+	}
+}
