@@ -112,6 +112,9 @@ func (b *Backoff) read(doc document) error {
 	if err != nil {
 		return err
 	}
+	if strategy == "" {
+		return &FieldError{"strategy", "fixed or linear or exponential or fibonacci", `""`}
+	}
 	b.Strategy = Strategy(strategy)
 	if b.Base, err = doc.length("base", time.Minute); err != nil {
 		return err
