@@ -26,7 +26,8 @@ type order struct {
 	result string // one of the results
 	// refused says why nothing happened; nil: it was done, or there was nothing to do.
 	refused error
-	next    time.Time // the refresh_at that follows
+	next    time.Time    // the refresh_at that follows
+	saved   *model.Model // what a put made of the model; nil: nothing
 
 	taken bool // the queued attempt that the command supersedes has been taken by a worker
 	done  bool
@@ -149,7 +150,7 @@ func conclude(changing []*order, codes []scripts.Code) map[string]bool {
 
 // decide settles the order or returns the transition that would carry it out.
 func (o *order) decide(desk *scripts.Desk, now time.Time) *scripts.Transition {
-	o.result, o.refused, o.done = "", nil, false
+	o.result, o.refused, o.done, o.saved = "", nil, false, nil
 	record := desk.Records[o.command.UID]
 	existed := record.Exists
 	transition, outcome, err := desk.Obey(&o.command, !o.taken, now)
@@ -169,6 +170,10 @@ func (o *order) decide(desk *scripts.Desk, now time.Time) *scripts.Transition {
 	}
 	if o.refused == nil {
 		o.next = record.RefreshAt // the record has moved on with the decision
+	}
+	if transition != nil && o.command.Type == model.CommandPut {
+		saved := record.Model
+		o.saved = &saved
 	}
 	return transition
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -86,6 +87,7 @@ type tally struct {
 	app       *app
 	documents int
 	results   map[string]int
+	linter    putLinter
 }
 
 // outcome is what is told of one order with -o json.
@@ -94,6 +96,8 @@ type outcome struct {
 	Result    string  `json:"result"`
 	RefreshAt *string `json:"refresh_at"`
 	Error     string  `json:"error,omitempty"`
+	// Warnings are what is seldom meant, told once for each schedule and policy.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func (t *tally) tell(orders []*order) error {
@@ -104,6 +108,10 @@ func (t *tally) tell(orders []*order) error {
 		if order.refused != nil {
 			told.Error = order.problem()
 			t.app.complain(plain(told.Error))
+		}
+		for _, warning := range t.linter.look(order, time.Now()) {
+			told.Warnings = append(told.Warnings, plain(warning))
+			fmt.Fprintln(t.app.stderr, "warning: "+plain(warning))
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {
