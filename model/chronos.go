@@ -24,28 +24,31 @@ func fromChronos(value any) any {
 		return value // with both, the alias is an unknown field
 	}
 	fields = maps.Clone(fields)
-	retries := map[string]any{"strategy": string(Exponential), "base": "1m", "cap": "1h", "count": 3}
+	retries := map[string]any{}
 	take := func(from string, to map[string]any, name string, convert func(any) any) {
-		if value, used := fields[from]; used {
+		if value, used := fields[from]; used && to[name] == nil { // of two words for one thing the second is an unknown field
 			to[name] = convert(value)
 			delete(fields, from)
 		}
 	}
 	same := func(value any) any { return value }
 	take("maxRetries", retries, "count", same)
-	take("retryDelay", retries, "base", chronosDelay)
 	take("baseRetryDelay", retries, "base", chronosDelay)
+	take("retryDelay", retries, "base", chronosDelay)
 	take("maxRetryDelay", retries, "cap", chronosDelay)
-	take("useExponentialBackoff", retries, "strategy", chronosBackoff)
 	take("retryStrategy", retries, "strategy", same)
+	take("useExponentialBackoff", retries, "strategy", chronosBackoff)
+	switch {
+	case fields["jitterEnabled"] == true:
+		delete(fields, "jitterEnabled") // as always
+	case fields["jitterEnabled"] == false && fields["jitter"] == nil:
+		delete(fields, "jitterFactor")
+	}
 	take("jitterFactor", fields, "jitter", same)
-	take("jitterEnabled", fields, "jitter", func(enabled any) any {
-		if enabled == true {
-			return fields["jitter"]
-		}
-		return chronosDisabled(enabled)
-	})
-	fields["retries"] = retries
+	take("jitterEnabled", fields, "jitter", chronosDisabled)
+	usual := map[string]any{"strategy": string(Exponential), "base": "1m", "cap": "1h", "count": 3}
+	maps.Copy(usual, retries)
+	fields["retries"] = usual
 	if fields["never_retry"] == nil && fields["retry_on"] == nil {
 		fields["never_retry"] = permanentErrors
 	}
