@@ -1,0 +1,155 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// failOnce lets the first attempt of a one-shot fail at once, under a uid, and returns the delay of the retry.
+func failOnce(policy Policy, uid string, failure Failure) time.Duration {
+	m := Model{UID: "tbl_1", Policy: policy}
+	m.State = m.Start(monday, uid).Next
+	m.State = m.Fail(failure, monday).Next
+	return m.RefreshAt.Sub(monday)
+}
+
+// 100 jobs that fail together are retried between T+48 s and T+72 s, and really over all of it.
+func TestAHerdIsSpread(t *testing.T) { // 004/2, 004/16
+	policy := policyOf(t, `{"retries":{"strategy":"fixed","base":"60s"}}`)
+	for _, herd := range []struct{ jobs, least, most int }{{100, 0, 14}, {24_000, 850, 1150}} {
+		var hits [24]int
+		for i := range herd.jobs {
+			delay := failOnce(policy, fmt.Sprintf("attempt-%d", i), Failure{})
+			if delay < 48*time.Second || delay > 72*time.Second {
+				t.Fatalf("job %d is retried after %v", i, delay)
+			}
+			hits[min(int(delay/time.Second)-48, 23)]++
+		}
+		empty := 0
+		for _, n := range hits {
+			if n < herd.least || n > herd.most {
+				t.Errorf("%d jobs fall unevenly into the seconds from T+48: %v", herd.jobs, hits)
+				break
+			}
+			if n == 0 {
+				empty++
+			}
+		}
+		if empty > 3 {
+			t.Errorf("%d jobs leave %d of 24 seconds empty: %v", herd.jobs, empty, hits)
+		}
+	}
+}
+
+func TestJitterIsDerivedFromTheAttempt(t *testing.T) { // decision 3
+	policy := policyOf(t, `{"retries":["1h"],"jitter":0.2}`)
+	seen := map[time.Duration]bool{}
+	for i := range 100 {
+		uid := fmt.Sprintf("a%d", i)
+		delay := failOnce(policy, uid, Failure{})
+		if again := failOnce(policy, uid, Failure{Reason: "another time"}); again != delay {
+			t.Fatalf("attempt %s is retried after %v and after %v", uid, delay, again)
+		}
+		seen[delay] = true
+	}
+	if len(seen) < 99 {
+		t.Errorf("100 attempts have %d different delays", len(seen))
+	}
+}
+
+func TestJitterOfZeroIsZero(t *testing.T) { // decision 2
+	for _, retries := range []string{`[0]`, `{"expr":"0"}`, `{"by_age":["1d: 0"]}`} {
+		if delay := failOnce(policyOf(t, `{"retries":`+retries+`,"jitter":1}`), "a1", Failure{}); delay != 0 {
+			t.Errorf("%s: %v", retries, delay)
+		}
+	}
+	if delay := failOnce(policyOf(t, `{"retries":["1h"],"jitter":0}`), "a1", Failure{}); delay != time.Hour {
+		t.Errorf("without jitter: %v", delay)
+	}
+}
+
+// The cap bounds the delay of the formula, jitter varies it, and the cap bounds it again.
+func TestACapHoldsBeforeAndAfterJitter(t *testing.T) { // decision 2
+	capped := policyOf(t, `{"retries":{"strategy":"exponential","base":"50m","cap":"1h"},"jitter":0.2}`)
+	above, atCap := 0, 0
+	for i := range 1000 {
+		m := Model{UID: "tbl_1", Policy: capped}
+		m.AttemptNo = 6 // the formula says 53 hours: varied without the first cap it would always be at the cap
+		m.State = m.Start(monday, fmt.Sprintf("a%d", i)).Next
+		switch delay := m.Fail(Failure{}, monday).Next.RefreshAt.Sub(monday); {
+		case delay < 48*time.Minute || delay > time.Hour:
+			t.Fatalf("attempt %d is retried after %v", i, delay)
+		case delay == time.Hour:
+			atCap++
+		default:
+			above++
+		}
+	}
+	if atCap < 400 || above < 400 {
+		t.Errorf("%d of 1000 are at the cap, %d below it", atCap, above)
+	}
+}
+
+func TestAVariedDelayIsToldAsAboutItself(t *testing.T) {
+	l := live(t, `"policy":{"retries":["1h"],"jitter":0.1}`, "00:00 wake | 00:05 failure")
+	if !strings.HasPrefix(l.m.Why, "retry 1/1 ~") || !strings.HasSuffix(l.m.Why, ", none planned") {
+		t.Errorf("why %q", l.m.Why)
+	}
+	ended, after := l.decision.Ended, l.m.RefreshAt.Sub(clock("00:05"))
+	if *ended.DelayMS != 3600_000 || ended.JitterMS == 0 || *ended.DelayMS+ended.JitterMS != after.Milliseconds() || *ended.RetryAt != FormatTime(l.m.RefreshAt) {
+		t.Errorf("the history says %+v, but the retry is after %v", ended, after)
+	}
+}
+
+// Alignment comes after jitter: a retry that jitter pushes over the border waits for planned.
+func TestAlignmentJudgesTheJitteredRetry(t *testing.T) { // decision 2, RULES 1.5
+	before, planned := 0, 0
+	for i := range 200 {
+		l := live(t, atSixteen+`"policy":{"timeout":"1h","retries":["1h"],"jitter":0.2}`, "13:50 run")
+		l.starts = i
+		l.on("13:50 wake | 14:00 failure")
+		switch retryAt := *l.decision.Ended.RetryAt; {
+		case retryAt <= FormatTime(clock("15:00")) && l.m.RefreshAt.Before(clock("16:00")):
+			before++
+		case retryAt > FormatTime(clock("15:00")) && l.m.RefreshAt.Equal(clock("16:00")):
+			planned++
+		default:
+			t.Fatalf("retry alone at %s: %s", retryAt, l)
+		}
+	}
+	if before < 60 || planned < 60 {
+		t.Errorf("%d before planned, %d when planned", before, planned)
+	}
+}
+
+func TestABadJitterIsRefused(t *testing.T) {
+	for value, found := range map[string]string{`-0.1`: `-0.1`, `1.1`: `1.1`, `"NaN"`: `"NaN"`, `"Inf"`: `"Inf"`, `1e400`: `1e400`, `"some"`: `"some"`} {
+		refusals(t, map[string]string{`{"jitter":` + value + `}`: "jitter: expected a number from 0 to 1, found " + found})
+	}
+	refusals(t, map[string]string{`{"jitter":true}`: "jitter: expected a text or a number, found true"})
+	for value, want := range map[string]float64{`0`: 0, `1`: 1, `"0.5"`: 0.5, `null`: 0.2} {
+		if got := policyOf(t, `{"retries":{"strategy":"fixed"},"jitter":`+value+`}`).Jitter; got != want {
+			t.Errorf("%s: %g", value, got)
+		}
+	}
+}
+
+func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
+	sum := 0.0
+	for i := range 100_000 {
+		f := fraction("jitter", fmt.Sprint(i))
+		if !(f >= 0 && f < 1) {
+			t.Fatalf("%d: %g", i, f)
+		}
+		sum += f
+	}
+	if mean := sum / 100_000; math.Abs(mean-0.5) > 0.005 {
+		t.Errorf("mean %g", mean)
+	}
+	if fraction("spread", "a") == fraction("jitter", "a") {
+		t.Error("two purposes have one number")
+	}
+}
