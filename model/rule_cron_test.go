@@ -112,13 +112,13 @@ func cronMatch(text string, limit int, names string) func(int) bool {
 				if limit == 32 || limit == 13 {
 					low = 1
 				}
-				fmt.Sscanf(item, "*/%d", &step)
+				_, _ = fmt.Sscanf(item, "*/%d", &step)
 			case strings.Contains(item, "-"):
 				step = 1
-				fmt.Sscanf(item, "%d-%d/%d", &low, &high, &step)
+				_, _ = fmt.Sscanf(item, "%d-%d/%d", &low, &high, &step)
 			default:
 				step = 1
-				fmt.Sscanf(item, "%d", &low)
+				_, _ = fmt.Sscanf(item, "%d", &low)
 				high = low
 			}
 			if n >= low && n <= high && (n-low)%step == 0 {
