@@ -58,6 +58,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
 		modelCommand(a), policyCommand(a), statsCommand(a), versionCommand(a),
+		simulateCommand(a),
 	}
 }
 
@@ -65,7 +66,7 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.redis, "redis", "", "`URL` of Redis: redis, rediss, unix, redis-cluster or redis-sentinel (also REDIS_URL; default "+defaultRedis+")")
 	flags.StringVar(&a.queue, "queue", scripts.DefaultQueue, "`NAME` of the queue, the prefix of its keys")
 	flags.StringVar(&a.config, "config", "", "YAML `FILE` with settings, by the names of the flags")
-	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg")
 	flags.StringVar(&a.logLevel, "log-level", "info", "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
 	flags.StringVar(&a.tlsCA, "tls-ca", "", "PEM `FILE` of the authorities to trust instead of the system's")
 	flags.StringVar(&a.tlsCert, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")
@@ -81,8 +82,8 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := a.settle(command); err != nil {
 		return err
 	}
-	if !slices.Contains(outputs, a.output) {
-		return usagef("--output: expected one of %s, found %q", strings.Join(outputs, ", "), a.output)
+	if known := outputsOf(command); !slices.Contains(known, a.output) {
+		return usagef("--output: expected one of %s, found %q", strings.Join(known, ", "), a.output)
 	}
 	log, err := newLogger(a.stderr, a.logLevel)
 	if err != nil {

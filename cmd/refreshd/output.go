@@ -4,21 +4,61 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/timeline"
 	"github.com/refreshd/refreshd/model"
 )
 
 // The output formats.
 const (
-	outputTable = "table"
-	outputJSON  = "json"
+	outputTable   = "table"
+	outputJSON    = "json"
+	outputMermaid = "mermaid"
+	outputSVG     = "svg"
 )
 
-var outputs = []string{outputTable, outputJSON}
+var (
+	outputs  = []string{outputTable, outputJSON}
+	pictures = []string{outputMermaid, outputSVG} // of commands that draw
+)
+
+// drawing is the annotation of commands that draw.
+const drawing = "drawing"
+
+// draws makes a command one that also prints pictures.
+func draws(command *cobra.Command) *cobra.Command {
+	command.Annotations = map[string]string{drawing: ""}
+	return command
+}
+
+// outputsOf are the formats that a command can print.
+func outputsOf(command *cobra.Command) []string {
+	if _, found := command.Annotations[drawing]; found {
+		return slices.Concat(outputs, pictures)
+	}
+	return outputs
+}
+
+// draw prints charts in the format that was asked for.
+func (a *app) draw(charts ...timeline.Chart) error {
+	switch a.output {
+	case outputJSON:
+		return timeline.JSON(a.stdout, charts...)
+	case outputMermaid:
+		return timeline.Mermaid(a.stdout, charts...)
+	case outputSVG:
+		return timeline.SVG(a.stdout, charts...)
+	default:
+		return timeline.Table(a.stdout, charts...)
+	}
+}
 
 func (a *app) json() bool { return a.output == outputJSON }
 
