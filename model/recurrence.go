@@ -13,6 +13,12 @@ const endless = 1 << 61
 type recurrence interface {
 	// next returns the first instant strictly after another. The ticks belong to the caller and to this recurrence.
 	next(after int64, t *ticks) (int64, bool)
+
+	// names tells whether a wall time is among those that the rule names, which elapsed time has none of.
+	names(wall int64) bool
+
+	// end returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
+	end() int64
 }
 
 // newRecurrence prepares a rule for a zone and the wall time of dtstart.
@@ -55,6 +61,10 @@ func (e elapsed) next(after int64, _ *ticks) (int64, bool) {
 	}
 	return at, at <= e.until
 }
+
+func (elapsed) names(int64) bool { return false }
+
+func (e elapsed) end() int64 { return e.until }
 
 // calendar is every other rule: it names wall times, and the zone says when those are.
 type calendar struct {
@@ -139,6 +149,13 @@ func (c *calendar) next(after int64, t *ticks) (int64, bool) {
 	best = min(best, c.instantAfter(view.shown, after, t))
 	return best, best <= c.until
 }
+
+func (c *calendar) names(wall int64) bool {
+	next, ok := c.wallAfter(wall-1, new(ticks))
+	return ok && next == wall
+}
+
+func (c *calendar) end() int64 { return c.until }
 
 // instantAfter returns the first instant later than after that belongs to a wall time after wall, or endless.
 func (c *calendar) instantAfter(wall, after int64, t *ticks) int64 {

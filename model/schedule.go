@@ -8,6 +8,7 @@ import (
 
 // Schedule says when a model is refreshed as planned. It is immutable and safe for concurrent use.
 type Schedule struct {
+	zone   zone
 	rules  []recurrence
 	dates  []int64 // RDATE: instants in rising order, in seconds since 1970
 	except []int64 // EXDATE: likewise
@@ -53,7 +54,7 @@ func ParseSchedule(rule, timezone, dtstart string) (s *Schedule, err error) {
 }
 
 func compile(set *ruleSet, z zone, dtstart int64) (*Schedule, error) {
-	s := &Schedule{dates: sorted(set.dates), except: sorted(set.except)}
+	s := &Schedule{zone: z, dates: sorted(set.dates), except: sorted(set.except)}
 	for _, line := range set.rules {
 		rule, err := newRecurrence(line, z, dtstart)
 		if err != nil {
@@ -154,6 +155,22 @@ func Midnight(now time.Time, timezone string) (dtstart string, err error) {
 		return "", err
 	}
 	return CanonicalDtstart(now.In(z.loc).Format(time.DateOnly))
+}
+
+// Instant returns the instant at which the clocks of a zone show a wall clock, which may have the forms of a dtstart. One that
+// clocks skip is read with the offset before the gap, and one that occurs twice is the first (decision 10). The errors are
+// those of Midnight.
+func Instant(wall, timezone string) (time.Time, error) {
+	z, err := loadZone(timezone)
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, err := parseDtstart(wall)
+	if err != nil {
+		return time.Time{}, err
+	}
+	at, _, _ := z.resolve(seconds)
+	return time.Unix(at, 0).UTC(), nil
 }
 
 const dtstartLayout = "2006-01-02T15:04:05"
