@@ -146,6 +146,7 @@ func TestARuleIsSaidAsAPersonWouldSayIt(t *testing.T) {
 		"FREQ=WEEKLY;BYDAY=MO,WE,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0":                                          "every Monday, Wednesday and Friday at 09:00",
 		"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                            "on the last Friday of the month at 18:00",
 		"FREQ=MONTHLY;BYMONTHDAY=1,22,-1;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                    "on the 1st, 22nd and last day of the month at 18:00",
+		"FREQ=MONTHLY;BYMONTHDAY=11,12,13,23,31;BYHOUR=6;BYMINUTE=0;BYSECOND=0":                              "on the 11th, 12th, 13th, 23rd and 31st of the month at 06:00",
 		"FREQ=YEARLY;BYMONTH=1,4,7,10;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0":                           "every quarter on the 1st at 06:00",
 		"FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=1;BYHOUR=12;BYMINUTE=0;BYSECOND=0":                                 "every year on March 1 at 12:00",
 		"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1;BYHOUR=12;BYMINUTE=0;BYSECOND=0":                                "every year on the last day of February at 12:00",
