@@ -30,6 +30,7 @@ type consequence struct {
 	attemptNo   int
 	exhausted   bool
 	final       bool
+	held        bool // a final failure that the brake holds back
 	policyError string
 	reckoning   *reckoning
 }
@@ -44,6 +45,15 @@ type reckoning struct {
 // afterFailure applies the failure rule at now to the attempt in s, failure k of its cycle (DESIGN, rules of time, 4; S0-11, S0-18,
 // S0-29, S0-44). A timeout comes through here too.
 func (m *Model) afterFailure(s *State, failure Failure, now time.Time) consequence {
+	rule := m.judge(s, failure, now)
+	if rule.final && m.Brake.Engaged {
+		return m.hold(s, rule, now)
+	}
+	return rule
+}
+
+// judge is the failure rule without the brake.
+func (m *Model) judge(s *State, failure Failure, now time.Time) consequence {
 	k := s.AttemptNo
 	if retry, why := m.Policy.Classes.verdict(failure); !retry {
 		return consequence{final: true, attemptNo: k, why: "final: " + why}
@@ -87,7 +97,7 @@ func (m *Model) delay(s *State, failure Failure, now time.Time) (delay time.Dura
 		return 0, false, ""
 	}
 	delay, retry, err := m.Policy.Retries.Delay(Occasion{
-		K: s.AttemptNo, Reason: failure.Reason, ErrorType: failure.ErrorType,
+		K: s.AttemptNo, Reason: shorten(failure.Reason, maxText), ErrorType: shorten(failure.ErrorType, maxText), // as the history keeps them
 		QueueDepth: m.QueueDepth, SinceSuccess: s.withoutSuccess(now),
 	})
 	if err != nil {
@@ -109,6 +119,7 @@ type timing struct {
 // retryTime adds jitter, the wish of the worker and the retry window to a delay, in this order. The cap of a backoff holds for
 // the jittered delay too (decision 2).
 func (m *Model) retryTime(s *State, delay time.Duration, failure Failure, now time.Time) timing {
+	delay = m.stretch(delay)
 	varied := vary(delay, m.Policy.Jitter, s.AttemptUID)
 	if backoff, ok := m.Policy.Retries.(Backoff); ok && backoff.Cap > 0 && delay <= backoff.Cap {
 		varied = min(varied, backoff.Cap)
