@@ -38,12 +38,7 @@ func fromChronos(value any) any {
 	take("maxRetryDelay", retries, "cap", chronosDelay)
 	take("retryStrategy", retries, "strategy", same)
 	take("useExponentialBackoff", retries, "strategy", chronosBackoff)
-	switch {
-	case fields["jitterEnabled"] == true:
-		delete(fields, "jitterEnabled") // as always
-	case fields["jitterEnabled"] == false && fields["jitter"] == nil:
-		delete(fields, "jitterFactor")
-	}
+	switchJitter(fields)
 	take("jitterFactor", fields, "jitter", same)
 	take("jitterEnabled", fields, "jitter", chronosDisabled)
 	usual := map[string]any{"strategy": string(Exponential), "base": "1m", "cap": "1h", "count": 3}
@@ -53,6 +48,16 @@ func fromChronos(value any) any {
 		fields["never_retry"] = permanentErrors
 	}
 	return fields
+}
+
+// switchJitter applies jitterEnabled to jitterFactor.
+func switchJitter(fields map[string]any) {
+	switch {
+	case fields["jitterEnabled"] == true:
+		delete(fields, "jitterEnabled") // as always
+	case fields["jitterEnabled"] == false && fields["jitter"] == nil:
+		delete(fields, "jitterFactor")
+	}
 }
 
 // chronosDelay reads a bare number as milliseconds.
