@@ -43,7 +43,10 @@ func retry(delay string) func(*draft, []string) error {
 }
 
 func (d *draft) retryAfter(words []string) error {
-	delay, err := d.duration(words[0])
+	if d.at == nil {
+		return errNotKnown
+	}
+	delay, err := d.duration(d.at.field, words[0])
 	if err != nil {
 		return err
 	}

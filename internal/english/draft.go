@@ -60,7 +60,7 @@ func (d *draft) read(s *sentence) error {
 		err = d.readAlone(s)
 	}
 	if errors.Is(err, errNotKnown) {
-		return refuse(s.line, `a sentence such as "`+nearest(s.original())+`"`, model.Found(s.original()))
+		return &Error{s.line, &model.FieldError{Want: "a known sentence", Found: d.found()}, nearest(s.original())}
 	}
 	return err
 }
@@ -164,14 +164,22 @@ func (d *draft) refuse(want, found string) error { return refuse(d.now.line, wan
 
 func (d *draft) found() string { return model.Found(d.now.original()) }
 
-// duration reads a duration in words as a canonical one.
-func (d *draft) duration(text string) (string, error) {
+// duration reads a duration in words as a canonical one. A refusal is about field.
+func (d *draft) duration(field, text string) (string, error) {
 	canonical, err := readDuration(text)
+	return canonical, d.place(err, field)
+}
+
+// place puts the line at hand, and the field, before a refusal of the model.
+func (d *draft) place(err error, field string) error {
 	var refused *model.FieldError
-	if errors.As(err, &refused) {
-		return "", &Error{d.now.line, refused}
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return canonical, err
+	if refused.Field == "" {
+		refused = refused.At(field)
+	}
+	return &Error{Line: d.now.line, FieldError: refused}
 }
 
 func number(n int) string { return strconv.Itoa(n) }

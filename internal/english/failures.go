@@ -10,6 +10,7 @@ import (
 // outcome is what the sentences about one failure say together.
 type outcome struct {
 	line  int    // of the first of them
+	field string // that the delay belongs to
 	said  string // that one
 	delay string // of a retry; empty: none
 	wait  bool

@@ -2,6 +2,7 @@ package english
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,13 +28,18 @@ func setValue(field string) func(*draft, []string) error {
 
 func setDuration(field string) func(*draft, []string) error {
 	return func(d *draft, words []string) error {
-		duration, err := d.duration(words[0])
+		duration, err := d.duration(field, words[0])
 		if err != nil {
 			return err
 		}
 		return d.set(field, duration)
 	}
 }
+
+// reserved are words that are no names of errors unless they stand in quotes: "On an error" would mean every one.
+var reserved = strings.Fields("a all an and any each error errors every failure failures no nothing or some the")
+
+func isReserved(name string) bool { return slices.Contains(reserved, strings.ToLower(name)) }
 
 var betweenNames = regexp.MustCompile(`(?i), and |, or |, | and | or `)
 
@@ -42,6 +48,9 @@ func setNames(field string) func(*draft, []string) error {
 		names := []any{}
 		for _, list := range words {
 			for _, name := range betweenNames.Split(list, -1) {
+				if isReserved(name) {
+					return errNotKnown
+				}
 				names = append(names, d.now.value(name))
 			}
 		}
@@ -58,7 +67,7 @@ func (d *draft) giveUpAfter(words []string) error {
 func (d *draft) giveUpLast([]string) error { return d.exhausted(giveUp) }
 
 func (d *draft) misfireYounger(words []string) error {
-	age, err := d.duration(words[0])
+	age, err := d.duration("misfire", words[0])
 	if err != nil {
 		return err
 	}
@@ -95,7 +104,7 @@ func (d *draft) strategy(words []string) error {
 		if words[i] == "" {
 			continue
 		}
-		duration, err := d.duration(words[i])
+		duration, err := d.duration("retries."+field, words[i])
 		if err != nil {
 			return err
 		}
@@ -121,29 +130,34 @@ func (d *draft) window(words []string) error { return d.set("retry_window", d.no
 
 // upToAge reads one row of the table of delays by age; several make the table.
 func (d *draft) upToAge(words []string) error {
-	age, err := d.duration(words[0])
-	if err != nil {
-		return err
-	}
-	delay, err := d.delay(words[1])
-	if err != nil {
-		return err
-	}
-	table, isTable := d.doc["retries"].(map[string]any)
+	table, _ := d.doc["retries"].(map[string]any)
 	rows, isTable := table["by_age"].([]any)
+	field := element("retries.by_age", len(rows))
+	age, err := d.duration(field+".up_to", words[0])
+	if err != nil {
+		return err
+	}
+	delay, err := d.delay(field+".delay", words[1])
+	if err != nil {
+		return err
+	}
 	if d.lines["retries"] > 0 && !isTable {
 		return d.twice("retries", d.now.line, d.now.original())
 	}
 	d.doc["retries"] = map[string]any{"by_age": append(rows, any(map[string]any{"up_to": age, "delay": delay}))}
-	return d.setInner("retries", element("retries.by_age", len(rows)))
+	return d.setInner("retries", field)
 }
 
 // onError reads the delay after one kind of error.
 func (d *draft) onError(words []string) error {
+	if isReserved(words[0]) {
+		return errNotKnown
+	}
 	name, delay := d.now.value(words[0]), neverDelay
+	field := "delays_by_error." + name
 	if !neverAgain.MatchString(words[1]) {
 		var err error
-		if delay, err = d.delay(words[1]); err != nil {
+		if delay, err = d.delay(field, words[1]); err != nil {
 			return err
 		}
 	}
@@ -153,14 +167,14 @@ func (d *draft) onError(words []string) error {
 		d.doc["delays_by_error"] = delays
 	}
 	delays[name] = delay
-	return d.setInner("delays_by_error", "delays_by_error."+name)
+	return d.setInner("delays_by_error", field)
 }
 
 var neverAgain = regexp.MustCompile(`(?i)^(?:never|do not) retry$`)
 
 // delay reads an action that can be nothing but a delay: a retry, or a wait for the next scheduled refresh.
-func (d *draft) delay(action string) (string, error) {
-	o := &outcome{line: d.now.line}
+func (d *draft) delay(field, action string) (string, error) {
+	o := &outcome{line: d.now.line, field: field}
 	d.at = o
 	defer d.closeBlock()
 	if err := d.act(action); err != nil {
@@ -196,7 +210,7 @@ func (d *draft) atFailure(words []string) error {
 	if before := d.failures[k]; before != nil {
 		return d.refuse("one sentence about the "+formatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
 	}
-	d.at = &outcome{line: d.now.line, said: d.now.original()}
+	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
 	d.failures[k] = d.at
 	if len(words) == 1 {
 		d.block = block{heading: d.now.level}

@@ -13,28 +13,72 @@ const (
 	maxWordRunes = 25
 )
 
-// examples are one sentence of each form, and those of the retry list for each of the first ordinals.
-var examples = sync.OnceValue(func() []string {
-	var all []string
+// The costs of making a known sentence from what was found. Words are rather left out by an author than added, and a sentence is
+// known by its first word.
+const (
+	costOfAdding   = 0.3
+	costOfRemoving = 1
+)
+
+// phrasebook is one sentence of each form, and those of the retry list for each of the first ordinals.
+type phrasebook struct {
+	examples []string
+	words    [][]int // of each example, as places in vocabulary
+	// vocabulary are the different words: a found word is compared only once with each.
+	vocabulary []string
+}
+
+var examples = sync.OnceValue(func() (book phrasebook) {
 	for _, f := range slices.Concat(settings, retrying, errorClasses, actions) {
-		all = append(all, f.example)
+		book.add(f.example)
 	}
 	for _, ordinal := range firsts {
-		all = append(all, "On the "+ordinal+" failure, retry immediately", "On the "+ordinal+" failure, retry after 1 minute")
+		book.add("On the " + ordinal + " failure, retry immediately")
+		book.add("On the " + ordinal + " failure, retry after 1 minute")
 	}
-	return all
+	return book
 })
 
-// nearest returns the example that is the fewest edits of words away from a sentence.
+func (b *phrasebook) add(example string) {
+	var places []int
+	for _, word := range wordsOf(example) {
+		place := slices.Index(b.vocabulary, word)
+		if place < 0 {
+			place = len(b.vocabulary)
+			b.vocabulary = append(b.vocabulary, word)
+		}
+		places = append(places, place)
+	}
+	b.examples, b.words = append(b.examples, example), append(b.words, places)
+}
+
+// nearest returns the example that costs the fewest changes of words.
 func nearest(text string) string {
+	book := examples()
+	var changes [][]float64 // of each word into each of the vocabulary
+	for _, word := range wordsOf(text) {
+		row := make([]float64, len(book.vocabulary))
+		for i, known := range book.vocabulary {
+			row[i] = wordChange(word, known)
+		}
+		changes = append(changes, row)
+	}
 	best, least := "", math.Inf(1)
-	words := wordsOf(text)
-	for _, example := range examples() {
-		if distance := edits(words, wordsOf(example), wordChange); distance < least {
-			best, least = example, distance
+	for i, words := range book.words {
+		if cost := costOf(changes, words); cost < least {
+			best, least = book.examples[i], cost
 		}
 	}
-	return strings.ReplaceAll(best, `"`, `'`)
+	return best
+}
+
+// costOf is the cost of making a known sentence.
+func costOf(changes [][]float64, known []int) float64 {
+	cost := edits(len(changes), len(known), costOfRemoving, costOfAdding, func(i, j int) float64 { return changes[i][known[j]] })
+	if len(changes) > 0 {
+		cost += changes[0][known[0]]
+	}
+	return cost
 }
 
 // wordsOf cuts a sentence into words without case and marks.
@@ -52,7 +96,13 @@ func wordChange(a, b string) float64 {
 		return 0
 	}
 	ra, rb := shortRunes(a), shortRunes(b)
-	return edits(ra, rb, runeChange) / float64(max(len(ra), len(rb), 1))
+	distance := edits(len(ra), len(rb), 1, 1, func(i, j int) float64 {
+		if ra[i] == rb[j] {
+			return 0
+		}
+		return 1
+	})
+	return distance / float64(max(len(ra), len(rb), 1))
 }
 
 func isNumber(word string) bool {
@@ -65,27 +115,20 @@ func shortRunes(word string) []rune {
 	return runes[:min(len(runes), maxWordRunes)]
 }
 
-func runeChange(a, b rune) float64 {
-	if a == b {
-		return 0
+// edits is the edit distance of two sequences of these lengths, at most 25. change is the cost of taking element i of the first
+// for element j of the second.
+func edits(from, to int, removing, adding float64, change func(i, j int) float64) float64 {
+	var row [max(maxWords, maxWordRunes) + 1]float64
+	for j := range to + 1 {
+		row[j] = float64(j) * adding
 	}
-	return 1
-}
-
-// edits is the edit distance of two sequences, where change is the cost of taking one element for another and 1 that of
-// leaving one out.
-func edits[T any](a, b []T, change func(T, T) float64) float64 {
-	row := make([]float64, len(b)+1)
-	for j := range row {
-		row[j] = float64(j)
-	}
-	for _, x := range a {
+	for i := range from {
 		diagonal := row[0]
-		row[0]++
-		for j, y := range b {
-			cost := min(row[j+1]+1, row[j]+1, diagonal+change(x, y))
+		row[0] += removing
+		for j := range to {
+			cost := min(row[j+1]+removing, row[j]+adding, diagonal+change(i, j))
 			diagonal, row[j+1] = row[j+1], cost
 		}
 	}
-	return row[len(b)]
+	return row[to]
 }

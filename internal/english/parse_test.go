@@ -130,10 +130,10 @@ func TestEverySentenceIsRead(t *testing.T) {
 
 		// Kinds of errors
 		"Retry only on NetworkError":                              `{"retry_on":["NetworkError"]}`,
-		`Retry only on A, B, "C, or D" and net.E errors`:          `{"retry_on":["A","B","C, or D","net.E"]}`,
+		`Retry only on B, "a", "C, or D" and net.E errors`:        `{"retry_on":["B","a","C, or D","net.E"]}`,
 		"Retry only on no error":                                  `{"retry_on":[]}`,
 		"Never retry on permanent errors":                         `{"never_retry":["permanent"]}`,
-		"Do not retry on A or B":                                  `{"never_retry":["A","B"]}`,
+		"Do not retry on Gone or Moved":                           `{"never_retry":["Gone","Moved"]}`,
 		"On RateLimited errors, retry after 1 hour":               `{"delays_by_error":{"RateLimited":"1h"}}`,
 		"On a RateLimited error, retry immediately":               `{"delays_by_error":{"RateLimited":"0s"}}`,
 		"On Gone, never retry\nOn Moved, do not retry":            `{"delays_by_error":{"Gone":"never","Moved":"never"}}`,

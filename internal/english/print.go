@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/refreshd/refreshd/model"
 )
 
-// Print renders a canonical policy (as model.Policy marshals it, decoded again) in English, one sentence per line. Parse reads
-// the same document from it, whatever its texts hold. Retries beyond the twentieth share lines, because Parse takes 1000 lines.
+// Print renders a canonical policy (as model.Policy marshals it, decoded again) in English, one sentence per line. What
+// model.ParsePolicy makes of it when Parse has read it is the same policy, to the letter, whatever its texts hold. What
+// ParsePolicy adds by itself (the alignment, the end of the retries) is not said. Retries beyond the twentieth share lines.
 //
 // A document that is not canonical prints too, but what has no meaning there has no sentence.
 func Print(policy map[string]any) string {
@@ -67,7 +70,7 @@ func (p *printer) rule(rule, zone string) {
 	if zone != "" {
 		zone = " in the time zone " + bareZone(zone)
 	}
-	if phrase, ok := ruleEnglish(rule); ok {
+	if phrase, ok := model.RuleEnglish(rule); ok {
 		sentence := "Refresh the model " + phrase + zone
 		if doc, _, err := Parse(sentence); err == nil && doc["rrule"] == rule && text(doc["timezone"]) == text(p.doc["timezone"]) {
 			p.say("%s", sentence)
@@ -114,9 +117,6 @@ func (p *printer) retries() {
 const sharedLine = 10
 
 func (p *printer) delays(delays []any) {
-	if len(delays) == 0 {
-		p.say("Do not retry")
-	}
 	var shared []string
 	for i, delay := range delays {
 		shared = append(shared, "On the "+formatOrdinal(i+1)+" failure, "+action(text(delay)))
@@ -175,8 +175,8 @@ func formatted(duration any) string {
 
 // joining says how retries and the schedule go together.
 func (p *printer) joining() {
+	// align_planned is the default.
 	p.choice("alignment", map[string]string{
-		"align_planned":   "Skip retries that overlap with a scheduled refresh",
 		"until_success":   "Retry until success, whatever is scheduled",
 		"planned_only":    "Retry only at scheduled refreshes",
 		"whichever_first": "Retry or refresh as scheduled, whichever comes first",
@@ -217,14 +217,7 @@ func (p *printer) names(field, sentence string) {
 
 // end says what follows the last retry, and who is told.
 func (p *printer) end() {
-	final := "retry"
-	if list, is := p.doc["retries"].([]any); is && len(list) == 0 {
-		final = "attempt"
-	}
-	p.choice("on_exhausted", map[string]string{
-		giveUp:      "Give up after the final unsuccessful " + final,
-		nextPlanned: "After the final unsuccessful " + final + ", wait until the next scheduled refresh",
-	})
+	p.exhausted()
 	p.field("give_up_after", "Give up after %s of unsuccessful attempts", formatDuration)
 	p.field("disabled_reason", "Give the reason %s", strconv.Quote)
 	if list, found := p.doc["notify"].([]any); found && len(list) == 0 {
@@ -235,6 +228,17 @@ func (p *printer) end() {
 			told = append(told, map[string]string{"disabled": "is disabled", "recovered": "has recovered"}[text(notice)])
 		}
 		p.say("Notify the owner when refresh %s", strings.Join(told, " or "))
+	}
+}
+
+// exhausted says what follows the last retry, if that is not the default: to give up after retries, and else to go on.
+func (p *printer) exhausted() {
+	list, isList := p.doc["retries"].([]any)
+	switch end, never := text(p.doc["on_exhausted"]), isList && len(list) == 0; {
+	case never && end == giveUp:
+		p.say("On the first failure, give up")
+	case !never && end == nextPlanned:
+		p.say("After the final unsuccessful retry, wait until the next scheduled refresh")
 	}
 }
 
@@ -278,8 +282,6 @@ var (
 	safeZone = regexp.MustCompile(`^[A-Za-z](?:[\w+/-]*\w)?$`)
 	safeRule = regexp.MustCompile(`^\w(?:[\w=;,:+/-]*\w)?$`)
 	safeName = regexp.MustCompile(`^[A-Za-z_](?:[\w.:/-]*\w)?$`)
-	// Words that mean something between names.
-	notNames = []string{"a", "an", "and", "error", "errors", "no", "nothing", "or", "the"}
 )
 
 func bareZone(text string) string { return bare(safeZone, text) }
@@ -287,7 +289,7 @@ func bareZone(text string) string { return bare(safeZone, text) }
 func bareRule(text string) string { return bare(safeRule, text) }
 
 func bareName(text string) string {
-	if slices.Contains(notNames, strings.ToLower(text)) {
+	if isReserved(text) {
 		return strconv.Quote(text)
 	}
 	return bare(safeName, text)

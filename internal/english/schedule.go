@@ -3,31 +3,43 @@ package english
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/model"
 )
 
-// ruleText turns a schedule in words ("twice per day at 6 AM and 4 PM") into the text of a rule; ruleEnglish is its inverse.
-var (
-	ruleText = func(phrase string) (string, error) {
-		if at := someSchedule.FindStringIndex(phrase); at != nil && at[0] == 0 {
-			return phrase, nil
-		}
-		return "", &model.FieldError{Field: "rrule", Want: "a schedule", Found: model.Found(phrase)}
-	}
-	ruleEnglish = func(string) (string, bool) { return "", false }
-)
-
 var (
 	inTheZone = regexp.MustCompile(`(?i)^(.+?),? (?:in the time ?zone ("\d+"|\S+)|\(([a-z][\w+/-]*)\))$`)
 	byTheRule = regexp.MustCompile(`(?i)^(?:.* )?(?:by the rule (.+)|([^ "]*FREQ=.+))$`)
-	// Where the words of a schedule begin, to have something to refuse when nobody understands them.
-	someSchedule = regexp.MustCompile(`(?i)(?:^| )((?:every|each|once|twice|(?:\d+|three|four|five|six) times|hourly|daily|weekly|monthly|yearly|at|on) .+|` +
-		`hourly|daily|weekly|monthly|yearly)$`)
-	// The same, where "at" and "daily" may belong to the name of something.
-	surelySchedule = regexp.MustCompile(`(?i)(?:^| )((?:every|each|once|twice|(?:\d+|three|four|five|six) times) .+)$`)
 )
+
+// Where a schedule begins: at the first word that may belong to one. A subject with such a word stands in quotes, so that no part
+// of a schedule is taken for a part of the subject: "on weekdays every 2 hours".
+var (
+	scheduleWords = strings.Fields("every each once twice hourly daily weekly monthly quarterly yearly annually at on in from for " +
+		"not never except unless only but between until after before during while without noon midday midnight")
+	dayName   = regexp.MustCompile(`^(?:days?|weekdays?|workdays?|weekends?|(?:mon|tue|wed|thu|fri|sat|sun)|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)$`)
+	dayNumber = regexp.MustCompile(`^(?:first|second|third|fourth|fifth|last|and|\d+(?:st|nd|rd|th))$`)
+	cronField = regexp.MustCompile(`^[\d*][\d*/,-]*$`)
+)
+
+// maySchedule reports whether a schedule may begin with these words, which are in lower case.
+func maySchedule(words []string) bool {
+	if slices.Contains(scheduleWords, words[0]) || strings.HasPrefix(words[0], "@") || surelySchedule(words) {
+		return true
+	}
+	if len(words) >= 5 && cronField.MatchString(words[0]) && cronField.MatchString(words[1]) {
+		return true
+	}
+	named := slices.IndexFunc(words, func(word string) bool { return !dayNumber.MatchString(word) })
+	return named >= 0 && dayName.MatchString(words[named])
+}
+
+// surelySchedule is maySchedule where "at" and "daily" may belong to the name of something.
+func surelySchedule(words []string) bool {
+	return len(words) > 1 && (slices.Contains(scheduleWords[:4], words[0]) || words[1] == "times")
+}
 
 // refresh reads "the model every 2 hours in the time zone Europe/Berlin". The subject is free.
 func (d *draft) refresh(words []string) error {
@@ -38,7 +50,7 @@ func (d *draft) refresh(words []string) error {
 	if rule := byTheRule.FindStringSubmatch(rest); rule != nil {
 		return d.set("rrule", d.now.restore(rule[1]+rule[2]))
 	}
-	return d.schedule(rest, someSchedule)
+	return d.schedule(rest, maySchedule)
 }
 
 // request reads the action of a model without a schedule; but one that names times has one.
@@ -58,29 +70,34 @@ func (d *draft) zone(text string) (rest string, err error) {
 	return found[1], d.set("timezone", d.now.value(found[2]+found[3]))
 }
 
-// maxSubject is how many words may stand before a schedule.
-const maxSubject = 12
-
-// schedule looks for the longest end of a text that is a schedule. Quotes may be part of the subject, but not of a schedule.
-func (d *draft) schedule(text string, looksLike *regexp.Regexp) error {
-	text = text[strings.LastIndex(text, `"`)+1:]
-	words := strings.Fields(text)
+// schedule reads the schedule at the end of a text. Quotes may be part of the subject, but not of a schedule. A text in which
+// nothing looks like a schedule is not known.
+func (d *draft) schedule(text string, begins func([]string) bool) error {
+	words := strings.Fields(text[strings.LastIndex(text, `"`)+1:])
+	lower := make([]string, len(words))
+	for i, word := range words {
+		lower[i] = strings.TrimRight(strings.ToLower(word), ",")
+	}
 	for i := range min(len(words), maxSubject) {
-		if rule, err := ruleText(strings.Join(words[i:], " ")); err == nil {
+		if !maySchedule(lower[i:]) {
+			continue
+		}
+		rule, err := model.RuleText(strings.Join(words[i:], " "))
+		if err == nil {
 			return d.set("rrule", rule)
 		}
-	}
-	phrase := looksLike.FindStringSubmatch(text)
-	if phrase == nil {
+		for j := i; j < len(words); j++ {
+			if begins(lower[j:]) {
+				return d.place(err, "rrule")
+			}
+		}
 		return errNotKnown
-	}
-	_, err := ruleText(phrase[1])
-	var refused *model.FieldError
-	if errors.As(err, &refused) {
-		return &Error{d.now.line, refused}
 	}
 	return errNotKnown
 }
+
+// maxSubject is how many words may stand before a schedule.
+const maxSubject = 12
 
 // alsoByRule adds a line to the rule of an earlier sentence.
 func (d *draft) alsoByRule(words []string) error {

@@ -70,5 +70,6 @@ var errorClasses = []form{
 	{"retry", `only on <names>(?: errors?)?`, "Retry only on NetworkError and TimeoutError", setNames("retry_on")},
 	{"never|do not", `retry on (?:no errors?|nothing)`, "Never retry on no error", setNames("never_retry")},
 	{"never|do not", `retry on <names>(?: errors?)?`, "Never retry on permanent errors", setNames("never_retry")},
-	{"on|after", `(?:an? )?<name>(?: errors?,?|,) (.+)`, "On RateLimited errors, retry after 1 hour", (*draft).onError},
+	{"on|after", `<name>(?: errors?,?|,) (.+)`, "On RateLimited errors, retry after 1 hour", (*draft).onError},
+	{"on|after", `an? <name>(?: errors?,?|,) (.+)`, "On a RateLimited error, retry after 1 hour", (*draft).onError},
 }

@@ -12,13 +12,18 @@ import (
 type Error struct {
 	Line       int // 1 is the first; 0: the text as a whole
 	FieldError *model.FieldError
+	Nearest    string // for a sentence that is not known: the most similar one that is
 }
 
 func (e *Error) Error() string {
-	if e.Line == 0 {
-		return e.FieldError.Error()
+	text := e.FieldError.Error()
+	if e.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", e.Line, text)
 	}
-	return fmt.Sprintf("line %d: %v", e.Line, e.FieldError)
+	if e.Nearest != "" {
+		text += "; nearest: " + e.Nearest
+	}
+	return text
 }
 
 // Unwrap returns the *model.FieldError.
