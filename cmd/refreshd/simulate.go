@@ -77,23 +77,18 @@ func (a *app) simulate(ctx context.Context, s simulation) error {
 		return err
 	}
 	charts := make([]timeline.Chart, len(subjects))
-	cut := false
 	for i, subject := range subjects {
 		m, err := subject.model(plan.Start)
 		if err != nil {
 			return err
 		}
 		run := simulate.Simulate(*m, fate(), plan)
+		if run.End == simulate.EndLimit {
+			a.complain(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", plain(subject.name), plan.Limit))
+		}
 		charts[i] = run.Chart(plan, subject.name, zone)
-		cut = cut || run.End == simulate.EndLimit
 	}
-	if err := a.draw(charts...); err != nil {
-		return err
-	}
-	if cut {
-		a.complain(fmt.Sprintf("stopped after %d attempts; --limit allows more", plan.Limit))
-	}
-	return nil
+	return a.draw(charts...)
 }
 
 // fate makes the outcomes of one run, the same ones for each.

@@ -126,8 +126,8 @@ func (s *simulation) chance() (c simulate.Chance, err error) {
 	if c.Lost, err = share("--lost", s.lost, 0.01); err != nil {
 		return c, err
 	}
-	if c.Fail+c.Lost > 1 {
-		return c, usagef("--fail, --lost: expected at most 100%% together, found %g%%", 100*(c.Fail+c.Lost))
+	if together := 100 * (c.Fail + c.Lost); together > 100+1e-9 { // percentages are rarely whole in binary
+		return c, usagef("--fail, --lost: expected at most 100%% together, found %.4g%%", together)
 	}
 	c.Shortest, c.Longest, err = lengths(s.duration)
 	return c, err

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+const twiceDaily = `
+name: twice-daily
+rrule: FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0
+timezone: Europe/Berlin
+timeout: 1h
+retries: ["0s", "1m", "5m", "15m", "30m", "1h"]
+`
+
+// nowhere is a console without Redis.
+func nowhere(t *testing.T) *console {
+	return &console{t: t, env: map[string]string{"REDIS_URL": "redis://127.0.0.1:1"}}
+}
+
+// told returns the events of simulate -o json, each as "at event attempt_no refresh_at", and the summary.
+func told(c *console, args ...string) (events []string, summary map[string]any) {
+	c.t.Helper()
+	for _, object := range c.objects(c.do(append([]string{"simulate", "-o", "json"}, args...)...)) {
+		if sum, last := object["summary"].(map[string]any); last {
+			summary = sum
+			continue
+		}
+		next := "-"
+		if object["refresh_at"] != nil {
+			next = fmt.Sprint(object["refresh_at"])
+		}
+		events = append(events, fmt.Sprintf("%s %s %v %s", object["at"], object["event"], object["attempt_no"], next))
+	}
+	return events, summary
+}
+
+func TestASimulationNeedsNoRedis(t *testing.T) {
+	c := nowhere(t)
+	c.in = "success 10m # the start by hand\n\nfailure 2h\n"
+	policy := file(t, "p.yaml", twiceDaily)
+	// Midnight in Berlin is 23:00 UTC in winter; the second answer comes after its deadline.
+	want := []string{
+		"2026-01-04T23:00:00.000Z start 1 2026-01-05T00:00:00.000Z", "2026-01-04T23:10:00.000Z success 1 2026-01-05T05:00:00.000Z",
+		"2026-01-05T05:00:00.000Z start 1 2026-01-05T06:00:00.000Z", "2026-01-05T06:00:00.000Z timeout 1 2026-01-05T06:00:00.000Z",
+	}
+	got, summary := told(c, "--policy", policy, "--start", "2026-01-05", "--outcomes", "-")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if summary["attempts"] != 2.0 || summary["timeouts"] != 1.0 {
+		t.Errorf("expected two attempts and a timeout, found %v", summary)
+	}
+}
+
+func TestASimulationPrintsEveryFormat(t *testing.T) {
+	c := nowhere(t)
+	args := []string{"simulate", "--policy", file(t, "p.yaml", twiceDaily), "--outcomes", file(t, "o", "success 1m"), "-o"}
+	for format, want := range map[string]string{"table": "twice-daily (Europe/Berlin)", "json": `"summary"`, "mermaid": "gantt\n", "svg": "<svg "} {
+		expectContains(t, c.do(append(args, format)...), want)
+	}
+	expectContains(t, c.fail(exitUsage, append(args, "xml")...), "--output: expected one of table, json, mermaid, svg, found \"xml\"")
+	expectContains(t, c.fail(exitUsage, "model", "ls", "-o", "svg"), "--output: expected one of table, json, found \"svg\"")
+}
+
+func TestASimulationTellsModelsFromPoliciesInEveryLanguage(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"a policy in YAML":        {twiceDaily, "2026-01-05T15:00:00.000Z"},
+		"a policy in JSON":        {`{"rrule": "FREQ=DAILY;BYHOUR=9", "timeout": "1h"}`, "2026-01-06T09:00:00.000Z"},
+		"a policy in English":     {"Refresh the model every 2 hours\nAllow 1 hour for a response\n", "2026-01-05T14:00:00.000Z"},
+		"a one-shot":              {"timeout: 1h", "-"},
+		"a model":                 {"uid: a\nrrule: FREQ=DAILY;BYHOUR=9;BYMINUTE=0\npolicy:\n  timeout: 1h\n", "2026-01-06T09:00:00.000Z"},
+		"a model without uid":     {"payload: {n: 1}\nrrule: FREQ=DAILY;BYHOUR=9;BYMINUTE=0\n", "2026-01-06T09:00:00.000Z"},
+		"a model anchored by day": {"uid: a\nrrule: FREQ=DAILY;INTERVAL=2\n", "2026-01-07T00:00:00.000Z"},
+		"the rule of its policy":  {"policy: {rrule: FREQ=DAILY;BYHOUR=9;BYMINUTE=0}", "2026-01-06T09:00:00.000Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := nowhere(t)
+			c.in = test.text
+			events, _ := told(c, "--policy", "-", "--start", "2026-01-05T12:00:00Z", "--outcomes", file(t, "o", "success 1m"))
+			want := "2026-01-05T12:01:00.000Z success 1 " + test.want
+			if len(events) < 2 || events[1] != want {
+				t.Errorf("expected %s, found %v", want, events)
+			}
+		})
+	}
+}
+
+func TestAStoredPolicyIsSimulatedByItsName(t *testing.T) {
+	c := at(t, redistest.Miniredis(t))
+	c.in = twiceDaily
+	c.do("policy", "put", "-")
+	outcomes := file(t, "o", "success 1m")
+	for name, text := range map[string]string{"twice-daily": "", "-": "uid: a\npolicy: twice-daily\n"} {
+		c.in = text
+		events, _ := told(c, "--policy", name, "--start", "2026-01-05T12:00:00Z", "--outcomes", outcomes)
+		if want := "2026-01-05T12:01:00.000Z success 1 2026-01-05T15:00:00.000Z"; len(events) != 2 || events[1] != want {
+			t.Errorf("expected %s, found %v", want, events)
+		}
+	}
+	stderr := c.fail(exitFailed, "simulate", "--policy", "thrice-daily")
+	expectContains(t, stderr, "thrice-daily: expected a file or the name of a stored policy, found neither")
+	expectContains(t, nowhere(t).fail(exitFailed, "simulate", "--policy", "twice-daily"), "reach redis")
+}
+
+func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
+	c := nowhere(t)
+	patient, hasty := file(t, "a.yaml", twiceDaily), file(t, "b.yaml", strings.Replace(twiceDaily, "twice-daily", "hasty", 1)+"on_exhausted: next_planned\n")
+	args := []string{"--policy", patient, "--start", "2026-01-05", "--days", "10", "--seed", "7", "--fail", "30%", "--lost", "2.5%", "--duration", "1m-5m"}
+	both := c.do(append([]string{"simulate", "--against", hasty}, args...)...)
+	expectContains(t, both, "twice-daily  hasty", "retries that helped")
+	if again := c.do(append([]string{"simulate", "--against", hasty}, args...)...); again != both {
+		t.Error("expected the same seed to tell the same")
+	}
+	alone, _ := told(c, args...)
+	var compared []string
+	for _, object := range c.objects(c.do(append([]string{"simulate", "-o", "json", "--against", hasty}, args...)...)) {
+		if object["policy"] == "hasty" && object["event"] != nil {
+			compared = append(compared, fmt.Sprint(object["at"], object["event"]))
+		}
+	}
+	if len(alone) == 0 || len(alone) != len(compared) {
+		t.Errorf("expected policies that differ in what was not needed to run alike, found %d and %d events", len(alone), len(compared))
+	}
+	same := c.do(append([]string{"simulate", "--against", patient}, args...)...)
+	expectContains(t, same, patient) // equal names would tell nothing
+}
+
+func TestWithoutOutcomesEveryAttemptFails(t *testing.T) {
+	c := nowhere(t)
+	c.in = twiceDaily + "on_exhausted: next_planned\n"
+	code, stdout, stderr := c.run("simulate", "--policy", "-", "--start", "2026-01-05")
+	if code != exitDone {
+		t.Fatalf("expected exit code 0, found %d: %s", code, stderr)
+	}
+	expectContains(t, stdout, "attempts             50\n", "failures             50\n")
+	expectContains(t, stderr, "twice-daily: stopped after 50 attempts; --limit allows more")
+}
+
+func TestAWrongFlagOfASimulationIsWrongUsage(t *testing.T) {
+	policy := file(t, "p.yaml", twiceDaily)
+	for name, test := range map[string]struct {
+		args string
+		want string
+	}{
+		"no policy":                  {"", "--policy: expected a file, - or the name of a stored policy, found nothing"},
+		"an argument":                {"x", "unknown command"},
+		"standard input twice":       {"--policy - --outcomes -", "expected standard input (-) once, found it 2 times"},
+		"a list and chance":          {"--policy P --outcomes o --seed 1", "--outcomes: expected no --seed"},
+		"two ends":                   {"--policy P --until 1d --days 3", "--until: expected no --days beside it"},
+		"days that are none":         {"--policy P --days -1", "--days: expected 1 to 3660, found -1"},
+		"too many attempts":          {"--policy P --limit 100001", "--limit: expected 1 to 100000, found 100001"},
+		"a start that is no time":    {"--policy P --start soon", `--start: expected a time such as 2026-11-21T06:00 or 2026-11-21T06:00:00Z, found "soon"`},
+		"a start beyond all rules":   {"--policy P --start 2300-01-01", "--start: expected a time"},
+		"an end that is no time":     {"--policy P --until soon", "--until: expected a time"},
+		"an end before the start":    {"--policy P --start 2026-01-05 --until 2026-01-04", "--until: expected a time after --start"},
+		"a seed that is no number":   {"--policy P --seed x", `--seed: expected a whole number, found "x"`},
+		"a share that is no number":  {"--policy P --fail x", `--fail: expected a percentage such as 5%, found "x"`},
+		"a share above all":          {"--policy P --lost 101%", `--lost: expected a percentage such as 5%, found "101%"`},
+		"no number at all":           {"--policy P --lost NaN", `--lost: expected a percentage such as 5%, found "NaN"`},
+		"shares above all":           {"--policy P --fail 60 --lost 50", "--fail, --lost: expected at most 100% together, found 110%"},
+		"a duration that is none":    {"--policy P --duration 1m-x", `--duration: expected a duration or a range such as 1m-5m, found "1m-x"`},
+		"a range from long to short": {"--policy P --duration 5m-1m", "--duration: expected a duration or a range"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := strings.Fields(strings.Replace(test.args, "P", policy, 1))
+			expectContains(t, nowhere(t).fail(exitUsage, append([]string{"simulate"}, args...)...), test.want)
+		})
+	}
+}
+
+func TestWhatCannotBeSimulatedIsRefusedWithItsPlace(t *testing.T) {
+	for name, test := range map[string]struct{ policy, outcomes, want string }{
+		"a policy":          {"timeout: 1h\nretries: [1m, soon]\n", "lost", "p line 2: retries[1]: expected a duration"},
+		"a model":           {"uid: a\npolicy:\n  timeout: 0\n", "lost", `p line 3: policy.timeout: expected a duration above zero`},
+		"a loose dtstart":   {"uid: a\ndtstart: 2026-01-01\n", "lost", "p line 1: rrule: expected a rule, as timezone or dtstart is given"},
+		"an unknown field":  {"uid: a\nrule: x\n", "lost", "p line 2: rule: expected one of uid"},
+		"several documents": {"uid: a\n---\nuid: b\n", "lost", "expected one policy or model, found 2"},
+		"nothing":           {"", "lost", "expected one policy or model, found 0"},
+		"an outcome":        {"timeout: 1h", "lost\nfailed 3m\n", "o line 2: expected \"success 2m\""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stderr := nowhere(t).fail(exitFailed, "simulate", "--policy", file(t, "p", test.policy), "--outcomes", file(t, "o", test.outcomes))
+			expectContains(t, stderr, test.want)
+		})
+	}
+}
