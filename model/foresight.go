@@ -6,15 +6,17 @@ import "time"
 type Foresight struct {
 	Planned  time.Time // the next planned refresh
 	Deadline time.Time // of an attempt that begins now
-	Next     time.Time // after a failure of that attempt, now
+	Next     time.Time // after a failure now: of that attempt, or of the one that is running
 	Why      string
 }
 
-// Foresee asks the definition in force about an attempt that would start at now.
+// Foresee asks the definition in force about the running attempt, or about one that would start at now.
 func (m *Model) Foresee(now time.Time) Foresight {
 	probe := m.State
-	probe.AttemptNo++
-	probe.AttemptUID = "foreseen"
+	if !probe.Running() {
+		probe.AttemptNo++
+		probe.AttemptUID = "foreseen"
+	}
 	after := m.afterFailure(&probe, Failure{}, now)
 	return Foresight{Planned: m.Planned(now), Deadline: m.deadline(now), Next: after.at, Why: after.why}
 }
