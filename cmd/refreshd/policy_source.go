@@ -126,8 +126,8 @@ func (a *app) readStoredPolicy(ctx context.Context, name string) (sources []*pol
 	return sources, err
 }
 
-// looksLikeFields matches the first line of a policy in YAML: the name of a field, which has no spaces.
-var looksLikeFields = regexp.MustCompile(`^["']?[A-Za-z_]+["']?[ \t]*:([ \t]|$)`)
+// looksLikeFields matches the first line of a policy in YAML, or of a list of them: the name of a field, which has no spaces.
+var looksLikeFields = regexp.MustCompile(`^(-[ \t]+)?["']?[A-Za-z_]+["']?[ \t]*:([ \t]|$)`)
 
 // decodePolicies reads the text of one or more policies: JSON, YAML with many documents, or one in English.
 func decodePolicies(name string, text []byte) ([]*policySource, error) {
