@@ -25,7 +25,7 @@ type draft struct {
 var errNotKnown = errors.New("not a known sentence")
 
 // Parse reads a policy in English and returns it as a decoded document in canonical form, as model.ParsePolicy takes it,
-// together with the lines that its fields come from. At most 64 KB in 1000 lines. Every error is an *Error, which names the
+// together with the lines that its fields come from. At most 256 KB in 1000 lines. Every error is an *Error, which names the
 // line. What a sentence says well but not sensibly, such as a time zone that does not exist, is left for ParsePolicy to refuse
 // and for Source.Place to place.
 func Parse(text string) (map[string]any, *Source, error) {

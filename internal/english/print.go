@@ -234,7 +234,8 @@ func (p *printer) end() {
 // exhausted says what follows the last retry, if that is not the default: to give up after retries, and else to go on.
 func (p *printer) exhausted() {
 	list, isList := p.doc["retries"].([]any)
-	switch end, never := text(p.doc["on_exhausted"]), isList && len(list) == 0; {
+	never := p.doc["retries"] == nil || isList && len(list) == 0
+	switch end := text(p.doc["on_exhausted"]); {
 	case never && end == giveUp:
 		p.say("On the first failure, give up")
 	case !never && end == nextPlanned:

@@ -99,7 +99,7 @@ func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
 		"":                                `expected at least one sentence such as "Refresh the model every 2 hours", found nothing`,
 		"# only a heading\n-\n \n":        `expected at least one sentence`,
 		strings.Repeat("\n", 1000):        "expected at most 1000 lines, found 1001",
-		strings.Repeat("x", 65537):        "expected at most 65536 bytes, found 65537",
+		strings.Repeat("x", 262145):       "expected at most 262144 bytes, found 262145",
 		"Refresh the model every 2 hoors": "line 1: rrule: expected",
 		"Send a request to the feed every 2 hoors": "line 1: rrule: expected",
 	} {

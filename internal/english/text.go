@@ -8,9 +8,9 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Bounds of a text. They keep a hostile one cheap.
+// Bounds of a text. They keep a hostile one cheap; the longest policy that the model accepts fits when it is printed.
 const (
-	maxBytes = 64 << 10
+	maxBytes = 256 << 10
 	maxLines = 1000
 )
 

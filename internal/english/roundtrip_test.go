@@ -1,0 +1,215 @@
+package english
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// reporter is a *testing.T or a *rapid.T.
+type reporter interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// canonical is the text of the policy that a document describes.
+func canonical(t reporter, doc map[string]any) string {
+	t.Helper()
+	policy, err := model.ParsePolicy(doc)
+	if err != nil {
+		t.Fatalf("%v: %v", doc, err)
+	}
+	text, err := json.Marshal(policy)
+	if err != nil {
+		t.Fatalf("%v: %v", doc, err)
+	}
+	return string(text)
+}
+
+// printed is what Print says of a policy in canonical text.
+func printed(t reporter, policy string) string {
+	t.Helper()
+	doc := make(map[string]any)
+	if err := json.Unmarshal([]byte(policy), &doc); err != nil {
+		t.Fatalf("%s: %v", policy, err)
+	}
+	return Print(doc)
+}
+
+// checkPrint demands that a policy is printed so that it reads back to the letter.
+func checkPrint(t reporter, policy string) {
+	t.Helper()
+	sentences := printed(t, policy)
+	again, _, err := Parse(sentences)
+	if err != nil {
+		t.Fatalf("%s\nis printed as\n%s%v", policy, sentences, err)
+	}
+	if diff := cmp.Diff(policy, canonical(t, again)); diff != "" {
+		t.Fatalf("is printed as\n%s-want +got\n%s", sentences, diff)
+	}
+}
+
+func TestEveryPolicyIsPrintedSoThatItReadsBackToTheLetter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkPrint(t, canonical(t, somePolicy(t))) })
+}
+
+// somePolicy draws a document that the model accepts, of every field.
+func somePolicy(t *rapid.T) map[string]any {
+	doc := make(map[string]any)
+	for _, field := range []struct {
+		name string
+		draw *rapid.Generator[any]
+	}{
+		{"name", rapid.StringMatching(`[A-Za-hj-z0-9][\w.:@/+=~-]{0,30}`).AsAny()},
+		{"timezone", rapid.SampledFrom([]string{"Europe/Berlin", "UTC", "America/Port-au-Prince", "Etc/GMT+3", "Asia/Kolkata"}).AsAny()},
+		{"timeout", rapid.OneOf(someLength(1).AsAny(), rapid.Just[any]("none"))},
+		{"queue_timeout", someLength(0).AsAny()},
+		{"retries", someRetries()},
+		{"jitter", rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.2, 0.07, 1, 5e-324})).AsAny()},
+		{"alignment", rapid.SampledFrom([]string{"align_planned", "until_success", "planned_only", "whichever_first", "between_planned"}).AsAny()},
+		{"on_exhausted", rapid.SampledFrom([]string{"give_up", "next_planned"}).AsAny()},
+		{"give_up_after", someLength(0).AsAny()},
+		{rapid.SampledFrom([]string{"retry_on", "never_retry"}).Draw(t, "classes"), rapid.SliceOfN(someClass().AsAny(), 0, 6).AsAny()},
+		{"delays_by_error", rapid.MapOfN(someClass(), rapid.OneOf(someDelay(), rapid.Just[any]("never")), 0, 5).AsAny()},
+		{"retry_window", rapid.SampledFrom([]string{"FREQ=DAILY;BYHOUR=9,10", " rrule:freq=weekly; byday=mo,tu ", "FREQ=DAILY"}).AsAny()},
+		{"misfire", rapid.OneOf(rapid.SampledFrom([]any{"run_once", "skip"}), rapid.Map(someLength(0), func(text string) any { return "run_if_younger_than " + text }))},
+		{"spread", someLength(0).AsAny()},
+		{"notify", rapid.SampledFrom([]any{[]any{}, []any{"disabled"}, []any{"recovered"}, []any{"recovered", "disabled"}})},
+		{"disabled_reason", someReason().AsAny()},
+	} {
+		if rapid.Bool().Draw(t, "has "+field.name) {
+			doc[field.name] = field.draw.Draw(t, field.name)
+		}
+	}
+	if rapid.Bool().Draw(t, "has rrule") {
+		doc["rrule"] = someRule().Draw(t, "rrule")
+		if rapid.Bool().Draw(t, "has dtstart") {
+			doc["dtstart"] = rapid.SampledFrom([]string{"2026-01-01T00:00:00", "2026-02-28", "20260101T063000"}).Draw(t, "dtstart")
+		}
+	}
+	return doc
+}
+
+// someLength draws durations from that many milliseconds to ten years, most of them of few units.
+func someLength(from int64) *rapid.Generator[string] {
+	const tenYears = 10 * 365 * 24 * 60 * 60 * 1000
+	few := rapid.Custom(func(t *rapid.T) string {
+		return fmt.Sprint(rapid.IntRange(1, 500).Draw(t, "number"), rapid.SampledFrom([]string{"ms", "s", "m", "h", "d", "w"}).Draw(t, "unit"))
+	})
+	return rapid.OneOf(few, rapid.Map(rapid.Int64Range(from, tenYears), func(n int64) string { return fmt.Sprint(n, "ms") }))
+}
+
+func someDelay() *rapid.Generator[any] {
+	return rapid.OneOf(someLength(0).AsAny(), rapid.SampledFrom([]any{"next", "0s", "1m"}))
+}
+
+func someRetries() *rapid.Generator[any] {
+	return rapid.OneOf(
+		rapid.SliceOfN(someDelay(), 0, 45).AsAny(),
+		rapid.SampledFrom([]any{"5s", "10 5s 10m", "0 5s", map[string]any{"expr": "k < 5 ? '10m' : false"}, map[string]any{"expr": "k > 3\n\t? \"1h\" : 60 // “why”"}}),
+		rapid.Custom(someStrategy).AsAny(),
+		rapid.Custom(someAgeTable).AsAny(),
+	)
+}
+
+func someStrategy(t *rapid.T) map[string]any {
+	strategy := rapid.SampledFrom([]string{"fixed", "linear", "exponential", "fibonacci"}).Draw(t, "strategy")
+	doc := map[string]any{"strategy": strategy}
+	if rapid.Bool().Draw(t, "has base") {
+		doc["base"] = fmt.Sprint(rapid.IntRange(1, 100_000).Draw(t, "base"), "ms")
+		if rapid.Bool().Draw(t, "has cap") {
+			doc["cap"] = fmt.Sprint(rapid.IntRange(100_000, 1_000_000_000).Draw(t, "cap"), "ms")
+		}
+	}
+	if rapid.Bool().Draw(t, "has count") {
+		doc["count"] = rapid.IntRange(0, 1000).Draw(t, "count")
+	}
+	if strategy == "exponential" && rapid.Bool().Draw(t, "has factor") {
+		doc["factor"] = rapid.Float64Range(1, 100).Draw(t, "factor")
+	}
+	return doc
+}
+
+func someAgeTable(t *rapid.T) map[string]any {
+	var rows []any
+	age := 0
+	for range rapid.IntRange(1, 50).Draw(t, "rows") {
+		age += rapid.IntRange(1, 1_000_000_000).Draw(t, "age")
+		rows = append(rows, map[string]any{"up_to": fmt.Sprint(age, "ms"), "delay": someDelay().Draw(t, "delay")})
+	}
+	return map[string]any{"by_age": rows}
+}
+
+// someClass draws names of errors: usual ones, words of the grammar, and whatever else the model accepts.
+func someClass() *rapid.Generator[string] {
+	words := strings.Fields("NetworkError Too.Many:Things/x a an and error errors no nothing or the permanent failure in the_window Retry only at A An X.")
+	odd := []string{"Too busy", "one, two and three", `say "no"`, `back\slash`, "“curly”", "`tick`", "**bold**", "x, or y", "the first failure", "1st", "\ufffe", "-"}
+	return rapid.OneOf(rapid.SampledFrom(words), rapid.SampledFrom(odd), rapid.StringMatching(`[!-~]([ -~]{0,20}[!-~])?`))
+}
+
+// someReason draws texts with what has a meaning outside of quotes.
+func someReason() *rapid.Generator[string] {
+	odd := []string{"thumbnail creation failed", "It failed.", "pending...", `"`, `\`, `"quoted"`, "“curly”", "a. Panic. b", "- Panic", "1: 2:", "ünïcödé 🚀", "and give up"}
+	return rapid.OneOf(rapid.SampledFrom(odd), rapid.StringMatching(`[!-~]([ -~]{0,200}[!-~])?`))
+}
+
+// someRule draws schedules with words of their own, those without, and those of several lines, in odd spellings.
+func someRule() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{
+		"every 2 hours", "twice per day at 6 AM and 4 PM", "0 6,16 * * *", "*/15 * 1 * 1", "@every 90m", "on the last Friday of the month at 18:00",
+		"every day at 6:00 and 16:30", "FREQ=HOURLY;INTERVAL=2", "FREQ=DAILY", "rrule:freq=daily; byhour=6", "RRULE:FREQ=WEEKLY;BYDAY=MO\r\n\nEXDATE:20260105T000000",
+		"FREQ=DAILY;COUNT=3\nRDATE:20260101T090000\n", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1", " FREQ=DAILY;BYHOUR=9 ",
+	})
+}
+
+func TestThePolicyOfEveryBoundIsPrintedAndReadBack(t *testing.T) {
+	var delays, classes []any
+	byError := make(map[string]any)
+	for i := range 1000 {
+		delays = append(delays, "next")
+		if i < 200 {
+			class := fmt.Sprintf("%03d", i) + strings.Repeat("\U000e0100", 24)
+			classes = append(classes, class)
+			byError[class] = "next"
+		}
+	}
+	checkPrint(t, canonical(t, map[string]any{
+		"retries": delays, "never_retry": classes, "delays_by_error": byError, "disabled_reason": strings.Repeat(`"`, 500),
+		"rrule": "FREQ=DAILY" + strings.Repeat("\nEXDATE:20260105T000000", 63),
+	}))
+}
+
+func TestPrintSaysNothingThatGoesWithoutSaying(t *testing.T) {
+	for policy, want := range map[string]string{
+		`{}`: "- Allow 10 minutes to complete\n",
+		`{"retries":["1m"],"on_exhausted":"give_up","alignment":"align_planned"}`: "- Allow 10 minutes to complete\n- On the first failure, retry after 1 minute\n",
+		`{"retries":[],"on_exhausted":"give_up"}`:                                 "- Allow 10 minutes to complete\n- On the first failure, give up\n",
+		`{"name":"nightly","rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","timeout":"90m","retries":[0,"next"],"on_exhausted":"next_planned",
+			"give_up_after":"1w","notify":["disabled"],"delays_by_error":{"Gone":"never"},"jitter":0.07}`: `- This policy is called "nightly"
+- Refresh the model every day at 06:00 and 16:00 in the time zone Europe/Berlin
+- Allow 1 hour 30 minutes to complete
+- On the first failure, retry immediately
+- On the second failure, wait until the next scheduled refresh
+- Vary the delays by 7 percent
+- On Gone errors, never retry
+- After the final unsuccessful retry, wait until the next scheduled refresh
+- Give up after 1 week of unsuccessful attempts
+- Notify the owner when refresh is disabled
+`,
+		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
+- Refresh also by the rule EXDATE:20260105T000000
+- Allow any time to complete
+- Retry up to 5 times with exponential delays from 1 minute, at most 1 hour
+`,
+	} {
+		if diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy)))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", policy, diff)
+		}
+	}
+}
