@@ -48,20 +48,23 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 }
 
 func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
-	next := "2026-03-02T06:03:00.000Z"
+	next, deadline := "2026-03-02T06:02:00.000Z", "2026-03-02T06:30:00.000Z"
 	at := func(minute int) time.Time {
 		return instant("2026-03-02T06:00:00Z").Add(time.Duration(minute) * time.Minute)
 	}
 	newestFirst := []model.Attempt{
 		{AttemptNo: 3, StartedAt: at(9), EndedAt: at(10), Outcome: model.EventSuccess, Why: "finished: one-shot"},
-		{AttemptNo: 2, StartedAt: at(3), EndedAt: at(5), Outcome: model.EventTimeout, Final: true, Why: "final: exhausted after 2", Reason: "timeout"},
-		{AttemptNo: 1, StartedAt: at(0), EndedAt: at(2), Outcome: model.EventFailure, RefreshAt: &next, Why: "retry 1/1 +1m", Reason: "HTTP 503"},
+		{AttemptNo: 2, StartedAt: at(2), EndedAt: at(5), Outcome: model.EventTimeout, Final: true, Exhausted: true,
+			Why: "final: exhausted after 2", Reason: "timeout"},
+		{AttemptNo: 1, StartedAt: at(0), EndedAt: at(2), Outcome: model.EventFailure, RefreshAt: &next, DeadlineAt: &deadline,
+			Why: "retry 1/1 at once", Reason: "HTTP 503"},
 	}
 	want := []Event{
-		{At: at(0), Kind: Start, AttemptNo: 1},
-		{At: at(2), Kind: Failure, AttemptNo: 1, RefreshAt: at(3), Why: "retry 1/1 +1m", Reason: "HTTP 503"},
-		{At: at(3), Kind: Retry, AttemptNo: 2},
+		{At: at(0), Kind: Start, AttemptNo: 1, DeadlineAt: at(30)},
+		{At: at(2), Kind: Failure, AttemptNo: 1, RefreshAt: at(2), Why: "retry 1/1 at once", Reason: "HTTP 503"},
+		{At: at(2), Kind: Retry, AttemptNo: 2},
 		{At: at(5), Kind: Timeout, AttemptNo: 2, Why: "final: exhausted after 2", Reason: "timeout"},
+		{At: at(5), Kind: Exhausted, AttemptNo: 2, Why: "final: exhausted after 2"},
 		{At: at(5), Kind: Disabled, AttemptNo: 2, Why: "final: exhausted after 2"},
 		{At: at(9), Kind: Retry, AttemptNo: 3},
 		{At: at(10), Kind: Success, AttemptNo: 3, Why: "finished: one-shot"},
@@ -82,6 +85,7 @@ func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 		{"retry 3/6 +30m, planned first: overlaps", 30 * time.Minute, true},
 		{"retry 1/6 at once, planned first: overlaps", 0, true},
 		{"retry 2/6 +1h30m asked by worker, planned first: starts after", 90 * time.Minute, true},
+		{"retry 3/6 ~28m12s, planned first: overlaps start", 28*time.Minute + 12*time.Second, true},
 		{"retry 3/6 +30m", 0, false},
 		{"retry 3/6 +soon, planned first", 0, false},
 		{"", 0, false},

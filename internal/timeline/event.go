@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -75,34 +76,47 @@ func ordered(events []Event) []Event {
 	return sorted
 }
 
-// FromHistory makes the events of attempts that have ended, in any order. The history does not know their deadlines.
+// FromHistory makes the events of attempts that have ended, in any order.
 func FromHistory(attempts []model.Attempt) []Event {
+	// An attempt may start at the instant at which the one before it ended.
+	oldestFirst := slices.SortedStableFunc(slices.Values(attempts), func(a, b model.Attempt) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.EndedAt.Compare(b.EndedAt), cmp.Compare(a.AttemptNo, b.AttemptNo))
+	})
 	var events []Event
-	for _, attempt := range attempts {
+	for _, attempt := range oldestFirst {
 		events = append(events, eventsOf(attempt)...)
 	}
 	return ordered(events)
 }
 
 func eventsOf(attempt model.Attempt) []Event {
-	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo}
+	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo, DeadlineAt: instantOf(attempt.DeadlineAt)}
 	if attempt.AttemptNo > 1 {
 		begin.Kind = Retry
 	}
-	end := Event{At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why, Reason: attempt.Reason}
-	if attempt.RefreshAt != nil {
-		// A text that is no time leaves the zero time behind: none.
-		end.RefreshAt, _ = time.Parse(time.RFC3339, *attempt.RefreshAt)
+	end := Event{At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why,
+		Reason: attempt.Reason, RefreshAt: instantOf(attempt.RefreshAt)}
+	events := []Event{begin, end}
+	end.Reason = ""
+	if attempt.Exhausted {
+		end.Kind = Exhausted
+		events = append(events, end)
 	}
-	last := end
 	switch {
 	case attempt.Final:
-		last.Kind = Disabled
-	case end.Kind == Success && attempt.RefreshAt == nil:
-		last.Kind = Finished
+		end.Kind = Disabled
+	case attempt.Outcome == model.EventSuccess && attempt.RefreshAt == nil:
+		end.Kind = Finished
 	default:
-		return []Event{begin, end}
+		return events
 	}
-	last.Reason = ""
-	return []Event{begin, end, last}
+	return append(events, end)
+}
+
+// instantOf reads a time of the history. A text that is no time leaves the zero time behind: none.
+func instantOf(text *string) (at time.Time) {
+	if text != nil {
+		at, _ = time.Parse(time.RFC3339, *text)
+	}
+	return at
 }
