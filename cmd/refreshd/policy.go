@@ -46,12 +46,12 @@ func policyPutCommand(a *app) *cobra.Command {
 	return command
 }
 
-// policyOutcome is what is told of one policy with -o json.
+// policyOutcome is what is told of one policy with -o json: every field is always there.
 type policyOutcome struct {
 	Name     string   `json:"name"`
 	Result   string   `json:"result"`
 	Warnings []string `json:"warnings"`
-	Plan     *impact  `json:"plan,omitempty"`
+	Plan     *impact  `json:"plan"` // null: none was asked for
 }
 
 const resultPlanned = "planned"
@@ -194,7 +194,7 @@ func (a *app) lsPolicies(ctx context.Context, store *scripts.Store) error {
 		policy.Name = name
 		switch {
 		case a.json():
-			err = printJSONLine(a.stdout, policyView{name, stored, policy})
+			err = printJSONLine(a.stdout, newPolicyView(policy, stored))
 		case !stored:
 			fmt.Fprintf(table, "%s\tcannot be read\t\t\n", plain(name))
 		default:
@@ -209,9 +209,17 @@ func (a *app) lsPolicies(ctx context.Context, store *scripts.Store) error {
 
 // policyView is a stored policy in a list.
 type policyView struct {
-	Name     string       `json:"name"`
-	Readable bool         `json:"readable"`
-	Policy   model.Policy `json:"policy"`
+	Name     string        `json:"name"`
+	Readable bool          `json:"readable"`
+	Policy   *model.Policy `json:"policy"` // null: it cannot be read
+}
+
+func newPolicyView(policy model.Policy, readable bool) policyView {
+	view := policyView{Name: policy.Name, Readable: readable}
+	if readable {
+		view.Policy = &policy
+	}
+	return view
 }
 
 func policyRow(policy model.Policy) []string {
