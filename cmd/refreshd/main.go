@@ -66,7 +66,8 @@ func (a *app) exitCode(err error) int {
 	case errors.Is(err, errReported):
 		return exitFailed
 	case errors.As(err, &wrong) || !a.entered:
-		a.complain(err.Error() + "\nrefreshd: --help tells more")
+		a.complain(err.Error())
+		a.complain("--help tells more")
 		return exitUsage
 	default:
 		a.complain(err.Error())
@@ -74,4 +75,4 @@ func (a *app) exitCode(err error) int {
 	}
 }
 
-func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+text) }
+func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }
