@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Bug 3: the planned time was computed from a deadline that did not exist. Bug 4: a lost result waited for the planned time,
@@ -15,26 +17,26 @@ func TestAStartExpectsItsTimeout(t *testing.T) {
 		"06:21 start | 06:21 failure | 06:51 start | 06:51 failure | 07:51 start"
 	runStories(t, []storyTest{
 		// What a timeout at the deadline would decide
-		{daily, "06:00 start", "#1 a1 until 07:00, next 07:00: if lost: retry 1/6 at once"},
-		{daily, "06:00 start | 06:10 failure | 06:10 start", "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m"},
-		{daily, "06:00:00.250 start", "#1 a1 until 07:00:00.25, next 07:00:00.25: if lost: retry 1/6 at once"},
+		{daily, "06:00 start", "#1 a1 until 07:00, next 07:00: if lost: retry 1/6 at once, before planned"},
+		{daily, "06:00 start | 06:10 failure | 06:10 start", "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
+		{daily, "06:00:00.250 start", "#1 a1 until 07:00:00.25, next 07:00:00.25: if lost: retry 1/6 at once, before planned"},
 
 		// Joined with the schedule
-		{daily, "14:00 run | 14:00 start", "#1 a1 until 15:00, next 15:00: if lost: retry 1/6 at once"},
-		{daily, "14:01 run | 14:01 start", "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps"},
-		{daily, "15:30 run | 15:30 start", "#1 a1 until 16:30, next 16:30: if lost: retry 1/6 at once"},
-		{daily, "15:00 run | 15:00 start", "#1 a1 until 16:00, next 16:00: if lost: retry 1/6 at once"},
+		{daily, "14:00 run | 14:00 start", "#1 a1 until 15:00, next 15:00: if lost: retry 1/6 at once, before planned"},
+		{daily, "14:01 run | 14:01 start", "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
+		{daily, "15:30 run | 15:30 start", "#1 a1 until 16:30, next 16:30: if lost: retry 1/6 at once, before planned"},
+		{daily, "15:00 run | 15:00 start", "#1 a1 until 16:00, next 16:00: if lost: retry 1/6 at once, before planned"},
 
 		// A timeout that would be final: nothing is expected but the deadline
 		{daily, toTheLast, "#7 a7 until 08:51, next never: if lost: final: exhausted after 7"},
 		{lenient, toTheLast, "#7 a7 until 08:51, next 16:00: if lost: exhausted after 7, planned"},
-		{banner, "00:00 start", "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once"},
+		{banner, "00:00 start", "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
 
 		// Timeout longer than the interval: refreshes do not overlap each other (S0-26)
-		{halfHour, "00:30 start", "#1 a1 until 01:30, next 02:00: if lost: retry 1/6 at once, planned first: overlaps"},
+		{halfHour, "00:30 start", "#1 a1 until 01:30, next 02:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 
 		// A missed time starts once, and everything counts from now (DESIGN 6.9)
-		{daily, "09:00+3 start", "#1 a1 until 10:00+3, next 10:00+3: if lost: retry 1/6 at once"},
+		{daily, "09:00+3 start", "#1 a1 until 10:00+3, next 10:00+3: if lost: retry 1/6 at once, before planned"},
 		{daily, "09:00+3 start | 09:05+3 success", "#0, next 16:00+3: planned"},
 	})
 }
@@ -137,7 +139,7 @@ func TestPostponedAndInterruptedAttemptsAreNotCounted(t *testing.T) {
 
 		// What ends the row
 		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 success`, "#0, next 16:00: planned"},
-		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 failure`, "#1, next 06:11: retry 1/6 at once"},
+		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 failure`, "#1, next 06:11: retry 1/6 at once, before planned"},
 		{daily, `06:00 start | 06:10 interrupted | 06:11 put "payload":{"size":2}`, "#0, next 06:10: saved while due"},
 
 		// What does not: nobody took it
@@ -152,10 +154,10 @@ func TestTheEleventhDeferralInARowIsAFailure(t *testing.T) {
 		" | 06:00 interrupted | 06:00 start | 06:00 postponed \"retry_after\":0 | 06:00 start" +
 		" | 06:00 interrupted | 06:00 start | 06:00 postponed \"retry_after\":0 | 06:00 start"
 	runStories(t, []storyTest{
-		{daily, tenTimes, "#1 a11 until 07:00 deferred 10, next 07:00: if lost: retry 1/6 at once"},
-		{daily, tenTimes + " | 06:05 interrupted", "#1, next 06:05: retry 1/6 at once"},
-		{daily, tenTimes + " | 06:05 postponed \"retry_after\":0", "#1, next 06:05: retry 1/6 at once"},
-		{daily, tenTimes + " | 06:05 postponed \"retry_after\":600", "#1, next 06:15: retry 1/6 +10m asked by worker"},
+		{daily, tenTimes, "#1 a11 until 07:00 deferred 10, next 07:00: if lost: retry 1/6 at once, before planned"},
+		{daily, tenTimes + " | 06:05 interrupted", "#1, next 06:05: retry 1/6 at once, before planned"},
+		{daily, tenTimes + " | 06:05 postponed \"retry_after\":0", "#1, next 06:05: retry 1/6 at once, before planned"},
+		{daily, tenTimes + " | 06:05 postponed \"retry_after\":600", "#1, next 06:15: retry 1/6 +10m asked by worker, before planned"},
 		{daily, tenTimes + " | 06:05 interrupted | 06:05 start | 06:06 interrupted", "#1 deferred 1, next 06:06: interrupted: again at once"},
 	})
 	s := tell(t, daily, tenTimes+" | 06:05 interrupted")
@@ -167,16 +169,16 @@ func TestTheEleventhDeferralInARowIsAFailure(t *testing.T) {
 // Bug 31: the deadline counted from the push, so a backlog timed out attempts that had never begun.
 func TestTheDeadlineCountsFromTheFirstStarted(t *testing.T) {
 	runStories(t, []storyTest{
-		{daily, `06:00 start | 06:20 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once"},
-		{daily, `06:00 start | 06:20 started | 06:40 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once"},
+		{daily, `06:00 start | 06:20 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once, before planned"},
+		{daily, `06:00 start | 06:20 started | 06:40 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once, before planned"},
 		{daily, `06:00 start | 06:20 started | 06:30 success`, "#0, next 16:00: planned"},
-		{daily, `06:00 start | 06:20 started | 06:30 failure | 06:30 start | 06:31 started`, "#2 a2 until 07:31, next 07:32: if lost: retry 2/6 +1m"},
+		{daily, `06:00 start | 06:20 started | 06:30 failure | 06:30 start | 06:31 started`, "#2 a2 until 07:31, next 07:32: if lost: retry 2/6 +1m, before planned"},
 
 		// Nobody has noticed that the deadline passed: the work begins after all
-		{daily, `06:00 start | 07:30 started`, "#1 a1 until 08:30, next 08:30: if lost: retry 1/6 at once"},
+		{daily, `06:00 start | 07:30 started`, "#1 a1 until 08:30, next 08:30: if lost: retry 1/6 at once, before planned"},
 
 		// The expectation moves with the deadline, joined with the schedule again
-		{daily, `14:00 run | 14:00 start | 14:01 started`, "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps"},
+		{daily, `14:00 run | 14:00 start | 14:01 started`, "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 		{daily, `06:00 start | 06:10 put "refresh":"now" | 06:20 started`, "#1 a1 until 07:20 again, next 07:20: saved while running: again"},
 	})
 	s := tell(t, daily, `06:00 start | 06:20 started "worker":"host-1","processing_id":7 | 06:40 started "worker":"host-2"`)
@@ -213,15 +215,14 @@ func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T
 
 func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 	s := tell(t, daily, `06:00 start | 06:00:30 started "worker":"host-1" | 06:10 failure "reason":"HTTP 503","error_type":"Unavailable"`)
-	next := "2026-01-05T06:10:00.000Z"
+	at := func(text string) *string { return optionalTime(clock(text)) }
 	want := Attempt{AttemptUID: "a1", AttemptNo: 1, StartedAt: clock("06:00"), EndedAt: clock("06:10"), DurationMS: 600_000, Outcome: EventFailure,
-		Reason: "HTTP 503", ErrorType: "Unavailable", Worker: "host-1", RefreshAt: &next, Why: "retry 1/6 at once"}
-	got := *s.decision.Ended
-	if *got.RefreshAt != *want.RefreshAt {
-		t.Errorf("refresh_at %s, want %s", *got.RefreshAt, *want.RefreshAt)
-	}
-	if got.RefreshAt = want.RefreshAt; got != want {
-		t.Errorf("\n got %+v\nwant %+v", got, want)
+		Reason: "HTTP 503", ErrorType: "Unavailable", Worker: "host-1",
+		DeadlineAt: at("07:00:30"), // an hour after the work began
+		DelayMS:    ptr(int64(0)), RetryAt: at("06:10"), PlannedAt: at("16:00"), Overlap: Before,
+		RefreshAt: at("06:10"), Why: "retry 1/6 at once, before planned"}
+	if diff := cmp.Diff(want, *s.decision.Ended); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 	if s.m.LastAttemptUID != "a1" {
 		t.Errorf("last attempt %q, want a1", s.m.LastAttemptUID)
@@ -231,7 +232,8 @@ func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 func TestTheRecordOfAnAttemptIsWrittenLikeEverythingElse(t *testing.T) {
 	s := tell(t, daily, `06:00 start | 06:10:00.500 failure "reason":"HTTP 503"`)
 	want := `{"started_at":"2026-01-05T06:00:00.000Z","ended_at":"2026-01-05T06:10:00.500Z","attempt_uid":"a1","attempt_no":1,"duration_ms":600500,` +
-		`"outcome":"failure","reason":"HTTP 503","refresh_at":"2026-01-05T06:10:00.500Z","refresh_why":"retry 1/6 at once"}`
+		`"outcome":"failure","reason":"HTTP 503","deadline_at":"2026-01-05T07:00:00.000Z","delay_ms":0,"retry_at":"2026-01-05T06:10:00.500Z",` +
+		`"planned_at":"2026-01-05T16:00:00.000Z","overlap":"before","refresh_at":"2026-01-05T06:10:00.500Z","refresh_why":"retry 1/6 at once, before planned"}`
 	written, err := json.Marshal(s.decision.Ended)
 	if err != nil || string(written) != want {
 		t.Errorf("%v\n got %s\nwant %s", err, written, want)
@@ -266,17 +268,17 @@ func TestALateResultCountsWhileItsUIDIsCurrent(t *testing.T) { // bug 30
 }
 
 func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
-	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d3h4m5s6ms","1m"]}`, `06:00 start | 06:10 failure "retry_after":"1w2d3h4m5s7ms"`)
-	s.expect("#1, next 16:00: retry 1/2 +9d3h4m5s7ms asked by worker, planned first: st…")
+	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"]}`, `06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
+	s.expect("#1, next 16:00: retry 1/2 +9d13h4m5s7ms asked by worker, planned first: a…")
 	if len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…") {
 		t.Errorf("%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
 	}
 }
 
 func TestALongExpectationIsCutToSixtyBytes(t *testing.T) {
-	const tenRetries = `"policy":{"timeout":"1h","retries":["1w2d3h4m5s6ms",0,0,0,0,0,0,0,0,0]}`
+	const tenRetries = `"policy":{"timeout":"1h","retries":["100d13h14m15s167ms",0,0,0,0,0,0,0,0,0]}`
 	s := tell(t, atSixAnd16+tenRetries, "06:00 start")
-	s.expect("#1 a1 until 07:00, next 16:00: if lost: retry 1/10 +9d3h4m5s6ms, planned first: starts a…")
+	s.expect("#1 a1 until 07:00, next 16:00: if lost: retry 1/10 +100d13h14m15s167ms, planned first: a…")
 }
 
 func TestTextsInTheRecordOfAnAttemptAreFitToBeShown(t *testing.T) {

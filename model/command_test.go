@@ -62,11 +62,11 @@ func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 
 		// A disabled model begins anew (decision 7)
 		{daily, `06:00 start | 06:10 failure "retryable":false | 09:00 run`, "#0, next 09:00: run by hand"},
-		{daily, `06:00 disable | 09:00 run | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once"},
+		{daily, `06:00 disable | 09:00 run | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once, before planned"},
 
 		// By force: the attempt in flight counts for nothing
 		{daily, `06:00 start | 06:10 run "force":true`, "#0, next 06:10: run by hand"},
-		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 run "force":true | 06:20 start`, "#2 a3 until 07:20, next 07:21: if lost: retry 2/6 +1m"},
+		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 run "force":true | 06:20 start`, "#2 a3 until 07:20, next 07:21: if lost: retry 2/6 +1m, before planned"},
 	})
 	s := tell(t, daily, "06:00 start | 06:10 run")
 	if s.outcome != Busy || !s.m.Running() {

@@ -41,7 +41,7 @@ func TestADefinitionIsRead(t *testing.T) {
 }
 
 func TestADefinitionIsRefusedWithTheField(t *testing.T) {
-	const policyFields = "timeout, retries, alignment, on_exhausted"
+	fields := strings.Join(policyFields, ", ")
 	for _, test := range []struct{ text, want string }{
 		// As a whole
 		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, found a list"},
@@ -65,22 +65,54 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 		{`{"uid":"t","rrule":"FREQ=DAILY","timezone":1}`, "timezone: expected a text, found 1"},
 		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":2026}`, "dtstart: expected a text, found 2026"},
 		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":"tomorrow"}`, `dtstart: expected a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200, found "tomorrow"`},
-		{`{"uid":"t","timezone":"Europe/Berlin"}`, "rrule: expected a rule, as timezone or dtstart is given, found nothing"},
-		{`{"uid":"t","dtstart":"2026-01-01"}`, "rrule: expected a rule, as timezone or dtstart is given, found nothing"},
 
 		// refresh
 		{`{"uid":"t","refresh":"later"}`, `refresh: expected now or planned, found "later"`},
 		{`{"uid":"t","refresh":true}`, "refresh: expected a text, found true"},
-		{`{"uid":"t","refresh":"planned"}`, `refresh: expected now, as there is no rrule to plan with, found "planned"`},
 
 		// policy
-		{`{"uid":"t","policy":7}`, "policy: expected an object with " + policyFields + ", found 7"},
+		{`{"uid":"t","policy":7}`, "policy: expected an object with " + fields + ", found 7"},
 		{`{"uid":"t","policy":"not a name"}`, `policy: expected a policy, or the name of a stored one, found "not a name"`},
-		{`{"uid":"t","policy":{"retry":[]}}`, "policy.retry: expected one of " + policyFields + ", found an unknown field"},
+		{`{"uid":"t","policy":{"retry":[]}}`, "policy.retry: expected one of " + fields + ", found an unknown field"},
 	} {
 		_, err := ParseDefinition(parsed(t, test.text))
 		if field := (*FieldError)(nil); !errors.As(err, &field) || err.Error() != test.want {
 			t.Errorf("%s:\n got %v\nwant %s", test.text, err, test.want)
+		}
+	}
+}
+
+// The rule may be that of the policy, so only a save, which knows both, can tell that there is none.
+func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
+	scheduled, windowed := Policy{Rule: "FREQ=DAILY"}, Policy{RetryWindow: "FREQ=DAILY;BYHOUR=9"}
+	const noRule = "rrule: expected a rule, as timezone or dtstart is given, found nothing"
+	const noPlan = `refresh: expected now, as there is no rrule to plan with, found "planned"`
+	for _, test := range []struct {
+		fields string
+		policy Policy
+		want   string // empty: accepted
+	}{
+		{`"timezone":"Europe/Berlin"`, Policy{}, noRule},
+		{`"dtstart":"2026-01-01"`, Policy{}, noRule},
+		{`"refresh":"planned"`, Policy{}, noPlan},
+
+		// The policy has a rule
+		{`"timezone":"Europe/Berlin"`, scheduled, ""},
+		{`"dtstart":"2026-01-01"`, scheduled, ""},
+		{`"refresh":"planned"`, scheduled, ""},
+
+		// The policy has no rule, but a retry window, which has a zone
+		{`"timezone":"Europe/Berlin"`, windowed, ""},
+		{`"dtstart":"2026-01-01"`, windowed, noRule},
+		{`"refresh":"planned"`, windowed, noPlan},
+	} {
+		definition, err := ParseDefinition(parsed(t, `{"uid":"t",`+test.fields+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = new(Model).Put(definition, test.policy, false, monday)
+		if field := (*FieldError)(nil); test.want == "" && err != nil || test.want != "" && (!errors.As(err, &field) || err.Error() != test.want) {
+			t.Errorf("%s with %+v:\n got %v\nwant %s", test.fields, test.policy, err, test.want)
 		}
 	}
 }
@@ -191,20 +223,20 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 	const second = "06:00 start | 06:10 failure | 06:10 start | "
 	runStories(t, []storyTest{
 		// The attempt counts as the first of the new definition
-		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: if lost: retry 1/6 at once"},
-		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1/6 at once"},
+		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: if lost: retry 1/6 at once, before planned"},
+		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1/6 at once, before planned"},
 		{daily, second + `06:20 put "payload":{"size":2} | 07:10 withdraw`, "#0, next 07:10: withdrawn: no worker took it"},
 
 		// Its expected timeout is judged by the new definition, its deadline stands
-		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: if lost: retry 1/1 +30m"},
+		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: if lost: retry 1/1 +30m, before planned"},
 		{daily, second + `06:20 put "policy":{"retries":[],"on_exhausted":"give_up"}`, "#1 a2 until 07:10, next never: if lost: final: exhausted after 1"},
-		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: if lost: retry 1/6 at once, planned first: overlaps"},
+		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 
 		// Again: asked for at once, but only one attempt runs at a time
 		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
 		{daily, second + `06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
 		{daily, second + `06:20 put "refresh":"now" | 06:25 put "payload":{"size":2}`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
-		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once"},
+		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
 	})
 }
 

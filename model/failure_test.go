@@ -13,9 +13,9 @@ func TestFailureKIsFollowedByDelayK(t *testing.T) {
 	const third = second + " | 00:01:20 start | 00:01:30 failure"
 	const fourth = third + " | 00:06:30 start | 00:06:40 failure"
 	runStories(t, []storyTest{
-		{three, first, "#1, next 00:00:10: retry 1/3 at once"},
-		{three, second, "#2, next 00:01:20: retry 2/3 +1m"},
-		{three, third, "#3, next 00:06:30: retry 3/3 +5m"},
+		{three, first, "#1, next 00:00:10: retry 1/3 at once, none planned"},
+		{three, second, "#2, next 00:01:20: retry 2/3 +1m, none planned"},
+		{three, third, "#3, next 00:06:30: retry 3/3 +5m, none planned"},
 		{three, fourth, "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
 
 		// An edge: the empty list
@@ -25,10 +25,10 @@ func TestFailureKIsFollowedByDelayK(t *testing.T) {
 
 func TestATimeoutIsAFailure(t *testing.T) {
 	runStories(t, []storyTest{
-		{daily, "06:00 start | 07:00 timeout", "#1, next 07:00: retry 1/6 at once"},
-		{daily, "06:00 start | 07:00:00.050 timeout", "#1, next 07:00:00.05: retry 1/6 at once"},
-		{daily, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#2, next 08:01: retry 2/6 +1m"},
-		{daily, "14:30 run | 14:30 start | 15:30 timeout", "#1, next 16:00: retry 1/6 at once, planned first: overlaps"},
+		{daily, "06:00 start | 07:00 timeout", "#1, next 07:00: retry 1/6 at once, before planned"},
+		{daily, "06:00 start | 07:00:00.050 timeout", "#1, next 07:00:00.05: retry 1/6 at once, before planned"},
+		{daily, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#2, next 08:01: retry 2/6 +1m, before planned"},
+		{daily, "14:30 run | 14:30 start | 15:30 timeout", "#1, next 16:00: retry 1/6 at once, planned first: overlaps start"},
 	})
 	s := tell(t, daily, "06:00 start | 07:00 timeout")
 	if s.decision.Event != EventTimeout || s.decision.Ended.Reason != "timeout" || s.decision.Ended.ErrorType != "timeout" {
@@ -42,32 +42,32 @@ func TestARetryRunsOnlyIfItEndsBeforeThePlannedRefreshBegins(t *testing.T) {
 	const delayed = atSixAnd16 + policy
 	runStories(t, []storyTest{
 		// Around the end of the retry, with a delay of 10 minutes and an hour to run
-		{delayed, "14:00 run | 14:00 start | 14:49:59.999 failure", "#1, next 14:59:59.999: retry 1/1 +10m"},
-		{delayed, "14:00 run | 14:00 start | 14:50 failure", "#1, next 15:00: retry 1/1 +10m"}, // ends at 16:00 exactly
-		{delayed, "14:00 run | 14:00 start | 14:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps"},
+		{delayed, "14:00 run | 14:00 start | 14:49:59.999 failure", "#1, next 14:59:59.999: retry 1/1 +10m, before planned"},
+		{delayed, "14:00 run | 14:00 start | 14:50 failure", "#1, next 15:00: retry 1/1 +10m, before planned"}, // ends at 16:00 exactly
+		{delayed, "14:00 run | 14:00 start | 14:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps start"},
 
 		// Around the start of the retry
-		{delayed, "15:00 run | 15:00 start | 15:49:59.999 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps"},
-		{delayed, "15:00 run | 15:00 start | 15:50 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps"},
-		{delayed, "15:00 run | 15:00 start | 15:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: starts after"},
+		{delayed, "15:00 run | 15:00 start | 15:49:59.999 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps start"},
+		{delayed, "15:00 run | 15:00 start | 15:50 failure", "#1, next 16:00: retry 1/1 +10m, planned first: same"},
+		{delayed, "15:00 run | 15:00 start | 15:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps end"},
 
 		// The planned refresh passed while the attempt ran: the next one counts
-		{delayed, "15:30 run | 15:30 start | 16:00 failure", "#1, next 16:10: retry 1/1 +10m"},
-		{delayed, "15:30 run | 15:30 start | 16:10 failure", "#1, next 16:20: retry 1/1 +10m"},
+		{delayed, "15:30 run | 15:30 start | 16:00 failure", "#1, next 16:10: retry 1/1 +10m, before planned"},
+		{delayed, "15:30 run | 15:30 start | 16:10 failure", "#1, next 16:20: retry 1/1 +10m, before planned"},
 
 		// S0-24: daily at 14:00, limit 2 h, retry due at 13:30: it waits, and 14:00 is the retry
 		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
-			"12:00 run | 12:00 start | 13:00 failure", "#1, next 14:00: retry 1/2 +30m, planned first: overlaps"},
+			"12:00 run | 12:00 start | 13:00 failure", "#1, next 14:00: retry 1/2 +30m, planned first: overlaps start"},
 		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
-			"12:00 run | 12:00 start | 13:00 failure | 14:00 start", "#2 a2 until 16:00, next 16:30: if lost: retry 2/2 +30m"},
+			"12:00 run | 12:00 start | 13:00 failure | 14:00 start", "#2 a2 until 16:00, next 16:30: if lost: retry 2/2 +30m, before planned"},
 
 		// Bug 16: with a timeout as long as the interval every retry waits for planned
 		{`"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"1h","retries":[0]}`,
-			"01:00 start | 01:00:01 failure", "#1, next 02:00: retry 1/1 at once, planned first: overlaps"},
+			"01:00 start | 01:00:01 failure", "#1, next 02:00: retry 1/1 at once, planned first: overlaps start"},
 
 		// None planned: the retry runs after its delay (S0-28)
-		{policy, "00:00 start | 00:01 failure", "#1, next 00:11: retry 1/1 +10m"},
-		{lastDay, "16:00 start | 16:10 failure", "#1, next 16:10: retry 1/6 at once"},
+		{policy, "00:00 start | 00:01 failure", "#1, next 00:11: retry 1/1 +10m, none planned"},
+		{lastDay, "16:00 start | 16:10 failure", "#1, next 16:10: retry 1/6 at once, none planned"},
 	})
 }
 
@@ -80,7 +80,7 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 		// The reset happens with the last failure, a lost result or not, so the planned refresh is attempt 1 (bugs 24, 25)
 		{atSixAnd16 + oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
 		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#0, next 16:00: exhausted after 2, planned"},
-		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: if lost: retry 1/1 at once"},
+		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: if lost: retry 1/1 at once, before planned"},
 
 		// None planned: waiting for it would be for ever (S0-45)
 		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
@@ -94,8 +94,8 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 func TestAFailureThatIsNotRetryableIsFinal(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, `06:00 start | 06:10 failure "retryable":false`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
-		{daily, `06:00 start | 06:10 failure "retryable":true`, "#1, next 06:10: retry 1/6 at once"},
-		{daily, `06:00 start | 06:10 failure "retryable":null`, "#1, next 06:10: retry 1/6 at once"},
+		{daily, `06:00 start | 06:10 failure "retryable":true`, "#1, next 06:10: retry 1/6 at once, before planned"},
+		{daily, `06:00 start | 06:10 failure "retryable":null`, "#1, next 06:10: retry 1/6 at once, before planned"},
 		{lenient, `06:00 start | 06:10 failure "retryable":false`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
 		{daily, `06:00 start | 06:10 failure "retryable":false,"retry_after":60`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
 	})
@@ -105,25 +105,25 @@ func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 	const minute = atSixAnd16 + `"policy":{"timeout":"1h","retries":["1m","1m"],"on_exhausted":"give_up"}`
 	runStories(t, []storyTest{
 		// Against a delay of one minute
-		{minute, `06:00 start | 06:10 failure "retry_after":59`, "#1, next 06:11: retry 1/2 +1m"},
-		{minute, `06:00 start | 06:10 failure "retry_after":60`, "#1, next 06:11: retry 1/2 +1m"},
-		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s asked by worker"},
-		{minute, `06:00 start | 06:10 failure "retry_after":90.5`, "#1, next 06:11:30.5: retry 1/2 +1m30s500ms asked by worker"},
-		{minute, `06:00 start | 06:10 failure "retry_after":"PT2M"`, "#1, next 06:12: retry 1/2 +2m asked by worker"},
-		{minute, `06:00 start | 06:10 failure "retry_after":"0"`, "#1, next 06:11: retry 1/2 +1m"},
-		{minute, `06:00 start | 06:10 failure "retry_after":null`, "#1, next 06:11: retry 1/2 +1m"},
+		{minute, `06:00 start | 06:10 failure "retry_after":59`, "#1, next 06:11: retry 1/2 +1m, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":60`, "#1, next 06:11: retry 1/2 +1m, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s asked by worker, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":90.5`, "#1, next 06:11:30.5: retry 1/2 +1m30s500ms asked by worker, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"PT2M"`, "#1, next 06:12: retry 1/2 +2m asked by worker, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"0"`, "#1, next 06:11: retry 1/2 +1m, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":null`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 
 		// An instant, as Retry-After may name one
-		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:30:00Z"`, "#1, next 06:30: retry 1/2 +20m asked by worker"},
-		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T07:30:00.5+01:00"`, "#1, next 06:30:00.5: retry 1/2 +20m500ms asked by worker"},
-		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:00:00Z"`, "#1, next 06:11: retry 1/2 +1m"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:30:00Z"`, "#1, next 06:30: retry 1/2 +20m asked by worker, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T07:30:00.5+01:00"`, "#1, next 06:30:00.5: retry 1/2 +20m500ms asked by worker, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:00:00Z"`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 
 		// The schedule is asked with the longer delay
-		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m asked by worker"},
-		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m asked by worker, planned first: overlaps"},
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m asked by worker, before planned"},
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m asked by worker, planned first: overlaps s…"},
 
 		// Far away, and after the last retry
-		{banner, `00:00 start | 00:00:01 failure "retry_after":"9999-01-01T00:00:00Z"`, "#1, next 00:00:01+365: retry 1/3 +365d asked by worker"},
+		{banner, `00:00 start | 00:00:01 failure "retry_after":"9999-01-01T00:00:00Z"`, "#1, next 00:00:01+365: retry 1/3 +365d asked by worker, none planned"},
 		{minute, `06:00 start | 06:10 failure | 06:11 start | 06:12 failure | 06:13 start | 06:14 failure "retry_after":3600`, "#3 disabled (Cannot refresh after 3 attempts): final: exhausted after 3"},
 	})
 }

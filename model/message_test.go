@@ -56,7 +56,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 	} {
 		got, err := DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID = got.Type, "tbl_1", "a1"
-		if diff := cmp.Diff(test.want, got); diff != "" || err != nil || !strings.Contains(test.raw, `"`+string(got.Type)+`"`) {
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Failure{})); diff != "" || err != nil || !strings.Contains(test.raw, `"`+string(got.Type)+`"`) {
 			t.Errorf("%s: %v, -want +got\n%s", test.raw, err, diff)
 		}
 	}
