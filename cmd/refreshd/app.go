@@ -58,7 +58,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
 		modelCommand(a), policyCommand(a), statsCommand(a), versionCommand(a),
-		simulateCommand(a),
+		simulateCommand(a), scheduleCommand(a),
 	}
 }
 
