@@ -233,7 +233,7 @@ func TestAFieldLeadsBackToItsLine(t *testing.T) {
 	if want := "line 2: timezone: expected a zone, found none"; placed.Error() != want {
 		t.Errorf("got %v, want %s", placed, want)
 	}
-	if other := errors.New("other"); source.Place(other) != other || source.Place(nil) != nil {
+	if other := errors.New("other"); !errors.Is(source.Place(other), other) || source.Place(nil) != nil {
 		t.Error("an error that is not about a field was changed")
 	}
 }

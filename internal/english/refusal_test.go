@@ -13,7 +13,7 @@ func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 		"Panic\n\n# heading\n- On the sekond failure, retry after 1 minute.": `line 4: expected a known sentence, found "On the sekond failure, retry after 1 minute"; nearest: On the second failure, retry after 1 minute`,
 		"Alow 1 hour":                                `line 1: expected a known sentence, found "Alow 1 hour"; nearest: Allow 1 hour to complete`,
 		"Alow 1 hour to complete":                    `line 1: expected a known sentence, found "Alow 1 hour to complete"; nearest: Allow 1 hour to complete`,
-		"Allow 1 hour to compleet":                   `line 1: expected a known sentence, found "Allow 1 hour to compleet"; nearest: Allow 1 hour to complete`,
+		"Allow 1 hour to completo":                   `line 1: expected a known sentence, found "Allow 1 hour to completo"; nearest: Allow 1 hour to complete`,
 		"Allow soon to complete":                     `line 1: expected a known sentence, found "Allow soon to complete"; nearest: Allow 1 hour to complete`,
 		"Pannic":                                     `line 1: expected a known sentence, found "Pannic"; nearest: Panic`,
 		"Skip missed things":                         `line 1: expected a known sentence, found "Skip missed things"; nearest: Skip missed refreshes`,

@@ -122,7 +122,7 @@ func cutQuote(text string) (length int, quoted string, ok bool) {
 // splitSentences splits after a full stop, but only where a word follows with which sentences begin: not in "6 a.m. Monday".
 func splitSentences(text string) (all []string) {
 	start := 0
-	for at := 0; at < len(text); at++ {
+	for at := range len(text) {
 		if !strings.HasPrefix(text[at:], ". ") {
 			continue
 		}
