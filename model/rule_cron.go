@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,12 +15,14 @@ func looksLikeCron(text string) bool {
 		return true
 	}
 	fields := strings.Fields(text)
-	if len(fields) > 1 && (fields[1] == "TIMES" || fields[1] == "TIME") {
+	if !onlyCron(fields[0]) {
 		return false
 	}
-	first := strings.TrimLeft(fields[0], "0123456789*/,-?LWH#~()")
-	return first == ""
+	return len(fields) == 1 || onlyCron(fields[1]) || slices.Contains(fields, "*")
 }
+
+// onlyCron tells whether a field has only characters of cron, apart from names.
+func onlyCron(field string) bool { return strings.Trim(field, "0123456789*/,-?LWH#~()") == "" }
 
 const fiveFields = "five cron fields (minute, hour, day of month, month, day of week)"
 

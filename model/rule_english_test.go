@@ -23,6 +23,7 @@ func TestEnglishBecomesTheRuleThatItSays(t *testing.T) {
 		"Refresh twice per day at 6 AM and 4 PM.": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0",
 		"twice a day, at 4pm and 6am":             "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0",
 		"3 times per day at 6, 12 and 18":         "FREQ=DAILY;BYHOUR=6,12,18;BYMINUTE=0;BYSECOND=0",
+		"6 AM on every day":                       "FREQ=DAILY" + six,
 		"at 6:00 every day":                       "FREQ=DAILY" + six,
 		"every 2 days at 6:00":                    "FREQ=DAILY;INTERVAL=2" + six, "every second day at 6:00": "FREQ=DAILY;INTERVAL=2" + six,
 		"once a day": "FREQ=DAILY" + zero, "every day at 12 AM": "FREQ=DAILY" + zero, "every day at midnight": "FREQ=DAILY" + zero,
@@ -118,6 +119,7 @@ func TestEnglishThatCouldMeanSomethingElseIsRefusedWithTheReasonAndAnExample(t *
 		"every year on January 1 and July 2":     {"RRULE line each"},
 		"March 1 every year on April 1":          {"RRULE line each"},
 		"1st of March 2 every year":              {"RRULE line each"},
+		"15 minutes":                             {`"15" does not belong`, "every 30 minutes"},
 		"every fortnight":                        {`"fortnight" is not known`},
 		"every day; at 0:00,0:01,0:02,1:03,2:04,3:05,4:06,5:07,6:08,7:09,8:10": {"more than 8"},
 	} {
