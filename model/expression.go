@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -45,6 +46,10 @@ func ParseExpression(text string) (*Expression, error) {
 		refused.Want, refused.Found = fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text))
 		return nil, refused
 	}
+	if strings.ContainsFunc(text, hidden) {
+		refused.Want, refused.Found = `an expression without control characters; "\u001b" stands for one`, Found(text)
+		return nil, refused
+	}
 	bounds := &expressionBounds{}
 	options := []expr.Option{expr.Env(occasionEnv{}), expr.DisableAllBuiltins(), expr.MaxNodes(maxExpressionNodes), expr.Patch(bounds)}
 	for _, name := range expressionFunctions {
@@ -60,6 +65,11 @@ func ParseExpression(text string) (*Expression, error) {
 		return nil, refused
 	}
 	return &Expression{strings.Clone(text), program}, nil
+}
+
+// hidden reports whether a character would harm a terminal or a document that shows it.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 // expressionBounds refuses what could make a short expression do much work.

@@ -147,7 +147,7 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 	server := redistest.Miniredis(t)
 	c := at(t, server)
 	const evil = "\u001b[31m\u009b\u0007\u202e"
-	fine := map[string]any{"name": "fine", "timeout": "1m", "retries": map[string]any{"expr": `reason == "` + evil + `" ? 1 : false`}}
+	fine := map[string]any{"timeout": "1m", "retries": map[string]any{"expr": `reason == "\u001b[31m" ? 1 : false`}, "never_retry": []string{"größer"}}
 	stored, err := json.Marshal(fine)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 		_, stdout, stderr := c.run(append([]string{"policy"}, args...)...)
 		texts = append(texts, stdout, stderr)
 	}
-	for _, field := range []string{"name", "rrule", "timezone", "timeout", "retries", "alignment", "misfire", "disabled_reason", evil} {
+	for _, field := range []string{"name", "rrule", "timezone", "timeout", "retries", "alignment", "misfire", "disabled_reason", "expr", evil} {
 		text, err := json.Marshal(map[string]any{field: evil})
 		if err != nil {
 			t.Fatal(err)
@@ -173,6 +173,9 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 	see("put", "-", "--name", evil)
 	for _, command := range []string{"get", "english", "check"} {
 		see(command, "fine")
+		if text := texts[len(texts)-2]; !strings.Contains(text, "fine") {
+			t.Errorf("expected %s to show the policy, found %q", command, text)
+		}
 	}
 	see("diff", "fine", "default")
 	see("diff", "default", "fine")
