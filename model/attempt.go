@@ -15,6 +15,7 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 		decision := Decision{Event: EventSkipped, Next: m.State}
 		decision.Next.RefreshAt = next
 		decision.Next.Why = "misfire: skipped, late by " + FormatDuration(now.Sub(m.RefreshAt).Truncate(time.Second))
+		m.boundWait(&decision.Next, now)
 		return decision
 	}
 	return m.Start(now, attemptUID)
@@ -32,7 +33,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	if next.trying().IsZero() {
 		next.TryingSince = now
 	}
-	next.DeadlineAt = m.deadline(now)
+	next.DeadlineAt = m.deadline(&next, now)
 	if m.Policy.QueueTimeout > 0 {
 		next.DeadlineAt = now.Add(m.Policy.QueueTimeout)
 	}
@@ -43,7 +44,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 
 // deadline is when work that begins at now counts as timed out. Without a timeout that is the next planned refresh, which then
 // takes its place (S0-8), or else the end of the give-up window; a one-shot with neither is waited for up to ten years.
-func (m *Model) deadline(now time.Time) time.Time {
+func (m *Model) deadline(s *State, now time.Time) time.Time {
 	if m.Policy.Timeout > 0 {
 		return now.Add(m.Policy.Timeout)
 	}
@@ -51,7 +52,7 @@ func (m *Model) deadline(now time.Time) time.Time {
 	if planned, found := m.planned(now); found {
 		deadline = planned
 	}
-	if end := m.giveUpAt(&m.State); end.After(now) && end.Before(deadline) {
+	if end := m.giveUpAt(s); end.After(now) && end.Before(deadline) {
 		deadline = end
 	}
 	return deadline
@@ -192,11 +193,13 @@ func (m *Model) ownersReason(attempts int, failure Failure) string {
 	if m.Policy.DisabledReason != "" {
 		return m.Policy.DisabledReason
 	}
-	times := fmt.Sprintf("%d attempts", attempts)
-	if attempts == 1 {
-		times = "1 attempt"
+	text := fmt.Sprintf("Cannot refresh after %d attempts", attempts)
+	switch attempts {
+	case 0: // given up between two cycles
+		text = "Cannot refresh"
+	case 1:
+		text = "Cannot refresh after 1 attempt"
 	}
-	text := "Cannot refresh after " + times
 	if reason := shorten(failure.Reason, maxText); reason != "" {
 		text += ": " + reason
 	}
@@ -227,6 +230,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.Deferrals++
 	next.RefreshAt, next.Why = now.Add(delay), why
+	m.boundWait(next, now)
 	if next.Again {
 		next.RefreshAt, next.Why = now, whyAgain
 	}
@@ -244,7 +248,7 @@ func (m *Model) Begin(now time.Time, worker string) (Decision, bool) {
 	next := &decision.Next
 	next.ProcessingAt = now
 	next.Worker = shorten(worker, maxWhy)
-	next.DeadlineAt = m.deadline(now)
+	next.DeadlineAt = m.deadline(next, now)
 	m.expectTimeout(next)
 	return decision, true
 }

@@ -110,7 +110,7 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	}
 	decision := Decision{Event: EventRun, Next: m.State}
 	next := &decision.Next
-	if end := m.giveUpAt(next); m.Disabled || !end.IsZero() && !now.Before(end) {
+	if m.Disabled || m.windowEnded(now) {
 		next.enable(now) // whoever asks for an attempt gets one
 	}
 	next.RefreshAt, next.Why = now, "run by hand"

@@ -120,7 +120,7 @@ func (m *Model) Put(d Definition, policy Policy, exists bool, now time.Time) (De
 	if !exists {
 		decision.Event = EventCreate
 	}
-	if changed || m.Disabled {
+	if changed || m.Disabled || start && m.windowEnded(now) {
 		decision.Next.enable(now)
 	}
 	saved.resume(&decision.Next, start, now)

@@ -35,8 +35,30 @@ func (m *Model) bound(s *State, next *consequence) {
 	if end.IsZero() || next.final || next.at.Before(end) {
 		return
 	}
-	next.at, next.why = end, "gives up then: no success for "+FormatDuration(m.Policy.GiveUpAfter)
-	next.attemptNo = s.AttemptNo
+	next.at, next.why = end, m.whyGivesUp()
+	if !next.exhausted {
+		next.attemptNo = s.AttemptNo
+	}
+}
+
+// boundWait does the same for a wait that no failure began: a wish of the worker, or a missed refresh. A model that has not
+// failed may wait.
+func (m *Model) boundWait(next *State, now time.Time) {
+	end := m.giveUpAt(next)
+	if end.IsZero() || next.FailingSince.IsZero() || !next.RefreshAt.After(now) || next.RefreshAt.Before(end) {
+		return
+	}
+	next.RefreshAt, next.Why = end, m.whyGivesUp()
+}
+
+func (m *Model) whyGivesUp() string {
+	return "gives up then: no success for " + FormatDuration(m.Policy.GiveUpAfter)
+}
+
+// windowEnded reports whether the give-up window is over, which nobody may have noticed yet.
+func (m *Model) windowEnded(now time.Time) bool {
+	end := m.giveUpAt(&m.State)
+	return !end.IsZero() && !now.Before(end)
 }
 
 // GivesUpAt is when a failing model is disabled if it does not succeed before; zero: never, or it is not failing.
@@ -52,10 +74,10 @@ func (m *Model) whyGivenUp() string {
 }
 
 // givenUp reports whether what the model is due for is not a start but the end of its give-up window. A start that was promised
-// before the end runs, however late: that it is late is our doing.
+// before the end runs, however late: that it is late is our doing. So does one that was planned anew, behind the end.
 func (m *Model) givenUp() bool {
 	end := m.giveUpAt(&m.State)
-	return !end.IsZero() && !m.FailingSince.IsZero() && !m.RefreshAt.Before(end)
+	return !end.IsZero() && !m.FailingSince.IsZero() && m.RefreshAt.Equal(end)
 }
 
 // giveUp disables a model at the end of its give-up window (S0-30, S0-31). No attempt is running.
