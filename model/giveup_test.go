@@ -1,0 +1,178 @@
+package model
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	mondays   = `"rrule":"FREQ=WEEKLY;BYDAY=MO;BYHOUR=6","dtstart":"2026-01-01",`
+	sixDaily  = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01",`
+	threeDays = `"policy":{"timeout":"1h","retries":["1m"],"on_exhausted":"next_planned","give_up_after":"3d"}`
+	anHour    = `"policy":{"timeout":"10m","retries":"30m","give_up_after":"1h"}`
+)
+
+func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) { // decision 8, bug 27, bug 21, S0-30, S0-45
+	const hopeless = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
+	runLives(t, []lifeTest{
+		// A retry that would come later, or exactly then
+		{anHour, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:45 failure", "#2, next 01:00: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 00:29:59.999 failure", "#1, next 00:59:59.999: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:30 failure", "#1, next 01:00: gives up then: no success for 1h"},
+		{anHour, `00:00 wake | 00:01 failure "retry_after":"2h"`, "#1, next 01:00: gives up then: no success for 1h"},
+
+		// Then it is disabled without an attempt
+		{anHour, "00:00 wake | 00:30 failure | 01:00 wake", "#1 disabled (Cannot refresh after 1 attempt: no success for 1h): final: no success for 1h"},
+		{anHour, "00:00 wake | 00:30 failure | 09:00 wake", "#1 disabled (Cannot refresh after 1 attempt: no success for 1h): final: no success for 1h"},
+
+		// A planned refresh that would come later
+		{mondays + threeDays, hopeless, "#0, next 06:00+3: gives up then: no success for 3d"},
+		{mondays + threeDays, hopeless + " | 06:00+3 wake", "#0 disabled (Cannot refresh: no success for 3d): final: no success for 3d"},
+		{sixDaily + threeDays, hopeless, "#0, next 06:00+1: exhausted after 2, planned"},
+
+		// A failure in the window's last moment, and behind it
+		{anHour, "00:00 wake | 00:59:59.999 failure", "#1, next 01:00: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 01:00 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1h"},
+		{anHour, `00:00 wake | 05:00 failure "retryable":true`, "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1h"},
+
+		// While an attempt runs the deadline wakes it
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:41 failure | 01:00 enable", "#2, next 01:00: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 00:29 failure | 00:59 wake", "#2 a2 until 01:09, next never: if lost: final: no success for 1h"},
+	})
+}
+
+func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) { // S0-12, S0-31, S0-50
+	l := live(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
+	d := l.decision
+	if d.Event != EventGiveUp || !d.Final || d.Notice != NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || l.starts != 1 {
+		t.Errorf("found %+v after %d starts", d, l.starts)
+	}
+	if !l.m.RefreshAt.IsZero() || l.m.Running() || !l.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0 {
+		t.Errorf("state %+v", l.m.State)
+	}
+	l.on("02:00 run | 02:00 wake | 02:01 success")
+	if l.decision.Notice != NoticeRecovered {
+		t.Errorf("notice %q, want that of a recovery", l.decision.Notice)
+	}
+
+	quiet := strings.Replace(anHour, `"timeout"`, `"notify":["recovered"],"disabled_reason":"thumbnail creation failed","timeout"`, 1)
+	l = live(t, quiet, "00:00 wake | 00:30 failure | 01:00 wake")
+	l.expect("#1 disabled (thumbnail creation failed): final: no success for 1h")
+	if !l.decision.Muted {
+		t.Error("the owner is told though the policy is silent")
+	}
+}
+
+func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) { // decision 8, RULES 1.1 bug 27
+	runLives(t, []lifeTest{
+		// Never started: nothing counts, however long nobody came for it
+		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
+
+		// A success begins the window anew
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:50 success | 01:30 run | 01:30 wake | 01:35 failure", "#1, next 01:50: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 00:50 success | 01:00 run | 01:00 wake | 01:05 failure", "#1, next 01:35: retry 1 +30m, none planned"},
+	})
+}
+
+func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) { // decision 7, decision 8
+	const given = "00:00 wake | 00:30 failure | 01:00 wake | "
+	runLives(t, []lifeTest{
+		{anHour, given + "09:00 enable", "#0, next 09:00: enabled: nothing planned, now"},
+		{anHour, given + "09:00 enable | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, given + "09:00 run | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, given + `09:00 put "payload":{"size":2} | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, given + `09:00 put "refresh":"now" | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
+
+		// An update within the window
+		{anHour, `00:00 wake | 00:30 failure | 00:50 put "payload":{"size":2} | 00:50 wake | 01:00 failure`, "#1, next 01:30: retry 1 +30m, none planned"},
+
+		// Whoever asks when the window has just ended, before the dispatcher came, gets his attempt
+		{anHour, "00:00 wake | 00:30 failure | 01:00 run | 01:00 wake", "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+
+		// A run within the window is an attempt like any other
+		{anHour, "00:00 wake | 00:30 failure | 00:50 run | 00:50 wake | 00:51 failure", "#2, next 01:00: gives up then: no success for 1h"},
+	})
+}
+
+// What begins anew waits for its schedule, also for longer than the window: it has not failed since.
+func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) { // decision 7, decision 8
+	const given = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | 06:00+3 wake | "
+	runLives(t, []lifeTest{
+		{mondays + threeDays, given + "07:00+3 enable", "#0, next 06:00+7: planned"},
+		{mondays + threeDays, given + "07:00+3 enable | 06:00+7 wake", "#1 a3 until 07:00+7, next never: if lost: final: no success for 3d"},
+		{mondays + threeDays, given + `07:00+3 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
+		{mondays + threeDays, `06:00 wake | 06:10 failure | 06:10 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
+	})
+}
+
+func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) { // decision 8
+	runLives(t, []lifeTest{
+		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
+		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
+		{anHour, "09:00+2 wake", "#1 a1 until 09:10+2, next 09:40+2: if lost: retry 1 +30m, none planned"},
+	})
+}
+
+// That a start which was promised before the end comes late is our doing.
+func TestAPromisedStartRunsHoweverLate(t *testing.T) { // decision 8
+	runLives(t, []lifeTest{
+		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 failure | 05:00 wake | 05:01 success", "#0, next never: finished: one-shot"},
+	})
+}
+
+func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) { // decision 6, decision 8
+	runLives(t, []lifeTest{
+		{anHour, "00:00 wake | 00:10 withdraw | 00:10 wake | 00:20 withdraw | 00:20 wake | 00:45 failure", "#1, next 01:15: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:20 failure | 00:50 wake | 09:00 withdraw | 09:00 wake | 09:05 failure", "#2, next 09:10: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 success | 00:20 run | 00:20 wake | 09:20 withdraw | 09:20 wake | 09:25 failure", "#1, next 09:55: retry 1 +30m, none planned"},
+	})
+}
+
+func TestWorkersThatAreDownForAWeekendMakeNobodyGiveUp(t *testing.T) { // decision 6
+	l := live(t, anHour, "00:00 wake | 00:10 failure")
+	now := clock("00:40")
+	for range 300 {
+		l.step(now, "wake", "")
+		if !l.m.Running() {
+			t.Fatalf("%s: %s", clockText(now), l)
+		}
+		now = l.m.DeadlineAt
+		l.step(now, "withdraw", "")
+	}
+	l.step(now, "wake", "")
+	l.step(now, "failure", "")
+	l.expect("#2, next " + clockText(now.Add(clock("00:20").Sub(monday))) + ": gives up then: no success for 1h")
+}
+
+// Nobody waits for a time behind the end of the window, whatever asked for it.
+func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) { // decision 8
+	const skip = `"policy":{"timeout":"10m","retries":["next","next","next"],"give_up_after":"90m","misfire":"skip"}`
+	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
+	runLives(t, []lifeTest{
+		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"1d"`, "#1 deferred 1, next 01:00: gives up then: no success for 1h"},
+		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"10m"`, "#1 deferred 1, next 00:55: postponed by the worker +10m"},
+		{anHour, `00:00 wake | 00:10 postponed "retry_after":"1d"`, "#0 deferred 1, next 00:10+1: postponed by the worker +1d"}, // has not failed
+		{hourly + skip, "01:00 wake | 01:05 failure", "#1, next 02:00: retry 1/3 when planned"},
+		{hourly + skip, "01:00 wake | 01:05 failure | 02:05 wake", "#1, next 02:30: gives up then: no success for 1h30m"},
+	})
+}
+
+// Decision 1: N retries are N+1 runs, whoever runs them.
+func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) { // decision 7, S0-44, bug 22
+	const exhausted = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | "
+	live(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: if lost: retry 1/1 +1m, before planned")
+}
+
+func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) { // S0-8, decision 8
+	const waits = `"policy":{"timeout":"none","retries":"30m","give_up_after":"1h"}`
+	runLives(t, []lifeTest{
+		{waits, "00:00 wake", "#1 a1 until 01:00, next never: if lost: final: no success for 1h"},
+		{waits, "00:00 wake | 01:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: no success for 1h"},
+		{waits, "00:00 wake | 00:10 failure | 00:40 wake", "#2 a2 until 01:00, next never: if lost: final: no success for 1h"},
+		{sixDaily + waits, "06:00 wake", "#1 a1 until 07:00, next never: if lost: final: no success for 1h"},
+		{sixDaily + waits, "06:00 wake | 06:30 started", "#1 a1 until 07:00, next never: if lost: final: no success for 1h"},
+	})
+}
