@@ -19,12 +19,14 @@ type Store interface {
 	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
 	Forget(ctx context.Context, uid string) error
 	WaitWake(ctx context.Context) (bool, error)
+	MeasureBrake(ctx context.Context, now time.Time) (scripts.BrakeChange, error)
 }
 
 // Dispatcher starts due models and ends expired attempts of one queue.
 type Dispatcher struct {
-	store  Store
-	config Config
+	store    Store
+	config   Config
+	measured time.Time // when the brake was measured, on the clock of Redis; run goroutine only
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.
@@ -33,7 +35,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Dispatcher{store, config}, nil
+	return &Dispatcher{store: store, config: config}, nil
 }
 
 // Run works until ctx ends, and then returns nil: the round in hand is finished first. Trouble with Redis is logged and

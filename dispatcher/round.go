@@ -28,6 +28,9 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err != nil {
 		return Round{}, err
 	}
+	if err := d.brake(ctx, due.Now); err != nil {
+		return Round{}, err
+	}
 	room := max(0, d.config.MaxQueued-due.Queued)
 	full := len(due.Due) > room
 	due.Due = due.Due[:min(len(due.Due), room)]

@@ -168,7 +168,8 @@ func (m *Model) follow(decision *Decision, failure Failure, now time.Time) {
 	}
 	rule := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.RefreshAt, next.Why = rule.attemptNo, rule.at, rule.why
-	decision.Exhausted, decision.PolicyError, decision.reckoning = rule.exhausted, rule.policyError, rule.reckoning
+	decision.Exhausted, decision.Held = rule.exhausted, rule.held
+	decision.PolicyError, decision.reckoning = rule.policyError, rule.reckoning
 	if rule.final {
 		m.disable(decision, failure, now)
 	}

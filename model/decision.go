@@ -50,6 +50,8 @@ type Decision struct {
 	Ended *Attempt // the attempt that this transition ended; nil: none
 	// Exhausted: the failure came after the last retry. Final: the model was disabled by it.
 	Exhausted, Final bool
+	// Held: the failure would have been final, but the brake holds it back.
+	Held bool
 	// PolicyError is what went wrong in the policy's own expression (document 001, rule 7); empty: nothing.
 	PolicyError string
 	reckoning   *reckoning

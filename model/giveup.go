@@ -77,7 +77,7 @@ func (m *Model) whyGivenUp() string {
 // before the end runs, however late: that it is late is our doing. So does one that was planned anew, behind the end.
 func (m *Model) givenUp() bool {
 	end := m.giveUpAt(&m.State)
-	return !end.IsZero() && !m.FailingSince.IsZero() && m.RefreshAt.Equal(end)
+	return !m.Brake.Engaged && !end.IsZero() && !m.FailingSince.IsZero() && m.RefreshAt.Equal(end)
 }
 
 // giveUp disables a model at the end of its give-up window (S0-30, S0-31). No attempt is running.

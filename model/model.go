@@ -19,6 +19,8 @@ type Model struct {
 	Window   *Window   // in force; nil: retries may start at any time
 	// Fault says what of the stored definition cannot be used; Policy and Schedule then hold safe replacements.
 	Fault string
+	// Brake is that of the queue, as it was when the model was read.
+	Brake Brake
 	// QueueDepth is the length of the input list as it was when the model was read; only where an expression asks for it.
 	QueueDepth int
 }

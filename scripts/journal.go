@@ -39,6 +39,9 @@ func (t *Transition) journalEntry(now time.Time) []string {
 		add("changed", changed(d.Ended.Changed))
 	}
 	add("policy_error", d.PolicyError)
+	if d.Held {
+		add("held", "1")
+	}
 	if d.Final {
 		add("final", "1")
 		add("disabled_reason", d.Next.DisabledReason)
@@ -81,6 +84,8 @@ const (
 	counterLate         = "late"              // results after the deadline, before anybody had noticed
 	counterPolicyError  = "policy_error"      // failures whose policy could not say when to retry
 
+	counterHeld = "held" // final failures that the brake held back
+
 	// The counts of document 004, rule 13: ended retries, those of them that succeeded, and cycles that needed one.
 	counterRetries       = "total_retries"
 	counterRetriesHelped = "successful_retries"
@@ -88,7 +93,7 @@ const (
 )
 
 // counters names what the transition adds one to in <queue>:stats.
-func (t *Transition) counters() []string {
+func (t *Transition) counters(now time.Time) []string {
 	d := &t.decision
 	if d.Event == eventMend {
 		return nil
@@ -110,5 +115,10 @@ func (t *Transition) counters() []string {
 	add(counterRetries, no > 1)
 	add(counterRetriesHelped, no > 1 && d.Event == model.EventSuccess)
 	add(counterRetriedCycles, no == 2)
+	add(counterHeld, d.Held)
+	if no > 0 {
+		bucket := brakeBucket(t.brake, d.Event == model.EventSuccess, now)
+		add(bucket, bucket != "")
+	}
 	return names
 }

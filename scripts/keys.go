@@ -63,6 +63,12 @@ func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owne
 // Pollers is a zset: owner of a claimed list to its last sign of life in Unix ms.
 func (k Keys) Pollers() string { return k.queue + ":pollers" }
 
+// Taken is a list: entries of the input list that one worker pool works on, until they are answered or handed back.
+func (k Keys) Taken(owner string) string { return k.queue + ":taken:" + owner }
+
+// Workers is a zset: owner of a taken list to its last sign of life in Unix ms.
+func (k Keys) Workers() string { return k.queue + ":workers" }
+
 // Journal is a stream: every transition, capped.
 func (k Keys) Journal() string { return k.queue + ":journal" }
 
@@ -74,6 +80,9 @@ func (k Keys) Rejected() string { return k.queue + ":rejected" }
 
 // Stats is a hash: counters.
 func (k Keys) Stats() string { return k.queue + ":stats" }
+
+// Brake is a hash: the settings of the mass-failure brake, whether it is engaged, and what it counts.
+func (k Keys) Brake() string { return k.queue + ":brake" }
 
 // Wake is a list of at most one token: it calls a sleeping dispatcher.
 func (k Keys) Wake() string { return k.queue + ":wake" }

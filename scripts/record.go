@@ -146,45 +146,58 @@ func (d *decoder) number(name string) int {
 // Exists false; one that cannot be read carries a Fault. Duplicate uids share one record.
 func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, error) {
 	records := make(map[string]*Record, len(uids))
-	hashes, payloads, err := s.readHashes(ctx, uids)
+	read, err := s.readStored(ctx, uids)
 	if err != nil {
 		return nil, err
 	}
-	for uid, reply := range hashes {
+	for uid, reply := range read.hashes {
 		hash, err := reply.Result()
 		record := &Record{Model: decode(uid, hash), Exists: len(hash) > 0, hash: hash}
 		if err != nil {
 			record.Exists, record.hash, record.Fault = true, map[string]string{}, "hash: "+err.Error()
 		}
-		if record.Payload, err = payloads[uid].Result(); err != nil && !missing(err) {
+		if record.Payload, err = read.payloads[uid].Result(); err != nil && !missing(err) {
 			record.Fault = "payload: " + err.Error()
 		}
+		record.Brake = read.brake
 		records[uid] = record
 	}
 	return records, s.resolve(ctx, records)
 }
 
-// readHashes fetches hash and payload of each model in one pipeline; a wrong type harms only its own reply.
-func (s *Store) readHashes(ctx context.Context, uids []string) (map[string]*redis.MapStringStringCmd, map[string]*redis.StringCmd, error) {
-	hashes := make(map[string]*redis.MapStringStringCmd, len(uids))
-	payloads := make(map[string]*redis.StringCmd, len(uids))
+// stored is what was read of a batch of models.
+type stored struct {
+	hashes   map[string]*redis.MapStringStringCmd
+	payloads map[string]*redis.StringCmd
+	brake    model.Brake
+}
+
+// readStored fetches hash and payload of each model, and the brake, in one pipeline; a wrong type harms only its own reply.
+func (s *Store) readStored(ctx context.Context, uids []string) (stored, error) {
+	read := stored{make(map[string]*redis.MapStringStringCmd, len(uids)), make(map[string]*redis.StringCmd, len(uids)), model.Brake{}}
 	if len(uids) == 0 {
-		return hashes, payloads, nil
+		return read, nil
 	}
 	pipe := s.clients.Read.Pipeline()
 	for _, uid := range uids {
-		if hashes[uid] == nil {
-			hashes[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid))
-			payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
+		if read.hashes[uid] == nil {
+			read.hashes[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid))
+			read.payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
 		}
 	}
+	brake := pipe.HMGet(ctx, s.Keys.Brake(), brakeSettings...)
 	commands, _ := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
 	for _, command := range commands {
 		if err := command.Err(); err != nil && !missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
-			return nil, nil, fmt.Errorf("read models: %w", err)
+			return stored{}, fmt.Errorf("read models: %w", err)
 		}
 	}
-	return hashes, payloads, nil
+	settings := make(map[string]string, len(brakeSettings))
+	for i, value := range brake.Val() {
+		settings[brakeSettings[i]], _ = value.(string)
+	}
+	read.brake = decodeBrake(settings)
+	return read, nil
 }
 
 // resolve puts policy and schedule in force. What cannot be resolved becomes a fault with a safe replacement.

@@ -209,7 +209,7 @@ func (r *reference) record(t *Transition, now time.Time) {
 		entries := append(list{past}, r.history[t.uid]...)
 		r.history[t.uid] = entries[:min(len(entries), 10)]
 	}
-	for _, name := range t.counters() {
+	for _, name := range t.counters(now) {
 		r.stats[name]++
 	}
 }

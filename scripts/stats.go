@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -76,7 +77,7 @@ func (s *Store) readStats(ctx context.Context, owners []string, now time.Time) (
 		stats.Claimed += list.Val()
 	}
 	for name, text := range counters.Val() {
-		if count, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if count, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(name, brakeCount) {
 			stats.Counters[name] = count
 		}
 	}

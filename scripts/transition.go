@@ -49,6 +49,7 @@ type Transition struct {
 	dueAt, deadlineAt    time.Time
 	payload              string
 	decision             model.Decision
+	brake                model.Brake
 
 	// Claimed is the claimed message that this transition answers; both change together or not at all. Empty: none.
 	Claimed string
@@ -62,7 +63,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	if decision.Event == model.EventRemove {
 		return r.Remove()
 	}
-	t := &Transition{uid: r.UID, rev: r.Rev(), attemptUID: r.AttemptUID, decision: decision}
+	t := &Transition{uid: r.UID, rev: r.Rev(), attemptUID: r.AttemptUID, decision: decision, brake: r.Brake}
 	if decision.Definition != nil {
 		if decision.Definition.Payload != r.Payload || !r.Exists {
 			t.payload = decision.Definition.Payload
@@ -181,7 +182,7 @@ func (t *Transition) arguments(args []any, now time.Time) []any {
 	}
 	args = append(args, op, t.uid, t.rev, t.attemptUID, t.Claimed, t.decision.Message, t.TakeBack,
 		millis(t.dueAt), millis(t.deadlineAt), t.payload, t.historyEntry(), wake)
-	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notice(now), t.counters()} {
+	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notice(now), t.counters(now)} {
 		args = append(args, len(list))
 		for _, item := range list {
 			args = append(args, item)

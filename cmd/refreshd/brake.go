@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func brakeCommand(a *app) *cobra.Command {
+	command := group("brake", "Hold back final failures while too many attempts fail",
+		brakeStatusCommand(a), brakeOnCommand(a),
+		a.brakeOrder("off", "Switch the brake off", func(ctx context.Context, store *scripts.Store) error {
+			status, err := store.Brake(ctx)
+			if err != nil {
+				return err
+			}
+			status.On = false
+			return store.SetBrake(ctx, status.Brake)
+		}),
+		a.brakeOrder("release", "Release an engaged brake by hand", func(ctx context.Context, store *scripts.Store) error {
+			return store.ReleaseBrake(ctx)
+		}))
+	command.Long = `When more than a share of the attempts of a queue fail within a window, the outage is taken to be on our side: no model is
+disabled for it, nobody is notified, retries become rarer, and one incident stands in journal and outbox. The brake is
+released when attempts succeed again, or by hand. It is off until it is switched on.`
+	return command
+}
+
+// brakeOrder is a command that changes the brake and shows what has become of it.
+func (a *app) brakeOrder(use, short string, do func(context.Context, *scripts.Store) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withStore(command.Context(), func(store *scripts.Store) error {
+				if err := do(command.Context(), store); err != nil {
+					return err
+				}
+				return a.showBrake(command.Context(), store)
+			})
+		},
+	}
+}
+
+func brakeStatusCommand(a *app) *cobra.Command {
+	return a.brakeOrder("status", "Show the brake and what it has counted", func(context.Context, *scripts.Store) error { return nil })
+}
+
+func brakeOnCommand(a *app) *cobra.Command {
+	var share, window string
+	var least int
+	command := a.brakeOrder("on", "Switch the brake on, or tune it", func(ctx context.Context, store *scripts.Store) error {
+		status, err := store.Brake(ctx)
+		if err != nil {
+			return err
+		}
+		brake := status.Brake
+		if err := tuneBrake(&brake, share, window, least); err != nil {
+			return err
+		}
+		return store.SetBrake(ctx, brake)
+	})
+	command.Flags().StringVar(&share, "share", "", "`SHARE` of failed attempts that engages it (default 50%)")
+	command.Flags().StringVar(&window, "window", "", "`DURATION` over which attempts are counted (default 5m)")
+	command.Flags().IntVar(&least, "min", 0, "attempts within the window below which nothing is concluded (default 20)")
+	return command
+}
+
+// tuneBrake changes what is named and switches the brake on.
+func tuneBrake(brake *model.Brake, share, window string, least int) (err error) {
+	brake.On = true
+	if share != "" {
+		if brake.Share, err = parseShare(share); err != nil {
+			return err
+		}
+	}
+	if window != "" {
+		if brake.Window, err = model.ParseDuration(window); err != nil {
+			return usagef("--window: %w", err)
+		}
+	}
+	if least != 0 {
+		brake.Min = least
+	}
+	if err := brake.Validate(); err != nil {
+		return usagef("--%w", err)
+	}
+	return nil
+}
+
+// parseShare reads "50%" or "0.5".
+func parseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, usagef("--share: expected a share such as 50%% or 0.5, found %q", text)
+	}
+	if percent {
+		share /= 100
+	}
+	return share, nil
+}
+
+// brakeView is the brake as -o json shows it.
+type brakeView struct {
+	On        bool    `json:"on"`
+	Engaged   bool    `json:"engaged"`
+	EngagedAt string  `json:"engaged_at"`
+	Share     float64 `json:"share"`
+	Window    string  `json:"window"`
+	Min       int     `json:"min"`
+	Successes int64   `json:"successes"`
+	Failures  int64   `json:"failures"`
+	Incidents int64   `json:"incidents"`
+}
+
+func (a *app) showBrake(ctx context.Context, store *scripts.Store) error {
+	s, err := store.Brake(ctx)
+	if err != nil {
+		return err
+	}
+	v := brakeView{s.On, s.Engaged, s.EngagedAt, s.Share, model.FormatDuration(s.Window), s.Min, s.Successes, s.Failures, s.Incidents}
+	if a.json() {
+		return a.printJSON(v)
+	}
+	state := "off"
+	switch {
+	case v.Engaged:
+		state = "engaged since " + v.EngagedAt + ": final failures are held back"
+	case v.On:
+		state = "on, not engaged"
+	}
+	return a.printPairs([][2]string{
+		{"brake", state},
+		{"engages", fmt.Sprintf("when %.0f%% of at least %d attempts within %s fail", v.Share*100, v.Min, v.Window)},
+		{"counted", fmt.Sprintf("%d successes, %d failures within about a window", v.Successes, v.Failures)},
+		{"incidents", strconv.FormatInt(v.Incidents, 10)},
+	})
+}
