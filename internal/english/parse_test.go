@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,13 +58,18 @@ func TestEverySentenceIsRead(t *testing.T) {
 		"Send a request to the feed by the Daily Mail.": `{}`,
 
 		// The schedule
-		"Refresh the model every 2 hours":                     `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
-		`Refresh the "every 5 minutes" feed every 2 hours`:    `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
-		"Send a request to the feed every 2 hours":            `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
-		"Refresh BigTable twice per day at 6 a.m. and 4 p.m.": `{"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0"}`,
-		"Refresh the feed by the rule FREQ=DAILY;BYHOUR=6":    `{"rrule":"FREQ=DAILY;BYHOUR=6"}`,
-		"Refresh by FREQ=DAILY;BYHOUR=6":                      `{"rrule":"FREQ=DAILY;BYHOUR=6"}`,
-		`Refresh by the rule "FREQ=DAILY; BYHOUR=6"`:          `{"rrule":"FREQ=DAILY; BYHOUR=6"}`,
+		"Refresh the model every 2 hours":                          `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
+		`Refresh the "every 5 minutes" feed every 2 hours`:         `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
+		"Send a request to the feed every 2 hours":                 `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
+		"Refresh BigTable twice per day at 6 a.m. and 4 p.m.":      `{"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0"}`,
+		"Refresh the model 0 6,16 * * *":                           `{"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0"}`,
+		"Refresh the model @every 90m":                             `{"rrule":"FREQ=MINUTELY;INTERVAL=90"}`,
+		"Refresh table 5 on the last Friday of the month at 18:00": `{"rrule":"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0"}`,
+		"Refresh BigTable first Monday of the month at 6:00":       `{"rrule":"FREQ=MONTHLY;BYDAY=1MO;BYHOUR=6;BYMINUTE=0;BYSECOND=0"}`,
+		"Refresh the model Mondays and Fridays, at 6:00":           `{"rrule":"FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0"}`,
+		"Refresh the feed by the rule FREQ=DAILY;BYHOUR=6":         `{"rrule":"FREQ=DAILY;BYHOUR=6"}`,
+		"Refresh by FREQ=DAILY;BYHOUR=6":                           `{"rrule":"FREQ=DAILY;BYHOUR=6"}`,
+		`Refresh by the rule "FREQ=DAILY; BYHOUR=6"`:               `{"rrule":"FREQ=DAILY; BYHOUR=6"}`,
 		"Refresh by the rule FREQ=DAILY\nRefresh also by the rule RDATE:20260101T090000\nRefresh it also by the rule EXDATE:20260102T000000": `{"rrule":"FREQ=DAILY\nRDATE:20260101T090000\nEXDATE:20260102T000000"}`,
 		"Refresh the model every 2 hours in the time zone Europe/Berlin":                                                                     `{"rrule":"FREQ=HOURLY;INTERVAL=2","timezone":"Europe/Berlin"}`,
 		"Refresh the model every 2 hours (Europe/Berlin)":                                                                                    `{"rrule":"FREQ=HOURLY;INTERVAL=2","timezone":"Europe/Berlin"}`,
@@ -174,6 +180,25 @@ func TestEverySentenceIsRead(t *testing.T) {
 		doc, _, err := Parse(text)
 		if diff := cmp.Diff(decoded(t, want), doc); err != nil || diff != "" {
 			t.Errorf("%s: %v, -want +got\n%s", text, err, diff)
+		}
+	}
+}
+
+func TestTheExampleOfEachFormIsOfThatForm(t *testing.T) {
+	for name, forms := range map[string][]form{"sentence": slices.Concat(headings, settings, retrying, errorClasses), "action": actions} {
+		grammar := map[string]*grammar{"sentence": sentenceGrammar(), "action": actionGrammar()}[name]
+		for _, want := range forms {
+			sentences, err := readText(want.example)
+			if err != nil || len(sentences) != 1 {
+				t.Fatalf("%s: %d sentences, %v", want.example, len(sentences), err)
+			}
+			text := sentences[0].text
+			if _, action, found := strings.Cut(text, "failure, "); found && name == "action" {
+				text = action
+			}
+			if got, _, found := grammar.match(text); !found || got.example != want.example {
+				t.Errorf("%s is read as %q", want.example, got.example)
+			}
 		}
 	}
 }

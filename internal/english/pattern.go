@@ -61,7 +61,7 @@ func newGrammar(forms []form) *grammar {
 // match returns the form of a text and what its slots hold; false: there is none.
 func (g *grammar) match(text string) (form, []string, bool) {
 	word, _, _ := strings.Cut(text, " ")
-	for _, c := range g.byWord[strings.ToLower(strings.TrimRight(word, ","))] {
+	for _, c := range g.byWord[strings.ToLower(word)] {
 		if words := c.pattern.FindStringSubmatch(text); words != nil {
 			return c.form, words[1:], true
 		}

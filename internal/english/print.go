@@ -71,11 +71,8 @@ func (p *printer) rule(rule, zone string) {
 		zone = " in the time zone " + bareZone(zone)
 	}
 	if phrase, ok := model.RuleEnglish(rule); ok {
-		sentence := "Refresh the model " + phrase + zone
-		if doc, _, err := Parse(sentence); err == nil && doc["rrule"] == rule && text(doc["timezone"]) == text(p.doc["timezone"]) {
-			p.say("%s", sentence)
-			return
-		}
+		p.say("Refresh the model %s%s", phrase, zone)
+		return
 	}
 	lines := strings.Split(rule, "\n")
 	p.say("Refresh the model by the rule %s%s", bareRule(lines[0]), zone)

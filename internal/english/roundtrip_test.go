@@ -185,6 +185,16 @@ func TestThePolicyOfEveryBoundIsPrintedAndReadBack(t *testing.T) {
 	}))
 }
 
+func TestALongListOfRetriesIsPrintedToItsEnd(t *testing.T) {
+	for _, n := range []int{19, 20, 21, 29, 30, 31, 45} {
+		delays := make([]any, n)
+		for i := range delays {
+			delays[i] = fmt.Sprint(i, "m")
+		}
+		checkPrint(t, canonical(t, map[string]any{"retries": delays}))
+	}
+}
+
 func TestPrintSaysNothingThatGoesWithoutSaying(t *testing.T) {
 	for policy, want := range map[string]string{
 		`{}`: "- Allow 10 minutes to complete\n",
@@ -202,10 +212,11 @@ func TestPrintSaysNothingThatGoesWithoutSaying(t *testing.T) {
 - Give up after 1 week of unsuccessful attempts
 - Notify the owner when refresh is disabled
 `,
-		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
+		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","give_up_after":"10d12h","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
 - Refresh also by the rule EXDATE:20260105T000000
 - Allow any time to complete
 - Retry up to 5 times with exponential delays from 1 minute, at most 1 hour
+- Give up after 10 days 12 hours of unsuccessful attempts
 `,
 	} {
 		if diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy)))); diff != "" {
