@@ -191,7 +191,11 @@ func TestALongListOfRetriesIsPrintedToItsEnd(t *testing.T) {
 		for i := range delays {
 			delays[i] = fmt.Sprint(i, "m")
 		}
-		checkPrint(t, canonical(t, map[string]any{"retries": delays}))
+		policy := canonical(t, map[string]any{"retries": delays})
+		checkPrint(t, policy)
+		if lines := strings.Count(printed(t, policy), "\n"); lines > 1+20+3 {
+			t.Errorf("%d retries take %d lines", n, lines)
+		}
 	}
 }
 

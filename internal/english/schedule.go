@@ -70,10 +70,10 @@ func (d *draft) zone(text string) (rest string, err error) {
 	return found[1], d.set("timezone", d.now.value(found[2]+found[3]))
 }
 
-// schedule reads the schedule at the end of a text. Quotes may be part of the subject, but not of a schedule. A text in which
-// nothing looks like a schedule is not known.
+// schedule reads the schedule at the end of a text, from the first word outside of quotes that may begin one. A text in which
+// nothing begins one is not known.
 func (d *draft) schedule(text string, begins func([]string) bool) error {
-	words := strings.Fields(text[strings.LastIndex(text, `"`)+1:])
+	words := strings.Fields(text)
 	lower := make([]string, len(words))
 	for i, word := range words {
 		lower[i] = strings.TrimRight(strings.ToLower(word), ",")
@@ -82,7 +82,7 @@ func (d *draft) schedule(text string, begins func([]string) bool) error {
 		if !maySchedule(lower[i:]) {
 			continue
 		}
-		rule, err := model.RuleText(strings.Join(words[i:], " "))
+		rule, err := model.RuleText(d.now.restore(strings.Join(words[i:], " ")))
 		if err == nil {
 			return d.set("rrule", rule)
 		}
