@@ -76,6 +76,9 @@ func (m *Model) retry(s *State, failure Failure, now time.Time) consequence {
 	switch {
 	case m.replaced(failure):
 		next = consequence{at: now, attemptNo: s.AttemptNo, why: m.whyRetry(s.AttemptNo) + " at once: no answer until planned"}
+		if m.Policy.Alignment == BetweenPlanned && !m.OneShot() {
+			next.attemptNo = 0
+		}
 	case delay == UntilPlanned:
 		next = m.waitForPlanned(s.AttemptNo, now)
 	default:
