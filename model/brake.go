@@ -37,12 +37,12 @@ const brakeDelay = 5 * time.Minute
 // brakeSpread is the jitter of a held failure: what failed together must not come back together.
 const brakeSpread = 0.5
 
-// hold turns a final failure into one more retry while the brake is engaged. attempt_no is kept: the first failure after the
-// release is final if it still would be.
+// hold turns a final failure into one more attempt while the brake is engaged. The failed one is not counted, so that a cycle
+// keeps its length (bug 22) and the first failure after the release is final if it still would be.
 func (m *Model) hold(s *State, rule consequence, now time.Time) consequence {
 	delay := vary(brakeDelay, brakeSpread, s.AttemptUID)
 	return consequence{
-		at: now.Add(delay), attemptNo: s.AttemptNo, exhausted: rule.exhausted, held: true,
+		at: now.Add(delay), attemptNo: max(0, s.AttemptNo-1), exhausted: rule.exhausted, held: true,
 		why: "held by the brake " + delayText(delay.Round(time.Second)) + ", " + rule.why,
 	}
 }
