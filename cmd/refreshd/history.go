@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,14 +15,14 @@ import (
 )
 
 func historyCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	return draws(&cobra.Command{
 		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: oneUID,
 		RunE: func(command *cobra.Command, uids []string) error {
 			return a.withStore(command.Context(), func(store *scripts.Store) error {
 				return a.history(command.Context(), store, uids[0])
 			})
 		},
-	}
+	})
 }
 
 // attemptView is an ended attempt as -o json shows it: every field is always there.
@@ -62,6 +63,9 @@ func (a *app) history(ctx context.Context, store *scripts.Store, uid string) err
 	if err != nil {
 		return err
 	}
+	if slices.Contains(pictures, a.output) {
+		return a.draw(historyChart(found[0], attempts))
+	}
 	if a.json() {
 		for _, attempt := range attempts {
 			if err := printJSONLine(a.stdout, viewAttempt(attempt)); err != nil {
@@ -75,7 +79,7 @@ func (a *app) history(ctx context.Context, store *scripts.Store, uid string) err
 
 func (a *app) historyTable(attempts []model.Attempt) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ENDED AT\tOUTCOME\tNO\tTOOK\tNEXT\tBECAUSE\tREASON")
+	fmt.Fprintln(table, "ENDED AT\tATTEMPT\tOUTCOME\tTOOK\tNEXT\tBECAUSE\tREASON")
 	for _, attempt := range attempts {
 		result := string(attempt.Outcome)
 		if attempt.Final {
@@ -86,11 +90,19 @@ func (a *app) historyTable(attempts []model.Attempt) error {
 			next = *attempt.RefreshAt
 		}
 		took := time.Duration(attempt.DurationMS) * time.Millisecond
-		cells := []string{model.FormatTime(attempt.EndedAt), result, fmt.Sprint(attempt.AttemptNo), took.String(), next, attempt.Why, attempt.Reason}
+		cells := []string{model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, took.String(), next, attempt.Why, attempt.Reason}
 		for i, cell := range cells {
 			cells[i] = plain(cell)
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
+}
+
+// ordinal names an attempt as the execution log of document 004 does.
+func ordinal(attemptNo int) string {
+	if attemptNo < 2 {
+		return "Initial"
+	}
+	return fmt.Sprintf("Retry #%d", attemptNo-1)
 }

@@ -79,7 +79,7 @@ func TestHistoryShowsWhatEnded(t *testing.T) {
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got[0]))); diff != "" {
 			t.Error(diff)
 		}
-		expectContains(t, c.do("model", "history", "a"), "ENDED AT", "disable", "superseded: disabled by hand")
+		expectContains(t, c.do("model", "history", "a"), "ENDED AT", "Initial", "disable", "superseded: disabled by hand")
 	})
 }
 

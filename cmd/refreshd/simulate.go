@@ -129,11 +129,7 @@ const unnamed = "simulated"
 
 // zoneOf is the zone of the schedule in force, UTC if it names none.
 func zoneOf(m *model.Model) *time.Location {
-	name := m.Timezone
-	if m.Rule == "" && name == "" {
-		name = m.Policy.Timezone
-	}
-	zone, err := time.LoadLocation(name)
+	zone, err := time.LoadLocation(m.Zone())
 	if err != nil { // a model with a fault; its schedule is not in force either
 		return time.UTC
 	}

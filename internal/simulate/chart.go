@@ -20,14 +20,15 @@ func (r *Run) Chart(plan Plan, title string, zone *time.Location) timeline.Chart
 	}
 	return timeline.Chart{
 		Title: title, Policy: title, Location: zone, Start: plan.Start, End: end,
-		Events: r.Events, Planned: planned(&r.Model, plan.Start, end),
+		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end),
 	}
 }
 
 // maxPlanned bounds the planned refreshes of a chart. More than that nobody could tell apart: then none are shown.
 const maxPlanned = 5000
 
-func planned(m *model.Model, from, to time.Time) []time.Time {
+// Planned are the planned refreshes of a model from one instant to another, both included; none if there are too many to draw.
+func Planned(m *model.Model, from, to time.Time) []time.Time {
 	var all []time.Time
 	for at := m.Planned(from.Add(-time.Millisecond)); !at.IsZero() && !at.After(to); at = m.Planned(at) {
 		if len(all) == maxPlanned {

@@ -14,6 +14,9 @@ func (r *runner) take(decision model.Decision) {
 	}
 	if ended := decision.Ended; ended != nil {
 		event.AttemptNo, event.Reason = ended.AttemptNo, ended.Reason
+		r.last = ended.AttemptNo
+	} else if event.Kind == timeline.Disabled {
+		event.AttemptNo = r.last // its cycle may be over
 	}
 	r.tell(event)
 	event.Reason = ""

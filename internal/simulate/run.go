@@ -55,6 +55,7 @@ type runner struct {
 	outcomes Outcomes
 	plan     Plan
 	now      time.Time
+	last     int // number of the attempt that ended last
 	run      Run
 }
 

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// theatre is a queue on a server whose clock is set by hand, with the daemons that serve it.
+type theatre struct {
+	*console
+	rig        *queuetest.Rig
+	dispatcher *dispatcher.Dispatcher
+	poller     *poller.Poller
+}
+
+func newTheatre(t *testing.T, clock string) *theatre {
+	t.Helper()
+	server := redistest.Miniredis(t)
+	s := &theatre{console: at(t, server), rig: queuetest.Live(t, server)}
+	s.env["REFRESHD_HISTORY_CAP"] = "100"
+	var err error
+	if s.dispatcher, err = dispatcher.New(s.rig.Store, dispatcher.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if s.poller, err = poller.New(s.rig.Store, poller.Config{Owner: "p1"}); err != nil {
+		t.Fatal(err)
+	}
+	s.set(clock)
+	return s
+}
+
+// set turns the clock of the server to a time of 2026-01-05, a Monday, in UTC; one with a date says it all.
+func (s *theatre) set(clock string) {
+	s.t.Helper()
+	if len(clock) <= len(time.TimeOnly) {
+		clock = "2026-01-05T" + clock + "Z"
+	}
+	now, err := time.Parse(time.RFC3339, clock)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.rig.Server.Mini.SetTime(now)
+}
+
+// put saves models.
+func (s *theatre) put(text string) {
+	s.t.Helper()
+	s.in = text
+	s.do("model", "put", "-")
+}
+
+// dispatch lets the dispatcher look at a time, and a worker take what it hands out.
+func (s *theatre) dispatch(clock string) {
+	s.t.Helper()
+	s.set(clock)
+	if _, err := s.dispatcher.RunOnce(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	for more := true; more; {
+		_, more = s.rig.Take()
+	}
+}
+
+// answer is what the worker says of the running attempt of a model.
+func (s *theatre) answer(clock, kind, uid string, fields ...string) {
+	s.t.Helper()
+	s.set(clock)
+	s.rig.Say(queuetest.Result(kind, uid, s.rig.Attempt(uid), fields...))
+	if _, err := s.poller.RunOnce(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
