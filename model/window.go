@@ -11,6 +11,7 @@ import (
 type Window struct {
 	starts *Schedule
 	length time.Duration // of one opening
+	zone   zone
 }
 
 // ParseWindow compiles the rule of a retry window. Each hour that it names is open as a whole: BYHOUR=9,10 is open from 9:00 to
@@ -24,7 +25,8 @@ func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
 	if err != nil {
 		return nil, atWindow(err)
 	}
-	return &Window{starts, length}, nil
+	z, err := loadZone(timezone)
+	return &Window{starts, length, z}, err
 }
 
 const windowField = "retry_window"
@@ -75,11 +77,23 @@ func (w *Window) open(at time.Time) time.Time {
 	if w == nil {
 		return at
 	}
-	if began, found := w.starts.Next(at.Add(-w.length)); found && !began.After(at) {
+	if w.holds(at) || w.holds(w.shownFirst(at)) {
 		return at
 	}
 	if opens, found := w.starts.Next(at); found {
 		return opens
 	}
 	return at
+}
+
+func (w *Window) holds(at time.Time) bool {
+	began, found := w.starts.Next(at.Add(-w.length))
+	return found && !began.After(at)
+}
+
+// shownFirst returns when the clocks first showed what they show at an instant. It is another one in the night in which they go
+// back: an opening comes once there (decision 10), but its hours last twice.
+func (w *Window) shownFirst(at time.Time) time.Time {
+	first, _, _ := w.zone.resolve(at.Unix() + w.zone.offset(at.Unix()))
+	return at.Add(time.Duration(first-at.Unix()) * time.Second)
 }
