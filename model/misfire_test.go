@@ -1,0 +1,117 @@
+package model
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func misfiring(rule string) string {
+	return atSixAnd16 + `"policy":{"timeout":"1h","retries":["5m","5m"],"misfire":"` + rule + `"}`
+}
+
+// The planned refresh of 06:00 was missed: nothing ran.
+func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) { // DESIGN 6.9, bug 29, RULES 1.1 bug 36
+	const (
+		started = "#1 a1 until "
+		skipped = "#0, next 16:00: misfire: skipped, late by "
+	)
+	runLives(t, []lifeTest{
+		{misfiring("run_once"), "15:59 wake", started + "16:59, next 17:04: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("run_once"), "09:00+30 wake", started + "10:00+30, next 10:05+30: if lost: retry 1/2 +5m, before planned"},
+
+		// What starts within a minute was not missed
+		{misfiring("skip"), "06:00 wake", started + "07:00, next 07:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "06:01 wake", started + "07:01, next 07:06: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "06:01:00.001 wake", skipped + "1m"},
+		{misfiring("skip"), "15:59 wake", skipped + "9h59m"},
+
+		{misfiring("run_if_younger_than 1h"), "07:00 wake", started + "08:00, next 08:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("run_if_younger_than 1h"), "07:00:00.001 wake", skipped + "1h"},
+		{misfiring("run_if_younger_than 0s"), "06:00 wake", started + "07:00, next 07:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("run_if_younger_than 0s"), "06:00:00.001 wake", skipped + "0s"},
+
+		// Many were missed: the next one is that after now
+		{misfiring("skip"), "09:00+30 wake", "#0, next 16:00+30: misfire: skipped, late by 30d3h"},
+		{misfiring("skip"), "09:00+30 wake | 16:00+30 wake", started + "17:00+30, next 17:05+30: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "16:00 wake", "#0, next 06:00+1: misfire: skipped, late by 10h"},
+	})
+	d := live(t, misfiring("skip"), "09:00 wake").decision
+	if d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != NoticeNone || d.Final || d.CountedAttempt() != 0 {
+		t.Errorf("found %+v", d)
+	}
+}
+
+func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) { // S0-41
+	const last = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01","policy":{"timeout":"1h","misfire":"skip"}`
+	late := "#1 a1 until "
+	runLives(t, []lifeTest{
+		// A one-shot, a run by hand, a save
+		{`"policy":{"timeout":"1h","misfire":"skip"}`, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
+		{misfiring("skip"), "07:00 run | 09:00 wake", late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), `07:00 put "refresh":"now" | 09:00 wake`, late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
+
+		// A retry, a postponed and an interrupted attempt
+		{misfiring("skip"), "06:00 wake | 06:10 failure | 09:00 wake", "#2 a2 until 10:00, next 10:05: if lost: retry 2/2 +5m, before planned"},
+		{misfiring("skip"), `06:00 wake | 06:10 postponed "retry_after":600 | 09:00 wake`, "#1 a2 until 10:00 deferred 1, next 10:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "06:00 wake | 06:10 interrupted | 09:00 wake", "#1 a2 until 10:00 deferred 1, next 10:05: if lost: retry 1/2 +5m, before planned"},
+
+		// The last one of a schedule: nothing comes after it
+		{last, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
+	})
+}
+
+// A planned refresh that stands for a retry is a planned refresh: the number of the next attempt is kept.
+func TestAPlannedRefreshThatTookThePlaceOfARetryIsSkippedToo(t *testing.T) {
+	runLives(t, []lifeTest{
+		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure", "#1, next 16:00: retry 1/2 +5m, planned first: overlaps start"},
+		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake", "#1, next 06:00+1: misfire: skipped, late by 1h"},
+		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake | 06:00+1 wake", "#2 a2 until 07:00+1, next 07:05+1: if lost: retry 2/2 +5m, before planned"},
+	})
+}
+
+func TestASpreadRefreshIsMissedByItsOwnTime(t *testing.T) {
+	spreading := strings.Replace(misfiring("skip"), `"misfire"`, `"spread":"1h","misfire"`, 1)
+	l := live(t, spreading, "")
+	at := l.m.RefreshAt
+	l.step(at.Add(time.Minute), "wake", "")
+	if !l.m.Running() {
+		t.Errorf("a minute late: %s", l)
+	}
+	l = live(t, spreading, "")
+	l.step(at.Add(61*time.Second), "wake", "")
+	if l.m.Running() || !l.m.RefreshAt.Equal(at.Add(10*time.Hour)) {
+		t.Errorf("61 seconds late: %s", l)
+	}
+}
+
+func TestAMisfireRuleIsReadInEachOfItsForms(t *testing.T) {
+	for text, want := range map[string]string{
+		`null`: "run_once", `"run_once"`: "run_once", `"skip"`: "skip", `" skip "`: "skip",
+		`"run_if_younger_than 1h"`: "run_if_younger_than 1h", `"run_if_younger_than 90 minutes"`: "run_if_younger_than 1h30m",
+		`{"run_if_younger_than":"PT1H"}`: "run_if_younger_than 1h", `{"run_if_younger_than":3600}`: "run_if_younger_than 1h",
+		`"run_if_younger_than 1m"`: "skip", `"run_if_younger_than 0"`: "run_if_younger_than 0s",
+	} {
+		policy := policyOf(t, `{"misfire":`+text+`}`)
+		if got := policy.Misfire.String(); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+		if again := policyOf(t, policy.canonical()); again.Misfire != policy.Misfire {
+			t.Errorf("%s is read back as %+v", text, again.Misfire)
+		}
+	}
+}
+
+func TestABadMisfireRuleIsRefused(t *testing.T) {
+	const want = `misfire: expected run_once, skip or "run_if_younger_than 1h", found `
+	refusals(t, map[string]string{
+		`{"misfire":"never"}`:                       want + `"never"`,
+		`{"misfire":""}`:                            want + `""`,
+		`{"misfire":"skip 1h"}`:                     want + `"skip 1h"`,
+		`{"misfire":"run_if_younger_than"}`:         want + `"run_if_younger_than"`,
+		`{"misfire":7}`:                             want + `7`,
+		`{"misfire":{"skip":"1h"}}`:                 "misfire.skip: expected one of run_if_younger_than, found an unknown field",
+		`{"misfire":{"run_if_younger_than":[]}}`:    "misfire.run_if_younger_than: expected a text or a number, found a list",
+		`{"misfire":"run_if_younger_than a while"}`: `misfire: expected ` + wantDuration + `, found "a while" (a number from 0 is missing before "a while")`,
+	})
+}
