@@ -15,7 +15,8 @@ type Warning struct {
 func (w Warning) String() string { return w.Field + ": " + w.Text }
 
 // Lint looks at a model with its policy in force for what is seldom meant. anchored says that the author named a dtstart. Of a
-// policy alone a model with nothing but that policy tells. It costs some milliseconds at most.
+// policy alone a model with nothing but that policy tells. It usually costs less than a millisecond, and for the worst rules that
+// are admitted some 20 ms.
 func (m *Model) Lint(anchored bool, now time.Time) []Warning {
 	l := linter{m: m, now: now}
 	l.retries()
@@ -24,6 +25,7 @@ func (m *Model) Lint(anchored bool, now time.Time) []Warning {
 		l.future()
 		l.gaps()
 		l.phase(anchored)
+		l.clockChanges()
 	}
 	return l.warnings
 }
@@ -75,27 +77,14 @@ const endingSoon = 30 * 24 * time.Hour
 
 // future warns of a schedule that is over, or soon will be.
 func (l *linter) future() {
-	next, found := l.m.Schedule.Next(l.now)
-	if !found {
+	if _, found := l.m.Schedule.Next(l.now); !found {
 		l.warn("rrule", "has no occurrence after now")
 		return
 	}
-	if _, found := l.m.Schedule.Next(l.now.Add(endingSoon)); found {
-		return
+	if last, ends := l.m.Schedule.Ends(); ends && !last.After(l.now.Add(endingSoon)) {
+		l.warn("rrule", "ends soon: no occurrence after %s", last.Format(time.RFC3339))
 	}
-	last := next
-	for range maxSampled {
-		following, found := l.m.Schedule.Next(last)
-		if !found {
-			break
-		}
-		last = following
-	}
-	l.warn("rrule", "ends soon: no occurrence after %s", last.Format(time.RFC3339))
 }
-
-// maxSampled bounds how many occurrences a lint looks at.
-const maxSampled = 500
 
 // gapsBetween returns the shortest and the longest time between the next occurrences; false: there are fewer than two.
 func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
@@ -105,7 +94,7 @@ func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
 	}
 	for i := range sampledGaps {
 		next, more := l.m.Schedule.Next(at)
-		if !more {
+		if !more || i > 2 && next.Sub(l.now) > maxDuration {
 			return shortest, longest, i > 0
 		}
 		gap := next.Sub(at)
@@ -117,7 +106,7 @@ func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
 	return shortest, longest, true
 }
 
-// sampledGaps is how many intervals are looked at: two weeks of hours, a year of days.
+// sampledGaps is how many intervals are looked at: two weeks of hours, a year of days. Of rare ones ten years are enough.
 const sampledGaps = 366
 
 // gaps warns of numbers that do not fit into the time between two planned refreshes.
@@ -159,22 +148,21 @@ func (l *linter) sumOfDelays() time.Duration {
 
 // phase warns of a rule whose occurrences depend on the day that it is anchored to, when nobody has named one.
 func (l *linter) phase(anchored bool) {
+	rule := l.m.Rule
+	if rule == "" {
+		rule, anchored = l.m.Policy.Rule, anchored || l.m.Policy.Dtstart != ""
+	}
 	if anchored {
 		return
 	}
-	rule := l.m.Rule
-	if rule == "" {
-		rule = l.m.Policy.Rule
-	}
 	var first []time.Time
-	for day := range 14 {
-		anchor := l.now.AddDate(0, 0, day).Format(time.DateOnly)
-		schedule, err := ParseSchedule(rule, l.m.Zone(), anchor)
+	for i, anchor := range l.anchors() {
+		schedule, err := ParseSchedule(rule, l.m.Zone(), anchor.Format(time.DateOnly))
 		if err != nil {
 			continue
 		}
-		times := take(schedule, l.now.AddDate(0, 2, 0), 8)
-		if first == nil {
+		times := take(schedule, l.now, 8)
+		if i == 0 {
 			first = times
 		}
 		if !slices.EqualFunc(first, times, time.Time.Equal) {
@@ -182,6 +170,12 @@ func (l *linter) phase(anchored bool) {
 			return
 		}
 	}
+}
+
+// anchors are days in different halves of each second day, week, month and year: an INTERVAL tells them apart, and so do the
+// parts that a rule leaves open.
+func (l *linter) anchors() []time.Time {
+	return []time.Time{l.now, l.now.AddDate(0, 0, -1), l.now.AddDate(0, 0, -7), l.now.AddDate(0, 0, -l.now.Day()), l.now.AddDate(-1, 0, 0)}
 }
 
 func (l *linter) countsFrom() string {
