@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -196,7 +197,7 @@ func (p *Policy) readRetries(doc document) error {
 	}
 	jitter, found, err := doc.number("jitter", 0, 1)
 	if p.Jitter = usual; found {
-		p.Jitter = jitter
+		p.Jitter = math.Abs(jitter) // a negative zero would be written as one
 	}
 	return err
 }
