@@ -20,9 +20,9 @@ const (
 var (
 	dueModel = hash{"rev": "7", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved: refresh now"}
 	running  = hash{
-		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "if lost: retry 1/3 at once",
+		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "if lost: retry 1/3 at once, none planned",
 		"attempt_uid": "a1", "attempt_no": "1",
-		"started_at": "2026-11-21T05:59:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z",
+		"started_at": "2026-11-21T05:59:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z", "trying_since": "2026-11-21T05:59:00.000Z",
 	}
 )
 
@@ -80,8 +80,9 @@ var eventCases = []struct {
 		seed: waitingKeys(),
 		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a1"), b.now) },
 		want: keys{
-			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once",
-				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z"),
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
+				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
+				"trying_since", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m2": six},
 			":running":    scores{"m1": tenPast},
@@ -89,18 +90,20 @@ var eventCases = []struct {
 				`"deadline_at":"2026-11-21T06:10:00.000Z","v":1}`},
 			":journal": events{{
 				"uid": "m1", "event": "start", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
-				"refresh_at": "2026-11-21T06:10:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 1/3 at once",
+				"refresh_at": "2026-11-21T06:10:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 1/3 at once, none planned",
 			}},
 			":stats": hash{"start": "1"},
 		},
 	},
 	{
 		name: "start of a retry",
-		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "attempt_no", "1", "user_friendly_status", "half", "progress", "50")}),
-		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a2"), b.now) },
+		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "attempt_no", "1", "user_friendly_status", "half", "progress", "50",
+			"trying_since", "2026-11-21T05:50:00.000Z")}),
+		act: func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a2"), b.now) },
 		want: keys{
-			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "if lost: retry 2/3 +1m",
-				"attempt_uid", "a2", "attempt_no", "2", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z"),
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "if lost: retry 2/3 +1m, none planned",
+				"attempt_uid", "a2", "attempt_no", "2", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
+				"trying_since", "2026-11-21T05:50:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m2": six},
 			":running":    scores{"m1": tenPast},
@@ -108,7 +111,7 @@ var eventCases = []struct {
 				`"deadline_at":"2026-11-21T06:10:00.000Z","v":1}`},
 			":journal": events{{
 				"uid": "m1", "event": "start", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a2", "attempt_no": "2",
-				"refresh_at": "2026-11-21T06:11:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 2/3 +1m",
+				"refresh_at": "2026-11-21T06:11:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 2/3 +1m, none planned",
 			}},
 			":stats": hash{"start": "1", "retry": "1"},
 		},
@@ -124,7 +127,7 @@ var eventCases = []struct {
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
-				"last_success_at", "2026-11-21T06:00:00.000Z"),
+				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`,
 			":running":    scores{"m2": six},
 			":journal": events{{
@@ -132,14 +135,16 @@ var eventCases = []struct {
 				"refresh_why": "finished: one-shot", "changed": "false",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":1,"duration_ms":60000,"outcome":"success","changed":false,"refresh_at":null,"refresh_why":"finished: one-shot"}`},
+				`"attempt_no":1,"duration_ms":60000,"outcome":"success","changed":false,"deadline_at":"2026-11-21T06:09:00.000Z",` +
+				`"refresh_at":null,"refresh_why":"finished: one-shot"}`},
 			":stats": hash{"success": "1", "success_unchanged": "1"},
 		}),
 	},
 	{
-		name: "success after a final failure",
+		name: "success of a retry after a final failure",
 		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "final_failure_at", "2026-11-20T06:00:00.000Z",
-			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1")}),
+			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1", "attempt_no", "2",
+			"total_retries", "7", "successful_retries", "2", "retried_cycles", "3")}),
 		act: func(b *bench, r *Record) *Transition {
 			t := r.Decide(r.Succeed(b.now, nil), b.now)
 			t.Claimed = "oanswer"
@@ -147,18 +152,20 @@ var eventCases = []struct {
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again",
-				"attempt_no", "", "last_success_at", "2026-11-21T06:00:00.000Z"),
+				"attempt_no", "", "trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z",
+				"total_retries", "8", "successful_retries", "3", "retried_cycles", "4"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
 			":running":    scores{"m2": six},
 			":journal": events{{
-				"uid": "m1", "event": "success", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
+				"uid": "m1", "event": "success", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "2",
 				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved while running: again",
 			}},
-			":outbox": events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "1"}},
+			":outbox": events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "2"}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":1,"duration_ms":60000,"outcome":"success","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"saved while running: again"}`},
-			":stats": hash{"success": "1", "recovered": "1"},
+				`"attempt_no":2,"duration_ms":60000,"outcome":"success","deadline_at":"2026-11-21T06:09:00.000Z","refresh_at":"2026-11-21T06:00:00.000Z",` +
+				`"refresh_why":"saved while running: again"}`},
+			":stats": hash{"success": "1", "recovered": "1", "total_retries": "1", "successful_retries": "1", "retried_cycles": "1"},
 			":wake":  list{"1"},
 		}),
 	},
@@ -171,19 +178,20 @@ var eventCases = []struct {
 			return t
 		},
 		want: and(rest, keys{
-			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m",
-				"failing_since", "2026-11-21T06:00:00.000Z"),
+			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned",
+				"failing_since", "2026-11-21T06:00:00.000Z", "total_retries", "1", "retried_cycles", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six + minute},
 			":running":    scores{"m2": six},
 			":journal": events{{
 				"uid": "m1", "event": "failure", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "2",
-				"refresh_at": "2026-11-21T06:01:00.000Z", "refresh_why": "retry 2/3 +1m", "reason": "503", "error_type": "http",
+				"refresh_at": "2026-11-21T06:01:00.000Z", "refresh_why": "retry 2/3 +1m, none planned", "reason": "503", "error_type": "http",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":2,"duration_ms":60000,"outcome":"failure","reason":"503","error_type":"http","refresh_at":"2026-11-21T06:01:00.000Z",` +
-				`"refresh_why":"retry 2/3 +1m"}`},
-			":stats": hash{"failure": "1"},
+				`"attempt_no":2,"duration_ms":60000,"outcome":"failure","reason":"503","error_type":"http","deadline_at":"2026-11-21T06:09:00.000Z",` +
+				`"delay_ms":60000,"retry_at":"2026-11-21T06:01:00.000Z","overlap":"none planned","refresh_at":"2026-11-21T06:01:00.000Z",` +
+				`"refresh_why":"retry 2/3 +1m, none planned"}`},
+			":stats": hash{"failure": "1", "total_retries": "1", "retried_cycles": "1"},
 		}),
 	},
 	{
@@ -197,7 +205,7 @@ var eventCases = []struct {
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
 				"failing_since", "2026-11-21T05:00:00.000Z", "final_failure_at", "2026-11-21T06:00:00.000Z",
-				"refresh_disabled_until_update", "1", "refresh_disabled_user_friendly_reason", "The feed is gone"),
+				"refresh_disabled_until_update", "1", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":running":    scores{"m2": six},
 			":journal": events{{
@@ -209,8 +217,9 @@ var eventCases = []struct {
 				"refresh_why": "final: exhausted, none planned",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":4,"duration_ms":60000,"outcome":"failure","final":true,"reason":"404","refresh_at":null,"refresh_why":"final: exhausted, none planned"}`},
-			":stats": hash{"failure": "1", "exhausted": "1", "final_failure": "1"},
+				`"attempt_no":4,"duration_ms":60000,"outcome":"failure","final":true,"retries_exhausted":true,"reason":"404","deadline_at":"2026-11-21T06:09:00.000Z",` +
+				`"refresh_at":null,"refresh_why":"final: exhausted, none planned"}`},
+			":stats": hash{"failure": "1", "exhausted": "1", "final_failure": "1", "total_retries": "1"},
 		}),
 	},
 	{
@@ -218,17 +227,18 @@ var eventCases = []struct {
 		seed: and(runningKeys(), keys{":running": scores{"m1": six}, ":model:m1": but(running, "deadline_at", "2026-11-21T06:00:00.000Z")}),
 		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now), b.now) },
 		want: keys{
-			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once",
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once, none planned",
 				"failing_since", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
 			":journal": events{{
 				"uid": "m1", "event": "timeout", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
-				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "retry 1/3 at once", "reason": "timeout", "error_type": "timeout",
+				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "retry 1/3 at once, none planned", "reason": "timeout", "error_type": "timeout",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":1,"duration_ms":60000,"outcome":"timeout","reason":"timeout","error_type":"timeout","refresh_at":"2026-11-21T06:00:00.000Z",` +
-				`"refresh_why":"retry 1/3 at once"}`},
+				`"attempt_no":1,"duration_ms":60000,"outcome":"timeout","reason":"timeout","error_type":"timeout","deadline_at":"2026-11-21T06:00:00.000Z",` +
+				`"delay_ms":0,"retry_at":"2026-11-21T06:00:00.000Z","overlap":"none planned","refresh_at":"2026-11-21T06:00:00.000Z",` +
+				`"refresh_why":"retry 1/3 at once, none planned"}`},
 			":stats": hash{"timeout": "1"},
 			":wake":  list{"1"},
 		},
@@ -275,7 +285,8 @@ var eventCases = []struct {
 				"refresh_at": "2026-11-21T06:05:00.000Z", "refresh_why": "postponed by the worker +5m",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":1,"duration_ms":60000,"outcome":"postponed","refresh_at":"2026-11-21T06:05:00.000Z","refresh_why":"postponed by the worker +5m"}`},
+				`"attempt_no":1,"duration_ms":60000,"outcome":"postponed","deadline_at":"2026-11-21T06:09:00.000Z","refresh_at":"2026-11-21T06:05:00.000Z",` +
+				`"refresh_why":"postponed by the worker +5m"}`},
 			":stats": hash{"postponed": "1"},
 		}),
 	},
@@ -298,7 +309,8 @@ var eventCases = []struct {
 				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "interrupted: again at once",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":1,"duration_ms":60000,"outcome":"interrupted","refresh_at":"2026-11-21T06:00:00.000Z","refresh_why":"interrupted: again at once"}`},
+				`"attempt_no":1,"duration_ms":60000,"outcome":"interrupted","deadline_at":"2026-11-21T06:09:00.000Z","refresh_at":"2026-11-21T06:00:00.000Z",` +
+				`"refresh_why":"interrupted: again at once"}`},
 			":stats": hash{"interrupted": "1"},
 			":wake":  list{"1"},
 		}),
@@ -319,7 +331,7 @@ var eventCases = []struct {
 			":running":    scores{"m1": tenPast, "m2": six},
 			":journal": events{{
 				"uid": "m1", "event": "started", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
-				"refresh_at": "2026-11-21T06:10:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 1/3 at once",
+				"refresh_at": "2026-11-21T06:10:00.000Z", "deadline_at": "2026-11-21T06:10:00.000Z", "refresh_why": "if lost: retry 1/3 at once, none planned",
 			}},
 			":stats": hash{"started": "1"},
 		}),
@@ -368,7 +380,8 @@ var eventCases = []struct {
 			return t
 		},
 		want: and(runningKeys(), keys{
-			":model:m1":   but(running, "rev", "9", "again", "1", "refresh_why", "saved while running: again"),
+			":model:m1": but(running, "rev", "9", "again", "1", "refresh_why", "saved while running: again",
+				"trying_since", "2026-11-21T06:00:00.000Z"), // the give-up window begins anew
 			":payload:m1": `{"input_url":"v"}`,
 			":journal": events{{
 				"uid": "m1", "event": "update", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
@@ -396,7 +409,8 @@ var eventCases = []struct {
 				"refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "run by hand", "reason": "superseded: run by hand",
 			}},
 			":history:m1": list{`{"started_at":"2026-11-21T05:59:00.000Z","ended_at":"2026-11-21T06:00:00.000Z","attempt_uid":"a1",` +
-				`"attempt_no":1,"duration_ms":60000,"outcome":"run","reason":"superseded: run by hand","refresh_at":"2026-11-21T06:00:00.000Z",` +
+				`"attempt_no":1,"duration_ms":60000,"outcome":"run","reason":"superseded: run by hand","deadline_at":"2026-11-21T06:09:00.000Z",` +
+				`"refresh_at":"2026-11-21T06:00:00.000Z",` +
 				`"refresh_why":"run by hand"}`},
 			":stats": hash{"run": "1"},
 			":wake":  list{"1"},

@@ -65,7 +65,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 			{UID: "tbl_1", Event: model.EventCreate, At: now, RefreshAt: now, Why: "saved: refresh now"},
 			{
 				UID: "tbl_1", Event: model.EventStart, At: now, AttemptUID: "a1", AttemptNo: 1,
-				RefreshAt: now.Add(model.DefaultTimeout), DeadlineAt: now.Add(model.DefaultTimeout), Why: "if lost: retry 1/3 at once",
+				RefreshAt: now.Add(model.DefaultTimeout), DeadlineAt: now.Add(model.DefaultTimeout), Why: "if lost: retry 1/3 at once, none planned",
 			},
 			{
 				UID: "tbl_1", Event: model.EventFailure, At: now, AttemptUID: "a1", AttemptNo: 1, Why: "final: not retryable",
