@@ -89,7 +89,7 @@ func (w wall) readKeys(file *ast.File) {
 
 // keyPatterns are all keys with names for what varies, by the name of their method.
 var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
-	if method == "Claimed" {
+	if method == "Claimed" || method == "Taken" {
 		return "<owner>"
 	}
 	return "<uid>"
@@ -167,7 +167,11 @@ func patternOf(expression ast.Expr) string {
 func scriptRun(call *ast.CallExpr, scripts map[string]string) (script string, args int) {
 	if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "Run" && len(call.Args) >= 3 {
 		if variable, ok := selector.X.(*ast.Ident); ok {
-			return scripts[variable.Name], len(call.Args) - 3
+			args = len(call.Args) - 3
+			if call.Ellipsis.IsValid() {
+				args-- // "args...", counted where they are assigned
+			}
+			return scripts[variable.Name], args
 		}
 	}
 	if at := slices.IndexFunc(call.Args, func(arg ast.Expr) bool { return isName(arg, "keys") }); isName(call.Fun, "runCodes") && at > 0 {

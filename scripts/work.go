@@ -18,41 +18,9 @@ type Fence struct {
 	Err error
 }
 
-// Take pops at most n entries of the input list, the oldest first, and reads the clock. An empty list is no error. Entries
-// that come beside an error are taken all the same; now is then zero.
-//
-// The context must have no deadline: an entry popped while it passes would be lost.
-func (s *Store) Take(ctx context.Context, n int) (entries []string, now time.Time, err error) {
-	pipe := s.clients.Write.Pipeline()
-	clock := s.queueTime(ctx, pipe)
-	pop := pipe.LPopCount(ctx, s.Keys.Input(), n)
-	_, _ = pipe.Exec(ctx) // each command tells its own error
-	if err := pop.Err(); err != nil && !missing(err) {
-		return nil, time.Time{}, fmt.Errorf("take entries of the input list: %w", err)
-	}
-	now, err = s.readTime(clock)
-	return pop.Val(), now, err
-}
-
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
 func (s *Store) WaitInput(ctx context.Context) (bool, error) {
 	return s.waitList(ctx, s.Keys.Input())
-}
-
-// Push appends messages to the output list, in one command. After an error they may have arrived or not: pushing them again
-// is harmless, because a message that arrives twice is told by its attempt uid.
-func (s *Store) Push(ctx context.Context, messages []string) error {
-	if len(messages) == 0 {
-		return nil
-	}
-	values := make([]any, len(messages))
-	for i, message := range messages {
-		values[i] = message
-	}
-	if err := s.clients.Write.RPush(ctx, s.Keys.Output(), values...).Err(); err != nil {
-		return fmt.Errorf("push messages to the output list: %w", err)
-	}
-	return nil
 }
 
 // Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	miniredis "github.com/alicebob/miniredis/v2/server"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/redistest"
@@ -25,68 +24,6 @@ func onEachServer(t *testing.T, test func(t *testing.T, store *Store, server *re
 	}
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) { open(t, server, Config{}) })
 	t.Run("cluster", func(t *testing.T) { open(t, redistest.Cluster(t), Config{Queue: "{bigtables}"}) })
-}
-
-func TestTakePopsTheOldestEntriesAndReadsTheClock(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, server *redistest.Server) {
-		client := server.Client(t)
-		if err := client.RPush(t.Context(), store.Keys.Input(), "a", "b", "c").Err(); err != nil {
-			t.Fatal(err)
-		}
-		entries, now, err := store.Take(t.Context(), 2)
-		if err != nil || now.IsZero() {
-			t.Fatalf("take: now %v, err %v", now, err)
-		}
-		if diff := cmp.Diff([]string{"a", "b"}, entries); diff != "" {
-			t.Errorf("entries (-want +got):\n%s", diff)
-		}
-		if left := client.LRange(t.Context(), store.Keys.Input(), 0, -1).Val(); !cmp.Equal(left, []string{"c"}) {
-			t.Errorf("left in the list: %q, want [c]", left)
-		}
-	})
-}
-
-func TestTakeOfAnEmptyListIsNoError(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, _ *redistest.Server) {
-		entries, now, err := store.Take(t.Context(), 10)
-		if len(entries) > 0 || now.IsZero() || err != nil {
-			t.Errorf("entries %q, now %v, err %v; want none, the time, nil", entries, now, err)
-		}
-	})
-}
-
-func TestTakeReportsAListThatIsNone(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, server *redistest.Server) {
-		if err := server.Client(t).Set(t.Context(), store.Keys.Input(), "text", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := store.Take(t.Context(), 1); err == nil {
-			t.Error("expected an error, got nil")
-		}
-	})
-}
-
-func TestEntriesTakenBesideABrokenClockAreNotLost(t *testing.T) {
-	server := redistest.Miniredis(t)
-	client := server.Client(t)
-	store, err := New(&Clients{Read: client, Write: client, Block: client}, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.RPush(t.Context(), store.Keys.Input(), "a").Err(); err != nil {
-		t.Fatal(err)
-	}
-	server.Mini.Server().SetPreHook(func(peer *miniredis.Peer, command string, _ ...string) bool {
-		if command != "TIME" {
-			return false
-		}
-		peer.WriteError("NOPERM no time for you")
-		return true
-	})
-	entries, now, err := store.Take(t.Context(), 1)
-	if !cmp.Equal(entries, []string{"a"}) || !now.IsZero() || err == nil {
-		t.Errorf("entries %q, now %v, err %v; want [a], zero, an error", entries, now, err)
-	}
 }
 
 func TestWaitInputTakesNothing(t *testing.T) {
@@ -108,18 +45,6 @@ func TestWaitInputOfAnEmptyListEndsByItself(t *testing.T) {
 	onEachServer(t, func(t *testing.T, store *Store, _ *redistest.Server) {
 		if found, err := store.WaitInput(t.Context()); found || err != nil {
 			t.Errorf("found %v, err %v; want false, nil", found, err)
-		}
-	})
-}
-
-func TestPushAppendsInOrder(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, server *redistest.Server) {
-		if err := errors.Join(store.Push(t.Context(), []string{"a", "b"}), store.Push(t.Context(), nil), store.Push(t.Context(), []string{"c"})); err != nil {
-			t.Fatal(err)
-		}
-		list := server.Client(t).LRange(t.Context(), store.Keys.Output(), 0, -1).Val()
-		if diff := cmp.Diff([]string{"a", "b", "c"}, list); diff != "" {
-			t.Errorf("output list (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -187,9 +112,9 @@ func TestATurnedClockIsTheClockOfWorkersToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, taken, errTake := store.Take(t.Context(), 1)
+	taken, errTake := store.Take(t.Context(), Taking{Owner: "w1", New: true, Most: 1})
 	_, looked, errFences := store.Fences(t.Context(), nil)
-	if err := errors.Join(errTake, errFences); err != nil || !taken.Equal(at) || !looked.Equal(at) {
-		t.Errorf("take says %v, fences %v, err %v; want %v", taken, looked, err, at)
+	if err := errors.Join(errTake, errFences); err != nil || !taken.Now.Equal(at) || !looked.Equal(at) {
+		t.Errorf("take says %v, fences %v, err %v; want %v", taken.Now, looked, err, at)
 	}
 }

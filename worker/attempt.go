@@ -23,8 +23,9 @@ type Attempt struct {
 	// Raw is the whole entry as it came.
 	Raw string
 
-	unchanged atomic.Bool
-	status    *status // nil outside a pool
+	owner, entry string // where it stands in Redis; entry is Raw, which a handler may change
+	unchanged    atomic.Bool
+	status       *status // nil outside a pool
 }
 
 // Status tells the owner how far the work is. percent is 0 to 100; negative means unknown. It may be called as often as one
@@ -54,7 +55,13 @@ func (a *Attempt) changed() *bool {
 }
 
 func (a *Attempt) message(kind model.MessageType) message {
-	return message{Type: kind, UID: a.UID, AttemptUID: a.AttemptUID}
+	return message{Type: kind, UID: a.UID, AttemptUID: a.AttemptUID, owner: a.owner}
+}
+
+// over makes a message the last one of the attempt: with it the entry leaves the taken list. Without a type nothing is told.
+func (a *Attempt) over(m message) message {
+	m.owner, m.entry, m.ends = a.owner, a.entry, true
+	return m
 }
 
 // decodeAttempt reads an entry of the input list. Only the two uids are required: producers other than refreshd may leave out
@@ -64,7 +71,7 @@ func decodeAttempt(raw string) (*Attempt, error) {
 	if err := json.Unmarshal([]byte(raw), &fields); err != nil || fields == nil {
 		return nil, fmt.Errorf("entry: expected a JSON object, found %s", model.Found(raw))
 	}
-	a := &Attempt{Raw: raw}
+	a := &Attempt{Raw: raw, entry: raw}
 	err := errors.Join(
 		readField(fields, "big_table_uid", &a.UID),
 		readField(fields, "refresh_attempt_uid", &a.AttemptUID),

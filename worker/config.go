@@ -17,6 +17,12 @@ type Config struct {
 	// FenceEvery is how often all attempts in hand are compared with Redis, and how long one comparison may take.
 	// 10 ms to 1 min. Defaults to 1 s.
 	FenceEvery time.Duration
+	// Lease is how long another pool may be silent before this one hands back what it had taken. All pools of a queue should
+	// have the same. At least four beats, at most 1 h. Defaults to 5 s. Too short a lease costs work done twice, never a result.
+	Lease time.Duration
+	// Beat is how often the pool gives a sign of life, looks for silent pools, and how long either may take. 10 ms to 1 min.
+	// Defaults to 1 s, or a quarter of a shorter lease.
+	Beat time.Duration
 	// StatusEvery is the shortest time between two statuses of one attempt; what is said in between waits, and only the
 	// last of it is told. 10 ms to 1 min. Defaults to 250 ms.
 	StatusEvery time.Duration
@@ -51,6 +57,8 @@ func (c Config) WithDefaults() Config {
 		c.PushBatch = 500
 	}
 	fill(&c.FenceEvery, time.Second)
+	fill(&c.Lease, max(5*time.Second, 4*c.Beat))
+	fill(&c.Beat, min(time.Second, c.Lease/4))
 	fill(&c.StatusEvery, 250*time.Millisecond)
 	fill(&c.Grace, 10*time.Second)
 	c.Grace = max(0, c.Grace)
@@ -85,6 +93,8 @@ func (c Config) Validate() error {
 		least, most time.Duration
 	}{
 		{"fence every", c.FenceEvery, 10 * time.Millisecond, time.Minute},
+		{"beat", c.Beat, 10 * time.Millisecond, time.Minute},
+		{"lease", c.Lease, 4 * c.Beat, time.Hour},
 		{"status every", c.StatusEvery, 10 * time.Millisecond, time.Minute},
 		{"grace", c.Grace, 0, time.Hour},
 		{"linger", c.Linger, time.Millisecond, time.Hour},

@@ -96,7 +96,7 @@ func TestTheExitCodeMakesTheResult(t *testing.T) {
 			if decodeErr != nil || got.Type != model.MessageFailure {
 				t.Fatalf("got %+v, %v", got, decodeErr)
 			}
-			if diff := cmp.Diff(want, got.Failure); diff != "" {
+			if diff := cmp.Diff(want, got.Failure, whole); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
 		})
@@ -145,7 +145,7 @@ func TestPayloadFieldsBecomeVariables(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{"A_B=1", "N=12345678901234567890.50", "T=true", "_N_=é\n"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, whole); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
 }

@@ -97,7 +97,7 @@ func unchanged() model.Message { return model.Message{Type: model.MessageSuccess
 
 func (f *feed) expect(want, got model.Message) {
 	f.t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, whole); diff != "" {
 		f.t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
@@ -352,7 +352,7 @@ func TestTheStatusTellsBytesAndAtTheEndRows(t *testing.T) {
 					t.Errorf("%s: progress %v", m.Status, m.Progress)
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, got, whole); diff != "" {
 				t.Errorf("statuses (-want +got):\n%s", diff)
 			}
 		})

@@ -86,7 +86,8 @@ func (f *flight) call(handler Handler, config *Config) (err error) {
 	return handler(f.ctx, f.Attempt)
 }
 
-// ending is what is to be told of an attempt whose handler returned err; false: nothing, because it would be stale.
+// ending is what is to be told of an attempt whose handler returned err; false: nothing, because it would be stale. (Another worker
+// has been given it, or the model has another attempt, or the dispatcher ends this one.)
 func (f *flight) ending(err error) (message, bool) {
 	cause := context.Cause(f.ctx)
 	switch {

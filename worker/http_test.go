@@ -64,7 +64,7 @@ func TestAServiceGetsThePayloadAndTheAttempt(t *testing.T) {
 			"Content-Type": "application/json", "Authorization": "Bearer x", "Refreshd-Uid": "m", "Refreshd-Attempt-Uid": "a1",
 			"Refreshd-Attempt-No": "2", "Refreshd-Deadline-At": "2026-11-21T07:00:00.000Z",
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, whole); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -129,7 +129,7 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 			})
 			a := example()
 			err := post(t, url+"/")(t.Context(), a)
-			if diff := cmp.Diff(c.want, told(t, a, err)); diff != "" {
+			if diff := cmp.Diff(c.want, told(t, a, err), whole); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // message is one entry of the output list.
@@ -24,6 +25,19 @@ type message struct {
 	Status             string            `json:"status,omitempty"`
 	Progress           *int              `json:"progress,omitempty"`
 	Worker             string            `json:"worker,omitempty"`
+
+	owner string // whose message it is
+	entry string // what stands in the taken list of owner
+	ends  bool   // entry is removed with this message
+}
+
+// answer is the message as Redis gets it.
+func (m message) answer() scripts.Answer {
+	answer := scripts.Answer{Ends: m.ends, Entry: m.entry}
+	if m.Type != "" {
+		answer.Message = m.encode()
+	}
+	return answer
 }
 
 // maxReason bounds every text of a message, in bytes.

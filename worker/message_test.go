@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redistest"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
@@ -52,7 +53,7 @@ func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.UID, c.want.AttemptUID = "m", "a1"
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, got, whole); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 		})
@@ -123,7 +124,7 @@ func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 }
 
 func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
-	o := newOutbox(nil, &Config{PushBatch: 10})
+	o := newOutbox(nil, newHolding(), &Config{PushBatch: 10})
 	for i := range 100 {
 		o.add(message{Type: model.MessageStatus, AttemptUID: fmt.Sprint(i % 2), Status: fmt.Sprint(i)})
 	}
@@ -140,16 +141,18 @@ func TestARefusedPushKeepsTheOrder(t *testing.T) {
 	var o *outbox
 	var pushed []string
 	refusals := 1
-	o = newOutbox(&faulty{Queue: nopQueue{}, push: func(messages []string) error {
+	o = newOutbox(&faulty{Queue: nopQueue{}, push: func(answers []scripts.Answer) error {
 		if refusals--; refusals >= 0 {
-			o.add(message{UID: "later"})
+			o.add(message{Type: model.MessageSuccess, UID: "later"})
 			return errBroken
 		}
-		pushed = append(pushed, messages...)
+		for _, answer := range answers {
+			pushed = append(pushed, answer.Message)
+		}
 		return nil
-	}}, &Config{PushBatch: 1, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
-	o.add(message{UID: "first"})
-	o.add(message{UID: "second"})
+	}}, newHolding(), &Config{PushBatch: 1, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
+	o.add(message{Type: model.MessageSuccess, UID: "first"})
+	o.add(message{Type: model.MessageSuccess, UID: "second"})
 	o.drain(t.Context(), patience)
 	for i, uid := range []string{"first", "second", "later"} {
 		if i >= len(pushed) || !strings.Contains(pushed[i], uid) {
@@ -161,7 +164,9 @@ func TestARefusedPushKeepsTheOrder(t *testing.T) {
 // nopQueue takes every message.
 type nopQueue struct{ Queue }
 
-func (nopQueue) Push(context.Context, []string) error { return nil }
+func (nopQueue) Answer(context.Context, string, []scripts.Answer) ([]scripts.Code, error) {
+	return nil, nil
+}
 
 func TestAnAttemptThatHasEndedSaysNothingMore(t *testing.T) {
 	for _, wanted := range []bool{true, false} {

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redistest"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 	for range cap(refusals) {
 		refusals <- struct{}{}
 	}
-	q := &faulty{Queue: r, push: func([]string) error {
+	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
 		select {
 		case <-refusals:
 			return errBroken
@@ -63,7 +63,7 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 	r := newRig(t, redistest.Miniredis(t))
 	refused := make(chan struct{}, 1)
-	q := &faulty{Queue: r, push: func([]string) error {
+	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
 		defer signal(refused)
 		return errBroken
 	}}
@@ -86,18 +86,29 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 	}
 }
 
-func TestEntriesThatComeBesideAnErrorAreWorkedOn(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
-	q := &faulty{Queue: r}
-	q.take = func(n int) ([]string, time.Time, error) {
-		entries, _, _ := r.Take(t.Context(), n)
-		return entries, time.Time{}, errors.New("read the clock of redis: refused")
-	}
-	r.offer("m")
-	run(t, q, quick(), b.handle)
-	await(t, b.began, "the attempt")
-	b.result <- nil
-	r.toldOf(model.MessageSuccess)
+func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		q, lost := &faulty{Queue: r}, 0
+		q.take = func(taking scripts.Taking) (scripts.Taken, error) {
+			taken, err := r.Take(t.Context(), taking)
+			if lost++; lost%2 == 1 && err == nil {
+				return scripts.Taken{}, errBroken
+			}
+			return taken, err
+		}
+		r.offer("a", "b", "c")
+		p := run(t, q, quick(), b.handle)
+		for range 3 {
+			await(t, b.began, "an attempt")
+			b.result <- nil
+			r.toldOf(model.MessageSuccess)
+		}
+		r.must(p.stop())
+		if s := p.Stats(); s.Taken != 3 || s.Succeeded != 3 {
+			t.Errorf("counters: %+v, want each attempt taken once", s)
+		}
+	})
 }
 
 func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {

@@ -3,16 +3,20 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // outbox collects the messages of all attempts and pushes them, as many as have come together while the last push was under
-// way. It keeps their order, and every message until Redis has it.
+// way. It keeps their order, and every message until Redis has it. A message that ends an attempt and one without words, which only
+// takes the entry out of the taken list, go the same way.
 type outbox struct {
 	queue   Queue
+	holding *holding
 	batch   int
 	trouble *trouble
 
@@ -23,9 +27,9 @@ type outbox struct {
 	drained chan struct{}
 }
 
-func newOutbox(queue Queue, config *Config) *outbox {
+func newOutbox(queue Queue, holding *holding, config *Config) *outbox {
 	return &outbox{
-		queue: queue, batch: config.PushBatch, trouble: config.trouble("pushing messages"),
+		queue: queue, holding: holding, batch: config.PushBatch, trouble: config.trouble("pushing messages"),
 		news: make(chan struct{}, 1), drained: make(chan struct{}, 1),
 	}
 }
@@ -77,7 +81,7 @@ func (o *outbox) run(ctx context.Context, timeout time.Duration) {
 }
 
 // drain pushes until nothing waits or ctx ends. Each push may take as long as timeout; repeating one that did arrive is
-// harmless. It is not cut off by the end of ctx, because half of a push would leave its end unknown.
+// harmless: what has ended an attempt ends no other. It is not cut off by the end of ctx, because half of a push would leave its end unknown.
 func (o *outbox) drain(ctx context.Context, timeout time.Duration) {
 	for o.len() > 0 && ctx.Err() == nil {
 		err := o.pushOnce(ctx, timeout)
@@ -87,25 +91,30 @@ func (o *outbox) drain(ctx context.Context, timeout time.Duration) {
 
 func (o *outbox) pushOnce(ctx context.Context, timeout time.Duration) error {
 	messages := o.take()
-	texts := make([]string, len(messages))
+	answers := make([]scripts.Answer, len(messages))
 	for i, m := range messages {
-		texts[i] = m.encode()
+		answers[i] = m.answer()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	if err := o.queue.Push(ctx, texts); err != nil {
+	if _, err := o.queue.Answer(ctx, messages[0].owner, answers); err != nil {
 		o.putBack(messages)
 		return err
 	}
+	o.holding.release(messages)
 	o.putBack(nil)
 	signal(o.drained)
 	return nil
 }
 
+// take returns the next messages to push together, which are all of one owner.
 func (o *outbox) take() []message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := min(o.batch, len(o.waiting))
+	if other := slices.IndexFunc(o.waiting[:n], func(m message) bool { return m.owner != o.waiting[0].owner }); other > 0 {
+		n = other
+	}
 	messages := o.waiting[:n:n]
 	o.waiting, o.pushing = o.waiting[n:], n
 	return messages

@@ -34,6 +34,13 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 // then it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when all of that has been told
 // to Redis. Trouble with Redis is logged and waited out, for ever.
 //
+// What is taken stands in a list of the pool in Redis until it is answered, and the pool gives a sign of life every Beat. When a
+// pool dies, any other one returns what it had taken to the head of the input list, under the same attempt uids and not
+// counted again, about a Lease later. Two things remain possible. An attempt may run twice, one after the other, so a
+// handler must bear to begin anew. And a pool that is cut off from Redis while others are not works on until it reaches Redis again
+// or the deadline passes; then its contexts end with ErrHandedBack. Only the pool that has the entry can end the attempt, so
+// what the other says changes nothing.
+//
 // The error says how many handlers ignored their context and were abandoned, and how many messages could not be pushed. Run
 // may be called again, also while another call is running.
 func (p *Pool) Run(ctx context.Context) error {
@@ -42,6 +49,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	pushing, stopPushing := context.WithCancel(background)
 	s := newSession(background, p)
 	defer s.cancel(ErrShutdown)
+	beating, stopBeating := context.WithCancel(background)
+	beaten := async(func() { s.lease.run(beating) })
 	pushed := async(func() { s.outbox.run(pushing, p.config.FlushTimeout) })
 	watched := async(func() { s.watch.run(pushing) })
 	taken := async(func() { s.takeAll(ctx) })
@@ -51,7 +60,11 @@ func (p *Pool) Run(ctx context.Context) error {
 	stopPushing()
 	<-watched
 	<-pushed
-	return errors.Join(abandoned, s.outbox.flush(background, p.config.FlushTimeout))
+	unpushed := s.outbox.flush(background, p.config.FlushTimeout)
+	stopBeating()
+	<-beaten
+	s.resign(background)
+	return errors.Join(abandoned, unpushed)
 }
 
 // stop ends the work in hand, gently at first.

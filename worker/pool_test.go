@@ -30,7 +30,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 			{Type: model.MessageStarted, UID: "m", AttemptUID: "m-1", Worker: "w1"},
 			{Type: model.MessageSuccess, UID: "m", AttemptUID: "m-1"},
 		}
-		if diff := cmp.Diff(want, []model.Message{r.told(), r.told()}); diff != "" {
+		if diff := cmp.Diff(want, []model.Message{r.told(), r.told()}, whole); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
 	})

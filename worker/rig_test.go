@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/redistest"
@@ -25,6 +26,9 @@ var _ Queue = (*scripts.Store)(nil)
 
 // patience is how long a test waits for what must come.
 const patience = 20 * time.Second
+
+// whole lets messages be compared with all their fields.
+var whole = cmp.AllowUnexported(model.Failure{})
 
 // rig is a queue on a real server, held at both ends.
 type rig struct {
@@ -257,8 +261,9 @@ func (b *bench) handle(ctx context.Context, attempt *Attempt) error {
 type faulty struct {
 	Queue
 	mu     sync.Mutex
-	take   func(n int) ([]string, time.Time, error)
-	push   func(messages []string) error
+	take   func(taking scripts.Taking) (scripts.Taken, error)
+	push   func(answers []scripts.Answer) error
+	beat   func(owner string) (time.Time, bool, error)
 	fences func(uids []string) ([]scripts.Fence, time.Time, error)
 }
 
@@ -270,26 +275,36 @@ func (f *faulty) change(change func()) {
 	change()
 }
 
-func (f *faulty) Take(ctx context.Context, n int) ([]string, time.Time, error) {
+func (f *faulty) Take(ctx context.Context, taking scripts.Taking) (scripts.Taken, error) {
 	f.mu.Lock()
 	take := f.take
 	f.mu.Unlock()
 	if take == nil {
-		return f.Queue.Take(ctx, n)
+		return f.Queue.Take(ctx, taking)
 	}
-	return take(n)
+	return take(taking)
 }
 
-func (f *faulty) Push(ctx context.Context, messages []string) error {
+func (f *faulty) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
 	f.mu.Lock()
 	push := f.push
 	f.mu.Unlock()
 	if push != nil {
-		if err := push(messages); err != nil {
-			return err
+		if err := push(answers); err != nil {
+			return nil, err
 		}
 	}
-	return f.Queue.Push(ctx, messages)
+	return f.Queue.Answer(ctx, owner, answers)
+}
+
+func (f *faulty) Beat(ctx context.Context, owner string) (time.Time, bool, error) {
+	f.mu.Lock()
+	beat := f.beat
+	f.mu.Unlock()
+	if beat == nil {
+		return f.Queue.Beat(ctx, owner)
+	}
+	return beat(owner)
 }
 
 func (f *faulty) Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error) {

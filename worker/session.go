@@ -12,9 +12,11 @@ import (
 // session is one call of Pool.Run.
 type session struct {
 	*Pool
-	outbox *outbox
-	watch  *watch
-	slots  chan struct{} // holds one token per attempt in hand
+	holding *holding
+	outbox  *outbox
+	watch   *watch
+	lease   *lease
+	slots   chan struct{} // holds one token per attempt in hand
 
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc
@@ -25,14 +27,17 @@ type session struct {
 }
 
 func newSession(background context.Context, p *Pool) *session {
+	holding := newHolding()
 	s := &session{
 		Pool:    p,
-		outbox:  newOutbox(p.queue, &p.config),
+		holding: holding,
+		outbox:  newOutbox(p.queue, holding, &p.config),
 		slots:   make(chan struct{}, p.config.Concurrency),
 		flights: map[*flight]struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.watch = newWatch(s, &p.config)
+	s.lease = newLease(s, &p.config)
 	return s
 }
 
@@ -64,20 +69,29 @@ func (s *session) reserve(ctx context.Context) int {
 }
 
 // takeOnce takes as many entries as there are free slots and starts them; false: there was none. A call that has begun is
-// finished: an entry that is popped while its caller has gone would be lost.
+// finished: an entry that is taken while its caller has gone would wait until the pool leaves.
 func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 	whole := context.WithoutCancel(ctx)
-	entries, now, err := s.queue.Take(whole, free)
-	attempts := s.decode(entries)
-	fences, now := s.look(whole, attempts, now)
+	asked := s.holding.ask(free)
+	taken, err := s.queue.Take(whole, asked)
+	switch {
+	case err != nil:
+		s.holding.doubted()
+		return false, err
+	case taken.Forgotten:
+		return true, s.forgotten(whole, asked.Owner)
+	}
+	entries := s.holding.receive(asked, taken)
+	attempts := s.decode(asked.Owner, entries)
+	fences, now := s.look(whole, attempts, taken.Now)
 	for i, attempt := range attempts {
 		s.admit(ctx, attempt, fences[i], now)
 	}
-	return len(entries) > 0, err
+	return len(entries) > 0, nil
 }
 
 // decode drops what cannot be read: without uids nobody can be told about it.
-func (s *session) decode(entries []string) []*Attempt {
+func (s *session) decode(owner string, entries []string) []*Attempt {
 	attempts := make([]*Attempt, 0, len(entries))
 	for _, entry := range entries {
 		s.counts.taken.Add(1)
@@ -85,8 +99,10 @@ func (s *session) decode(entries []string) []*Attempt {
 		if err != nil {
 			s.counts.unreadable.Add(1)
 			s.config.Log.Error().Err(err).Int("bytes", len(entry)).Msg("worker: dropped an entry that cannot be read")
+			s.outbox.add(message{owner: owner, entry: entry, ends: true})
 			continue
 		}
+		attempt.owner = owner
 		attempts = append(attempts, attempt)
 	}
 	return attempts
@@ -128,9 +144,10 @@ func (s *session) admit(ctx context.Context, a *Attempt, fence scripts.Fence, no
 	switch {
 	case fence.AttemptUID != a.AttemptUID:
 		s.counts.stale.Add(1)
+		s.outbox.add(a.over(message{}))
 	case late, ctx.Err() != nil:
 		s.counts.interrupted.Add(1)
-		s.outbox.add(a.message(model.MessageInterrupted))
+		s.outbox.add(a.over(a.message(model.MessageInterrupted)))
 	default:
 		a.DeadlineAt = fence.DeadlineAt
 		s.start(a, now)
@@ -144,6 +161,9 @@ func (s *session) start(a *Attempt, now time.Time) {
 	a.status = &status{every: s.config.StatusEvery, send: s.outbox.add}
 	s.slots <- struct{}{}
 	s.enter(f)
+	if !s.holding.is(a.owner) { // asked after enter: whoever forgets the owner now finds f, and who did before is found here
+		f.cancel(ErrHandedBack)
+	}
 	f.due(a.DeadlineAt, now, s.watch.kick)
 	started := a.message(model.MessageStarted)
 	started.Worker = s.config.Name
@@ -169,9 +189,7 @@ func (s *session) finish(f *flight, err error) {
 	}
 	m, wanted := f.ending(err)
 	f.status.end(wanted)
-	if wanted {
-		s.outbox.add(m)
-	}
+	s.outbox.add(f.over(m))
 	s.counts.count(m.Type)
 	s.config.Log.Debug().Str("uid", f.UID).Str("attempt_uid", f.AttemptUID).Str("outcome", string(m.Type)).
 		AnErr("cause", context.Cause(f.ctx)).Err(err).Msg("worker: attempt ended")
@@ -184,7 +202,7 @@ func (s *session) abandon() (left int) {
 			left++
 			f.status.end(false)
 			s.counts.interrupted.Add(1)
-			s.outbox.add(f.message(model.MessageInterrupted))
+			s.outbox.add(f.over(f.message(model.MessageInterrupted)))
 		}
 	}
 	return left

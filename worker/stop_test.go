@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/redistest"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestWorkInHandMayFinishAfterTheOrderToStop(t *testing.T) {
@@ -123,10 +124,10 @@ func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
 	q := &faulty{Queue: r}
 	r.offer("m")
 	stop := make(chan func())
-	q.take = func(n int) ([]string, time.Time, error) {
-		entries, now, err := r.Take(t.Context(), n)
+	q.take = func(taking scripts.Taking) (scripts.Taken, error) {
+		taken, err := r.Take(t.Context(), taking)
 		(<-stop)() // the reply is under way, then comes the order
-		return entries, now, err
+		return taken, err
 	}
 	p := run(t, q, quick(), b.handle)
 	stop <- p.cancel
@@ -138,7 +139,7 @@ func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
 
 func TestRunSaysHowManyMessagesItCouldNotPush(t *testing.T) {
 	r := newRig(t, redistest.Miniredis(t))
-	q := &faulty{Queue: r, push: func([]string) error { return errBroken }}
+	q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
 	config := quick()
 	config.FlushTimeout = 20 * time.Millisecond
 	done := make(chan struct{})

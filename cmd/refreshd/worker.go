@@ -28,6 +28,7 @@ type workerFlags struct {
 	concurrency             int
 	name                    string
 	fenceEvery, statusEvery duration
+	lease                   duration
 	pushBatch               int
 	grace, linger           duration
 	flushTimeout            duration
@@ -45,6 +46,7 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
 	flags.Var(&f.fenceEvery, "fence-every", "how often to ask whether the work still counts (default 1s)")
 	flags.Var(&f.statusEvery, "status-every", "shortest time between two statuses of one attempt (default 250ms)")
+	flags.Var(&f.lease, "worker-lease", "how long a worker may be silent before others are given its attempts (default 5s)")
 	flags.IntVar(&f.pushBatch, "push-batch", 0, "messages to push at once (default 500)")
 	f.grace = duration(worker.Config{}.WithDefaults().Grace)
 	flags.Var(&f.grace, "grace", "how long the work in hand may go on when told to stop, before it is handed back")
@@ -67,7 +69,7 @@ func (f *workerFlags) build(loop *loopFlags, store worker.Queue, args []string, 
 func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config {
 	config := worker.Config{
 		Concurrency: f.concurrency, Name: f.name, PushBatch: f.pushBatch, Log: log,
-		FenceEvery: time.Duration(f.fenceEvery), StatusEvery: time.Duration(f.statusEvery),
+		FenceEvery: time.Duration(f.fenceEvery), StatusEvery: time.Duration(f.statusEvery), Lease: time.Duration(f.lease),
 		Grace: time.Duration(f.grace), Linger: time.Duration(f.linger), FlushTimeout: time.Duration(f.flushTimeout),
 		Backoff: time.Duration(loop.backoff), MaxBackoff: time.Duration(f.maxBackoff),
 	}

@@ -1,0 +1,99 @@
+package scripts
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed take-attempts.lua
+var takeAttemptsSource string
+
+//go:embed answer-attempts.lua
+var answerAttemptsSource string
+
+var (
+	takeAttempts   = redis.NewScript(takeAttemptsSource)
+	answerAttempts = redis.NewScript(answerAttemptsSource)
+)
+
+// Taking is what a worker pool asks for.
+type Taking struct {
+	// Owner names the taken list of the pool; no two pools may share it, and one that was forgotten is not used again.
+	Owner string
+	// New says that the owner has not been answered yet. Any other owner that Redis does not know is forgotten.
+	New bool
+	// Most is how many entries to move at most.
+	Most int
+	// Known is how many entries the pool knows to stand in its taken list, at least; negative: a reply was lost.
+	Known int
+}
+
+// Taken is what a worker pool gets.
+type Taken struct {
+	// Entries of the input list, oldest first.
+	Entries []string
+	// Whole says that Entries are all that stands in the taken list, also those that the pool knows of. Nothing was moved.
+	Whole bool
+	// Forgotten says that the pool was silent for too long: all that it had taken was handed back.
+	Forgotten bool
+	// Now is the clock.
+	Now time.Time
+}
+
+// Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's sign of life. To
+// repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
+// than the pool knows of. An empty list is no error.
+func (s *Store) Take(ctx context.Context, taking Taking) (Taken, error) {
+	k := s.Keys
+	keys := []string{k.Input(), k.Taken(taking.Owner), k.Workers()}
+	isNew := ""
+	if taking.New {
+		isNew = "1"
+	}
+	reply, err := takeAttempts.Run(ctx, s.clients.Write, keys, s.clockArg(), taking.Owner, isNew, taking.Most, max(-1, taking.Known)).Slice()
+	if err == nil && len(reply) != 3 {
+		err = fmt.Errorf("expected 3 values, found %d", len(reply))
+	}
+	if err != nil {
+		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
+	}
+	now, err := parseMillis(text(reply[0]))
+	if err != nil {
+		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
+	}
+	return Taken{Entries: texts(reply[2]), Whole: reply[1] == int64(2), Forgotten: reply[1] == int64(0), Now: now}, nil
+}
+
+// Answer is one message of a worker pool, or the end of an attempt about which there is nothing to tell.
+type Answer struct {
+	Message string // empty: nothing is pushed
+	Ends    bool   // it ends the attempt of Entry
+	Entry   string // as it was taken
+}
+
+// Answer pushes messages to the output list, in order, and removes the entries that they end from the owner's taken list, in one
+// script: a crash leaves no attempt that is answered and yet handed back. A message whose entry does not stand there is not
+// pushed, and its code is CodeGone. So after an error Answer may be repeated: no attempt is ended twice.
+func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]Code, error) {
+	if len(answers) == 0 {
+		return nil, nil
+	}
+	keys := []string{s.Keys.Output(), s.Keys.Taken(owner)}
+	args := []any{}
+	for _, answer := range answers {
+		ends := ""
+		if answer.Ends {
+			ends = "1"
+		}
+		args = append(args, ends, answer.Entry, answer.Message)
+	}
+	codes, err := runCodes(ctx, s.clients.Write, answerAttempts, keys, args)
+	if err != nil {
+		return nil, fmt.Errorf("push messages to the output list: %w", err)
+	}
+	return codes, nil
+}
