@@ -58,7 +58,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
 		modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), versionCommand(a),
-		simulateCommand(a), historyCommand(a), scheduleCommand(a),
+		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a),
 	}
 }
 

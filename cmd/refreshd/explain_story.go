@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// story is what the model is, what happened to it, oldest first, and what it does now.
+func (s *narrator) story(attempts []model.Attempt) []string {
+	lines := []string{s.identity(), s.policy()}
+	if s.m.Fault != "" {
+		lines = append(lines, "fault: "+s.m.Fault)
+	}
+	for _, attempt := range slices.Backward(attempts) {
+		lines = append(lines, s.past(&attempt))
+	}
+	return append(lines, s.present()...)
+}
+
+func (s *narrator) identity() string {
+	rule := s.m.Rule
+	switch {
+	case s.m.OneShot():
+		return s.m.UID + ": refreshed when it is saved or run; times are those of " + s.zone.String()
+	case rule == "":
+		rule = s.m.Policy.Rule + " of its policy"
+	}
+	return s.m.UID + ": refreshed by the rule " + rule + " in " + s.zone.String() + ", whose times these are"
+}
+
+func (s *narrator) policy() string {
+	p := &s.m.Policy
+	name, timeout, retries := s.m.PolicyName, "no deadline", "unlimited retries"
+	if name == "" {
+		name = "default"
+	}
+	if p.Timeout > 0 {
+		timeout = "timeout " + model.FormatDuration(p.Timeout)
+	}
+	if count := p.MaxRetries(); count != model.Unlimited {
+		retries = fmt.Sprintf("%d retries", count)
+	}
+	text := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.Alignment, p.OnExhausted)
+	if p.GiveUpAfter > 0 {
+		text += ", gives up after " + model.FormatDuration(p.GiveUpAfter) + " without a success"
+	}
+	return text
+}
+
+// past tells of an attempt that has ended.
+func (s *narrator) past(attempt *model.Attempt) string {
+	text := s.ending(attempt) + " at " + s.clock(attempt.EndedAt)
+	refresh := "nothing"
+	if at := instant(attempt.RefreshAt); !at.IsZero() {
+		refresh = s.clock(at)
+	}
+	if attempt.DelayMS == nil {
+		return text + "; next: " + refresh + " (" + attempt.Why + ")"
+	}
+	return text + "; " + s.reckoning(attempt, refresh)
+}
+
+// ending says how the attempt ended, and how many such endings its policy allows.
+func (s *narrator) ending(attempt *model.Attempt) string {
+	reason := ""
+	if attempt.Reason != "" {
+		reason = " (" + attempt.Reason + ")"
+	}
+	if attempt.Outcome != model.EventFailure && attempt.Outcome != model.EventTimeout {
+		return fmt.Sprintf("%s of attempt %d%s", attempt.Outcome, attempt.AttemptNo, reason)
+	}
+	if count := s.m.Policy.MaxRetries(); count != model.Unlimited && attempt.AttemptNo <= count+1 {
+		return fmt.Sprintf("failure %d of %d%s", attempt.AttemptNo, count+1, reason)
+	}
+	return fmt.Sprintf("failure %d%s", attempt.AttemptNo, reason)
+}
+
+// reckoning tells how the time of the retry came about, in the order in which it was decided.
+func (s *narrator) reckoning(attempt *model.Attempt, refresh string) string {
+	parts := []string{"delay " + model.FormatDuration(time.Duration(*attempt.DelayMS)*time.Millisecond)}
+	if jitter := time.Duration(attempt.JitterMS) * time.Millisecond; jitter != 0 {
+		parts[0] += ", jitter " + signed(jitter)
+	}
+	retry, planned := instant(attempt.RetryAt), instant(attempt.PlannedAt)
+	switch attempt.Overlap {
+	case model.NonePlanned:
+		parts = append(parts, s.clock(retry)+", with none planned")
+	case model.Same:
+		parts = append(parts, s.clock(retry)+" is planned itself ("+string(attempt.Overlap)+")")
+	default:
+		parts = append(parts, s.position(attempt.Overlap, retry, planned))
+	}
+	switch at := instant(attempt.RefreshAt); {
+	case at.Equal(retry) || at.Equal(planned):
+		parts = append(parts, string(s.m.Policy.Alignment)+": "+refresh)
+	default: // something else overruled both
+		parts = append(parts, refresh+": "+attempt.Why)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// position says how a retry lies to the planned refresh. Which timeout was in force then nobody has written down; the one of
+// now is left out where it contradicts what was found then.
+func (s *narrator) position(overlap model.Overlap, retry, planned time.Time) string {
+	timeout := s.m.Policy.Timeout
+	end := retry.Add(timeout)
+	side := map[bool]string{true: "after", false: "before"}
+	text := s.clock(retry)
+	switch {
+	case overlap == model.OverlapsEnd || overlap == model.After:
+		return fmt.Sprintf("%s is after planned %s (%s)", text, s.clock(planned), overlap)
+	case timeout == 0 || end.After(planned) != (overlap == model.OverlapsStart):
+		return fmt.Sprintf("%s, planned %s (%s)", text, s.clock(planned), overlap)
+	case end.Equal(planned):
+		return fmt.Sprintf("%s would end %s, exactly when planned (%s)", text, s.clock(end), overlap)
+	default:
+		return fmt.Sprintf("%s would end %s, %s planned %s (%s)", text, s.clock(end), side[end.After(planned)], s.clock(planned), overlap)
+	}
+}
+
+// present is what the model does now.
+func (s *narrator) present() []string {
+	lines := []string{"now, " + s.clock(s.now) + ": " + statusText(s.view(), s.record, s.now)}
+	if s.m.Running() {
+		lines = append(lines, fmt.Sprintf("attempt %d runs since %s, deadline %s", s.m.AttemptNo, s.when(s.m.StartedAt), s.when(s.m.DeadlineAt)))
+	} else if s.m.Waiting() {
+		lines = append(lines, "refresh at "+s.when(s.m.RefreshAt)+", because: "+s.m.Why)
+	}
+	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled {
+		lines = append(lines, "gives up at "+s.when(end)+" if it does not succeed before")
+	}
+	return lines
+}
+
+// signed is a duration with its sign and two digits for each lower unit: +1m04s.
+func signed(d time.Duration) string {
+	sign := "+"
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	d = d.Round(time.Second)
+	hours, minutes, seconds := d/time.Hour, d/time.Minute%60, d/time.Second%60
+	switch {
+	case hours > 0:
+		return fmt.Sprintf("%s%dh%02dm%02ds", sign, hours, minutes, seconds)
+	case minutes > 0:
+		return fmt.Sprintf("%s%dm%02ds", sign, minutes, seconds)
+	default:
+		return fmt.Sprintf("%s%ds", sign, seconds)
+	}
+}
+
+// instant reads a time of the history; zero: there is none.
+func instant(text *string) (at time.Time) {
+	if text != nil {
+		at, _ = time.Parse(time.RFC3339, *text) // a text that is no time is none
+	}
+	return at
+}

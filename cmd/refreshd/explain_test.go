@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const explained = `
+uid: a
+rrule: FREQ=DAILY;BYHOUR=6,9,16;BYMINUTE=0;BYSECOND=0
+timezone: Europe/Berlin
+dtstart: 2026-01-01T00:00:00
+policy: {timeout: 1h, retries: [0, 10m, 5m], on_exhausted: give_up, give_up_after: 1w}
+`
+
+// failing brings model a to its second failure, a timeout at 08:01: the retry of 08:11 would last beyond 09:00.
+func failing(t *testing.T) *theatre {
+	s := newTheatre(t, "04:00:00")
+	s.put(explained)
+	s.dispatch("05:00:00") // 06:00 in Berlin
+	s.answer("05:00:40", "success", "a")
+	s.do("model", "run", "a")
+	s.dispatch("05:50:00")
+	s.answer("06:01:00", "failure", "a", `"reason":"HTTP 503"`)
+	s.dispatch("06:01:00")
+	s.dispatch("07:01:00")
+	s.set("07:20:00")
+	return s
+}
+
+func story(t *testing.T, object map[string]any) (lines []string) {
+	t.Helper()
+	list, ok := object["story"].([]any)
+	if !ok {
+		t.Fatalf("expected a story, found %v", object)
+	}
+	for _, line := range list {
+		lines = append(lines, fmt.Sprint(line))
+	}
+	return lines
+}
+
+func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
+	s := failing(t)
+	got := s.object("explain", "a")
+	lines := story(t, got)
+	policy := lines[1]
+	want := []string{
+		"a: refreshed by the rule FREQ=DAILY;BYHOUR=6,9,16;BYMINUTE=0;BYSECOND=0 in Europe/Berlin, whose times these are",
+		policy,
+		"success of attempt 1 at 06:00:40; next: 09:00 (planned)",
+		"failure 1 of 4 (HTTP 503) at 07:01; delay 0s; 07:01 would end 08:01, before planned 09:00 (before); align_planned: 07:01",
+		"failure 2 of 4 (timeout) at 08:01; delay 10m; 08:11 would end 09:11, after planned 09:00 (overlaps start); align_planned: 09:00",
+		"now, 08:20: scheduled: starts in 40m",
+		"refresh at 09:00 (in 40m), because: retry 2/3 +10m, planned first: overlaps start",
+		"gives up at Mon 12 Jan 06:00:40 (in 6d 21h) if it does not succeed before",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Error(diff)
+	}
+	expectContains(t, policy, "policy inline-", ": timeout 1h, 3 retries, align_planned, then give_up, gives up after 1w without a success")
+	delete(got, "story")
+	at := func(at string, refresh any, why string, no float64) map[string]any {
+		return map[string]any{"at": at, "refresh_at": refresh, "refresh_why": why, "attempt_no": no,
+			"retries_exhausted": false, "disabled": false, "reason": ""}
+	}
+	wantJSON := map[string]any{
+		"uid": "a", "status": "scheduled", "refresh_at": "2026-01-05T08:00:00.000Z",
+		"refresh_why": "retry 2/3 +10m, planned first: overlaps start", "gives_up_at": "2026-01-12T05:00:40.000Z",
+		"next": map[string]any{
+			"start_at": "2026-01-05T08:00:00.000Z", "give_up": nil,
+			"success": at("2026-01-05T08:00:00.000Z", "2026-01-05T15:00:00.000Z", "planned", 0),
+			"failure": at("2026-01-05T08:00:00.000Z", "2026-01-05T08:05:00.000Z", "retry 3/3 +5m, before planned", 3),
+			"lost":    at("2026-01-05T09:00:00.000Z", "2026-01-05T09:05:00.000Z", "retry 3/3 +5m, before planned", 3),
+		},
+	}
+	if diff := cmp.Diff(wantJSON, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatComesNextComesTrue(t *testing.T) {
+	for outcome, end := range map[string]func(s *theatre){
+		"success": func(s *theatre) { s.answer("08:00:00", "success", "a") },
+		"failure": func(s *theatre) { s.answer("08:00:00", "failure", "a") },
+		"lost":    func(s *theatre) { s.dispatch("09:00:00") },
+	} {
+		t.Run(outcome, func(t *testing.T) {
+			s := failing(t)
+			foretold := s.object("explain", "a")["next"].(map[string]any)[outcome].(map[string]any)
+			s.dispatch("08:00:00")
+			end(s)
+			got := s.object("model", "get", "a")
+			for _, field := range []string{"refresh_at", "refresh_why", "attempt_no"} {
+				if got[field] != foretold[field] {
+					t.Errorf("%s: expected %v, found %v", field, foretold[field], got[field])
+				}
+			}
+		})
+	}
+}
+
+func TestAModelIsExplainedInEveryState(t *testing.T) {
+	s := failing(t)
+	s.dispatch("08:00:00")
+	s.set("08:30:00")
+	expectContains(t, s.do("explain", "a"),
+		"now, 09:30: processing: a worker has it, deadline in 30m\nattempt 3 runs since 09:00 (30m ago), deadline 10:00 (in 30m)\n",
+		"next: the running attempt ends\n", "  if it succeeds: refresh at 16:00 (in 6h 30m), planned\n",
+		"  if it fails: refresh at 09:35 (in 5m), retry 3/3 +5m, before planned\n",
+		"  if it is lost, at 10:00 (in 30m): refresh at 10:05 (in 35m), retry 3/3 +5m, before planned\n")
+
+	s.answer("08:30:00", "failure", "a")
+	s.dispatch("08:35:00")
+	expectContains(t, s.do("explain", "a"),
+		`  if it fails: disabled until the next update, final: exhausted after 4; the owner reads "Cannot refresh after 4 attempts"`+"\n")
+
+	s.answer("08:40:00", "failure", "a", `"reason":"no\u001b[2J feed"`)
+	text := s.do("explain", "a")
+	expectContains(t, text, "failure 4 of 4 (no [2J feed) at 09:40; next: nothing (final: exhausted after 4)\n",
+		"disabled until the next update: Cannot refresh after 4 attempts", "next: nothing, until it is saved, enabled or run by hand\n")
+	if strings.ContainsAny(text, "\x1b") {
+		t.Errorf("expected no control characters, found %q", text)
+	}
+
+	expectContains(t, s.fail(exitFailed, "explain", "b"), "b: expected the uid of a stored model, found none of that name")
+	expectContains(t, s.fail(exitUsage, "explain"), "expected the uid of a model, found none")
+}
+
+func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
+	s := newTheatre(t, "05:00:00")
+	s.put("uid: a\nrrule: FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [], give_up_after: 3h}\n")
+	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 06:00 (in 1h); its answer is taken to come at once\n")
+	s.dispatch("06:00:00")
+	s.answer("06:05:00", "failure", "a")
+	expectContains(t, s.do("explain", "a"), "refresh at 09:00 (in 2h 55m), because: gives up then: no success for 3h\n",
+		"next: at 09:00 (in 2h 55m) disabled until the next update, final: no success for 3h; the owner reads \"Cannot refresh")
+}
+
+func TestTheJitterOfAnAttemptToComeIsNotForetold(t *testing.T) {
+	s := newTheatre(t, "05:00:00")
+	s.put("uid: a\npolicy: {timeout: 1h, retries: {strategy: fixed, base: 10m, count: 5}, jitter: 0.2}\n")
+	expectContains(t, s.do("explain", "a"), "a: refreshed when it is saved or run; times are those of UTC\n",
+		"  if it fails: refresh at 05:10 (in 10m), retry 1/5 +10m, none planned; jitter may move a delay by 20%\n")
+	s.dispatch("05:00:00")
+	foretold := s.object("explain", "a")["next"].(map[string]any)["failure"].(map[string]any)["refresh_at"]
+	if foretold == "2026-01-05T05:10:00.000Z" {
+		t.Error("expected the jitter of a running attempt to be known")
+	}
+	s.answer("05:00:00", "failure", "a")
+	if got := s.object("model", "get", "a")["refresh_at"]; got != foretold {
+		t.Errorf("expected %v, found %v", foretold, got)
+	}
+	lines := story(t, s.object("explain", "a"))
+	expectContains(t, lines[2], "failure 1 of 6 at 05:00; delay 10m, jitter ", ", with none planned; align_planned: 05:")
+}
