@@ -33,7 +33,7 @@ func (s spread) next(after time.Time) (time.Time, bool) {
 }
 
 // before returns an instant before the only occurrence that can have begun by after and be shifted past it: the last one. Where
-// many lie within the length of the spread, it narrows down on that one instead of walking through all.
+// many lie within the length of the spread, it searches for that one instead of walking through all.
 func (s spread) before(after time.Time) time.Time {
 	longest := s.length.Truncate(time.Second) + time.Second
 	first, found := s.schedule.Next(after.Add(-longest))
@@ -43,12 +43,26 @@ func (s spread) before(after time.Time) time.Time {
 	if second, more := s.schedule.Next(first); !more || second.After(after) {
 		return after.Add(-longest)
 	}
-	back := time.Second
-	for back < longest {
-		if at, found := s.schedule.Next(after.Add(-back)); found && !at.After(after) {
-			break
-		}
-		back *= 2
+	return after.Add(-s.back(after, longest))
+}
+
+// back returns how far before an instant the last occurrence lies, at least and to the second. There is one within longest.
+func (s spread) back(after time.Time, longest time.Duration) time.Duration {
+	within := func(back time.Duration) bool {
+		at, found := s.schedule.Next(after.Add(-back))
+		return found && !at.After(after)
 	}
-	return after.Add(-min(back, longest))
+	none, back := time.Duration(0), time.Second
+	for back < longest && !within(back) {
+		none, back = back, 2*back
+	}
+	back = min(back, longest)
+	for back-none > time.Second {
+		if middle := (none + (back-none)/2).Truncate(time.Second); within(middle) {
+			back = middle
+		} else {
+			none = middle
+		}
+	}
+	return back
 }
