@@ -48,6 +48,14 @@ func TestAWarningStandsInTheOutcomeOfItsModel(t *testing.T) {
 	}
 }
 
+func TestAModelWithItsFirstDayIsNotWarnedOf(t *testing.T) {
+	c := at(t, redistest.Miniredis(t))
+	c.in = "uid: a\nrrule: FREQ=DAILY;INTERVAL=2\ndtstart: 2026-01-01\n"
+	if _, _, stderr := c.run("model", "put", "-"); stderr != "" {
+		t.Errorf("expected no warning, found %q", stderr)
+	}
+}
+
 func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
 	c := at(t, redistest.Miniredis(t))
 	for _, text := range []string{
