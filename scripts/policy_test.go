@@ -1,0 +1,178 @@
+package scripts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+// named parses a policy.
+func named(t testing.TB, text string) model.Policy {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	policy, err := model.ParsePolicy(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+const defaultText = `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned"}`
+
+func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		ctx := t.Context()
+		policy := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly"}`)
+		const want = `{"name":"nightly","timeout":"1h","retries":{"strategy":"fixed","base":"5m","count":2},"jitter":0,"alignment":"align_planned","on_exhausted":"give_up"}`
+		if err := b.PutPolicy(ctx, policy); err != nil {
+			t.Fatal(err)
+		}
+		b.expect(keys{":policies": hash{"nightly": want}})
+		text, found, err := b.PolicyText(ctx, "nightly")
+		if text != want || !found || err != nil {
+			t.Errorf("PolicyText = %q, %v, %v", text, found, err)
+		}
+		policies, err := b.Policies(ctx, list{"nightly"})
+		if read := policies["nightly"]; err != nil || !read.Equal(policy) || read.Name != "nightly" {
+			t.Errorf("read %+v, %v", read, err)
+		}
+		for i, want := range []bool{true, false} {
+			if removed, err := b.RemovePolicy(ctx, "nightly"); removed != want || err != nil {
+				t.Errorf("removal %d = %v, %v; want %v", i+1, removed, err, want)
+			}
+		}
+		b.expect(keys{})
+		if text, found, err := b.PolicyText(ctx, "nightly"); text != "" || found || err != nil {
+			t.Errorf("PolicyText = %q, %v, %v; want none", text, found, err)
+		}
+	})
+}
+
+func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		expect := func(want string) {
+			t.Helper()
+			if text, found, err := b.PolicyText(t.Context(), DefaultPolicyName); text != want || !found || err != nil {
+				t.Errorf("PolicyText = %q, %v, %v; want %q", text, found, err, want)
+			}
+		}
+		expect(defaultText)
+		if removed, err := b.RemovePolicy(t.Context(), DefaultPolicyName); removed || err != nil {
+			t.Errorf("RemovePolicy = %v, %v; want false", removed, err)
+		}
+		own := named(t, `{"name":"default","timeout":"1h","retries":[]}`)
+		if err := b.PutPolicy(t.Context(), own); err != nil {
+			t.Fatal(err)
+		}
+		expect(`{"name":"default","timeout":"1h","retries":[],"alignment":"align_planned","on_exhausted":"next_planned"}`)
+		for _, name := range []string{"", DefaultPolicyName} {
+			policies, err := b.Policies(t.Context(), list{name})
+			if policy := policies[name]; err != nil || policy.Timeout != time.Hour {
+				t.Errorf("%q: expected the stored default policy, found %+v, %v", name, policy, err)
+			}
+		}
+	})
+}
+
+func TestAPolicyWithoutAProperNameIsNotStored(t *testing.T) {
+	b := newBench(t, redistest.Miniredis(t))
+	for _, name := range []string{"", "a b", "inline-0123", "\x1b", strings.Repeat("x", 201)} {
+		policy := model.DefaultPolicy()
+		policy.Name = name
+		var refused *model.FieldError
+		if err := b.PutPolicy(t.Context(), policy); !errors.As(err, &refused) || refused.Field != "name" {
+			t.Errorf("%q: expected a refusal of the name, found %v", name, err)
+		}
+	}
+	b.expect(keys{})
+}
+
+func TestEveryPolicyCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
+	b := newBench(t, redistest.Miniredis(t))
+	b.server.Mini.SetError("LOADING Redis is loading the dataset in memory")
+	ctx := context.Background()
+	policy := named(t, `{"name":"nightly"}`)
+	for prefix, call := range map[string]func() error{
+		"read policy: ":   func() error { _, _, err := b.PolicyText(ctx, "default"); return err },
+		"store policy: ":  func() error { return b.PutPolicy(ctx, policy) },
+		"remove policy: ": func() error { _, err := b.RemovePolicy(ctx, "nightly"); return err },
+	} {
+		if err := call(); err == nil || !strings.HasPrefix(err.Error(), prefix) {
+			t.Errorf("error %v, want %q", err, prefix)
+		}
+	}
+}
+
+func TestAThousandNamesThatShareAHundredTextsHoldAHundredCompiledPolicies(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		b := newBench(t, s)
+		stored, names := hash{}, list{}
+		for i := range 1000 {
+			name := fmt.Sprint("p", i)
+			names = append(names, name)
+			stored[name] = fmt.Sprintf(`{"timeout":"%dm","retries":{"expr":"k < %d ? 60 : false"}}`, i%100+1, i%100+1)
+		}
+		b.seed(keys{":policies": stored})
+		for range 3 {
+			policies, err := b.Policies(t.Context(), names)
+			if err != nil || len(policies) != 1000 {
+				t.Fatalf("expected 1000 policies, found %d, %v", len(policies), err)
+			}
+			for i, name := range names {
+				if timeout := policies[name].Timeout; timeout != time.Duration(i%100+1)*time.Minute {
+					t.Fatalf("%s: found the timeout %s of another policy", name, timeout)
+				}
+			}
+			if policies["p7"].Retries != policies["p907"].Retries {
+				t.Error("expected names with the same text to share one compiled expression")
+			}
+		}
+		if cached := len(b.policies.byText); cached != 100 {
+			t.Errorf("expected 100 compiled policies, found %d", cached)
+		}
+	})
+}
+
+func TestTheCacheOfPoliciesIsBounded(t *testing.T) {
+	var cache policyCache
+	for i := range maxCachedPolicies + 10 {
+		if _, err := cache.parse(fmt.Sprintf(`{"timeout":"%dms"}`, i+1)); err != nil {
+			t.Fatal(err)
+		}
+		if len(cache.byText) > maxCachedPolicies {
+			t.Fatalf("expected at most %d policies, found %d", maxCachedPolicies, len(cache.byText))
+		}
+	}
+	if policy, err := cache.parse(`{"timeout":"5ms"}`); err != nil || policy.Timeout != 5*time.Millisecond {
+		t.Errorf("expected a forgotten policy parsed anew, found %+v, %v", policy, err)
+	}
+	for range 2 {
+		if _, err := cache.parse(`{"timeout":"never"}`); err == nil {
+			t.Error("expected an unreadable policy to stay unreadable")
+		}
+	}
+}
+
+func TestAChangedTextIsInForceAtTheNextRead(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":model:m1": hash{"rev": "1", "policy": "nightly"}})
+		for _, minutes := range []int{1, 2, 1} {
+			if err := b.PutPolicy(t.Context(), named(t, fmt.Sprintf(`{"name":"nightly","timeout":"%dm"}`, minutes))); err != nil {
+				t.Fatal(err)
+			}
+			if record := b.load("m1"); record.Policy.Timeout != time.Duration(minutes)*time.Minute || record.Fault != "" {
+				t.Errorf("expected a timeout of %d minutes, found %s, %s", minutes, record.Policy.Timeout, record.Fault)
+			}
+		}
+	})
+}
