@@ -173,7 +173,7 @@ func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
 		)
 		b.round()
 		hash := b.Model("a")
-		if hash["user_friendly_status"] != "2 of 2" || hash["progress"] != "100" || hash["refresh_why"] != "retry 1/2 at once" {
+		if hash["user_friendly_status"] != "2 of 2" || hash["progress"] != "100" || hash["refresh_why"] != "retry 1/2 at once, none planned" {
 			t.Errorf("want the failure after both statuses, got %v", hash)
 		}
 		if stats := b.Stats(); stats["duplicate"] != 1 || stats["success"] != 0 {
