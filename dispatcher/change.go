@@ -40,7 +40,7 @@ func (d *Dispatcher) start(record *scripts.Record, now time.Time) change {
 	case !record.Exists:
 		return change{record.UID, model.EventRemove, record.Remove()}
 	case record.Fault != "":
-		d.config.Log.Warn().Str("uid", record.UID).Str("fault", record.Fault).Msg("dispatcher: model with a fault")
+		d.warn(record.UID, record.Fault, now)
 	}
 	// A refresh_at that cannot be read is a fault; to start now is safe, to wait for it would be for ever.
 	unreadable := record.Fault != "" && !record.Disabled && !record.Running() && record.RefreshAt.IsZero()
@@ -52,7 +52,8 @@ func (d *Dispatcher) start(record *scripts.Record, now time.Time) change {
 }
 
 // expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless
-// nobody ever took the attempt.
+// nobody ever took the attempt. One that a worker has begun and that stands in the input list again was handed back when its
+// worker died: it was taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
 func (d *Dispatcher) expire(record *scripts.Record, queued map[string]string, now time.Time) change {
 	if !record.Exists {
 		return change{record.UID, model.EventRemove, record.Remove()}
@@ -60,12 +61,22 @@ func (d *Dispatcher) expire(record *scripts.Record, queued map[string]string, no
 	if !record.Running() || record.DeadlineAt.After(now) {
 		return change{record.UID, "", record.Mend()}
 	}
-	if entry, waiting := queued[record.AttemptUID]; waiting {
+	entry, waiting := queued[record.AttemptUID]
+	if begun := !record.ProcessingAt.IsZero(); waiting && !begun {
 		decision := record.Withdraw(now)
 		transition := record.Decide(decision, now)
 		transition.TakeBack = entry
 		return change{record.UID, decision.Event, transition}
 	}
 	decision := record.Expire(now)
-	return change{record.UID, decision.Event, record.Decide(decision, now)}
+	transition := record.Decide(decision, now)
+	transition.TakeBack = entry
+	return change{record.UID, decision.Event, transition}
+}
+
+// warn tells of a model with a fault. A fault that many models share, such as a policy that was removed, is told once in a while.
+func (d *Dispatcher) warn(uid, fault string, now time.Time) {
+	if count, tell := d.faults.Note(fault, now); tell {
+		d.config.Log.Warn().Str("uid", uid).Str("fault", fault).Int("like_this", count).Msg("dispatcher: model with a fault")
+	}
 }

@@ -1,0 +1,328 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// brief is quick with a lease that a test can wait for.
+func brief() Config {
+	config := quick()
+	config.Lease, config.Beat = 400*time.Millisecond, 50*time.Millisecond
+	return config
+}
+
+// takeAs takes all entries under a name and does nothing more, as a pool does that dies.
+func (r *rig) takeAs(owner string, most int) {
+	r.t.Helper()
+	taken, err := r.Take(context.Background(), scripts.Taking{Owner: owner, New: true, Most: most})
+	r.must(err)
+	if len(taken.Entries) != most {
+		r.t.Fatalf("%s took %q, want %d", owner, taken.Entries, most)
+	}
+}
+
+func (r *rig) workers() []string {
+	r.t.Helper()
+	owners, err := r.redis.ZRange(context.Background(), r.Keys.Workers(), 0, -1).Result()
+	r.must(err)
+	return owners
+}
+
+// standing lists what stands in any taken list.
+func (r *rig) standing() []string {
+	r.t.Helper()
+	var all []string
+	lists, err := r.redis.Keys(context.Background(), r.Keys.Taken("*")).Result()
+	r.must(err)
+	for _, key := range lists {
+		all = append(all, r.redis.LRange(context.Background(), key, 0, -1).Val()...)
+	}
+	return all
+}
+
+func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r := newRig(t, server)
+		r.offer("a", "b", "c")
+		r.takeAs("dead", 3)
+		r.offer("d")
+		order := make(chan *Attempt, 10)
+		config := brief()
+		config.Concurrency = 1
+		p := run(t, r, config, func(_ context.Context, attempt *Attempt) error {
+			order <- attempt
+			return nil
+		})
+		for _, uid := range []string{"d", "a", "b", "c"} {
+			if a := await(t, order, "the attempt of "+uid); a.UID != uid || a.AttemptUID != uid+"-1" || a.AttemptNo != 2 {
+				t.Errorf("worked on %+v, want %s as it was taken first", a, uid)
+			}
+		}
+		r.must(p.stop())
+		if s := p.Stats(); s.HandedBack != 3 || s.Succeeded != 4 {
+			t.Errorf("counters: %+v, want 3 handed back and 4 succeeded", s)
+		}
+		if len(r.workers())+len(r.standing()) > 0 {
+			t.Errorf("left behind: workers %q, entries %q", r.workers(), r.standing())
+		}
+	})
+}
+
+// looks are the looks for silent workers that a pool takes.
+type looks struct {
+	*rig
+	taken chan []scripts.SilentWorker
+}
+
+func (l *looks) SilentWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.SilentWorker, error) {
+	silent, err := l.rig.SilentWorkers(ctx, now, lease)
+	select {
+	case l.taken <- silent:
+	default:
+	}
+	return silent, err
+}
+
+func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		config := brief()
+		config.Concurrency = 1
+		busy := run(t, r, config, b.handle)
+		r.offer("m")
+		await(t, b.began, "the attempt")
+		other := &looks{r, make(chan []scripts.SilentWorker)}
+		p := run(t, other, brief(), func(context.Context, *Attempt) error { return nil })
+		for range 20 { // more than two leases
+			if silent := await(t, other.taken, "a look"); len(silent) > 0 {
+				t.Fatalf("found silent: %v", silent)
+			}
+		}
+		b.result <- nil
+		r.toldOf(model.MessageSuccess)
+		r.must(errors.Join(busy.stop(), p.stop()))
+		if s := p.Stats(); s.HandedBack+s.Taken > 0 {
+			t.Errorf("counters of the other one: %+v", s)
+		}
+	})
+}
+
+func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		cut := &faulty{Queue: r, beat: func(string) (time.Time, bool, error) { return time.Time{}, false, errBroken }}
+		config := brief()
+		config.Concurrency = 1
+		lost := run(t, cut, config, b.handle)
+		r.offer("m")
+		await(t, b.began, "the attempt")
+		heir := newBench()
+		other := run(t, r, config, heir.handle)
+		if a := await(t, heir.began, "the same attempt"); a.AttemptUID != "m-1" {
+			t.Errorf("handed back %s", a.AttemptUID)
+		}
+		cut.change(func() { cut.beat = nil })
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrHandedBack) || !errors.Is(cause, ErrFenceLost) {
+			t.Errorf("cause: %v, want ErrHandedBack", cause)
+		}
+		heir.result <- nil
+		r.toldOf(model.MessageSuccess)
+		r.offer("n", "o")
+		await(t, b.began, "an attempt under its new name")
+		await(t, heir.began, "an attempt of the other")
+		b.result <- nil
+		heir.result <- nil
+		r.must(errors.Join(lost.stop(), other.stop()))
+		if got := ends(r.left()); len(got) != 2 || len(r.standing()) > 0 {
+			t.Errorf("told %v, entries left %q", got, r.standing())
+		}
+		if s := lost.Stats(); s.Cancelled != 1 || s.Succeeded != 1 {
+			t.Errorf("counters: %+v, want 1 cancelled, 1 succeeded", s)
+		}
+	})
+}
+
+func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		p := run(t, r, quick(), b.handle)
+		r.offer("m")
+		await(t, b.began, "the attempt")
+		r.toldOf(model.MessageStarted)
+		owners := r.workers()
+		_, err := r.Leave(t.Context(), owners[0]) // as another pool hands it back
+		r.must(err)
+		r.takeAs("other", 1)
+		b.result <- nil
+		r.must(p.stop())
+		if got := r.left(); len(got) > 0 {
+			t.Errorf("told %+v", got)
+		}
+		if got := r.standing(); len(got) != 1 {
+			t.Errorf("entries %q, want that of the other", got)
+		}
+	})
+}
+
+func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		config := quick()
+		config.Concurrency = 1
+		p := run(t, r, config, b.handle)
+		r.queue("", "garbage") // unreadable
+		r.offer("m")
+		await(t, b.began, "the attempt")
+		r.set("m", "attempt_uid", "newer") // superseded during the work
+		await(t, b.causes, "the end of the context")
+		r.offer("stale")
+		r.set("stale", "attempt_uid", "newer")
+		r.offerUntil("late", 0)
+		r.offer("failing")
+		for a := range b.began { // stale may be begun before it is superseded
+			if a.UID == "failing" {
+				break
+			}
+		}
+		b.result <- errBroken
+		r.toldOf(model.MessageFailure)
+		eventually(t, "no entry stands in a taken list", func() bool { return len(r.standing()) == 0 })
+		r.must(p.stop())
+		if got := r.workers(); len(got) > 0 {
+			t.Errorf("workers %q, want none", got)
+		}
+	})
+}
+
+func TestWhatCouldNotBeToldIsHandedBackAtTheEnd(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r := newRig(t, server)
+		q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
+		config := quick()
+		config.FlushTimeout = 20 * time.Millisecond
+		done := make(chan struct{})
+		p := run(t, q, config, func(context.Context, *Attempt) error {
+			close(done)
+			return nil
+		})
+		r.offer("m")
+		await(t, done, "the attempt")
+		if err := p.stop(); err == nil {
+			t.Error("Run returned nil, want an error about messages")
+		}
+		if left := r.redis.LLen(t.Context(), r.Keys.Input()).Val(); left != 1 || len(r.workers())+len(r.standing()) > 0 {
+			t.Errorf("%d in the input list, workers %q, entries %q; want the attempt in the list only", left, r.workers(), r.standing())
+		}
+	})
+}
+
+func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
+	const s = time.Second
+	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		beats []time.Duration // since start
+		want  bool
+	}{
+		"the first":              {[]time.Duration{0}, false},
+		"not yet a lease":        {[]time.Duration{0, s, 2 * s, 3 * s, 4 * s, 5*s - 1}, false},
+		"a lease":                {[]time.Duration{0, s, 2 * s, 3 * s, 4 * s, 5 * s}, true},
+		"some are lost":          {[]time.Duration{0, 2 * s, 4 * s, 6 * s}, true},
+		"an outage":              {[]time.Duration{0, 2 * s, 4 * s, 6 * s, 60 * s}, false},
+		"soon after an outage":   {[]time.Duration{0, 60 * s, 62 * s, 64 * s}, false},
+		"a lease after":          {[]time.Duration{0, 60 * s, 62 * s, 64 * s, 65 * s}, true},
+		"the clock was set back": {[]time.Duration{0, 2 * s, 4 * s, 6 * s, s, 2 * s, 4 * s}, false},
+		"a lease after that":     {[]time.Duration{0, 2 * s, 4 * s, 6 * s, s, 2 * s, 4 * s, 6 * s}, true},
+	} {
+		l := &lease{length: 5 * s}
+		var got bool
+		for _, at := range test.beats {
+			got = l.even(start.Add(at))
+		}
+		if got != test.want {
+			t.Errorf("%s: even is %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
+	h := newHolding()
+	receive := func(most int, whole bool, entries ...string) []string {
+		taking := h.ask(most)
+		return h.receive(taking, scripts.Taken{Entries: entries, Whole: whole})
+	}
+	for _, step := range []struct {
+		most    int
+		whole   bool
+		entries []string
+		want    []string
+		known   int
+	}{
+		{2, false, []string{"a", "b"}, []string{"a", "b"}, 2},
+		{2, true, []string{"a", "b"}, nil, 2},
+		{1, true, []string{"a", "b", "c", "d"}, []string{"c"}, 3}, // no more than there is room for
+		{1, true, []string{"a", "b", "c", "d"}, []string{"d"}, 4},
+		{1, false, []string{"a"}, []string{"a"}, 5}, // somebody has pushed it twice
+		{1, true, []string{"a", "b", "c", "d", "a"}, nil, 5},
+	} {
+		got := receive(step.most, step.whole, step.entries...)
+		if diff := cmp.Diff(step.want, got); diff != "" || h.ask(1).Known != step.known {
+			t.Errorf("%+v: knows of %d, fresh (-want +got):\n%s", step, h.ask(1).Known, diff)
+		}
+	}
+	owner, _ := h.name()
+	h.release([]message{{owner: owner, entry: "a", ends: true}, {owner: owner, entry: "x", ends: true}, {owner: "other", entry: "b", ends: true}, {owner: owner, entry: "b"}})
+	if known := h.ask(1).Known; known != 4 {
+		t.Errorf("knows of %d, want 4 when one was answered", known)
+	}
+	h.doubted()
+	if known := h.ask(1).Known; known != -1 {
+		t.Errorf("knows of %d after a lost reply, want -1", known)
+	}
+}
+
+func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
+	h := newHolding()
+	asked := h.ask(2)
+	if first, second := h.lose(asked.Owner), h.lose(asked.Owner); !first || second {
+		t.Errorf("lost %v, then %v; want once", first, second)
+	}
+	if fresh := h.receive(asked, scripts.Taken{Entries: []string{"a"}}); fresh != nil {
+		t.Errorf("fresh %q, want none", fresh)
+	}
+	if next := h.ask(2); next.Owner == asked.Owner || !next.New || next.Known != 0 {
+		t.Errorf("next %+v, want a new name", next)
+	}
+}
+
+func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
+	var owners []string
+	o := newOutbox(ownerQueue{owners: &owners}, newHolding(), &Config{PushBatch: 10, Log: Config{}.WithDefaults().Log})
+	for _, owner := range []string{"old", "old", "new", "old"} {
+		o.add(message{Type: model.MessageSuccess, owner: owner})
+	}
+	o.drain(t.Context(), patience)
+	if want := []string{"old", "new", "old"}; !slices.Equal(owners, want) {
+		t.Errorf("pushed for %q, want %q", owners, want)
+	}
+}
+
+// ownerQueue notes whose messages come together.
+type ownerQueue struct {
+	Queue
+	owners *[]string
+}
+
+func (q ownerQueue) Answer(_ context.Context, owner string, _ []scripts.Answer) ([]scripts.Code, error) {
+	*q.owners = append(*q.owners, owner)
+	return nil, nil
+}
