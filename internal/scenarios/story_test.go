@@ -215,10 +215,13 @@ func (s *story) url() string {
 func (s *story) fields(verb string, step step) map[string]string {
 	is := map[string]string{"attempt_no": strconv.Itoa(step.no), "deadline_at": text(step.deadline), "refresh_at": text(step.refresh),
 		"refresh_why": step.why, "refresh_disabled_user_friendly_reason": step.reason}
-	for _, kept := range []string{"last_success_at", "failing_since", "final_failure_at", "last_attempt_uid"} {
+	for _, kept := range []string{"last_success_at", "failing_since", "final_failure_at", "last_attempt_uid", "trying_since",
+		"total_retries", "successful_retries", "retried_cycles"} {
 		is[kept] = s.seen[kept]
 	}
 	s.fence(is, verb, step)
+	s.window(is, verb, step)
+	s.count(is, verb)
 	switch {
 	case verb == "succeed":
 		is["last_success_at"], is["failing_since"], is["final_failure_at"] = text(step.at), "", ""
@@ -241,6 +244,29 @@ func (s *story) fence(is map[string]string, verb string, step step) {
 		is["attempt_uid"], is["started_at"], is["again"] = s.seen["attempt_uid"], s.seen["started_at"], "1"
 	case s.seen["attempt_uid"] != "":
 		is["last_attempt_uid"] = s.seen["attempt_uid"]
+	}
+}
+
+// window fills in from when the give-up window counts where that is not the last success: the first start, or a later save.
+func (s *story) window(is map[string]string, verb string, step step) {
+	counting := s.seen["trying_since"] != "" || s.seen["last_success_at"] != ""
+	switch {
+	case verb == "succeed":
+		is["trying_since"] = ""
+	case verb == "save" && counting, (verb == "start" || verb == "queue") && !counting:
+		is["trying_since"] = text(step.at)
+	}
+}
+
+// count adds what an attempt that has ended means for the retries in the life of the model.
+func (s *story) count(is map[string]string, verb string) {
+	_, ends := outcomes[verb]
+	no, _ := strconv.Atoi(s.seen["attempt_no"])
+	for counter, counts := range map[string]bool{"total_retries": no > 1, "successful_retries": no > 1 && verb == "succeed", "retried_cycles": no == 2} {
+		if ends && counts {
+			n, _ := strconv.Atoi(is[counter])
+			is[counter] = strconv.Itoa(n + 1)
+		}
 	}
 }
 
