@@ -60,16 +60,20 @@ func (m *Model) deadline(s *State, now time.Time) time.Time {
 
 // expectTimeout sets refresh_at to what a timeout at the deadline would decide.
 func (m *Model) expectTimeout(next *State) {
+	failure, text := timedOut(), "if lost: "
 	switch {
 	case next.Again:
 		next.RefreshAt, next.Why = next.DeadlineAt, whyAgain
-	case m.awaitsBegin(next):
+		return
+	case m.awaitsBegin(next) && next.Deferrals < maxDeferrals:
 		next.RefreshAt, next.Why = next.DeadlineAt, "if not begun: again, not counted"
-	default:
-		lost := m.afterFailure(next, timedOut(), next.DeadlineAt)
-		next.RefreshAt = lost.at
-		next.Why = shorten("if lost: "+lost.why, maxWhy)
+		return
+	case m.awaitsBegin(next):
+		failure, text = deferredTooOften(EventQueueTimeout, next.Deferrals+1, 0), "if not begun: "
 	}
+	lost := m.afterFailure(next, failure, next.DeadlineAt)
+	next.RefreshAt = lost.at
+	next.Why = shorten(text+lost.why, maxWhy)
 }
 
 // awaitsBegin reports whether the deadline of the attempt is that of the queue: no worker has said `started` yet (bug 31).
@@ -221,10 +225,13 @@ func (m *Model) Interrupt(now time.Time) Decision {
 	return m.deferAttempt(EventInterrupted, 0, "interrupted: again at once", now)
 }
 
+func deferredTooOften(event Event, times int, delay time.Duration) Failure {
+	return Failure{Reason: fmt.Sprintf("%s %d times in a row", event, times), RetryAfter: delay, ours: true}
+}
+
 func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
 	if m.Deferrals >= maxDeferrals {
-		reason := fmt.Sprintf("%s %d times in a row", event, m.Deferrals+1)
-		return m.fail(EventFailure, Failure{Reason: reason, RetryAfter: delay, ours: true}, now)
+		return m.fail(EventFailure, deferredTooOften(event, m.Deferrals+1, delay), now)
 	}
 	decision := Decision{Event: event, Next: m.State}
 	next := &decision.Next

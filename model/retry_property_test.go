@@ -247,7 +247,7 @@ func TestTheSameInputGivesTheSameDecision(t *testing.T) { // decision 3, S0-22
 func TestAnExpectedTimeoutComesAsExpected(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := walk(t, r)
-		for range 8 {
+		for range 14 {
 			if w.idle(); !w.m.Due(w.now) {
 				return
 			}
