@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/health"
 )
 
 // Config tunes a dispatcher. The zero value is usable.
@@ -24,8 +26,12 @@ type Config struct {
 	Backoff time.Duration
 	// NewUID makes the uid of an attempt, at least 128 random bits. Defaults to crypto/rand, 26 letters and digits.
 	NewUID func() string
-	// Log receives one line per round that changed anything, and every trouble. Defaults to silence.
+	// Log receives one line per round that changed anything, and every trouble, thinned out. Defaults to silence.
 	Log *zerolog.Logger
+	// Clock tells how long trouble lasts, for the log only. Defaults to none.
+	Clock func() time.Time
+	// Progress learns of every round. Defaults to nil: nobody asks.
+	Progress *health.Progress
 }
 
 // WithDefaults returns a copy with every unset field filled.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/trouble"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -26,7 +27,8 @@ type Store interface {
 type Dispatcher struct {
 	store    Store
 	config   Config
-	measured time.Time // when the brake was measured, on the clock of Redis; run goroutine only
+	measured time.Time    // when the brake was measured, on the clock of Redis; run goroutine only
+	faults   trouble.Thin // of models; run goroutine only
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.
@@ -47,21 +49,24 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		d.listen(ctx, wake)
 	}()
 	defer func() { <-listening }()
-	pause := d.config.Backoff
+	trouble := d.config.trouble()
 	for ctx.Err() == nil {
+		end := d.config.Progress.Begin()
 		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := d.RunOnce(context.WithoutCancel(ctx))
-		sleep := round.Sleep
-		if err != nil {
-			d.config.Log.Error().Err(err).Dur("pause_ms", pause).Msg("dispatcher: round failed")
-			sleep, pause = pause, min(2*pause, d.config.Tick)
-		} else {
-			pause = d.config.Backoff
+		end(err)
+		sleep := trouble.Met(err)
+		if err == nil {
+			sleep = round.Sleep
 			d.report(round)
 		}
 		d.rest(ctx, sleep, wake)
 	}
 	return nil
+}
+
+func (c *Config) trouble() *trouble.Trouble {
+	return trouble.New(trouble.Config{Part: "dispatcher", What: "round", Least: c.Backoff, Most: c.Tick, Log: c.Log, Clock: c.Clock})
 }
 
 // rest sleeps until the next thing to do, a wake call or the end of ctx.

@@ -108,7 +108,7 @@ func (d *Dispatcher) apply(ctx context.Context, batch []change, now time.Time, r
 		case scripts.CodeTaken:
 			taken = append(taken, batch[i])
 		case scripts.CodeBroken:
-			d.config.Log.Error().Str("uid", batch[i].uid).Msg("dispatcher: the key of the model holds something else")
+			d.warn(batch[i].uid, "the key of the model holds something else", now)
 			if err := d.store.Forget(ctx, batch[i].uid); err != nil {
 				return nil, err
 			}

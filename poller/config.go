@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/health"
 )
 
 // Config tunes a poller. The zero value is usable.
@@ -23,8 +25,12 @@ type Config struct {
 	Tick time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
 	Backoff time.Duration
-	// Log receives one line per batch, and every trouble. Defaults to silence.
+	// Log receives one line per batch, and every trouble, thinned out. Defaults to silence.
 	Log *zerolog.Logger
+	// Clock tells how long trouble lasts, for the log only. Defaults to none.
+	Clock func() time.Time
+	// Progress learns of every round. Defaults to nil: nobody asks.
+	Progress *health.Progress
 }
 
 // WithDefaults returns a copy with every unset field filled.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/trouble"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -51,24 +52,27 @@ func (p *Poller) Run(ctx context.Context) error {
 	watching.Go(func() { output.run(ctx) })
 	watching.Go(func() { control.run(ctx) })
 	defer watching.Wait()
-	pause := p.config.Backoff
+	trouble := p.config.trouble()
 	for ctx.Err() == nil {
+		end := p.config.Progress.Begin()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := p.RunOnce(context.WithoutCancel(ctx))
+		end(err)
+		pause := trouble.Met(err)
 		switch {
 		case err != nil:
-			p.config.Log.Error().Err(err).Dur("pause_ms", pause).Msg("poller: round failed")
 			p.rest(ctx, pause, nil, nil)
-			pause = min(2*pause, p.config.Tick)
 		case round.Claimed == 0:
-			pause = p.config.Backoff
 			p.rest(ctx, p.config.Tick, output.await(), control.await())
 		default:
-			pause = p.config.Backoff
 			p.report(round)
 		}
 	}
 	return p.resign(ctx)
+}
+
+func (c *Config) trouble() *trouble.Trouble {
+	return trouble.New(trouble.Config{Part: "poller", What: "round", Least: c.Backoff, Most: c.Tick, Log: c.Log, Clock: c.Clock})
 }
 
 // rest sleeps until there is a message, the time is over or ctx ends.

@@ -1,0 +1,66 @@
+package poller_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// away is a store that Redis fails so many times, and then no more. Each failure is seen by met.
+type away struct {
+	*scripts.Store
+	left int // run goroutine only
+	met  func()
+	back chan struct{}
+}
+
+func (s *away) Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error) {
+	if s.left--; s.left >= 0 {
+		s.met()
+		return time.Time{}, nil, errors.New("LOADING Redis is loading the dataset in memory")
+	}
+	if s.left == -2 {
+		close(s.back)
+	}
+	return s.Store.Claim(ctx, owner, limit)
+}
+
+func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
+	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
+	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	progress := health.NewDesk(time.Hour, clock).Loop("poller", time.Second, false)
+	var text bytes.Buffer
+	log := zerolog.New(&text)
+	store := &away{Store: b.Store, left: 300, met: func() { now = now.Add(time.Second) }, back: make(chan struct{})}
+	p, err := poller.New(store, poller.Config{Tick: 10 * time.Millisecond, Backoff: time.Millisecond, Log: &log, Clock: clock, Progress: progress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	<-store.back
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	if len(lines) != 10 || !strings.Contains(lines[9], `"failures":300,"lasted_ms":299000,"message":"poller: round works again"`) {
+		t.Errorf("want 9 lines about 300 failures and one about their end, got\n%s", text.String())
+	}
+	if state := progress.State(time.Hour); !state.Ready || state.Failures != 0 {
+		t.Errorf("want a healthy loop after the outage, got %+v", state)
+	}
+}
