@@ -1,0 +1,263 @@
+package dispatcher_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// save stores a policy and a model tbl_1 that uses it; rule may be empty. The clock stands at seven.
+func (b *bundle) save(policy, rule string) {
+	b.t.Helper()
+	if err := b.Store.PutPolicy(b.t.Context(), b.parse(policy)); err != nil {
+		b.t.Fatal(err)
+	}
+	now := b.now()
+	definition := model.Definition{UID: "tbl_1", Payload: "{}", PolicyName: "p", Rule: rule}
+	b.decide(now, func(r *scripts.Record) model.Decision {
+		decision, _, err := r.Put(definition, b.parse(policy), false, now)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return decision
+	})
+}
+
+func (b *bundle) parse(text string) model.Policy {
+	b.t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		b.t.Fatal(err)
+	}
+	policy, err := model.ParsePolicy(value)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	policy.Name = "p"
+	return policy
+}
+
+// decide applies a decision about tbl_1, as a poller does for a message.
+func (b *bundle) decide(now time.Time, decide func(*scripts.Record) model.Decision) {
+	b.t.Helper()
+	records, err := b.Store.Load(b.t.Context(), []string{"tbl_1"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	transition := records["tbl_1"].Decide(decide(records["tbl_1"]), now)
+	if codes, err := b.Store.Apply(b.t.Context(), []*scripts.Transition{transition}, "", 0, now); err != nil || codes[0] != scripts.CodeApplied {
+		b.t.Fatalf("want it applied, got %v, %v", codes, err)
+	}
+}
+
+func (b *bundle) fail() {
+	b.t.Helper()
+	now := b.now()
+	b.decide(now, func(r *scripts.Record) model.Decision { return r.Fail(model.Failure{Reason: "HTTP 500"}, now) })
+}
+
+// sayStarted is the word `started` of a worker.
+func (b *bundle) sayStarted() {
+	b.t.Helper()
+	now := b.now()
+	b.decide(now, func(r *scripts.Record) model.Decision {
+		decision, _ := r.Begin(now, "w1")
+		return decision
+	})
+}
+
+// at is a time of day on the day of the story.
+func at(t testing.TB, clock string) time.Time {
+	t.Helper()
+	instant, err := time.Parse("2006-01-02T15:04:05.999", "2026-11-21T"+clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return instant
+}
+
+// expect compares what a round did, and some fields of the model, written "name value".
+func (b *bundle) expect(want dispatcher.Round, got dispatcher.Round, fields ...string) {
+	b.t.Helper()
+	want.Sleep, want.Queued = got.Sleep, got.Queued
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.t.Errorf("round (-want +got):\n%s", diff)
+	}
+	hash := b.Model("tbl_1")
+	for _, field := range fields {
+		name, value, _ := strings.Cut(field, " ")
+		if hash[name] != value {
+			b.t.Errorf("%s: want %q, got %q", name, value, hash[name])
+		}
+	}
+}
+
+// last is the newest entry of a stream.
+func (b *bundle) last(stream string) map[string]any {
+	b.t.Helper()
+	entries, err := b.Redis.XRevRangeN(b.t.Context(), stream, "+", "-", 1).Result()
+	if err != nil || len(entries) == 0 {
+		b.t.Fatalf("want an entry in %s, got none (%v)", stream, err)
+	}
+	return entries[0].Values
+}
+
+func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAttempt(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.save(`{"timeout":"1m","retries":["2h"],"give_up_after":"1h","on_exhausted":"give_up"}`, "")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.expect(dispatcher.Round{Started: 1}, b.round(d))
+		b.Take()
+		b.Clock.Turn(30 * time.Second)
+		b.fail()
+		b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z", "refresh_why gives up then: no success for 1h")
+
+		b.Clock.Set(at(t, "07:59:59.999"))
+		round := b.round(d)
+		b.expect(dispatcher.Round{}, round, "refresh_disabled_until_update ")
+		if round.Sleep != time.Millisecond {
+			t.Errorf("want to wake in 1ms, got %s", round.Sleep)
+		}
+		b.Clock.Set(at(t, "08:00:00"))
+		b.expect(dispatcher.Round{GaveUp: 1}, b.round(d), "refresh_disabled_until_update 1", "refresh_at ", "attempt_uid ", "attempt_no 1",
+			"refresh_why final: no success for 1h", "final_failure_at 2026-11-21T08:00:00.000Z")
+		b.expect(dispatcher.Round{}, b.round(d))
+
+		if _, queued := b.Take(); queued || b.Stats()["start"] != 1 {
+			t.Errorf("want no attempt at the end, got %v", b.Stats())
+		}
+		reason := "Cannot refresh after 1 attempt: no success for 1h"
+		journal := map[string]any{"uid": "tbl_1", "event": "give_up", "at": "2026-11-21T08:00:00.000Z", "attempt_no": "1", "final": "1",
+			"refresh_why": "final: no success for 1h", "disabled_reason": reason}
+		if diff := cmp.Diff(journal, b.last(b.Store.Keys.Journal())); diff != "" {
+			t.Errorf("journal (-want +got):\n%s", diff)
+		}
+		notice := map[string]any{"uid": "tbl_1", "event": "disabled", "at": "2026-11-21T08:00:00.000Z", "attempt_no": "1",
+			"refresh_why": "final: no success for 1h", "reason": reason}
+		if diff := cmp.Diff(notice, b.last(b.Store.Keys.Outbox())); diff != "" {
+			t.Errorf("outbox (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
+	for name, test := range map[string]struct {
+		misfire, now string
+		skipped      bool
+		next, why    string
+	}{
+		"in time":                 {`"misfire":"skip",`, "08:00:00", false, "", ""},
+		"a minute late":           {`"misfire":"skip",`, "08:01:00", false, "", ""},
+		"missed":                  {`"misfire":"skip",`, "08:01:00.001", true, "2026-11-21T09:00:00.000Z", "misfire: skipped, late by 1m"},
+		"three missed":            {`"misfire":"skip",`, "10:30:00", true, "2026-11-21T11:00:00.000Z", "misfire: skipped, late by 2h30m"},
+		"young enough":            {`"misfire":"run_if_younger_than 30m",`, "08:30:00", false, "", ""},
+		"not young enough":        {`"misfire":"run_if_younger_than 30m",`, "08:30:00.001", true, "2026-11-21T09:00:00.000Z", "misfire: skipped, late by 30m"},
+		"run once, however late":  {`"misfire":"run_once",`, "22:30:00", false, "", ""},
+		"run once, as by default": {"", "22:30:00", false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+				b := setup(t, server)
+				b.save(`{`+test.misfire+`"timeout":"1m"}`, "FREQ=HOURLY")
+				d := b.dispatcher(b.Store, dispatcher.Config{})
+				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
+				b.Clock.Set(at(t, test.now))
+				if !test.skipped {
+					b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+					return
+				}
+				b.expect(dispatcher.Round{Skipped: 1}, b.round(d), "attempt_no ", "attempt_uid ", "refresh_at "+test.next, "refresh_why "+test.why)
+				if stats := b.Stats(); stats["skipped"] != 1 || stats["start"] != 0 || len(b.List(b.Store.Keys.Input())) != 0 {
+					t.Errorf("want one skipped and none started, got %v", stats)
+				}
+				next, err := time.Parse(time.RFC3339, test.next)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Clock.Set(next)
+				b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+			})
+		})
+	}
+}
+
+func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.save(`{"timeout":"1m","retries":["5m"],"misfire":"skip"}`, "FREQ=HOURLY")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.Clock.Set(at(t, "08:00:00"))
+		b.expect(dispatcher.Round{Started: 1}, b.round(d))
+		b.Take()
+		b.fail()
+		b.Clock.Set(at(t, "12:30:00"))
+		b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 2")
+	})
+}
+
+func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		for minute := range 3 {
+			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1", "deadline_at "+model.FormatTime(queuetest.Start.Add(time.Duration(minute+1)*time.Minute)))
+			if _, taken := b.Take(); !taken {
+				t.Fatal("want an attempt to take")
+			}
+			b.Clock.Turn(time.Minute - time.Millisecond)
+			b.expect(dispatcher.Round{}, b.round(d))
+			b.Clock.Turn(time.Millisecond)
+			b.expect(dispatcher.Round{NotBegun: 1}, b.round(d), "attempt_no ", "attempt_uid ", "failing_since ", "refresh_why not begun in time: again")
+		}
+		if stats := b.Stats(); stats["queue_timeout"] != 3 || stats["timeout"]+stats["failure"]+stats["total_retries"] != 0 {
+			t.Errorf("want 3 not begun and no failure, got %v", stats)
+		}
+	})
+}
+
+func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.expect(dispatcher.Round{Started: 1}, b.round(d), "deadline_at 2026-11-21T07:01:00.000Z")
+		b.Take()
+		b.Clock.Set(at(t, "07:00:30"))
+		b.sayStarted()
+		b.Clock.Set(at(t, "07:10:29.999"))
+		b.expect(dispatcher.Round{}, b.round(d), "deadline_at 2026-11-21T07:10:30.000Z", "attempt_uid attempt-1")
+		b.Clock.Set(at(t, "07:10:30"))
+		b.expect(dispatcher.Round{TimedOut: 1}, b.round(d), "attempt_no 1", "refresh_at 2026-11-21T07:15:30.000Z")
+	})
+}
+
+func TestAnAttemptWithoutDeadlineIsReplacedByThePlannedRefresh(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.save(`{"timeout":"none","retries":["5m"],"on_exhausted":"next_planned"}`, "FREQ=HOURLY")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		for _, hour := range []struct{ at, before, deadline, no string }{
+			{"08:00:00", "08:59:59.999", "09:00", "1"}, {"09:00:00", "09:59:59.999", "10:00", "2"}, {"10:00:00", "10:59:59.999", "11:00", "1"},
+		} {
+			b.Clock.Set(at(t, hour.at))
+			if hour.at != "08:00:00" {
+				b.expect(dispatcher.Round{TimedOut: 1}, b.round(d), "attempt_uid ", "refresh_at "+model.FormatTime(at(t, hour.at)))
+			}
+			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no "+hour.no, "deadline_at 2026-11-21T"+hour.deadline+":00.000Z")
+			b.Take()
+			b.Clock.Set(at(t, hour.before))
+			b.expect(dispatcher.Round{}, b.round(d), "attempt_no "+hour.no)
+		}
+	})
+}
