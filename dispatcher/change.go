@@ -23,7 +23,7 @@ func (c change) counter(round *Round) *int {
 		return &round.TimedOut
 	case model.EventWithdrawn:
 		return &round.Withdrawn
-	case model.EventQueueTimeout:
+	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
 		return &round.NotBegun
 	case model.EventSkipped:
 		return &round.Skipped
