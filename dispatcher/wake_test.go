@@ -226,6 +226,24 @@ func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) 
 	})
 }
 
+func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		for range 11 {
+			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+			b.Take()
+			b.Clock.Turn(time.Minute)
+			b.expect(dispatcher.Round{NotBegun: 1}, b.round(d))
+		}
+		b.expect(dispatcher.Round{}, b.round(d), "attempt_no 1", "refresh_at 2026-11-21T07:16:00.000Z", "deferrals ")
+		if stats := b.Stats(); stats["queue_timeout"] != 10 || stats["failure"] != 1 {
+			t.Errorf("want 10 not begun and one failure, got %v", stats)
+		}
+	})
+}
+
 func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
 		b := setup(t, server)
