@@ -34,20 +34,32 @@ type attemptView struct {
 	DurationMS int64       `json:"duration_ms"`
 	Outcome    model.Event `json:"outcome"`
 	Final      bool        `json:"final"`
+	Exhausted  bool        `json:"retries_exhausted"`
 	Changed    *bool       `json:"changed"`
 	Reason     string      `json:"reason"`
 	ErrorType  string      `json:"error_type"`
 	Worker     string      `json:"worker"`
-	RefreshAt  *string     `json:"refresh_at"`
-	RefreshWhy string      `json:"refresh_why"`
+	DeadlineAt *string     `json:"deadline_at"`
+
+	// How the time of the retry came about (S0-47); null where no retry was considered.
+	DelayMS   *int64        `json:"delay_ms"`
+	JitterMS  int64         `json:"jitter_ms"`
+	RetryAt   *string       `json:"retry_at"`
+	PlannedAt *string       `json:"planned_at"`
+	Overlap   model.Overlap `json:"overlap"`
+
+	RefreshAt  *string `json:"refresh_at"`
+	RefreshWhy string  `json:"refresh_why"`
 }
 
 func viewAttempt(attempt model.Attempt) attemptView {
 	return attemptView{
 		AttemptUID: attempt.AttemptUID, AttemptNo: attempt.AttemptNo,
 		StartedAt: optional(attempt.StartedAt), EndedAt: optional(attempt.EndedAt), DurationMS: attempt.DurationMS,
-		Outcome: attempt.Outcome, Final: attempt.Final, Changed: attempt.Changed, Reason: attempt.Reason,
-		ErrorType: attempt.ErrorType, Worker: attempt.Worker, RefreshAt: attempt.RefreshAt, RefreshWhy: attempt.Why,
+		Outcome: attempt.Outcome, Final: attempt.Final, Exhausted: attempt.Exhausted, Changed: attempt.Changed,
+		Reason: attempt.Reason, ErrorType: attempt.ErrorType, Worker: attempt.Worker, DeadlineAt: attempt.DeadlineAt,
+		DelayMS: attempt.DelayMS, JitterMS: attempt.JitterMS, RetryAt: attempt.RetryAt, PlannedAt: attempt.PlannedAt, Overlap: attempt.Overlap,
+		RefreshAt: attempt.RefreshAt, RefreshWhy: attempt.Why,
 	}
 }
 

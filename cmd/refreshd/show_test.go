@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/queuetest"
 	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestModelsAreListed(t *testing.T) {
@@ -60,6 +62,37 @@ func TestModelsAreListed(t *testing.T) {
 	})
 }
 
+func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
+	six := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
+	policy, err := model.ParsePolicy(map[string]any{"rrule": "FREQ=HOURLY", "timeout": "50m", "retries": []any{"20m"}})
+	m := model.Model{UID: "a", State: model.State{RefreshAt: six}}
+	if err != nil || m.Resolve(policy, model.ParseSchedule) != nil {
+		t.Fatal(err)
+	}
+	m.State = m.Start(six, "a1").Next
+	failed := m.Fail(model.Failure{Reason: "HTTP 503"}, six.Add(10*time.Minute))
+	m.State = failed.Next
+	m.State = m.Start(six.Add(time.Hour), "a2").Next
+	exhausted := m.Fail(model.Failure{}, six.Add(70*time.Minute))
+	for name, test := range map[string]struct {
+		attempt *model.Attempt
+		want    string
+	}{
+		// 06:10 and 20 minutes: the retry would run until 07:20, past the planned refresh at 07:00
+		"a retry": {failed.Ended, `"deadline_at":"2026-01-05T06:50:00.000Z","delay_ms":1200000,"jitter_ms":0,"retry_at":"2026-01-05T06:30:00.000Z",` +
+			`"planned_at":"2026-01-05T07:00:00.000Z","overlap":"overlaps start","refresh_at":"2026-01-05T07:00:00.000Z",` +
+			`"refresh_why":"retry 1/1 +20m, planned first: overlaps start"`},
+		"no retry": {exhausted.Ended, `"deadline_at":"2026-01-05T07:50:00.000Z","delay_ms":null,"jitter_ms":0,"retry_at":null,"planned_at":null,"overlap":"",` +
+			`"refresh_at":null,"refresh_why":"final: exhausted after 2"`},
+	} {
+		shown, err := json.Marshal(viewAttempt(*test.attempt))
+		exhausted := fmt.Sprintf(`"retries_exhausted":%v`, name == "no retry")
+		if err != nil || !strings.Contains(string(shown), test.want) || !strings.Contains(string(shown), exhausted) {
+			t.Errorf("%s: %v\n got %s\nwant %s and %s", name, err, shown, test.want, exhausted)
+		}
+	}
+}
+
 func TestHistoryShowsWhatEnded(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
 		c, rig := at(t, server), queuetest.Live(t, server)
@@ -74,8 +107,8 @@ func TestHistoryShowsWhatEnded(t *testing.T) {
 		if len(got) != 1 || got[0]["outcome"] != "disable" || got[0]["attempt_uid"] != "attempt-of-a" {
 			t.Fatalf("expected the superseded attempt, found %v", got)
 		}
-		want := []string{"attempt_no", "attempt_uid", "changed", "duration_ms", "ended_at", "error_type", "final", "outcome", "reason",
-			"refresh_at", "refresh_why", "started_at", "worker"}
+		want := []string{"attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final",
+			"jitter_ms", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "worker"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got[0]))); diff != "" {
 			t.Error(diff)
 		}
