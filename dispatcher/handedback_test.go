@@ -26,8 +26,10 @@ func (b *bundle) begin(uid string, now time.Time) {
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
 		for name, handBack := range map[string]func(b *bundle, silent scripts.SilentWorker) (int, error){
-			"nobody looked":       func(*bundle, scripts.SilentWorker) (int, error) { return 0, nil },
-			"handed back in time": func(b *bundle, silent scripts.SilentWorker) (int, error) { return b.Store.HandBack(context.Background(), silent) },
+			"nobody looked": func(*bundle, scripts.SilentWorker) (int, error) { return 0, nil },
+			"handed back in time": func(b *bundle, silent scripts.SilentWorker) (int, error) {
+				return b.Store.HandBack(context.Background(), silent)
+			},
 			"handed back too late": func(b *bundle, silent scripts.SilentWorker) (int, error) {
 				b.Clock.Turn(time.Hour)
 				return b.Store.HandBack(context.Background(), silent)
