@@ -77,7 +77,7 @@ func (w *Window) open(at time.Time) time.Time {
 	if w == nil {
 		return at
 	}
-	if w.holds(at) || w.holds(w.shownFirst(at)) {
+	if first := w.shownFirst(at); w.holds(at) || !first.Equal(at) && w.holds(first) {
 		return at
 	}
 	if opens, found := w.starts.Next(at); found {
