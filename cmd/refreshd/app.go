@@ -57,7 +57,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), versionCommand(a),
+		modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a),
 	}
 }

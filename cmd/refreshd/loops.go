@@ -17,12 +17,16 @@ type loopFlags struct {
 	batch         int
 	tick, backoff duration
 	life          duration
+	checks        bool // it checks its Redis before it begins
+	strict        bool
 }
 
 func (f *loopFlags) bind(flags *pflag.FlagSet) {
 	f.bindLife(flags)
 	flags.IntVar(&f.batch, "batch", 0, "models or messages to handle in one round (default 200 models, 100 messages)")
 	flags.Var(&f.tick, "tick", "longest sleep between two rounds (default 1s)")
+	flags.BoolVar(&f.strict, "strict", false, "refuse to begin unless version, memory, persistence and clock of Redis are as they should be")
+	f.checks = true
 }
 
 func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
@@ -52,6 +56,9 @@ func (a *app) loopCommand(use, short string, flags *loopFlags, build func(*scrip
 			ctx, cancel := flags.lifetime(command.Context())
 			defer cancel()
 			a.greet(ctx, command.Name(), store, a.address())
+			if err := a.checkSurroundings(ctx, store, flags); err != nil {
+				return err
+			}
 			return a.runDaemon(ctx, command.Name(), loop)
 		},
 	}

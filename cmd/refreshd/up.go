@@ -80,6 +80,9 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		}
 	}
 	a.greet(ctx, "up", store, address)
+	if err := a.checkSurroundings(ctx, store, &flags.loop); err != nil {
+		return err
+	}
 	if err := a.putAtStart(ctx, store, flags.models); err != nil {
 		return err
 	}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func doctorCommand(a *app) *cobra.Command {
+	options := doctor.Options{Now: time.Now}
+	command := &cobra.Command{
+		Use: "doctor", Short: "Check the queue and its Redis, and mend what is safe", Args: cobra.NoArgs,
+		Long: `Check what must hold of every model, list and set of the queue, and the Redis that it lives in. It may run while everything
+else runs: it reads in chunks, and looks again before it calls anything broken.
+
+With --repair it mends what is safe: due and running set are written anew from the models, what is left of removed models goes,
+attempts that are over leave the input list, lists that no process owns are handed to one. The rest is told with what to do by hand.
+
+Exit codes: 0 no error is left (there may be warnings), 1 errors are left or it could not look at everything, 2 wrong usage.`,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if options.Limit < 1 {
+				return usagef("--limit: expected at least 1, found %d", options.Limit)
+			}
+			return a.withStore(command.Context(), func(store *scripts.Store) error {
+				return a.doctor(command.Context(), store, options)
+			})
+		},
+	}
+	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
+	command.Flags().IntVar(&options.Limit, "limit", 20, "tell at most `N` findings of one kind one by one")
+	return command
+}
+
+func (a *app) doctor(ctx context.Context, store *scripts.Store, options doctor.Options) error {
+	report, err := doctor.Examine(ctx, store, options)
+	if printed := a.printReport(store, report, err); printed != nil {
+		return printed
+	}
+	if err == nil && report.Total(doctor.Error) > 0 {
+		err = errReported
+	}
+	return err
+}
+
+// doctorView is a report as -o json shows it.
+type doctorView struct {
+	Queue    string                  `json:"queue"`
+	Complete bool                    `json:"complete"` // everything was looked at
+	Models   int                     `json:"models"`
+	Errors   int                     `json:"errors"`   // left
+	Warnings int                     `json:"warnings"` // left
+	Mended   int                     `json:"mended"`
+	Codes    map[string]doctor.Count `json:"codes"`
+	Findings []doctor.Finding        `json:"findings"` // at most --limit of each code
+}
+
+func (a *app) printReport(store *scripts.Store, r *doctor.Report, failed error) error {
+	v := doctorView{
+		Queue: store.Keys.Queue(), Complete: failed == nil, Models: r.Models, Mended: r.Mended(),
+		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts, Findings: r.Findings,
+	}
+	if v.Findings == nil {
+		v.Findings = []doctor.Finding{}
+	}
+	if a.json() {
+		return a.printJSON(v)
+	}
+	var text strings.Builder
+	for _, f := range r.Findings {
+		writeFinding(&text, f)
+	}
+	for _, code := range r.Codes() {
+		if more := r.Counts[code].Found - r.Detailed(code); more > 0 {
+			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
+		}
+	}
+	fmt.Fprintf(&text, "%s: %d models, %d errors, %d warnings, %d mended\n", v.Queue, v.Models, v.Errors, v.Warnings, v.Mended)
+	_, err := fmt.Fprint(a.stdout, text.String())
+	return err
+}
+
+func writeFinding(text *strings.Builder, f doctor.Finding) {
+	severity := string(f.Severity)
+	if f.Mended {
+		severity = "mended"
+	}
+	fmt.Fprintf(text, "%-8s %-18s %s\n", severity, f.Code, plain(f.Where))
+	fmt.Fprintf(text, "         expected %s\n         found %s\n", plain(f.Want), plain(f.Found))
+	if f.Repair != "" {
+		fmt.Fprintf(text, "         %s\n", plain(f.Repair))
+	}
+}
+
+// surroundingsTime bounds the look of a daemon at its Redis before it begins.
+const surroundingsTime = 5 * time.Second
+
+// checkSurroundings logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is well.
+func (a *app) checkSurroundings(ctx context.Context, store *scripts.Store, flags *loopFlags) error {
+	if !flags.checks {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, surroundingsTime)
+	defer cancel()
+	report, err := doctor.Surroundings(ctx, store, doctor.Options{Now: time.Now})
+	var refused []string
+	for _, f := range report.Findings {
+		if f.Severity != doctor.Info {
+			refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
+			a.log.WithLevel(levelOf(f.Severity)).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
+		}
+	}
+	switch {
+	case !flags.strict:
+		return nil // a Redis that does not answer is waited for
+	case err != nil:
+		return fmt.Errorf("--strict: check redis: %w", err)
+	case len(refused) > 0:
+		return errors.New("--strict: " + strings.Join(refused, "; "))
+	}
+	return nil
+}
+
+func levelOf(severity doctor.Severity) zerolog.Level {
+	if severity == doctor.Error {
+		return zerolog.ErrorLevel
+	}
+	return zerolog.WarnLevel
+}
+

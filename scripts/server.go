@@ -1,0 +1,57 @@
+package scripts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Server is what Redis tells of itself: the fields of INFO.
+type Server map[string]string
+
+// Server reads what Redis tells of itself; on a cluster the node that holds the queue.
+func (s *Store) Server(ctx context.Context) (Server, error) {
+	node, err := s.scanNode(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the node of the queue: %w", err)
+	}
+	text, err := node.Info(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("ask redis about itself: %w", err)
+	}
+	fields := make(Server)
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+			fields[name] = value
+		}
+	}
+	return fields, nil
+}
+
+// Setting reads one setting of Redis; false: this user or this server does not tell it.
+func (s *Store) Setting(ctx context.Context, name string) (string, bool) {
+	node, err := s.scanNode(ctx)
+	if err != nil {
+		return "", false
+	}
+	values, err := node.ConfigGet(ctx, name).Result()
+	value, found := values[name]
+	return value, err == nil && found
+}
+
+// RedisTime reads the clock of Redis, also when Config.Clock replaces it.
+func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
+	now, err := s.clients.Write.Time(ctx).Result() // Write: a repeated command would look like a slow clock
+	if err != nil {
+		return now, fmt.Errorf("read the clock of redis: %w", err)
+	}
+	return now, nil
+}
+
+// readRejected reads an entry of the rejected list; what cannot be read is empty.
+func readRejected(text string) (entry Rejected) {
+	_ = json.Unmarshal([]byte(text), &entry)
+	return entry
+}
