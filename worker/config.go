@@ -43,6 +43,10 @@ type Config struct {
 	MaxBackoff time.Duration
 	// Log receives every trouble and, at debug level, what became of each attempt. Defaults to silence.
 	Log *zerolog.Logger
+	// Clock tells how long trouble lasts, for the log only. Defaults to none.
+	Clock func() time.Time
+	// Hurry, when it is closed, ends the grace. Defaults to nil: only time ends it.
+	Hurry <-chan struct{}
 }
 
 // WithDefaults returns a copy with every unset field filled.

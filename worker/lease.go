@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/trouble"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -12,7 +13,7 @@ type lease struct {
 	session *session
 	every   time.Duration // between two signs of life
 	length  time.Duration
-	trouble *trouble
+	trouble *trouble.Trouble // run goroutine only
 
 	last   time.Time // the last sign of life by the clock of Redis; run goroutine only
 	steady time.Time // since when the signs of life followed each other evenly; run goroutine only
@@ -31,7 +32,7 @@ func (l *lease) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			l.trouble.met(l.beatOnce(context.WithoutCancel(ctx)))
+			l.trouble.Met(l.beatOnce(context.WithoutCancel(ctx)))
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	config := Config{Backoff: 50 * time.Millisecond, MaxBackoff: time.Second, Log: &log}
 	trouble := config.trouble("testing")
 	for i := range 100 {
-		pause := trouble.met(errBroken)
+		pause := trouble.Met(errBroken)
 		full := min(50*time.Millisecond<<min(i, 10), time.Second)
 		if pause < full/2 || pause > full {
 			t.Errorf("pause %d is %s, want %s to %s", i, pause, full/2, full)
@@ -126,10 +126,10 @@ func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	if lines != 7 { // 1 2 4 8 16 32 64
 		t.Errorf("%d lines for 100 failures, want 7", lines)
 	}
-	if pause := trouble.met(nil); pause != 0 || lines != 8 {
+	if pause := trouble.Met(nil); pause != 0 || lines != 8 {
 		t.Errorf("after the success: pause %s, %d lines; want 0 and 8", pause, lines)
 	}
-	if pause := trouble.met(errBroken); pause > 50*time.Millisecond {
+	if pause := trouble.Met(errBroken); pause > 50*time.Millisecond {
 		t.Errorf("the next trouble begins with a pause of %s", pause)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/trouble"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -18,7 +19,7 @@ type outbox struct {
 	queue   Queue
 	holding *holding
 	batch   int
-	trouble *trouble
+	trouble *trouble.Trouble
 
 	mu      sync.Mutex
 	waiting []message // guarded by mu; memory is bounded because nothing is taken while a full batch is held
@@ -85,7 +86,7 @@ func (o *outbox) run(ctx context.Context, timeout time.Duration) {
 func (o *outbox) drain(ctx context.Context, timeout time.Duration) {
 	for o.len() > 0 && ctx.Err() == nil {
 		err := o.pushOnce(ctx, timeout)
-		rest(ctx, o.trouble.met(err))
+		rest(ctx, o.trouble.Met(err))
 	}
 }
 

@@ -31,7 +31,7 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 }
 
 // Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
-// then it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when all of that has been told
+// then, or as soon as there is Hurry, it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when all of that has been told
 // to Redis. Trouble with Redis is logged and waited out, for ever.
 //
 // What is taken stands in a list of the pool in Redis until it is answered, and the pool gives a sign of life every Beat. When a
@@ -73,11 +73,11 @@ func (s *session) stop(taken <-chan struct{}) error {
 		<-taken
 		s.working.Wait()
 	})
-	if within(idle, s.config.Grace) {
+	if within(idle, s.config.Grace, s.config.Hurry) {
 		return nil
 	}
 	s.cancel(ErrShutdown)
-	if within(idle, s.config.Linger) {
+	if within(idle, s.config.Linger, nil) {
 		return nil
 	}
 	// Taking ends by itself: a call to Redis that is under way has a time limit. What it brings is handed back.
@@ -98,13 +98,15 @@ func async(do func()) <-chan struct{} {
 	return done
 }
 
-// within waits for done, but no longer than d.
-func within(done <-chan struct{}, d time.Duration) bool {
+// within waits for done, but no longer than d and not when there is hurry.
+func within(done <-chan struct{}, d time.Duration, hurry <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-done:
 		return true
+	case <-hurry:
+		return false
 	case <-timer.C:
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/trouble"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -17,6 +18,8 @@ type session struct {
 	watch   *watch
 	lease   *lease
 	slots   chan struct{} // holds one token per attempt in hand
+
+	unreadable trouble.Thin // takeAll only
 
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc
@@ -54,7 +57,7 @@ func (s *session) takeAll(ctx context.Context) {
 		if err == nil && !found {
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
-		rest(ctx, trouble.met(err))
+		rest(ctx, trouble.Met(err))
 	}
 }
 
@@ -98,7 +101,7 @@ func (s *session) decode(owner string, entries []string) []*Attempt {
 		attempt, err := decodeAttempt(entry)
 		if err != nil {
 			s.counts.unreadable.Add(1)
-			s.config.Log.Error().Err(err).Int("bytes", len(entry)).Msg("worker: dropped an entry that cannot be read")
+			s.warn(entry, err)
 			s.outbox.add(message{owner: owner, entry: entry, ends: true})
 			continue
 		}
@@ -106,6 +109,13 @@ func (s *session) decode(owner string, entries []string) []*Attempt {
 		attempts = append(attempts, attempt)
 	}
 	return attempts
+}
+
+// warn tells of an entry that cannot be read. There may be a million of them.
+func (s *session) warn(entry string, err error) {
+	if count, tell := s.unreadable.Note(err.Error(), time.Time{}); tell {
+		s.config.Log.Error().Err(err).Int("bytes", len(entry)).Int("like_this", count).Msg("worker: dropped an entry that cannot be read")
+	}
 }
 
 // look reads the fences of fresh attempts, because some may have been superseded while they waited in line. When that fails

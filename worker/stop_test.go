@@ -55,6 +55,27 @@ func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
 	})
 }
 
+func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		r, b := newRig(t, server), newBench()
+		hurry := make(chan struct{})
+		config := quick()
+		config.Grace, config.Hurry = time.Hour, hurry
+		p := run(t, r, config, b.handle)
+		r.offer("m")
+		await(t, b.began, "the attempt")
+		p.cancel()
+		close(hurry)
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
+			t.Errorf("cause: %v, want ErrShutdown", cause)
+		}
+		r.must(p.wait())
+		if diff := cmp.Diff([]model.MessageType{model.MessageInterrupted}, ends(r.left())); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
 	r := newRig(t, redistest.Miniredis(t))
 	config := quick()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/trouble"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -13,7 +14,7 @@ type watch struct {
 	session *session
 	every   time.Duration
 	kicked  chan struct{}
-	trouble *trouble // run goroutine only
+	trouble *trouble.Trouble // run goroutine only
 }
 
 func newWatch(s *session, config *Config) *watch {
@@ -34,7 +35,7 @@ func (w *watch) run(ctx context.Context) {
 		case <-w.kicked:
 		}
 		// No pause after trouble: the ticker paces the calls, and an overdue attempt must not wait for one.
-		w.trouble.met(w.checkOnce(ctx))
+		w.trouble.Met(w.checkOnce(ctx))
 	}
 }
 
