@@ -82,9 +82,10 @@ func (d *Dispatcher) work(ctx context.Context, due scripts.Due, round *Round) er
 	return d.retake(ctx, refused, due.Now, round)
 }
 
-// queued reads the input list, but only when an attempt has expired that may still stand there.
+// queued reads the input list, but only when an attempt has expired that may still stand there. That the list was empty when the
+// round began says nothing: an attempt that a sleepy dispatcher has started since may have expired already.
 func (d *Dispatcher) queued(ctx context.Context, due scripts.Due) (map[string]string, error) {
-	if len(due.Expired) == 0 || due.Queued == 0 {
+	if len(due.Expired) == 0 {
 		return nil, nil
 	}
 	return d.store.Queued(ctx)
