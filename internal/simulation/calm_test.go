@@ -1,0 +1,82 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// patience is how many rounds of everybody a queue may need to come to rest.
+const patience = 400
+
+// settle ends all faults and lets everybody work until there is nothing left to do.
+func (w *world) settle() error {
+	w.note("calm")
+	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.faults = true, 0, 0, calmTemper.faults
+	w.operator.spare, w.delayed = 0, nil
+	w.rig.write.ScriptFlush(context.Background())
+	for range patience {
+		if err := w.rounds(); err != nil {
+			return err
+		}
+		at, waiting := w.next()
+		if !waiting {
+			return w.ledger.checkQuiet(w.before)
+		}
+		w.turn(max(0, at.Sub(w.now)))
+	}
+	err := w.ledger.checkQuiet(w.before)
+	return fmt.Errorf("the queue does not come to rest: %w, due %v, running %v", err, w.before.due, w.before.running)
+}
+
+// rounds lets everybody do whole rounds until a round of all changes nothing.
+func (w *world) rounds() error {
+	for range patience {
+		writes := w.writes
+		for _, a := range slices.Clone(w.actors) {
+			if err := w.finish(a); err != nil {
+				return err
+			}
+		}
+		if w.writes == writes {
+			return nil
+		}
+	}
+	return fmt.Errorf("everybody is busy for ever: due %v, running %v, claimed %v", w.before.due, w.before.running, w.before.claimed)
+}
+
+// finish lets an actor end its round, if it is in one, and do another.
+func (w *world) finish(a *actor) error {
+	for begun := false; !begun || a.at != nil; begun = true {
+		if begun || a.at != nil {
+			w.note("%s at %s", a.name, a.at)
+		}
+		w.steps++
+		w.resume(a, answered)
+		if w.broken != nil || a.ended {
+			return w.bury(a) // it was about to resign
+		}
+	}
+	return nil
+}
+
+// next is when something must happen that has not happened yet; false: never.
+func (w *world) next() (at time.Time, waiting bool) {
+	s := w.before
+	if len(s.messages()) > 0 {
+		at, waiting = w.now.Add(lease), true // of a poller that is no more
+	}
+	soonest := func(score float64) {
+		if deadline := time.UnixMilli(int64(score)).UTC(); !waiting || deadline.Before(at) {
+			at, waiting = deadline, true
+		}
+	}
+	for _, deadline := range s.running {
+		soonest(deadline)
+	}
+	for uid := range w.ledger.meddled {
+		soonest(s.due[uid]) // a dispatcher looks when the score passes
+	}
+	return at, waiting || len(s.input) > 0
+}

@@ -1,0 +1,13 @@
+// Package simulation holds the tests that run the whole system in one process, one step at a time, in an order that a seed
+// decides, with every fault that a network, a process, a clock and a Redis can have.
+//
+// Dispatchers and pollers are the real ones, the scripts are the real ones on miniredis, and time is virtual: Redis TIME,
+// which only the simulation turns. Workers and operators are played: they call the same methods of scripts.Store in the same
+// order as worker.Pool and the command line do. The pool itself cannot be stepped: its goroutines share a queue of messages
+// and real timers, so what it does next is not decided by the replies of Redis alone.
+//
+// Each daemon is a goroutine that hands over a baton at each Redis call, so exactly one runs at a time. After each executed
+// command the whole queue is read and compared with a reference that knows nothing of Lua: each entry of the journal must be
+// the decision of package model about the state as it was at that very moment, with a message that was really sent, and
+// everything in Redis must be what follows from it.
+package simulation

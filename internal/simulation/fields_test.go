@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// fields states what the hash of a model holds, apart from its revision and what a worker said for the owner to see.
+func fields(m *model.Model) map[string]string {
+	hash := map[string]string{
+		"refresh_at": model.FormatTime(m.RefreshAt), "refresh_why": m.Why,
+		"attempt_uid": m.AttemptUID, "attempt_no": digits(m.AttemptNo),
+		"started_at": model.FormatTime(m.StartedAt), "deadline_at": model.FormatTime(m.DeadlineAt),
+		"processing_at": model.FormatTime(m.ProcessingAt), "worker": m.Worker, "again": one(m.Again),
+		"refresh_disabled_until_update": one(m.Disabled), "refresh_disabled_user_friendly_reason": m.DisabledReason,
+		"last_success_at": model.FormatTime(m.LastSuccessAt), "failing_since": model.FormatTime(m.FailingSince),
+		"final_failure_at": model.FormatTime(m.FinalFailureAt), "last_attempt_uid": m.LastAttemptUID,
+		"deferrals": digits(m.Deferrals), "trying_since": model.FormatTime(m.TryingSince),
+		"total_retries": digits(m.TotalRetries), "successful_retries": digits(m.SuccessfulRetries), "retried_cycles": digits(m.RetriedCycles),
+		"rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "policy": m.PolicyName,
+	}
+	maps.DeleteFunc(hash, func(_, value string) bool { return value == "" })
+	return hash
+}
+
+// told are the fields that a status message sets; no transition is decided on them.
+var told = []string{"user_friendly_status", "progress"}
+
+// parse reads back what fields states.
+func parse(uid string, hash map[string]string, payload string) *model.Model {
+	return &model.Model{
+		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"],
+		State: model.State{
+			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
+			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
+			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
+			ProcessingAt: instant(hash["processing_at"]), Worker: hash["worker"], Again: hash["again"] != "",
+			Disabled: hash["refresh_disabled_until_update"] != "", DisabledReason: hash["refresh_disabled_user_friendly_reason"],
+			LastSuccessAt: instant(hash["last_success_at"]), FailingSince: instant(hash["failing_since"]),
+			FinalFailureAt: instant(hash["final_failure_at"]), LastAttemptUID: hash["last_attempt_uid"],
+			Deferrals: count(hash["deferrals"]), TryingSince: instant(hash["trying_since"]),
+			TotalRetries: count(hash["total_retries"]), SuccessfulRetries: count(hash["successful_retries"]), RetriedCycles: count(hash["retried_cycles"]),
+		},
+	}
+}
+
+func digits(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func one(set bool) string {
+	if set {
+		return "1"
+	}
+	return ""
+}
+
+func instant(text string) time.Time {
+	at, _ := time.Parse(model.TimeLayout, text)
+	return at
+}
+
+func count(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}

@@ -1,0 +1,191 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// ledger is the reference: what must be true of a queue beyond what stands in it now.
+type ledger struct {
+	attempts map[string]*attempt // every attempt that was ever started, by its uid
+	newest   map[string]string   // model -> uid of the attempt started last
+	meddled  map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
+	pushed   int                 // messages that reached Redis
+	handled  int                 // messages that are done with
+}
+
+// attempt is what became of one attempt.
+type attempt struct {
+	model string
+	taken bool
+	ended model.Event
+}
+
+func newLedger() *ledger {
+	return &ledger{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}}
+}
+
+// deed is one executed command and what it may have done.
+type deed struct {
+	before, after *snapshot
+	sent          []string         // messages that it pushed, with the mark of their source
+	pops          bool             // it takes attempts from the input list
+	orders        *[]model.Command // commands that its caller may carry out without a message
+	maxQueued     int              // high-water mark of the input list
+	schedules     *model.Schedules
+	policies      map[string]model.Policy // by their text
+}
+
+// account checks what a deed did and enters it. An error is a broken promise.
+func (l *ledger) account(d *deed) error {
+	consumed, err := d.consumed()
+	if err != nil {
+		return err
+	}
+	p, err := l.replay(d, consumed)
+	if err != nil {
+		return err
+	}
+	l.pushed, l.handled = l.pushed+len(d.sent), l.handled+len(consumed)
+	p.commit()
+	return l.checkStanding(d.after)
+}
+
+// replay finds a reading of the journal under which everything is right. When messages of one batch are so alike that an entry may
+// answer either, it tries both; the error is that of the first reading.
+func (l *ledger) replay(d *deed, consumed []string) (p *replay, first error) {
+	for choices := []int{}; choices != nil; choices = p.nextChoices() {
+		p = &replay{
+			deed: d, ledger: l, consumed: slices.Clone(consumed), choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
+			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{},
+		}
+		if d.orders != nil {
+			p.left = slices.Clone(*d.orders)
+		}
+		err := p.read()
+		if err == nil {
+			return p, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return p, first
+}
+
+// consumed returns the messages that the deed has handled. No message may come from nowhere.
+func (d *deed) consumed() (gone []string, err error) {
+	was, is := d.before.messages(), d.after.messages()
+	for _, message := range d.sent {
+		was[message]++
+	}
+	for _, message := range slices.Sorted(maps.Keys(is)) {
+		if is[message] > was[message] {
+			return nil, fmt.Errorf("the message %s stands there %d times, want %d", message, is[message], was[message])
+		}
+	}
+	for _, message := range slices.Sorted(maps.Keys(was)) {
+		for range was[message] - is[message] {
+			gone = append(gone, message)
+		}
+	}
+	return gone, nil
+}
+
+// checkStanding checks the invariants that hold at every instant.
+func (l *ledger) checkStanding(s *snapshot) error {
+	for owner := range s.claimed {
+		if _, known := s.pollers[owner]; !known {
+			return fmt.Errorf("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
+		}
+	}
+	for _, entry := range s.input {
+		uid := model.InputUID(entry)
+		facts := l.attempts[uid]
+		switch {
+		case facts == nil:
+			return fmt.Errorf("the input list holds an attempt that was never started: %s", entry)
+		case facts.taken:
+			return fmt.Errorf("the input list holds an attempt that was taken: %s", entry)
+		case s.models[facts.model]["attempt_uid"] != uid:
+			return fmt.Errorf("the input list holds an attempt that has ended with %s: %s", facts.ended, entry)
+		}
+	}
+	return l.checkScores(s)
+}
+
+// checkScores checks that due and running say what the hashes say (DESIGN section 4).
+func (l *ledger) checkScores(s *snapshot) error {
+	uids := map[string]bool{}
+	for _, set := range []map[string]float64{s.due, s.running} {
+		for uid := range set {
+			uids[uid] = true
+		}
+	}
+	for uid := range s.models {
+		uids[uid] = true
+	}
+	for uid := range l.meddled {
+		uids[uid] = true
+	}
+	for _, uid := range slices.Sorted(maps.Keys(uids)) {
+		wantDue, wantRunning, err := scoresOf(uid, s.models[uid])
+		if err != nil {
+			return err
+		}
+		due, running := score(s.due, uid), score(s.running, uid)
+		right := due == wantDue && running == wantRunning
+		if right {
+			delete(l.meddled, uid)
+		}
+		if !right && !l.meddled[uid] {
+			return fmt.Errorf("%s is due at %q and its deadline at %q, want %q and %q: %v", uid, due, running, wantDue, wantRunning, s.models[uid])
+		}
+	}
+	return nil
+}
+
+// scoresOf derives the scores of a model from its hash; empty: it must not stand in the set.
+func scoresOf(uid string, hash map[string]string) (due, running string, err error) {
+	m := parse(uid, hash, "")
+	switch {
+	case (m.AttemptUID == "") != m.DeadlineAt.IsZero(), (m.AttemptUID == "") != m.StartedAt.IsZero():
+		return "", "", fmt.Errorf("%s has half an attempt: %v", uid, hash)
+	case m.Disabled && (m.AttemptUID != "" || !m.RefreshAt.IsZero()):
+		return "", "", fmt.Errorf("%s is disabled and has something to do: %v", uid, hash)
+	case m.AttemptUID != "":
+		return "", strconv.FormatInt(m.DeadlineAt.UnixMilli(), 10), nil
+	case m.RefreshAt.IsZero():
+		return "", "", nil
+	default:
+		return strconv.FormatInt(m.RefreshAt.UnixMilli(), 10), "", nil
+	}
+}
+
+func score(set map[string]float64, uid string) string {
+	if at, found := set[uid]; found {
+		return strconv.FormatInt(int64(at), 10)
+	}
+	return ""
+}
+
+// checkQuiet checks what must be true when there is nothing left to do.
+func (l *ledger) checkQuiet(s *snapshot) error {
+	if left := s.messages(); len(left) > 0 || l.pushed != l.handled {
+		return fmt.Errorf("%d messages were sent and %d handled, left are %v", l.pushed, l.handled, left)
+	}
+	for _, uid := range slices.Sorted(maps.Keys(l.attempts)) {
+		if facts := l.attempts[uid]; facts.ended == "" {
+			return fmt.Errorf("attempt %s of %s never ended", uid, facts.model)
+		}
+	}
+	if len(s.input)+len(s.running)+len(l.meddled) > 0 {
+		return fmt.Errorf("left are the input %v, running %v and scores written by hand %v", s.input, s.running, l.meddled)
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+package simulation
+
+import (
+	"flag"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "replay one seed with a trace (TestReplay)")
+	seedsFlag = flag.Int("seeds", 0, "how many seeds TestSoak runs")
+	firstFlag = flag.Uint64("first", 1, "the first seed of TestSoak")
+	lieFlag   = flag.String("lie", "", "the lie that TestReplay tells, by its name in lies")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

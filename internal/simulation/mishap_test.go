@@ -1,0 +1,146 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// temper is how one run is disposed: each seed has a few faults that are frequent and many that it does not have at all,
+// because what happens all the time hides what happens seldom.
+type temper struct {
+	faults    [fates]int // per mille of the calls
+	mishaps   int        // per cent of the steps
+	freezes   int        // per cent of the steps
+	batch     int
+	maxQueued int
+	jumps     []time.Duration
+}
+
+var calmTemper = temper{}
+
+func newTemper(rng *rand.Rand) temper {
+	t := temper{batch: 2 + rng.IntN(6), maxQueued: 1 + rng.IntN(5), mishaps: 10 + rng.IntN(15)}
+	for f := range t.faults {
+		if rng.IntN(3) == 0 {
+			t.faults[f] = 5 + rng.IntN(80)
+		}
+	}
+	t.faults[answered] = 0
+	if rng.IntN(3) == 0 {
+		t.freezes = 1 + rng.IntN(3)
+	}
+	t.jumps = []time.Duration{time.Millisecond, time.Second, 15 * time.Second, time.Minute}
+	if rng.IntN(3) == 0 {
+		t.jumps = append(t.jumps, 11*time.Minute, time.Hour, 26*time.Hour)
+	}
+	if rng.IntN(4) == 0 {
+		t.jumps = append(t.jumps, -time.Second, -20*time.Second)
+	}
+	return t
+}
+
+// fate draws what becomes of a call; at is nil for an actor between two rounds, who can only go on, die or resign.
+func (t *temper) fate(rng *rand.Rand, at *call) fate {
+	n := rng.IntN(1000)
+	for f := lost; f < fates; f++ {
+		if n -= t.faults[f]; n >= 0 {
+			continue
+		}
+		switch {
+		case at == nil && f != killed && f != resigned, at != nil && f == resigned:
+			return answered
+		case at != nil && !at.writes() && (f == late || f == readonly || f == oom):
+			return lost
+		case at != nil && at.repeats && f == late:
+			return unheard
+		}
+		return f
+	}
+	return answered
+}
+
+// mishap lets something happen that no daemon does.
+func (w *world) mishap() {
+	switch n := w.rng.IntN(20); {
+	case n < 11:
+		w.turn(w.temper.jumps[w.rng.IntN(len(w.temper.jumps))])
+	case n < 13:
+		w.note("script cache flushed")
+		w.rig.write.ScriptFlush(context.Background())
+	case n < 15 && len(w.delayed) > 0:
+		w.deliver()
+	case n < 17:
+		w.say(w.nonsense())
+	case n < 18:
+		w.say(w.repetition())
+	default:
+		w.meddle()
+	}
+}
+
+func (w *world) turn(by time.Duration) {
+	w.now = w.now.Add(by)
+	w.rig.mini.SetTime(w.now)
+	w.note("clock %s", by)
+}
+
+// say pushes a message that no honest sender wrote just now.
+func (w *world) say(mark byte, message string) {
+	key := w.rig.store.Keys.Output()
+	if mark == 'c' {
+		key = w.rig.store.Keys.Control()
+	}
+	w.note("somebody says %c%s", mark, message)
+	if _, err := w.rig.mini.Push(key, message); err != nil {
+		w.broken = err
+	}
+	w.enter(&deed{sent: []string{string(mark) + message}})
+}
+
+// nonsense is malformed, or about nothing that exists.
+func (w *world) nonsense() (byte, string) {
+	texts := []string{
+		"", "{", "[]", "null", `{"type":"success"}`, `{"type":"success","big_table_uid":"m1"}`, "\xff\xfe", `{"type":7}`,
+		`{"type":"dance","big_table_uid":"m1","refresh_attempt_uid":"a1"}`, `{"type":"success","big_table_uid":"nobody","refresh_attempt_uid":"a1"}`,
+		`{"type":"success","big_table_uid":"m1","refresh_attempt_uid":""}`, `{"type":"failure","big_table_uid":"m2","refresh_attempt_uid":"forged"}`,
+		`{"type":"success","big_table_uid":"m1","refresh_attempt_uid":"a1","request_attempt_uid":"a2"}`,
+		`{"type":"put","uid":"m1","rrule":"FREQ=NEVER"}`, `{"type":"put","uid":"m1","color":"red"}`, `{"type":"run","uid":"nobody"}`,
+		`{"type":"put","uid":"m1","policy":"unheard-of"}`,
+	}
+	return "oc"[w.rng.IntN(2)], texts[w.rng.IntN(len(texts))]
+}
+
+// repetition is a result about an attempt that was once taken: a duplicate, a stale one, or an early one.
+func (w *world) repetition() (byte, string) {
+	var taken []string
+	for _, uid := range slices.Sorted(maps.Keys(w.ledger.attempts)) {
+		if w.ledger.attempts[uid].taken {
+			taken = append(taken, uid)
+		}
+	}
+	if len(taken) == 0 {
+		return w.nonsense()
+	}
+	uid := taken[w.rng.IntN(len(taken))]
+	kinds := []string{`"success"`, `"failure"`, `"interrupted"`, `"started"`, `"postponed","retry_after":60`, `"user_friendly_status","status":"` + uid + `"`}
+	return 'o', fmt.Sprintf(`{"type":%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, kinds[w.rng.IntN(len(kinds))], w.ledger.attempts[uid].model, uid)
+}
+
+// meddle writes a score by hand: a dispatcher must mend it and start nothing too early.
+func (w *world) meddle() {
+	k := w.rig.store.Keys
+	key, uid := k.Due(), w.uids[w.rng.IntN(len(w.uids))]
+	if w.rng.IntN(2) == 0 {
+		key = k.Running()
+	}
+	w.note("somebody writes %s into %s", uid, key)
+	w.ledger.meddled[uid] = true
+	if _, err := w.rig.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {
+		w.broken = err
+	}
+	w.enter(&deed{})
+}

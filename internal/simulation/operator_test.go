@@ -1,0 +1,108 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// operatorRole is an application that pushes commands, and a person who carries them out at the command line.
+type operatorRole struct {
+	rig    *rig
+	rng    *rand.Rand
+	uids   []string
+	spare  int // commands that are still to be thought of
+	orders []model.Command
+	unsent string // a command whose arrival is unknown: an application sends it again
+}
+
+func (o *operatorRole) round(ctx context.Context) error {
+	if o.unsent == "" && o.spare == 0 {
+		return nil
+	}
+	if o.unsent == "" {
+		o.spare--
+		text := o.think()
+		if o.rng.IntN(3) == 0 {
+			return o.carryOut(ctx, text)
+		}
+		o.unsent = text
+	}
+	if err := o.rig.write.RPush(ctx, o.rig.store.Keys.Control(), o.unsent).Err(); err != nil {
+		if o.rng.IntN(2) == 0 {
+			o.unsent = "" // given up
+		}
+		return err
+	}
+	o.unsent = ""
+	return nil
+}
+
+func (*operatorRole) resign(context.Context) {}
+
+var commands = []string{
+	`{"type":"put","uid":%q,"payload":{"n":%d}}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"1m","retries":["0s","1m","next"]}}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m","5m"]}}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"2m","queue_timeout":"1m","misfire":"skip"}}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"1m","retries":{"strategy":"exponential","base":"1m"},"give_up_after":"30m"},"refresh":"now"}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"30s","retries":[],"on_exhausted":"give_up"}}`,
+}
+
+var plainCommands = []string{
+	`{"type":"run","uid":%q}`, `{"type":"run","uid":%q,"force":true}`, `{"type":"enable","uid":%q}`,
+	`{"type":"disable","uid":%q,"reason":"not paid"}`, `{"type":"remove","uid":%q}`, `{"type":"run","uid":%q}`,
+	`{"type":"put","uid":%q,"refresh":"now"}`,
+}
+
+func (o *operatorRole) think() string {
+	uid := o.uids[o.rng.IntN(len(o.uids))]
+	if o.rng.IntN(2) == 0 {
+		return fmt.Sprintf(commands[o.rng.IntN(len(commands))], uid, o.rng.IntN(3))
+	}
+	return fmt.Sprintf(plainCommands[o.rng.IntN(len(plainCommands))], uid)
+}
+
+// carryOut does what the command line does: read, decide, apply, and again while others are faster.
+func (o *operatorRole) carryOut(ctx context.Context, text string) error {
+	command, err := model.DecodeCommand([]byte(text))
+	if err != nil {
+		return err
+	}
+	o.orders = append(o.orders, command)
+	for taken := false; ; {
+		code, err := o.obey(ctx, command, !taken)
+		if err != nil || code == scripts.CodeApplied {
+			return err // after trouble it is unknown whether it was carried out, and the person looks for himself
+		}
+		taken = code == scripts.CodeTaken
+	}
+}
+
+func (o *operatorRole) obey(ctx context.Context, command model.Command, takeBack bool) (scripts.Code, error) {
+	store := o.rig.store
+	now, err := store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	desk, err := store.OpenDesk(ctx, []string{command.UID}, []*model.Command{&command})
+	if err != nil {
+		return 0, err
+	}
+	transition, outcome, err := desk.Obey(&command, takeBack, now)
+	if err != nil || outcome != model.Applied {
+		return scripts.CodeApplied, err
+	}
+	codes, err := store.Apply(ctx, []*scripts.Transition{transition}, "", 0, now)
+	if err != nil {
+		return 0, err
+	}
+	return codes[0], nil
+}
+
+var _ redis.Hook = wire{}

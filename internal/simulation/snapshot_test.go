@@ -1,0 +1,113 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// snapshot is all that Redis holds of the queue at one instant.
+type snapshot struct {
+	models                 map[string]map[string]string
+	payloads, policies     map[string]string
+	due, running, pollers  map[string]float64
+	input, output, control []string
+	claimed                map[string][]string // by owner
+	stats                  map[string]string
+	histories              map[string][]string // by model
+
+	// What was written since the last snapshot: these keys are emptied when they have been read.
+	journal, outbox []map[string]string
+	rejected        []string
+}
+
+// look reads the queue from behind the server. owners are all pollers that there ever were.
+func (r *rig) look(uids, owners []string) *snapshot {
+	k := r.store.Keys
+	s := &snapshot{
+		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
+		due: r.scores(k.Due()), running: r.scores(k.Running()), pollers: r.scores(k.Pollers()),
+		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
+		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()),
+	}
+	for _, uid := range uids {
+		if hash := r.hash(k.Model(uid)); len(hash) > 0 {
+			s.models[uid] = hash
+			s.payloads[uid], _ = r.mini.Get(k.Payload(uid))
+		}
+		if history := r.list(k.History(uid)); len(history) > 0 {
+			s.histories[uid] = history
+		}
+	}
+	for _, owner := range owners {
+		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
+			s.claimed[owner] = entries
+		}
+	}
+	s.readNews(r, k)
+	return s
+}
+
+func (s *snapshot) readNews(r *rig, k scripts.Keys) {
+	s.journal, s.outbox, s.rejected = r.stream(k.Journal()), r.stream(k.Outbox()), r.list(k.Rejected())
+	for _, key := range []string{k.Journal(), k.Outbox(), k.Rejected()} {
+		r.mini.Del(key)
+	}
+}
+
+func (r *rig) hash(key string) map[string]string {
+	names, _ := r.mini.HKeys(key)
+	hash := make(map[string]string, len(names))
+	for _, name := range names {
+		hash[name] = r.mini.HGet(key, name)
+	}
+	return hash
+}
+
+func (r *rig) scores(key string) map[string]float64 {
+	scores, _ := r.mini.SortedSet(key)
+	return maps.Clone(scores)
+}
+
+func (r *rig) list(key string) []string {
+	entries, _ := r.mini.List(key)
+	return slices.Clone(entries)
+}
+
+func (r *rig) stream(key string) (entries []map[string]string) {
+	stream, _ := r.mini.Stream(key)
+	for _, item := range stream {
+		entry := make(map[string]string, len(item.Values)/2)
+		for pair := range slices.Chunk(item.Values, 2) {
+			entry[pair[0]] = pair[1]
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// messages counts every message that has arrived and is not handled yet, with the mark of its source.
+func (s *snapshot) messages() map[string]int {
+	counts := map[string]int{}
+	for _, message := range s.output {
+		counts["o"+message]++
+	}
+	for _, message := range s.control {
+		counts["c"+message]++
+	}
+	for _, entries := range s.claimed {
+		for _, entry := range entries {
+			counts[entry]++
+		}
+	}
+	return counts
+}
+
+// grown is how much a counter has grown since another snapshot.
+func (s *snapshot) grown(since *snapshot, counter string) int {
+	before, _ := strconv.Atoi(since.stats[counter])
+	after, _ := strconv.Atoi(s.stats[counter])
+	return after - before
+}

@@ -1,0 +1,159 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// fate is what becomes of one call to Redis.
+type fate int
+
+const (
+	answered fate = iota // executed, and the reply arrives
+	lost                 // the request is lost: not executed
+	unheard              // executed, and the reply is lost; a pipeline may have had a part of its replies
+	late                 // the caller gives up, and the request is executed afterwards
+	loading              // refused: LOADING
+	readonly             // refused: READONLY
+	oom                  // refused: OOM
+	killed               // the process dies before the request is sent
+	orphaned             // executed, and the process dies before the reply arrives
+	resigned             // between two rounds: the process stops in order
+	fates
+)
+
+func (f fate) String() string {
+	return [...]string{"answered", "lost", "unheard", "late", "LOADING", "READONLY", "OOM", "killed", "orphaned", "resigned"}[f]
+}
+
+// refusal is an error that Redis itself answers with.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// RedisError marks it for go-redis.
+func (refusal) RedisError() {}
+
+var refusals = map[fate]error{
+	lost: errTimeout, loading: refusal("LOADING Redis is loading the dataset in memory"), late: errTimeout,
+	readonly: refusal("READONLY You can't write against a read only replica."),
+	oom:      refusal("OOM command not allowed when used memory > 'maxmemory'."),
+}
+
+var errTimeout error = &net.OpError{Op: "read", Net: "pipe", Err: errors.New("i/o timeout")}
+
+// wire stands between a client and Redis: there each actor hands over the baton.
+type wire struct {
+	rig     *rig
+	repeats bool
+}
+
+// DialHook changes nothing.
+func (wire) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook passes one command.
+func (w wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		return w.pass(ctx, []redis.Cmder{command}, func() error { return next(ctx, command) })
+	}
+}
+
+// ProcessPipelineHook passes the commands of a pipeline together.
+func (w wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		return w.pass(ctx, commands, func() error { return next(ctx, commands) })
+	}
+}
+
+func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() error) error {
+	a, acting := ctx.Value(actorKey{}).(*actor)
+	if !acting || a.inside {
+		return next() // a connection that greets Redis is a part of the call that needs it
+	}
+	for _, command := range commands {
+		w.lie(command.Args())
+	}
+	return a.call(&call{commands: commands, repeats: w.repeats, execute: func() error {
+		a.inside = true
+		defer func() { a.inside = false }()
+		return next()
+	}})
+}
+
+// lie replaces a script by the one that Redis is to run.
+func (w wire) lie(args []any) {
+	if name, _ := args[0].(string); name == "eval" || name == "evalsha" {
+		args[1] = w.rig.run(fmt.Sprint(args[1]))
+	}
+}
+
+// call is one call to Redis on its way.
+type call struct {
+	commands []redis.Cmder
+	execute  func() error
+	repeats  bool // the client sends it again when no reply comes
+}
+
+func (c *call) String() string {
+	if c == nil {
+		return "rest"
+	}
+	texts := make([]string, len(c.commands))
+	for i, command := range c.commands {
+		texts[i] = render(command.Args())
+	}
+	return strings.Join(texts, " | ")
+}
+
+// render shortens a script to its digest.
+func render(args []any) string {
+	if len(args) > 1 && args[0] == "eval" {
+		args = append([]any{"eval", digest(fmt.Sprint(args[1]))}, args[2:]...)
+	}
+	return strings.TrimSuffix(fmt.Sprintln(args...), "\n")
+}
+
+// writes reports whether the call may change anything.
+func (c *call) writes() bool {
+	return slices.ContainsFunc(c.commands, func(command redis.Cmder) bool { return !slices.Contains(reads, command.Name()) })
+}
+
+var reads = []string{"hgetall", "get", "hmget", "hget", "lrange", "llen", "zrangebyscore", "time", "ping"}
+
+// fail gives every command from the nth on the error of a reply that never came.
+func (c *call) fail(err error, from int) error {
+	for _, command := range c.commands[from:] {
+		command.SetErr(err)
+	}
+	return err
+}
+
+// suffer carries out a fate. It does not return when the process dies.
+func (a *actor) suffer(c *call, f fate) error {
+	switch f {
+	case answered:
+		return a.world.execute(a, c)
+	case unheard:
+		if c.repeats {
+			_ = a.world.execute(a, c) // nobody hears of it
+			return a.world.execute(a, c)
+		}
+		_ = a.world.execute(a, c)
+		return c.fail(errTimeout, a.world.rng.IntN(len(c.commands)))
+	case killed, resigned:
+		runtime.Goexit()
+	case orphaned:
+		_ = a.world.execute(a, c)
+		runtime.Goexit()
+	case late:
+		a.world.delay(a, c)
+	}
+	return c.fail(refusals[f], 0)
+}

@@ -1,0 +1,166 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// workerRole is a worker of other people, who know two lists and JSON: it pops, looks at the fences, tells `started` or hands
+// back, works, tells the end, and pushes what Redis does not surely have again and again, in order.
+type workerRole struct {
+	rig    *rig
+	rng    *rand.Rand
+	name   string
+	good   func() bool // whether all work succeeds at once, as when the simulation comes to rest
+	hand   []work
+	outbox []string
+
+	// careless workers look at no fence, forget attempts and say some things twice.
+	careless bool
+}
+
+// work is an attempt in hand.
+type work struct {
+	UID        string `json:"big_table_uid"`
+	AttemptUID string `json:"refresh_attempt_uid"`
+}
+
+const slots = 3
+
+func (w *workerRole) round(ctx context.Context) error {
+	if err := w.push(ctx); err != nil {
+		return err
+	}
+	if len(w.hand) < slots {
+		if err := w.take(ctx); err != nil {
+			return err
+		}
+	}
+	if !w.careless && w.rng.IntN(2) == 0 {
+		var err error
+		if w.hand, err = w.held(ctx, w.hand); err != nil {
+			return err
+		}
+	}
+	w.hand = slices.DeleteFunc(w.hand, w.progress)
+	return w.push(ctx)
+}
+
+// resign hands back what is in hand.
+func (w *workerRole) resign(ctx context.Context) {
+	for _, in := range w.hand {
+		w.say(in, "interrupted")
+	}
+	w.hand = nil
+	_ = w.push(ctx)
+}
+
+func (w *workerRole) push(ctx context.Context) error {
+	if len(w.outbox) == 0 {
+		return nil
+	}
+	n := 1 + w.rng.IntN(len(w.outbox))
+	messages := make([]any, n)
+	for i, message := range w.outbox[:n] {
+		messages[i] = message
+	}
+	if err := w.rig.write.RPush(ctx, w.rig.store.Keys.Output(), messages...).Err(); err != nil {
+		return err
+	}
+	w.outbox = w.outbox[n:]
+	return nil
+}
+
+func (w *workerRole) take(ctx context.Context) error {
+	entries, err := w.rig.write.LPopCount(ctx, w.rig.store.Keys.Input(), slots-len(w.hand)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
+	var taken []work
+	for _, entry := range entries {
+		var in work
+		if err := json.Unmarshal([]byte(entry), &in); err != nil {
+			return fmt.Errorf("read entry %s: %w", entry, err)
+		}
+		taken = append(taken, in)
+	}
+	if !w.careless {
+		taken, err = w.held(ctx, taken)
+		for _, in := range taken {
+			w.say(in, "started", fmt.Sprintf(`"worker":%q`, w.name))
+		}
+	}
+	w.hand = append(w.hand, taken...)
+	return err
+}
+
+// held returns the work that still counts; all of it when that cannot be told.
+func (w *workerRole) held(ctx context.Context, hand []work) ([]work, error) {
+	if len(hand) == 0 {
+		return nil, nil
+	}
+	pipe := w.rig.read.Pipeline()
+	fences := make([]*redis.StringCmd, len(hand))
+	for i, in := range hand {
+		fences[i] = pipe.HGet(ctx, w.rig.store.Keys.Model(in.UID), "attempt_uid")
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return hand, err
+	}
+	var held []work
+	for i, in := range hand {
+		if fences[i].Val() == in.AttemptUID {
+			held = append(held, in)
+		}
+	}
+	return held, nil
+}
+
+// progress works on one attempt; true: it has ended.
+func (w *workerRole) progress(in work) bool {
+	if w.good() {
+		w.say(in, "success")
+		return true
+	}
+	switch n := w.rng.IntN(16); {
+	case n < 5:
+		w.say(in, "success", w.pick(`"changed":false`, `"changed":true`, `"x":1`))
+	case n < 8:
+		w.say(in, "failure", w.pick(`"reason":"503"`, `"reason":"404","retryable":false`, `"retry_after":90`, `"error_type":"NotFoundError"`))
+	case n < 9:
+		w.say(in, "postponed", w.pick(`"retry_after":5`, `"retry_after":600`))
+	case n < 10:
+		w.say(in, "interrupted")
+	case n < 12:
+		w.say(in, "user_friendly_status", fmt.Sprintf(`"status":%q,"progress":%d`, in.AttemptUID, w.rng.IntN(101)))
+		return false
+	case n < 13 && w.careless:
+		return true // forgotten
+	default:
+		return false
+	}
+	return true
+}
+
+func (w *workerRole) pick(texts ...string) string { return texts[w.rng.IntN(len(texts))] }
+
+func (w *workerRole) say(in work, kind string, fields ...string) {
+	name := "refresh_attempt_uid"
+	if w.careless && w.rng.IntN(2) == 0 {
+		name = "request_attempt_uid"
+	}
+	text := fmt.Sprintf(`{"type":%q,"big_table_uid":%q,%q:%q`, kind, in.UID, name, in.AttemptUID)
+	for _, field := range fields {
+		text += "," + field
+	}
+	w.outbox = append(w.outbox, text+"}")
+	if w.careless && w.rng.IntN(4) == 0 {
+		w.outbox = append(w.outbox, text+"}")
+	}
+}

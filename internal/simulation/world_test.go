@@ -1,0 +1,274 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/model"
+)
+
+// world is one run of the simulation. Everything in it follows from its seed.
+type world struct {
+	rig    *rig
+	rng    *rand.Rand
+	temper temper
+	queue  queue
+	now    time.Time
+	uids   []string
+
+	actors  []*actor
+	back    chan struct{} // the baton on its way to the scheduler
+	owners  []string      // of every poller that there ever was
+	delayed [][][]any     // requests that are executed after their callers gave up, each a pipeline
+
+	ledger    *ledger
+	before    *snapshot
+	broken    error // the first promise that was broken
+	operator  *operatorRole
+	calm      bool // no more faults, and all work succeeds
+	steps     int
+	writes    int // executed calls that changed something
+	attempts  int
+	births    int
+	schedules *model.Schedules
+	policies  map[string]model.Policy
+
+	lines func(string) // the trace; nil: none
+	sum   uint64       // of all lines
+}
+
+var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+
+func newWorld(r *rig, seed uint64, told lie, lines func(string)) (*world, error) {
+	w := &world{
+		rig: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), ledger: newLedger(), lines: lines,
+		queue: r.store, uids: []string{"m1", "m2", "m3"}, schedules: &model.Schedules{}, policies: map[string]model.Policy{},
+	}
+	if told.store != nil {
+		w.queue = told.store(r.store)
+	}
+	w.temper = newTemper(w.rng)
+	r.mini.FlushAll()
+	r.mini.SetTime(w.now)
+	w.before = r.look(w.uids, nil)
+	return w, w.populate()
+}
+
+func (w *world) populate() error {
+	for _, kind := range []string{"d", "d", "p", "p", "w", "f"} {
+		if err := w.bear(kind); err != nil {
+			return err
+		}
+	}
+	w.operator = &operatorRole{rig: w.rig, rng: w.rng, uids: w.uids, spare: 4 + w.rng.IntN(12)}
+	w.spawn("operator", w.operator)
+	return nil
+}
+
+// bear starts a daemon of a kind: d dispatcher, p poller, w careful worker, f foreign worker.
+func (w *world) bear(kind string) error {
+	w.births++
+	name := kind + strconv.Itoa(w.births)
+	role, err := w.role(kind, name)
+	if err == nil {
+		w.spawn(name, role)
+	}
+	return err
+}
+
+func (w *world) role(kind, name string) (role, error) {
+	switch kind {
+	case "d":
+		return newDispatcher(w.queue, dispatcher.Config{Batch: w.temper.batch, MaxQueued: w.temper.maxQueued, NewUID: w.newUID})
+	case "p":
+		owner := name
+		if n := len(w.owners); n > 2 && w.rng.IntN(4) == 0 && !w.alive(w.owners[n-1]) {
+			owner = w.owners[n-1] // restarted under a name that an operator chose
+		} else {
+			w.owners = append(w.owners, owner)
+		}
+		return newPoller(w.queue, owner, w.temper.batch)
+	default:
+		good := func() bool { return w.calm }
+		return &workerRole{rig: w.rig, rng: w.rng, name: name, good: good, careless: kind == "f"}, nil
+	}
+}
+
+func (w *world) alive(owner string) bool {
+	return slices.ContainsFunc(w.actors, func(a *actor) bool {
+		p, ok := a.role.(pollerRole)
+		return ok && p.owner == owner
+	})
+}
+
+func (w *world) newUID() string {
+	w.attempts++
+	return "a" + strconv.Itoa(w.attempts)
+}
+
+// step lets one actor come to its next call, or lets something happen to the world.
+func (w *world) step() error {
+	w.steps++
+	if w.rng.IntN(100) < w.temper.mishaps {
+		w.mishap()
+		return w.broken
+	}
+	a := w.pick()
+	if a == nil {
+		return w.broken
+	}
+	f := w.temper.fate(w.rng, a.at)
+	if w.rng.IntN(100) < w.temper.freezes {
+		a.until = w.steps + 20 + w.rng.IntN(60)
+		w.note("%s freezes", a.name)
+		return nil
+	}
+	w.note("%s at %s: %s", a.name, a.at, f)
+	w.resume(a, f)
+	return w.bury(a)
+}
+
+// pick chooses who has the baton next.
+func (w *world) pick() *actor {
+	ready := make([]*actor, 0, len(w.actors))
+	for _, a := range w.actors {
+		if a.until <= w.steps {
+			ready = append(ready, a)
+		}
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	return ready[w.rng.IntN(len(ready))]
+}
+
+// bury replaces an actor that has died by a new one of its kind.
+func (w *world) bury(a *actor) error {
+	if w.broken != nil || !a.ended {
+		return w.broken
+	}
+	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
+	if a.role == w.operator {
+		orders := w.operator.orders
+		w.operator = &operatorRole{rig: w.rig, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders}
+		w.births++
+		w.spawn("operator", w.operator)
+		return nil
+	}
+	return w.bear(a.name[:1])
+}
+
+// execute lets Redis carry out a call and checks what it did.
+func (w *world) execute(a *actor, c *call) error {
+	err := c.execute()
+	if w.lines != nil {
+		w.note("    %v", c.commands)
+	}
+	if !c.writes() {
+		return err
+	}
+	d := &deed{sent: sent(c.commands)}
+	for _, command := range c.commands {
+		d.pops = d.pops || command.Name() == "lpop"
+	}
+	if a != nil && a.role == w.operator {
+		d.orders = &w.operator.orders
+	} else if a == nil {
+		d.orders = &w.operator.orders // a delayed request may be the operator's
+	}
+	w.enter(d)
+	return err
+}
+
+// enter reads the queue after a deed and enters it in the ledger.
+func (w *world) enter(d *deed) {
+	d.before, d.after = w.before, w.rig.look(w.uids, w.owners)
+	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
+	w.before = d.after
+	if d.changed() {
+		w.writes++
+	}
+	if w.broken == nil {
+		w.broken = w.ledger.account(d)
+	}
+}
+
+// changed reports whether a deed did more than show a sign of life.
+func (d *deed) changed() bool {
+	return len(d.after.journal) > 0 || len(d.sent) > 0 || len(d.before.input) != len(d.after.input) ||
+		fmt.Sprint(d.before.messages()) != fmt.Sprint(d.after.messages()) || fmt.Sprint(d.before.claimed) != fmt.Sprint(d.after.claimed) ||
+		fmt.Sprint(d.before.due, d.before.running) != fmt.Sprint(d.after.due, d.after.running)
+}
+
+// sent lists the messages that commands push, with the mark of their source.
+func sent(commands []redis.Cmder) (messages []string) {
+	marks := map[string]string{queueName + "-output": "o", queueName + "-control": "c"}
+	for _, command := range commands {
+		args := command.Args()
+		if command.Name() != "rpush" {
+			continue
+		}
+		for _, message := range args[2:] {
+			messages = append(messages, marks[fmt.Sprint(args[1])]+fmt.Sprint(message))
+		}
+	}
+	return messages
+}
+
+// delay keeps a request whose caller has given up; it is executed later.
+func (w *world) delay(_ *actor, c *call) {
+	var pipeline [][]any
+	for _, command := range c.commands {
+		pipeline = append(pipeline, slices.Clone(command.Args()))
+	}
+	w.delayed = append(w.delayed, pipeline)
+}
+
+// deliver executes a delayed request.
+func (w *world) deliver() {
+	at := w.rng.IntN(len(w.delayed))
+	pipeline := w.delayed[at]
+	w.delayed = slices.Delete(w.delayed, at, at+1)
+	ctx := context.Background()
+	pipe := w.rig.write.Pipeline()
+	for _, args := range pipeline {
+		pipe.Do(ctx, args...)
+	}
+	c := &call{}
+	c.execute = func() error { var err error; c.commands, err = pipe.Exec(ctx); return err }
+	for _, args := range pipeline {
+		c.commands = append(c.commands, redis.NewCmd(ctx, args...))
+	}
+	w.note("delivered late: %s", c)
+	_ = w.execute(nil, c)
+}
+
+// close ends every actor.
+func (w *world) close() {
+	for _, a := range w.actors {
+		if !a.ended {
+			w.resume(a, killed)
+		}
+	}
+}
+
+// note adds a line to the trace.
+func (w *world) note(format string, values ...any) {
+	if w.lines == nil {
+		return
+	}
+	line := fmt.Sprintf("%4d %s ", w.steps, w.now.Format("15:04:05.000")) + fmt.Sprintf(format, values...)
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, w.sum, line)
+	w.sum = h.Sum64()
+	w.lines(strings.ReplaceAll(line, "\n", " "))
+}
