@@ -134,4 +134,3 @@ func levelOf(severity doctor.Severity) zerolog.Level {
 	}
 	return zerolog.WarnLevel
 }
-
