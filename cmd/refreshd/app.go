@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/health"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -27,7 +28,8 @@ type app struct {
 	historyCap, journalCap, rejectsCap int
 
 	log     zerolog.Logger
-	entered bool // the command itself has begun: what fails from here on is not wrong usage
+	desk    *health.Desk // nil: nobody asks about health
+	entered bool         // the command itself has begun: what fails from here on is not wrong usage
 }
 
 // defaultRedis is where Redis is looked for when nobody says where it is.

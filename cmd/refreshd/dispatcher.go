@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -22,10 +22,11 @@ func (f *dispatcherFlags) bind(flags *pflag.FlagSet) {
 	flags.Var(&f.fullTick, "full-tick", "sleep while so many wait (default 20ms)")
 }
 
-func (f *dispatcherFlags) build(loop *loopFlags, store *scripts.Store, log *zerolog.Logger) (*dispatcher.Dispatcher, error) {
+func (f *dispatcherFlags) build(loop *loopFlags, store *scripts.Store, a *app) (*dispatcher.Dispatcher, error) {
 	return dispatcher.New(store, dispatcher.Config{
-		Batch: loop.batch, MaxQueued: f.maxQueued, Log: log,
+		Batch: loop.batch, MaxQueued: f.maxQueued, Log: &a.log, Clock: time.Now,
 		Tick: time.Duration(loop.tick), FullTick: time.Duration(f.fullTick), Backoff: time.Duration(loop.backoff),
+		Progress: a.desk.Loop("dispatcher", time.Duration(loop.tick), false),
 	})
 }
 
@@ -33,8 +34,8 @@ func dispatcherCommand(a *app) *cobra.Command {
 	var loop loopFlags
 	var own dispatcherFlags
 	command := a.loopCommand("dispatcher", "Start what is due and end what is past its deadline", &loop,
-		func(store *scripts.Store, _ []string, log *zerolog.Logger) (daemon, error) {
-			return own.build(&loop, store, log)
+		func(_ context.Context, store *scripts.Store, _ []string) (daemon, error) {
+			return own.build(&loop, store, a)
 		})
 	loop.bind(command.Flags())
 	own.bind(command.Flags())

@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // loopFlags are what every long-running command understands.
 type loopFlags struct {
 	batch         int
 	tick, backoff duration
-	life          duration
+	life, grace   duration
+	health        healthFlags
 	checks        bool // it checks its Redis before it begins
 	strict        bool
 }
@@ -32,6 +33,9 @@ func (f *loopFlags) bind(flags *pflag.FlagSet) {
 func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
 	flags.Var(&f.backoff, "backoff", "first pause after trouble with Redis, which doubles (default 50ms)")
 	flags.Var(&f.life, "for", "how long to run, and then end as if told to (default for ever)")
+	f.grace = duration(worker.Config{}.WithDefaults().Grace)
+	flags.Var(&f.grace, "grace", "how long the work in hand may go on when told to stop, before it is handed back; to be told twice ends it")
+	f.health.bind(flags)
 }
 
 // daemon is one long-running part of refreshd. Run returns soon after its context has ended, with the work in hand finished.
@@ -40,7 +44,7 @@ type daemon interface {
 }
 
 // loopCommand is a command that runs one daemon until it is told to stop.
-func (a *app) loopCommand(use, short string, flags *loopFlags, build func(*scripts.Store, []string, *zerolog.Logger) (daemon, error)) *cobra.Command {
+func (a *app) loopCommand(use, short string, flags *loopFlags, build func(context.Context, *scripts.Store, []string) (daemon, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -49,17 +53,22 @@ func (a *app) loopCommand(use, short string, flags *loopFlags, build func(*scrip
 				return err
 			}
 			defer done()
-			loop, err := build(store, args, &a.log)
+			ctx, cancel := flags.lifetime(command.Context())
+			defer cancel()
+			closeHealth, err := a.openHealth(ctx, &flags.health)
+			if err != nil {
+				return err
+			}
+			defer closeHealth()
+			loop, err := build(ctx, store, args)
 			if err != nil {
 				return usageError{err}
 			}
-			ctx, cancel := flags.lifetime(command.Context())
-			defer cancel()
 			a.greet(ctx, command.Name(), store, a.address())
 			if err := a.checkSurroundings(ctx, store, flags); err != nil {
 				return err
 			}
-			return a.runDaemon(ctx, command.Name(), loop)
+			return a.runDaemon(ctx, command.Name(), loop, time.Duration(flags.grace))
 		},
 	}
 }
@@ -81,8 +90,17 @@ func (a *app) greet(ctx context.Context, name string, store *scripts.Store, addr
 	}
 }
 
-func (a *app) runDaemon(ctx context.Context, name string, loop daemon) error {
-	err := loop.Run(ctx)
+// boundedDaemon is a daemon that bounds the time of its own end.
+type boundedDaemon interface{ boundsItsEnd() }
+
+// runDaemon runs a daemon until ctx ends, and then for no longer than the grace.
+func (a *app) runDaemon(ctx context.Context, name string, loop daemon, grace time.Duration) error {
+	var err error
+	if _, ok := loop.(boundedDaemon); ok {
+		err = loop.Run(ctx)
+	} else {
+		err = bounded(ctx, loop, grace, hurryOf(ctx))
+	}
 	a.log.Info().Str("part", name).AnErr("error", err).Msg("stopped")
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

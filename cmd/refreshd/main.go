@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	_ "time/tzdata" // schedules have time zones, and the host may have none
 
 	"github.com/refreshd/refreshd/scripts"
@@ -28,12 +26,10 @@ func main() {
 	os.Exit(untilSignal())
 }
 
-// untilSignal runs the command line under a context that the first signal ends. The second one kills: whoever presses Ctrl-C
-// twice does not want to wait.
+// untilSignal runs the command line under a context that the first signal ends.
 func untilSignal() int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, done := listen(context.Background())
+	defer done()
 	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
 }
 

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -22,10 +22,11 @@ func (f *pollerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var(&f.lease, "lease", "how long a poller may be silent before others take over its messages (default 10s)")
 }
 
-func (f *pollerFlags) build(loop *loopFlags, store poller.Store, log *zerolog.Logger) (*poller.Poller, error) {
+func (f *pollerFlags) build(loop *loopFlags, store poller.Store, a *app) (*poller.Poller, error) {
 	return poller.New(store, poller.Config{
-		Owner: f.owner, Batch: loop.batch, Log: log,
+		Owner: f.owner, Batch: loop.batch, Log: &a.log, Clock: time.Now,
 		Lease: time.Duration(f.lease), Tick: time.Duration(loop.tick), Backoff: time.Duration(loop.backoff),
+		Progress: a.desk.Loop("poller", time.Duration(loop.tick), false),
 	})
 }
 
@@ -33,8 +34,8 @@ func pollerCommand(a *app) *cobra.Command {
 	var loop loopFlags
 	var own pollerFlags
 	command := a.loopCommand("poller", "Apply the results of workers and the messages of applications", &loop,
-		func(store *scripts.Store, _ []string, log *zerolog.Logger) (daemon, error) {
-			return own.build(&loop, store, log)
+		func(_ context.Context, store *scripts.Store, _ []string) (daemon, error) {
+			return own.build(&loop, store, a)
 		})
 	loop.bind(command.Flags())
 	own.bind(command.Flags())

@@ -70,7 +70,12 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		return err
 	}
 	defer done()
-	crew, err := a.newCrew(flags, store, args)
+	closeHealth, err := a.openHealth(ctx, &flags.loop.health)
+	if err != nil {
+		return err
+	}
+	defer closeHealth()
+	crew, err := a.newCrew(ctx, flags, store, args)
 	if err != nil {
 		return usageError{err}
 	}
@@ -123,25 +128,26 @@ type crew struct {
 	makers  map[string]daemon // they make messages for the poller: dispatcher and worker
 	poller  *poller.Poller
 	pollers string // the name of the poller
+	grace   time.Duration
 }
 
-func (a *app) newCrew(flags *upFlags, store *scripts.Store, args []string) (*crew, error) {
+func (a *app) newCrew(ctx context.Context, flags *upFlags, store *scripts.Store, args []string) (*crew, error) {
 	if flags.poller.owner == "" {
 		flags.poller.owner = strings.ToLower(rand.Text())
 	}
-	c := &crew{app: a, store: store, makers: make(map[string]daemon), pollers: flags.poller.owner}
-	dispatcher, err := flags.dispatcher.build(&flags.loop, store, &a.log)
+	c := &crew{app: a, store: store, makers: make(map[string]daemon), pollers: flags.poller.owner, grace: time.Duration(flags.loop.grace)}
+	dispatcher, err := flags.dispatcher.build(&flags.loop, store, a)
 	if err != nil {
 		return nil, err
 	}
 	c.makers["dispatcher"] = dispatcher
-	if c.poller, err = flags.poller.build(&flags.loop, store, &a.log); err != nil {
+	if c.poller, err = flags.poller.build(&flags.loop, store, a); err != nil {
 		return nil, err
 	}
 	if !flags.worker.wanted() && len(args) == 0 {
 		return c, nil
 	}
-	worker, err := flags.worker.build(&flags.loop, store, args, &a.log)
+	worker, err := flags.worker.build(ctx, &flags.loop, store, args, a)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +162,7 @@ func (c *crew) run(ctx context.Context) error {
 	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPolling()
 	polled := make(chan error, 1)
-	go func() { polled <- c.app.runDaemon(polling, "poller", c.poller) }()
+	go func() { polled <- c.app.runDaemon(polling, "poller", c.poller, c.grace) }()
 	made := c.runMakers(ctx)
 	stopPolling()
 	return errors.Join(made, <-polled, c.drain(ctx))
@@ -166,7 +172,7 @@ func (c *crew) runMakers(ctx context.Context) error {
 	var running sync.WaitGroup
 	errs := make(chan error, len(c.makers))
 	for name, maker := range c.makers {
-		running.Go(func() { errs <- c.app.runDaemon(ctx, name, maker) })
+		running.Go(func() { errs <- c.app.runDaemon(ctx, name, maker, c.grace) })
 	}
 	running.Wait()
 	close(errs)

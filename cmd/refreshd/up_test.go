@@ -228,7 +228,7 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer done()
-		crew, err := a.newCrew(&upFlags{}, store, nil)
+		crew, err := a.newCrew(t.Context(), &upFlags{}, store, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,15 +252,15 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 
 func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "1m": time.Minute, "": 10 * time.Second} {
-		var own workerFlags
+		var loop loopFlags
 		flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
-		own.bind(flags)
+		loop.bindLife(flags)
 		if text != "" {
 			if err := flags.Set("grace", text); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := own.config(&loopFlags{}, nil).WithDefaults().Grace; got != want {
+		if got := new(workerFlags).config(&loop, nil).WithDefaults().Grace; got != want {
 			t.Errorf("--grace %q: expected %s, found %s", text, want, got)
 		}
 	}

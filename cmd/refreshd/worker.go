@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,7 +31,7 @@ type workerFlags struct {
 	fenceEvery, statusEvery duration
 	lease                   duration
 	pushBatch               int
-	grace, linger           duration
+	linger                  duration
 	flushTimeout            duration
 	maxBackoff              duration
 }
@@ -48,8 +49,6 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var(&f.statusEvery, "status-every", "shortest time between two statuses of one attempt (default 250ms)")
 	flags.Var(&f.lease, "worker-lease", "how long a worker may be silent before others are given its attempts (default 5s)")
 	flags.IntVar(&f.pushBatch, "push-batch", 0, "messages to push at once (default 500)")
-	f.grace = duration(worker.Config{}.WithDefaults().Grace)
-	flags.Var(&f.grace, "grace", "how long the work in hand may go on when told to stop, before it is handed back")
 	flags.Var(&f.linger, "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
 	flags.Var(&f.flushTimeout, "flush-timeout", "how long to try to push what is left at the end (default 5s)")
 	flags.Var(&f.maxBackoff, "max-backoff", "longest pause after trouble with Redis (default 5s)")
@@ -58,19 +57,27 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 // wanted reports whether the command line asks for a worker at all.
 func (f *workerFlags) wanted() bool { return f.exec+f.http+f.fetch != "" }
 
-func (f *workerFlags) build(loop *loopFlags, store worker.Queue, args []string, log *zerolog.Logger) (*worker.Pool, error) {
+// workingPool is a worker as a daemon.
+type workingPool struct{ *worker.Pool }
+
+func (workingPool) boundsItsEnd() {}
+
+func (f *workerFlags) build(ctx context.Context, loop *loopFlags, store worker.Queue, args []string, a *app) (daemon, error) {
 	handler, err := f.handler(args)
 	if err != nil {
 		return nil, err
 	}
-	return worker.New(store, handler, f.config(loop, log))
+	config := f.config(loop, &a.log)
+	config.Hurry = hurryOf(ctx)
+	pool, err := worker.New(checked(store, a.desk, config), handler, config)
+	return workingPool{pool}, err
 }
 
 func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config {
 	config := worker.Config{
-		Concurrency: f.concurrency, Name: f.name, PushBatch: f.pushBatch, Log: log,
+		Concurrency: f.concurrency, Name: f.name, PushBatch: f.pushBatch, Log: log, Clock: time.Now,
 		FenceEvery: time.Duration(f.fenceEvery), StatusEvery: time.Duration(f.statusEvery), Lease: time.Duration(f.lease),
-		Grace: time.Duration(f.grace), Linger: time.Duration(f.linger), FlushTimeout: time.Duration(f.flushTimeout),
+		Grace: time.Duration(loop.grace), Linger: time.Duration(f.linger), FlushTimeout: time.Duration(f.flushTimeout),
 		Backoff: time.Duration(loop.backoff), MaxBackoff: time.Duration(f.maxBackoff),
 	}
 	if config.Grace == 0 {
@@ -134,8 +141,8 @@ func workerCommand(a *app) *cobra.Command {
 	var loop loopFlags
 	var own workerFlags
 	command := a.loopCommand("worker", "Refresh models: run a program, call a web service, or download", &loop,
-		func(store *scripts.Store, args []string, log *zerolog.Logger) (daemon, error) {
-			return own.build(&loop, store, args, log)
+		func(ctx context.Context, store *scripts.Store, args []string) (daemon, error) {
+			return own.build(ctx, &loop, store, args, a)
 		})
 	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR"
 	command.Args = cobra.ArbitraryArgs

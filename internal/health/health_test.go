@@ -61,6 +61,24 @@ func TestALoopThatDoesItsRoundsIsReady(t *testing.T) {
 	c.expect("longer", 503, 503, "dispatcher: stuck: no round has ended for 15s")
 }
 
+func TestALoopThatHasNotBegunIsLiveForAsLongAsThePatienceAndNotReady(t *testing.T) {
+	c := newClinic(t)
+	loop := c.Loop("dispatcher", time.Second, false)
+	c.now = c.now.Add(patience)
+	c.expect("checking Redis first", 200, 503, "starting")
+	end := loop.Begin()
+	c.expect("in the first round", 200, 503, "starting")
+	end(nil)
+	c.expect("after it", 200, 200, "")
+}
+
+func TestALoopThatNeverBeginsIsStuckAfterThePatience(t *testing.T) {
+	c := newClinic(t)
+	c.Loop("dispatcher", time.Second, false)
+	c.now = c.now.Add(patience + 1)
+	c.expect("no round", 503, 503, "starting")
+}
+
 func TestALoopStuckInACallIsNeitherLiveNorReadyAfterThreeTicks(t *testing.T) {
 	c := newClinic(t)
 	loop, other := c.Loop("dispatcher", 20*time.Second, false), c.Loop("poller", time.Second, false)

@@ -27,12 +27,13 @@ type Progress struct {
 
 	mu       sync.Mutex
 	begun    map[int]time.Time // guarded by mu: the rounds under way
-	next     int               // guarded by mu: names rounds
+	count    int               // guarded by mu: rounds begun
 	sign     time.Time         // guarded by mu: the end of the last round, however it ended
 	last     time.Time         // guarded by mu: the end of the last round that did its work; at first the start
 	failures int               // guarded by mu: in a row
 	failing  time.Time         // guarded by mu: since when
 	fault    string            // guarded by mu: of the last failure
+	proven   bool              // guarded by mu: a round has done its work
 }
 
 // NewProgress returns the progress of a loop that starts now and promises a round every tick, which counts as at least 5 s. A
@@ -52,9 +53,12 @@ func (p *Progress) Begin() (end func(error)) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.next++
-	number := p.next
+	p.count++
+	number := p.count
 	p.begun[number] = p.clock()
+	if number == 1 {
+		p.sign = p.begun[number]
+	}
 	return func(err error) { p.end(number, err) }
 }
 
@@ -65,7 +69,7 @@ func (p *Progress) end(number int, err error) {
 	delete(p.begun, number)
 	p.sign = now
 	if err == nil {
-		p.last, p.failures, p.failing, p.fault = now, 0, time.Time{}, ""
+		p.proven, p.last, p.failures, p.failing, p.fault = true, now, 0, time.Time{}, ""
 		return
 	}
 	if p.failures == 0 {
@@ -97,6 +101,8 @@ func (p *Progress) State(patience time.Duration) State {
 	s := State{Loop: p.name, Live: true, Ready: true, IdleMS: idle.Milliseconds(), Failures: p.failures, Fault: p.fault}
 	quiet := p.quiet(now)
 	switch {
+	case p.count == 0 && !p.rests:
+		s.Live, s.Ready, s.Why = idle <= patience, false, "starting: no round has begun yet"
 	case quiet > p.limit:
 		s.Live, s.Ready = false, false
 		s.Why = fmt.Sprintf("stuck: no round has ended for %s, expected one within %s", round(quiet), p.limit)
@@ -106,6 +112,8 @@ func (p *Progress) State(patience time.Duration) State {
 	case p.failures > 0 && p.unproven(now, idle):
 		s.Ready = false
 		s.Why = fmt.Sprintf("fails: no progress for %s, expected some within %s", round(idle), p.limit)
+	case !p.rests && !p.proven:
+		s.Ready, s.Why = false, "starting: no round has done its work yet"
 	}
 	return s
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// checkedQueue notes what the calls of a worker come to. A worker whose slots are all busy takes nothing, so taking and pushing
+// may rest, and what shows that it gets on is any call that Redis answers: there is at least one a second, to take or to wait for
+// something to take, or to look after what is in hand.
+type checkedQueue struct {
+	worker.Queue
+	steady, taking, pushing *health.Progress
+}
+
+// checked returns the queue itself when nobody asks about health.
+func checked(queue worker.Queue, desk *health.Desk, config worker.Config) worker.Queue {
+	if desk == nil {
+		return queue
+	}
+	tick := config.WithDefaults().FenceEvery
+	return &checkedQueue{
+		queue, desk.Loop("worker", tick, false), desk.Loop("taking", tick, true), desk.Loop("pushing", tick, true),
+	}
+}
+
+// begin notes one call for the worker as a whole and for one of its parts.
+func (q *checkedQueue) begin(part *health.Progress) func(error) {
+	whole, own := q.steady.Begin(), part.Begin()
+	return func(err error) { whole(err); own(err) }
+}
+
+func (q *checkedQueue) Take(ctx context.Context, taking scripts.Taking) (scripts.Taken, error) {
+	end := q.begin(q.taking)
+	taken, err := q.Queue.Take(ctx, taking)
+	end(err)
+	return taken, err
+}
+
+func (q *checkedQueue) WaitInput(ctx context.Context) (bool, error) {
+	end := q.begin(q.taking)
+	found, err := q.Queue.WaitInput(ctx)
+	end(err)
+	return found, err
+}
+
+func (q *checkedQueue) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
+	end := q.begin(q.pushing)
+	codes, err := q.Queue.Answer(ctx, owner, answers)
+	end(err)
+	return codes, err
+}
+
+func (q *checkedQueue) Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error) {
+	end := q.begin(nil)
+	fences, now, err := q.Queue.Fences(ctx, uids)
+	end(err)
+	return fences, now, err
+}
+
+func (q *checkedQueue) Beat(ctx context.Context, owner string) (time.Time, bool, error) {
+	end := q.begin(nil)
+	now, known, err := q.Queue.Beat(ctx, owner)
+	end(err)
+	return now, known, err
+}
