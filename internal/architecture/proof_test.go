@@ -1,0 +1,193 @@
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const proofs = "../../docs/rules.md"
+
+// sources are the numbered rules of the documents that refreshd was built after, and how many each has.
+var sources = map[string]int{"S0-%d": 53, "bug %d": 38, "001/%d": 26, "002/%d": 9, "003/%d": 12, "004/%d": 16, "decision %d": 14}
+
+func TestEachRuleOfTheSourcesNamesATestThatProvesIt(t *testing.T) {
+	document, err := os.ReadFile(proofs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range unproven(string(document), sources, testsOf(readTree(t, os.DirFS("../..")))) {
+		t.Error(place)
+	}
+}
+
+// testsOf finds the tests of all packages by names such as "model.TestX"; a package is called by its directory.
+func testsOf(files []file) map[string]*ast.FuncDecl {
+	tests := map[string]*ast.FuncDecl{}
+	for _, f := range files {
+		if !f.isTest() {
+			continue
+		}
+		for _, declaration := range f.syntax.Decls {
+			test, ok := declaration.(*ast.FuncDecl)
+			if ok && test.Recv == nil && test.Name.Name != "TestMain" && strings.HasPrefix(test.Name.Name, "Test") {
+				tests[path.Base(path.Dir(f.path))+"."+test.Name.Name] = test
+			}
+		}
+	}
+	return tests
+}
+
+// row is a line of the tables: | rule | in short | proof |.
+var row = regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]*) \| ([^|]*) \|$`)
+
+// unproven returns one line for each rule that the document has not once, with words and a proof.
+func unproven(document string, sources map[string]int, tests map[string]*ast.FuncDecl) (places []string) {
+	seen := map[string]int{}
+	for _, cells := range row.FindAllStringSubmatch(document, -1) {
+		rule, words, proof := cells[1], cells[2], cells[3]
+		if rule == "rule" || strings.HasPrefix(rule, "--") {
+			continue
+		}
+		seen[rule]++
+		if strings.TrimSpace(words) == "" {
+			places = append(places, rule+": expected the rule in a few words, found none")
+		}
+		places = append(places, unfounded(rule, proof, tests)...)
+	}
+	return append(places, miscounted(seen, numbered(sources))...)
+}
+
+func numbered(sources map[string]int) (rules []string) {
+	for _, form := range slices.Sorted(maps.Keys(sources)) {
+		for i := range sources[form] {
+			rules = append(rules, fmt.Sprintf(form, i+1))
+		}
+	}
+	return rules
+}
+
+func miscounted(seen map[string]int, rules []string) (places []string) {
+	for _, rule := range rules {
+		if seen[rule] != 1 {
+			places = append(places, fmt.Sprintf("%s: expected one row, found %d", rule, seen[rule]))
+		}
+	}
+	for _, rule := range slices.Sorted(maps.Keys(seen)) {
+		if !slices.Contains(rules, rule) {
+			places = append(places, rule+": expected a number of the sources, found another")
+		}
+	}
+	return places
+}
+
+// notOurs is a proof without a test: its reason.
+var notOurs = regexp.MustCompile(`^not ours: .*\w`)
+
+// unfounded returns one line for each part of a proof that is no test which always runs.
+func unfounded(rule, proof string, tests map[string]*ast.FuncDecl) (places []string) {
+	if notOurs.MatchString(proof) {
+		return nil
+	}
+	for part := range strings.SplitSeq(proof, ", ") {
+		test := tests[strings.Trim(part, "`")]
+		switch {
+		case !strings.HasPrefix(part, "`") || !strings.HasSuffix(part, "`"):
+			places = append(places, fmt.Sprintf("%s: expected `package.TestName` or not ours: reason, found %q", rule, part))
+		case test == nil:
+			places = append(places, fmt.Sprintf("%s: expected a test, found none of the name %s", rule, part))
+		case isSkipped(test):
+			places = append(places, fmt.Sprintf("%s: expected a test that always runs, found %s, which skips itself", rule, part))
+		}
+	}
+	return places
+}
+
+// isSkipped reports whether a test skips itself as a whole, always or with -short. What skips a part of it is further down.
+func isSkipped(test *ast.FuncDecl) bool {
+	return slices.ContainsFunc(test.Body.List, func(statement ast.Stmt) bool {
+		condition, conditional := statement.(*ast.IfStmt)
+		if conditional {
+			return calls(condition.Cond, "Short") && slices.ContainsFunc(condition.Body.List, skips)
+		}
+		return skips(statement)
+	})
+}
+
+func skips(statement ast.Stmt) bool {
+	expression, ok := statement.(*ast.ExprStmt)
+	return ok && (calls(expression.X, "Skip") || calls(expression.X, "Skipf") || calls(expression.X, "SkipNow"))
+}
+
+// calls reports whether an expression is the call of a method, perhaps negated or joined with another.
+func calls(expression ast.Expr, method string) bool {
+	switch e := expression.(type) {
+	case *ast.CallExpr:
+		selector, ok := e.Fun.(*ast.SelectorExpr)
+		return ok && selector.Sel.Name == method
+	case *ast.BinaryExpr:
+		return calls(e.X, method) || calls(e.Y, method)
+	case *ast.UnaryExpr:
+		return calls(e.X, method)
+	}
+	return false
+}
+
+// TestAMissingProofIsFound plants documents with one fault each, for sources of two rules.
+func TestAMissingProofIsFound(t *testing.T) {
+	tests := testsOf(readTree(t, mapTree(map[string]string{
+		"model/a_test.go": `package model
+func TestRuns(t *testing.T) { t.Run("x", func(t *testing.T) { if testing.Short() { t.Skip("slow") } }) }
+func TestIsLongOnlySometimes(t *testing.T) { n := 9; if testing.Short() { n = 1 } }
+func TestSleepsWhenShort(t *testing.T) { if testing.Short() && !ci { t.Skip("slow") } }
+func TestSleeps(t *testing.T) { t.SkipNow() }
+func TestMain(m *testing.M) {}
+func (s suite) TestOfASuite(t *testing.T) {}
+func helper(t *testing.T) {}`,
+		"model/a.go":                 "package model\nfunc TestInNoTestFile() {}",
+		"internal/wire/wire_test.go": "package wire\nfunc TestSpeaks(t *testing.T) {}",
+	})))
+	const head, first, second = "# Rules\n\n| rule | in short | proven by |\n|---|---|---|\n", "| bug 1 | no bug | `model.TestRuns` |\n",
+		"| bug 2 | nor this | not ours: somebody else's |\n"
+	const form = "expected `package.TestName` or not ours: reason, found "
+	for document, want := range map[string][]string{
+		head + first + second: nil,
+		head + second + first: nil,
+		head + first + "| bug 2 | x | `model.TestRuns`, `wire.TestSpeaks`, `model.TestIsLongOnlySometimes` |\n": nil,
+
+		// The rows
+		"":                            {"bug 1: expected one row, found 0", "bug 2: expected one row, found 0"},
+		head + first:                  {"bug 2: expected one row, found 0"},
+		head + first + first + second: {"bug 1: expected one row, found 2"},
+		head + first + second + "| bug 3 | x | `model.TestRuns` |\n": {"bug 3: expected a number of the sources, found another"},
+		head + first + second + "| S0-1 | x | `model.TestRuns` |\n":  {"S0-1: expected a number of the sources, found another"},
+		head + first + "bug 2 is proven by `model.TestRuns`\n":       {"bug 2: expected one row, found 0"},
+		head + first + "| bug 2 |  | `model.TestRuns` |\n":           {"bug 2: expected the rule in a few words, found none"},
+
+		// The proof
+		head + first + "| bug 2 | x |  |\n":                                     {`bug 2: ` + form + `""`},
+		head + first + "| bug 2 | x | not ours |\n":                             {`bug 2: ` + form + `"not ours"`},
+		head + first + "| bug 2 | x | not ours:  |\n":                           {`bug 2: ` + form + `"not ours: "`},
+		head + first + "| bug 2 | x | model.TestRuns |\n":                       {`bug 2: ` + form + `"model.TestRuns"`},
+		head + first + "| bug 2 | x | `model.TestRuns`, and so on |\n":          {`bug 2: ` + form + `"and so on"`},
+		head + first + "| bug 2 | x | `model.TestWalks` |\n":                    {"bug 2: expected a test, found none of the name `model.TestWalks`"},
+		head + first + "| bug 2 | x | `wire.TestRuns` |\n":                      {"bug 2: expected a test, found none of the name `wire.TestRuns`"},
+		head + first + "| bug 2 | x | `model.TestInNoTestFile` |\n":             {"bug 2: expected a test, found none of the name `model.TestInNoTestFile`"},
+		head + first + "| bug 2 | x | `model.TestMain`, `model.helper` |\n":     {"bug 2: expected a test, found none of the name `model.TestMain`", "bug 2: expected a test, found none of the name `model.helper`"},
+		head + first + "| bug 2 | x | `model.TestOfASuite` |\n":                 {"bug 2: expected a test, found none of the name `model.TestOfASuite`"},
+		head + first + "| bug 2 | x | `model.TestRuns`, `model.TestSleeps` |\n": {"bug 2: expected a test that always runs, found `model.TestSleeps`, which skips itself"},
+		head + first + "| bug 2 | x | `model.TestSleepsWhenShort` |\n":          {"bug 2: expected a test that always runs, found `model.TestSleepsWhenShort`, which skips itself"},
+	} {
+		if diff := cmp.Diff(want, unproven(document, map[string]int{"bug %d": 2}, tests)); diff != "" {
+			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
+		}
+	}
+}
