@@ -29,9 +29,6 @@ type policySource struct {
 	place func(field string) string
 }
 
-// formatEnglish is a policy in sentences.
-const formatEnglish = "english"
-
 // maxPolicyText bounds a file of policies, in bytes.
 const maxPolicyText = 4 << 20
 
