@@ -1,0 +1,115 @@
+package doctor
+
+import (
+	"context"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/queuetest"
+)
+
+// intruder changes something in the middle of what the doctor reads: it sends each command of a pipeline by itself, and acts after those
+// of a name. What is read in one step (MULTI) it cannot get into.
+type intruder struct {
+	after string
+	act   func()
+	busy  bool
+	acted int
+}
+
+func (i *intruder) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (i *intruder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		defer i.intrude(command)
+		return next(ctx, command)
+	}
+}
+
+func (i *intruder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if commands[0].Name() == "multi" {
+			return next(ctx, commands)
+		}
+		for command := range slices.Values(commands) {
+			_ = next(ctx, []redis.Cmder{command}) // each command tells its own error
+			i.intrude(command)
+		}
+		return nil
+	}
+}
+
+func (i *intruder) intrude(command redis.Cmder) {
+	if command.Name() == i.after && !i.busy {
+		i.busy = true
+		i.act()
+		i.busy = false
+		i.acted++
+	}
+}
+
+func TestAModelThatChangesWhileItIsReadIsNotTold(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *ward) {
+		w.prepare()
+		disabled := false
+		in := &intruder{after: "hgetall", act: func() {
+			disabled = !disabled
+			verb := map[bool]string{false: "enable", true: "disable"}[disabled]
+			w.put(`{"type":"`+verb+`","uid":"idle"}`, `{"type":"`+verb+`","uid":"busy"}`)
+		}}
+		w.Redis.AddHook(in)
+		for range 4 {
+			if report := w.examine(Options{Repair: true}); report.Total(Error) > 0 || report.Mended() > 0 {
+				t.Fatalf("expected nothing told, found\n%s", report)
+			}
+		}
+		if in.acted < 8 {
+			t.Errorf("expected an intruder in each reading, found %d", in.acted)
+		}
+	})
+}
+
+func TestAModelThatIsRemovedWhileItIsReadIsNoOrphan(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *ward) {
+		const put = `{"type":"put","uid":"other","rrule":"FREQ=HOURLY"}`
+		w.put(put)
+		there := true
+		in := &intruder{after: "exists", act: func() {
+			if there = !there; there {
+				w.put(put)
+			} else {
+				w.put(`{"type":"remove","uid":"other"}`)
+			}
+		}}
+		w.Redis.AddHook(in)
+		for range 6 {
+			if report := w.examine(Options{Repair: true}); report.Total(Error) > 0 || report.Mended() > 0 {
+				t.Fatalf("expected nothing told, found\n%s", report)
+			}
+		}
+		if in.acted == 0 {
+			t.Error("expected an intruder")
+		}
+	})
+}
+
+func TestAnAttemptThatIsTakenAndAnsweredWhileTheInputIsReadIsNotStale(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *ward) {
+		w.prepare()
+		in := &intruder{after: "lrange", act: func() {
+			if entry, found := w.Take(); found {
+				w.Say(queuetest.Result("success", entry.UID, entry.AttemptUID))
+				w.put(`{"type":"disable","uid":"busy"}`)
+			}
+		}}
+		w.Redis.AddHook(in)
+		if report := w.examine(Options{}); report.Counts["input-stale"].Found > 0 || in.acted == 0 {
+			t.Errorf("expected nothing told, found\n%s", report)
+		}
+	})
+}
