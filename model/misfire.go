@@ -62,8 +62,8 @@ func (m *Misfire) read(doc document) error {
 	return err
 }
 
-// missed reports whether the model is due for a planned refresh that its policy no longer wants at now. There is another one
-// then, at next.
+// missed reports whether the model is due for a planned refresh that its policy no longer wants at now, nor any later one that has
+// come. There is another one then, at next.
 func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 	rule := m.Policy.Misfire
 	if !rule.Limited || m.RefreshAt.IsZero() || now.Sub(m.RefreshAt) <= rule.Younger {
@@ -72,5 +72,6 @@ func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 	if planned, found := m.planned(m.RefreshAt.Add(-time.Millisecond)); !found || !planned.Equal(m.RefreshAt) {
 		return next, false
 	}
-	return m.planned(now)
+	next, found := m.planned(now.Add(-rule.Younger - time.Millisecond))
+	return next, found && next.After(now)
 }

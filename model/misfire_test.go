@@ -34,7 +34,9 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) { // DESIGN 6.9, 
 		// Many were missed: the next one is that after now
 		{misfiring("skip"), "09:00+30 wake", "#0, next 16:00+30: misfire: skipped, late by 30d3h"},
 		{misfiring("skip"), "09:00+30 wake | 16:00+30 wake", started + "17:00+30, next 17:05+30: if lost: retry 1/2 +5m, before planned"},
-		{misfiring("skip"), "16:00 wake", "#0, next 06:00+1: misfire: skipped, late by 10h"},
+		{misfiring("skip"), "16:00 wake", started + "17:00, next 17:05: if lost: retry 1/2 +5m, before planned"}, // that one is on time
+		{misfiring("skip"), "16:00:59 wake", started + "17:00:59, next 17:05:59: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "16:01:01 wake", "#0, next 06:00+1: misfire: skipped, late by 10h1m1s"},
 	})
 	d := live(t, misfiring("skip"), "09:00 wake").decision
 	if d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != NoticeNone || d.Final || d.CountedAttempt() != 0 {
