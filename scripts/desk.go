@@ -45,15 +45,15 @@ func (s *Store) readPolicies(ctx context.Context, desk *Desk, commands []*model.
 			wanted[name] = inline // another put of the batch may use it by its name alone
 		}
 	}
-	for _, inline := range wanted {
-		if inline == nil {
+	names := slices.Sorted(maps.Keys(wanted)) // one order, so that the same batch sends the same commands
+	for _, name := range names {
+		if wanted[name] == nil {
 			continue
 		}
-		if err := s.SavePolicy(ctx, *inline); err != nil {
+		if err := s.SavePolicy(ctx, *wanted[name]); err != nil {
 			return err
 		}
 	}
-	names := slices.Sorted(maps.Keys(wanted))
 	var err error
 	if desk.policies, err = s.Policies(ctx, names); err != nil || len(desk.policies) == len(names) {
 		return err
