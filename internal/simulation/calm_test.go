@@ -75,6 +75,9 @@ func (w *world) next() (at time.Time, waiting bool) {
 	for _, deadline := range s.running {
 		soonest(deadline)
 	}
+	if len(s.taken) > 0 {
+		soonest(float64(w.now.Add(lease / 4).UnixMilli())) // pools look for silent ones when the clock runs evenly
+	}
 	for uid := range w.ledger.meddled {
 		soonest(s.due[uid]) // a dispatcher looks when the score passes
 	}

@@ -6,12 +6,14 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // queue is all that daemons need of Redis. *scripts.Store is one, and so is a lie about it.
 type queue interface {
 	dispatcher.Store
 	poller.Store
+	worker.Queue
 }
 
 type dispatcherRole struct{ *dispatcher.Dispatcher }

@@ -21,9 +21,10 @@ type ledger struct {
 
 // attempt is what became of one attempt.
 type attempt struct {
-	model string
-	taken bool
-	ended model.Event
+	model  string
+	gone   bool // its entry stands nowhere any more: a foreign worker has it, or it was answered or dropped
+	handed bool // it was handed back by a worker pool, or for one
+	ended  model.Event
 }
 
 func newLedger() *ledger {
@@ -33,8 +34,11 @@ func newLedger() *ledger {
 // deed is one executed command and what it may have done.
 type deed struct {
 	before, after *snapshot
+	now           time.Time
 	sent          []string         // messages that it pushed, with the mark of their source
-	pops          bool             // it takes attempts from the input list
+	said          []string         // what it may have pushed to the output list
+	pops          bool             // it pops attempts from the input list
+	work          bool             // it may move attempts between the input list and those of worker pools
 	orders        *[]model.Command // commands that its caller may carry out without a message
 	maxQueued     int              // high-water mark of the input list
 	schedules     *model.Schedules
@@ -85,6 +89,11 @@ func (d *deed) consumed() (gone []string, err error) {
 		was[message]++
 	}
 	for _, message := range slices.Sorted(maps.Keys(is)) {
+		if message[0] == 'o' && slices.Contains(d.said, message[1:]) {
+			for ; is[message] > was[message]; was[message]++ {
+				d.sent = append(d.sent, message)
+			}
+		}
 		if is[message] > was[message] {
 			return nil, fmt.Errorf("the message %s stands there %d times, want %d", message, is[message], was[message])
 		}
@@ -104,19 +113,36 @@ func (l *ledger) checkStanding(s *snapshot) error {
 			return fmt.Errorf("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}
-	for _, entry := range s.input {
+	if err := l.checkEntries(s); err != nil {
+		return err
+	}
+	return l.checkScores(s)
+}
+
+// checkEntries checks what stands in the input list and in the lists of worker pools.
+func (l *ledger) checkEntries(s *snapshot) error {
+	for pool := range s.taken {
+		if _, known := s.workers[pool]; !known {
+			return fmt.Errorf("%d attempts are taken by %s, which nobody will miss", len(s.taken[pool]), pool)
+		}
+	}
+	seen := map[string]bool{}
+	for i, entry := range s.entries() {
 		uid := model.InputUID(entry)
 		facts := l.attempts[uid]
 		switch {
 		case facts == nil:
-			return fmt.Errorf("the input list holds an attempt that was never started: %s", entry)
-		case facts.taken:
-			return fmt.Errorf("the input list holds an attempt that was taken: %s", entry)
-		case s.models[facts.model]["attempt_uid"] != uid:
+			return fmt.Errorf("there is an attempt that was never started: %s", entry)
+		case seen[uid]:
+			return fmt.Errorf("there is an attempt twice: %s", entry)
+		case facts.gone:
+			return fmt.Errorf("there is an attempt again that was done with: %s", entry)
+		case i < len(s.input) && !facts.handed && s.models[facts.model]["attempt_uid"] != uid:
 			return fmt.Errorf("the input list holds an attempt that has ended with %s: %s", facts.ended, entry)
 		}
+		seen[uid] = true
 	}
-	return l.checkScores(s)
+	return nil
 }
 
 // checkScores checks that due and running say what the hashes say (DESIGN section 4).
@@ -184,8 +210,8 @@ func (l *ledger) checkQuiet(s *snapshot) error {
 			return fmt.Errorf("attempt %s of %s never ended", uid, facts.model)
 		}
 	}
-	if len(s.input)+len(s.running)+len(l.meddled) > 0 {
-		return fmt.Errorf("left are the input %v, running %v and scores written by hand %v", s.input, s.running, l.meddled)
+	if len(s.entries())+len(s.running)+len(l.meddled) > 0 {
+		return fmt.Errorf("left are the attempts %v, running %v and scores written by hand %v", s.entries(), s.running, l.meddled)
 	}
 	return nil
 }

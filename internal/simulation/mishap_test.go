@@ -98,7 +98,7 @@ func (w *world) say(mark byte, message string) {
 	if _, err := w.rig.mini.Push(key, message); err != nil {
 		w.broken = err
 	}
-	w.enter(&deed{sent: []string{string(mark) + message}})
+	w.enter(&deed{now: w.now, sent: []string{string(mark) + message}})
 }
 
 // nonsense is malformed, or about nothing that exists.
@@ -118,7 +118,7 @@ func (w *world) nonsense() (byte, string) {
 func (w *world) repetition() (byte, string) {
 	var taken []string
 	for _, uid := range slices.Sorted(maps.Keys(w.ledger.attempts)) {
-		if w.ledger.attempts[uid].taken {
+		if w.ledger.attempts[uid].gone {
 			taken = append(taken, uid)
 		}
 	}
@@ -142,5 +142,5 @@ func (w *world) meddle() {
 	if _, err := w.rig.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {
 		w.broken = err
 	}
-	w.enter(&deed{})
+	w.enter(&deed{now: w.now})
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,13 +83,11 @@ func (p *replay) commit() {
 	if p.orders != nil {
 		*p.orders = p.left
 	}
-	if !p.pops {
-		return
-	}
-	for _, entry := range p.before.input {
-		if !slices.Contains(p.after.input, entry) {
-			p.ledger.attempts[model.InputUID(entry)].taken = true
-		}
+	left := p.after.entries()
+	for _, entry := range p.before.entries() {
+		facts := p.ledger.attempts[model.InputUID(entry)]
+		facts.gone = facts.gone || !slices.Contains(left, entry)
+		facts.handed = facts.handed || !slices.Contains(p.before.input, entry) && slices.Contains(p.after.input, entry)
 	}
 }
 
@@ -174,7 +173,7 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		if event == model.EventWithdrawn {
 			return m.Withdraw(at), nil
 		}
-		if p.queued(m.AttemptUID) {
+		if facts := p.ledger.attempts[m.AttemptUID]; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !(facts != nil && facts.handed) {
 			return model.Decision{}, errors.New("the attempt was never taken")
 		}
 		return m.Expire(at), nil
@@ -285,7 +284,7 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) error
 		return fmt.Errorf("the attempt %s has ended before with %s%s", m.AttemptUID, facts.ended, p.ended[m.AttemptUID])
 	}
 	p.ended[m.AttemptUID] = decision.Event
-	if takesBack[decision.Event] {
+	if takesBack[decision.Event] && !facts.handed {
 		p.back = append(p.back, m.AttemptUID)
 	}
 	return nil
@@ -391,16 +390,45 @@ func (p *replay) checkStatus(uid, status string) error {
 
 // checkInput checks that entries left and joined the input list exactly as decided.
 func (p *replay) checkInput() error {
-	want := slices.Clone(p.before.input)
-	if p.pops {
-		want = want[len(want)-min(len(want), len(p.after.input)):] // from the head, as many as are missing
+	if len(p.after.journal) == 0 {
+		return p.checkMoves()
 	}
-	want = slices.DeleteFunc(want, func(entry string) bool { return slices.Contains(p.back, model.InputUID(entry)) })
+	want := slices.DeleteFunc(slices.Clone(p.before.input), func(entry string) bool {
+		uid := model.InputUID(entry)
+		// What was handed back while the decision was made may stay: a worker will find it stale.
+		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
+	})
 	want = append(want, p.started...)
 	if !slices.Equal(want, p.after.input) {
 		return fmt.Errorf("input (-want +got):\n%s", cmp.Diff(want, p.after.input))
 	}
 	return nil
+}
+
+// checkMoves checks a deed that decided nothing: only who works may move entries, and none comes from nowhere. Of those that are
+// gone, a pop took the oldest, and all others were answered or did not count any more.
+func (p *replay) checkMoves() error {
+	before, after := p.before.entries(), p.after.entries()
+	if !p.work && !slices.Equal(before, after) {
+		return fmt.Errorf("entries (-want +got):\n%s", cmp.Diff(before, after))
+	}
+	if popped := len(p.before.input) - len(p.after.input); p.pops && !slices.Equal(p.before.input[popped:], p.after.input) {
+		return fmt.Errorf("popped other than the oldest (-before +after):\n%s", cmp.Diff(p.before.input, p.after.input))
+	}
+	for _, entry := range before {
+		uid := model.InputUID(entry)
+		hash := p.before.models[p.ledger.attempts[uid].model]
+		counts := hash["attempt_uid"] == uid && instant(hash["deadline_at"]).After(p.now)
+		if counts && !p.pops && !p.answers(uid) && !slices.Contains(after, entry) {
+			return fmt.Errorf("an attempt that counts was lost: %s", entry)
+		}
+	}
+	return nil
+}
+
+// answers reports whether the deed may have told how an attempt ended.
+func (p *replay) answers(attemptUID string) bool {
+	return slices.ContainsFunc(p.said, func(text string) bool { return strings.Contains(text, attemptUID) })
 }
 
 // journaled are the counters that count entries of the journal.

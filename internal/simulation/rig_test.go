@@ -47,7 +47,6 @@ func newRig(t testing.TB, told lie) *rig {
 	r.store = store
 	r.readScripts(t)
 	r.tell(t, told)
-	r.loadScripts(t)
 	return r
 }
 
@@ -113,14 +112,19 @@ func (r *rig) run(script string) string {
 	return script
 }
 
-func (r *rig) loadScripts(t testing.TB) {
-	t.Helper()
-	if err := r.read.Ping(context.Background()).Err(); err != nil { // connects, which is no step of any actor
-		t.Fatal(err)
+// loadScripts connects and loads, which is no step of any actor.
+func (r *rig) loadScripts() error {
+	ctx := context.Background()
+	if err := r.read.Ping(ctx).Err(); err != nil {
+		return err
+	}
+	if err := r.write.ScriptFlush(ctx).Err(); err != nil {
+		return err
 	}
 	for _, source := range r.sources {
-		if err := r.write.ScriptLoad(context.Background(), r.run(source)).Err(); err != nil {
-			t.Fatal(err)
+		if err := r.write.ScriptLoad(ctx, r.run(source)).Err(); err != nil {
+			return err
 		}
 	}
+	return nil
 }

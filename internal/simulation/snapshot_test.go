@@ -14,7 +14,9 @@ type snapshot struct {
 	payloads, policies     map[string]string
 	due, running, pollers  map[string]float64
 	input, output, control []string
-	claimed                map[string][]string // by owner
+	claimed                map[string][]string // by poller
+	taken                  map[string][]string // by worker pool
+	workers                map[string]float64
 	stats                  map[string]string
 	histories              map[string][]string // by model
 
@@ -23,14 +25,14 @@ type snapshot struct {
 	rejected        []string
 }
 
-// look reads the queue from behind the server. owners are all pollers that there ever were.
-func (r *rig) look(uids, owners []string) *snapshot {
+// look reads the queue from behind the server. owners and pools are all pollers and worker pools that there ever were.
+func (r *rig) look(uids, owners, pools []string) *snapshot {
 	k := r.store.Keys
 	s := &snapshot{
 		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
 		due: r.scores(k.Due()), running: r.scores(k.Running()), pollers: r.scores(k.Pollers()),
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
-		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()),
+		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {
@@ -44,6 +46,11 @@ func (r *rig) look(uids, owners []string) *snapshot {
 	for _, owner := range owners {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
 			s.claimed[owner] = entries
+		}
+	}
+	for _, pool := range pools {
+		if entries := r.list(k.Taken(pool)); len(entries) > 0 {
+			s.taken[pool] = entries
 		}
 	}
 	s.readNews(r, k)
@@ -110,4 +117,13 @@ func (s *snapshot) grown(since *snapshot, counter string) int {
 	before, _ := strconv.Atoi(since.stats[counter])
 	after, _ := strconv.Atoi(s.stats[counter])
 	return after - before
+}
+
+// entries lists every entry that waits for a worker or stands in the list of one.
+func (s *snapshot) entries() []string {
+	all := slices.Clone(s.input)
+	for _, pool := range slices.Sorted(maps.Keys(s.taken)) {
+		all = append(all, s.taken[pool]...)
+	}
+	return all
 }

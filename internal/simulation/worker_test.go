@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 // workerRole is a worker of other people, who know two lists and JSON: it pops, looks at the fences, tells `started` or hands
@@ -29,6 +31,8 @@ type workerRole struct {
 type work struct {
 	UID        string `json:"big_table_uid"`
 	AttemptUID string `json:"refresh_attempt_uid"`
+	DeadlineAt string `json:"deadline_at"`
+	entry      string
 }
 
 const slots = 3
@@ -48,7 +52,7 @@ func (w *workerRole) round(ctx context.Context) error {
 			return err
 		}
 	}
-	w.hand = slices.DeleteFunc(w.hand, w.progress)
+	w.hand = slices.DeleteFunc(w.hand, w.work)
 	return w.push(ctx)
 }
 
@@ -122,35 +126,43 @@ func (w *workerRole) held(ctx context.Context, hand []work) ([]work, error) {
 	return held, nil
 }
 
-// progress works on one attempt; true: it has ended.
-func (w *workerRole) progress(in work) bool {
+// progress draws what becomes of one attempt now; no kind: it goes on.
+func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 	if w.good() {
-		w.say(in, "success")
-		return true
+		return model.MessageSuccess, nil
 	}
 	switch n := w.rng.IntN(16); {
 	case n < 5:
-		w.say(in, "success", w.pick(`"changed":false`, `"changed":true`, `"x":1`))
+		return model.MessageSuccess, w.pick(`"changed":false`, `"changed":true`, `"x":1`)
 	case n < 8:
-		w.say(in, "failure", w.pick(`"reason":"503"`, `"reason":"404","retryable":false`, `"retry_after":90`, `"error_type":"NotFoundError"`))
+		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"404","retryable":false`, `"retry_after":90`, `"error_type":"NotFoundError"`)
 	case n < 9:
-		w.say(in, "postponed", w.pick(`"retry_after":5`, `"retry_after":600`))
+		return model.MessagePostponed, w.pick(`"retry_after":5`, `"retry_after":600`)
 	case n < 10:
-		w.say(in, "interrupted")
+		return model.MessageInterrupted, nil
 	case n < 12:
-		w.say(in, "user_friendly_status", fmt.Sprintf(`"status":%q,"progress":%d`, in.AttemptUID, w.rng.IntN(101)))
-		return false
-	case n < 13 && w.careless:
-		return true // forgotten
+		return model.MessageStatus, nil
 	default:
-		return false
+		return "", nil
 	}
-	return true
 }
 
-func (w *workerRole) pick(texts ...string) string { return texts[w.rng.IntN(len(texts))] }
+func (w *workerRole) pick(texts ...string) []string { return []string{texts[w.rng.IntN(len(texts))]} }
 
-func (w *workerRole) say(in work, kind string, fields ...string) {
+// work does a step of work on one attempt; true: it has ended.
+func (w *workerRole) work(in work) bool {
+	kind, fields := w.progress()
+	switch {
+	case kind == "":
+		return w.careless && w.rng.IntN(6) == 0 // forgotten
+	case kind == model.MessageStatus:
+		fields = []string{fmt.Sprintf(`"status":%q,"progress":%d`, in.AttemptUID, w.rng.IntN(101))}
+	}
+	w.say(in, kind, fields...)
+	return kind != model.MessageStatus
+}
+
+func (w *workerRole) message(in work, kind model.MessageType, fields ...string) string {
 	name := "refresh_attempt_uid"
 	if w.careless && w.rng.IntN(2) == 0 {
 		name = "request_attempt_uid"
@@ -159,8 +171,13 @@ func (w *workerRole) say(in work, kind string, fields ...string) {
 	for _, field := range fields {
 		text += "," + field
 	}
-	w.outbox = append(w.outbox, text+"}")
+	return text + "}"
+}
+
+func (w *workerRole) say(in work, kind model.MessageType, fields ...string) {
+	text := w.message(in, kind, fields...)
+	w.outbox = append(w.outbox, text)
 	if w.careless && w.rng.IntN(4) == 0 {
-		w.outbox = append(w.outbox, text+"}")
+		w.outbox = append(w.outbox, text)
 	}
 }

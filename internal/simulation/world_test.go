@@ -28,6 +28,7 @@ type world struct {
 	actors  []*actor
 	back    chan struct{} // the baton on its way to the scheduler
 	owners  []string      // of every poller that there ever was
+	pools   []string      // of every worker pool that there ever was
 	delayed [][][]any     // requests that are executed after their callers gave up, each a pipeline
 
 	ledger    *ledger
@@ -58,13 +59,16 @@ func newWorld(r *rig, seed uint64, told lie, lines func(string)) (*world, error)
 	}
 	w.temper = newTemper(w.rng)
 	r.mini.FlushAll()
+	if err := r.loadScripts(); err != nil {
+		return w, err
+	}
 	r.mini.SetTime(w.now)
-	w.before = r.look(w.uids, nil)
+	w.before = r.look(w.uids, nil, nil)
 	return w, w.populate()
 }
 
 func (w *world) populate() error {
-	for _, kind := range []string{"d", "d", "p", "p", "w", "f"} {
+	for _, kind := range []string{"d", "d", "p", "p", "w", "w", []string{"f", "h"}[w.rng.IntN(2)]} {
 		if err := w.bear(kind); err != nil {
 			return err
 		}
@@ -74,7 +78,7 @@ func (w *world) populate() error {
 	return nil
 }
 
-// bear starts a daemon of a kind: d dispatcher, p poller, w careful worker, f foreign worker.
+// bear starts a daemon of a kind: d dispatcher, p poller, w worker pool, h careful worker of other people, f careless one.
 func (w *world) bear(kind string) error {
 	w.births++
 	name := kind + strconv.Itoa(w.births)
@@ -99,7 +103,11 @@ func (w *world) role(kind, name string) (role, error) {
 		return newPoller(w.queue, owner, w.temper.batch)
 	default:
 		good := func() bool { return w.calm }
-		return &workerRole{rig: w.rig, rng: w.rng, name: name, good: good, careless: kind == "f"}, nil
+		play := &workerRole{rig: w.rig, rng: w.rng, name: name, good: good, careless: kind == "f"}
+		if kind != "w" {
+			return play, nil
+		}
+		return &poolRole{queue: w.queue, rng: w.rng, play: play, name: w.newPool, owner: w.newPool()}, nil
 	}
 }
 
@@ -113,6 +121,11 @@ func (w *world) alive(owner string) bool {
 func (w *world) newUID() string {
 	w.attempts++
 	return "a" + strconv.Itoa(w.attempts)
+}
+
+func (w *world) newPool() string {
+	w.pools = append(w.pools, "w"+strconv.Itoa(len(w.pools)+1))
+	return w.pools[len(w.pools)-1]
 }
 
 // step lets one actor come to its next call, or lets something happen to the world.
@@ -176,9 +189,12 @@ func (w *world) execute(a *actor, c *call) error {
 	if !c.writes() {
 		return err
 	}
-	d := &deed{sent: sent(c.commands)}
+	d := &deed{now: w.now, sent: sent(c.commands), work: true}
 	for _, command := range c.commands {
 		d.pops = d.pops || command.Name() == "lpop"
+		if args := command.Args(); len(args) > 3 && args[3] == w.rig.store.Keys.Output() {
+			d.said = texts(args[4:])
+		}
 	}
 	if a != nil && a.role == w.operator {
 		d.orders = &w.operator.orders
@@ -191,7 +207,7 @@ func (w *world) execute(a *actor, c *call) error {
 
 // enter reads the queue after a deed and enters it in the ledger.
 func (w *world) enter(d *deed) {
-	d.before, d.after = w.before, w.rig.look(w.uids, w.owners)
+	d.before, d.after = w.before, w.rig.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
 	w.before = d.after
 	if d.changed() {
@@ -206,7 +222,7 @@ func (w *world) enter(d *deed) {
 func (d *deed) changed() bool {
 	return len(d.after.journal) > 0 || len(d.sent) > 0 || len(d.before.input) != len(d.after.input) ||
 		fmt.Sprint(d.before.messages()) != fmt.Sprint(d.after.messages()) || fmt.Sprint(d.before.claimed) != fmt.Sprint(d.after.claimed) ||
-		fmt.Sprint(d.before.due, d.before.running) != fmt.Sprint(d.after.due, d.after.running)
+		fmt.Sprint(d.before.due, d.before.running, d.before.taken) != fmt.Sprint(d.after.due, d.after.running, d.after.taken)
 }
 
 // sent lists the messages that commands push, with the mark of their source.
@@ -222,6 +238,14 @@ func sent(commands []redis.Cmder) (messages []string) {
 		}
 	}
 	return messages
+}
+
+func texts(args []any) []string {
+	all := make([]string, len(args))
+	for i, arg := range args {
+		all[i] = fmt.Sprint(arg)
+	}
+	return all
 }
 
 // delay keeps a request whose caller has given up; it is executed later.
