@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/redistest"
 )
@@ -87,9 +88,26 @@ func (p *Process) Kill() { p.signal(syscall.SIGKILL); <-p.exited }
 
 // Stop asks the process to end and returns its exit code.
 func (p *Process) Stop() int {
-	p.signal(syscall.SIGTERM)
+	p.Ask()
+	return p.Wait()
+}
+
+// Ask asks the process to end and does not wait for it.
+func (p *Process) Ask() { p.signal(syscall.SIGTERM) }
+
+// Wait waits for the end of the process and returns its exit code.
+func (p *Process) Wait() int {
 	<-p.exited
 	return p.command.ProcessState.ExitCode()
+}
+
+// Output is all that a process printed that has ended.
+func (p *Process) Output() string { <-p.exited; return p.output.String() }
+
+// Busy is how long the processor was busy with a process that has ended.
+func (p *Process) Busy() time.Duration {
+	<-p.exited
+	return p.command.ProcessState.UserTime() + p.command.ProcessState.SystemTime()
 }
 
 // Freeze stops the process where it stands, as SIGSTOP does.
