@@ -17,6 +17,7 @@ func TestADelayGrowsByItsStrategy(t *testing.T) { // decision 2, 004/1, 002/7, 0
 		`{"strategy":"exponential","base":"1s","factor":3}`:   "1s 3s 9s 27s 1m21s 4m3s 12m9s 36m27s",
 		`{"strategy":"exponential","base":"1s","factor":1}`:   "1s 1s 1s 1s 1s 1s 1s 1s",
 		`{"strategy":"exponential","base":"1s","factor":1.5}`: "1s 1s500ms 2s250ms 3s375ms 5s62ms 7s593ms 11s390ms 17s85ms",
+		`{"strategy":"exponential","cap":"1m"}`:               "1m 1m 1m 1m 1m 1m 1m 1m",
 		`{"strategy":"exponential","cap":"5m"}`:               "1m 2m 4m 5m 5m 5m 5m 5m",
 		`{"strategy":"exponential","count":3}`:                "1m 2m 4m - - - - -",
 		`{"strategy":"linear","base":"2m","cap":"7m"}`:        "2m 4m 6m 7m 7m 7m 7m 7m",

@@ -111,6 +111,7 @@ func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) { // decisio
 	runLives(t, []lifeTest{
 		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
 		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
+		{mondays + strings.Replace(threeDays, "3d", "1w", 1), "05:50 run | 05:50 wake | 06:00 success | 06:00+7 wake", "#1 a2 until 07:00+7, next never: if lost: final: no success for 1w"},
 		{anHour, "09:00+2 wake", "#1 a1 until 09:10+2, next 09:40+2: if lost: retry 1 +30m, none planned"},
 	})
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -46,7 +47,8 @@ func (l *life) step(now time.Time, verb, extra string) {
 		l.apply()
 	}
 	for broken, is := range l.broken(now) {
-		if is && !(l.m.Policy.MaxRetries() == Unlimited && strings.HasPrefix(broken, "more attempts")) {
+		endless := l.m.Policy.MaxRetries() == Unlimited && strings.HasPrefix(broken, "more attempts")
+		if is && !endless {
 			l.t.Errorf("%s after %s: %s: %s", clockText(now), l.decision.Event, broken, l)
 		}
 	}
@@ -91,6 +93,15 @@ func refusals(t *testing.T, wants map[string]string) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
+}
+
+// refusedField is the field that an error names; "-" when it is no refusal.
+func refusedField(err error) string {
+	var refused *FieldError
+	if !errors.As(err, &refused) {
+		return "-"
+	}
+	return refused.Field
 }
 
 func jsonOf(t testing.TB, text string) any {
