@@ -157,7 +157,7 @@ func TestTheEleventhDeferralInARowIsAFailure(t *testing.T) {
 		{daily, tenTimes, "#1 a11 until 07:00 deferred 10, next 07:00: if lost: retry 1/6 at once, before planned"},
 		{daily, tenTimes + " | 06:05 interrupted", "#1, next 06:05: retry 1/6 at once, before planned"},
 		{daily, tenTimes + " | 06:05 postponed \"retry_after\":0", "#1, next 06:05: retry 1/6 at once, before planned"},
-		{daily, tenTimes + " | 06:05 postponed \"retry_after\":600", "#1, next 06:15: retry 1/6 +10m asked by worker, before planned"},
+		{daily, tenTimes + " | 06:05 postponed \"retry_after\":600", "#1, next 06:15: retry 1/6 +10m as asked, before planned"},
 		{daily, tenTimes + " | 06:05 interrupted | 06:05 start | 06:06 interrupted", "#1 deferred 1, next 06:06: interrupted: again at once"},
 	})
 	s := tell(t, daily, tenTimes+" | 06:05 interrupted")
@@ -268,8 +268,9 @@ func TestALateResultCountsWhileItsUIDIsCurrent(t *testing.T) { // bug 30
 }
 
 func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
-	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"]}`, `06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
-	s.expect("#1, next 16:00: retry 1/2 +9d13h4m5s7ms asked by worker, planned first: a…")
+	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23"}`,
+		`06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
+	s.expect("#1, next 16:00: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
 	if len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…") {
 		t.Errorf("%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
 	}

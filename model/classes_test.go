@@ -97,7 +97,7 @@ func TestAnErrorClassHasItsOwnDelay(t *testing.T) { // S0-46, S0-51
 		{atSixAnd16 + policy, `15:30 run | 15:30 wake | 15:31 failure "error_type":"RateLimited"`, "#1, next 16:00: retry 1/2 +1h, planned first: after"},
 
 		// The wish of a worker is the least delay, also of a class
-		{atSixAnd16 + policy, failed + `"error_type":"RateLimited","retry_after":"2h"`, "#1, next 08:05: retry 1/2 +2h asked by worker, before planned"},
+		{atSixAnd16 + policy, failed + `"error_type":"RateLimited","retry_after":"2h"`, "#1, next 08:05: retry 1/2 +2h as asked, before planned"},
 		{atSixAnd16 + policy, failed + `"error_type":"RateLimited","retry_after":"10m"`, "#1, next 07:05: retry 1/2 +1h, before planned"},
 
 		// Nothing is planned to wait for (S0-45)

@@ -132,7 +132,7 @@ func (m *Model) retryTime(s *State, delay time.Duration, failure Failure, now ti
 		t.text = "~" + FormatDuration(max(varied.Round(time.Second), time.Second))
 	}
 	if failure.RetryAfter > varied {
-		t = timing{delay: failure.RetryAfter, text: delayText(failure.RetryAfter) + " asked by worker"}
+		t = timing{delay: failure.RetryAfter, text: delayText(failure.RetryAfter) + " as asked"}
 	}
 	wanted := now.Add(t.delay + t.jitter)
 	if t.at = m.Window.open(wanted); !t.at.Equal(wanted) {

@@ -107,23 +107,23 @@ func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 		// Against a delay of one minute
 		{minute, `06:00 start | 06:10 failure "retry_after":59`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":60`, "#1, next 06:11: retry 1/2 +1m, before planned"},
-		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s asked by worker, before planned"},
-		{minute, `06:00 start | 06:10 failure "retry_after":90.5`, "#1, next 06:11:30.5: retry 1/2 +1m30s500ms asked by worker, before planned"},
-		{minute, `06:00 start | 06:10 failure "retry_after":"PT2M"`, "#1, next 06:12: retry 1/2 +2m asked by worker, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s as asked, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":90.5`, "#1, next 06:11:30.5: retry 1/2 +1m30s500ms as asked, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"PT2M"`, "#1, next 06:12: retry 1/2 +2m as asked, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":"0"`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":null`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 
 		// An instant, as Retry-After may name one
-		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:30:00Z"`, "#1, next 06:30: retry 1/2 +20m asked by worker, before planned"},
-		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T07:30:00.5+01:00"`, "#1, next 06:30:00.5: retry 1/2 +20m500ms asked by worker, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:30:00Z"`, "#1, next 06:30: retry 1/2 +20m as asked, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T07:30:00.5+01:00"`, "#1, next 06:30:00.5: retry 1/2 +20m500ms as asked, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:00:00Z"`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 
 		// The schedule is asked with the longer delay
-		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m asked by worker, before planned"},
-		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m asked by worker, planned first: overlaps s…"},
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m as asked, before planned"},
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m as asked, planned first: overlaps start"},
 
 		// Far away, and after the last retry
-		{banner, `00:00 start | 00:00:01 failure "retry_after":"9999-01-01T00:00:00Z"`, "#1, next 00:00:01+365: retry 1/3 +365d asked by worker, none planned"},
+		{banner, `00:00 start | 00:00:01 failure "retry_after":"9999-01-01T00:00:00Z"`, "#1, next 00:00:01+365: retry 1/3 +365d as asked, none planned"},
 		{minute, `06:00 start | 06:10 failure | 06:11 start | 06:12 failure | 06:13 start | 06:14 failure "retry_after":3600`, "#3 disabled (Cannot refresh after 3 attempts): final: exhausted after 3"},
 	})
 }

@@ -137,7 +137,7 @@ func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) { // S0
 		{`"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"retries":["next"],"retry_window":"` + officeHours + `"}`, "06:00 wake | 06:01 failure", "#1, next 06:00+1: retry 1/1 when planned"},
 
 		// A wish of the worker is moved too
-		{at(6, ""), `10:00 run | 10:00 wake | 10:10 failure "retry_after":"8h"`, "#1, next 06:00+1: retry 1/1 +8h as asked in window, planned first: a…"},
+		{at(6, ""), `10:00 run | 10:00 wake | 10:10 failure "retry_after":"8h"`, "#1, next 06:00+1: retry 1/1 +8h as asked in window, planned first: after"},
 
 		// In the zone of the model
 		{`"timezone":"America/New_York",` + at(6, ""), "11:00 wake | 11:10 failure", "#1, next 14:00: retry 1/1 +10m in window, before planned"},

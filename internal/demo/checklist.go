@@ -148,7 +148,7 @@ func finished(uid string) func(*evidence) bool {
 }
 
 func leftAlone(ev *evidence) bool {
-	found := ev.follow(uidBusy, because(event(model.EventFailure), "asked by worker"), event(model.EventStart), event(model.EventSuccess))
+	found := ev.follow(uidBusy, because(event(model.EventFailure), "as asked"), event(model.EventStart), event(model.EventSuccess))
 	return found != nil && found[1].At.Sub(found[0].At) >= busyFor
 }
 

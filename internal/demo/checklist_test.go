@@ -46,7 +46,7 @@ func TestStoryNeedsAllItsStepsInOrder(t *testing.T) {
 
 func TestFeedCountsAsLeftAloneOnlyAfterItsWholeWish(t *testing.T) {
 	asked := happened(uidBusy, model.EventFailure, 1)
-	asked.Why = "retry 1/2 +2s asked by worker"
+	asked.Why = "retry 1/2 +2s as asked"
 	for wait, want := range map[time.Duration]bool{busyFor: true, busyFor - time.Millisecond: false} {
 		again := happened(uidBusy, model.EventStart, 2)
 		again.At = asked.At.Add(wait)

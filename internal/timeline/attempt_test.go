@@ -84,7 +84,7 @@ func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 	}{
 		{"retry 3/6 +30m, planned first: overlaps", 30 * time.Minute, true},
 		{"retry 1/6 at once, planned first: overlaps", 0, true},
-		{"retry 2/6 +1h30m asked by worker, planned first: starts after", 90 * time.Minute, true},
+		{"retry 2/6 +1h30m as asked, planned first: starts after", 90 * time.Minute, true},
 		{"retry 3/6 ~28m12s, planned first: overlaps start", 28*time.Minute + 12*time.Second, true},
 		{"retry 3/6 +30m", 0, false},
 		{"retry 3/6 +soon, planned first", 0, false},

@@ -8,7 +8,7 @@ import (
 )
 
 // waits matches the why of a retry that waits for the planned refresh, as the failure rule writes it (S0-29).
-var waits = regexp.MustCompile(`^retry \S+ (?:at once|[+~](\S+?))(?: asked by worker)?, planned first`)
+var waits = regexp.MustCompile(`^retry \S+ (?:at once|[+~](\S+?))(?: as asked)?, planned first`)
 
 // wished tells when the next attempt would run if only its delay counted: a retry that made room for the planned refresh.
 // It takes as long as the attempt before was allowed to.
