@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -108,7 +109,7 @@ func (s *Store) TryScripts(ctx context.Context) error {
 		return err
 	}
 	k := s.Keys
-	keys := []string{k.Due(), k.Running(), k.Input(), k.Claimed("doctor"), k.Journal(), k.Outbox(), k.Stats(), k.Wake()}
+	keys := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Journal(), k.Outbox(), k.Stats(), k.Wake()}
 	if err := applyTransitions.Run(ctx, s.clients.Write, keys, 0, 1, 1).Err(); err != nil {
 		return fmt.Errorf("apply no transition: %w", err)
 	}
@@ -117,6 +118,12 @@ func (s *Store) TryScripts(ctx context.Context) error {
 
 // Refused reports whether Redis answered that this user may not do it.
 func Refused(err error) bool { return redis.HasErrorPrefix(err, "NOPERM") }
+
+// Answered reports whether an error is an answer of Redis, not the lack of one.
+func Answered(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
 
 // OrphanEnd is the transition that removes what is left of a model that is not stored, from both sets too.
 func OrphanEnd(uid string) *Transition {

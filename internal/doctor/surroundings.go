@@ -15,11 +15,16 @@ func (e *examination) surroundings(ctx context.Context) error {
 	if err := e.clocks(ctx); err != nil {
 		return err
 	}
-	e.scripts(ctx)
+	if err := e.scripts(ctx); err != nil {
+		return err
+	}
 	server, err := e.store.Server(ctx)
+	if err != nil && !scripts.Answered(err) {
+		return err
+	}
 	if err != nil {
 		e.note(Finding{Info, "server-silent", "INFO", "an answer", err.Error(), "by hand: allow this user INFO, or check version, persistence and memory yourself", false})
-		return ctx.Err()
+		return nil
 	}
 	e.version(server)
 	e.role(server)
@@ -161,15 +166,16 @@ func ahead(skew time.Duration) string {
 }
 
 // scripts checks that scripts run: it changes nothing.
-func (e *examination) scripts(ctx context.Context) {
+func (e *examination) scripts(ctx context.Context) error {
 	err := e.store.TryScripts(ctx)
 	f := Finding{Error, "scripts", "EVALSHA", "scripts that run", "", "by hand: allow EVALSHA, EVAL and SCRIPT, or look at the error", false}
 	switch {
-	case err == nil:
-		return
+	case err == nil || !scripts.Answered(err):
+		return err
 	case scripts.Refused(err):
 		f.Severity, f.Repair = Info, "by hand: check it as the user of a daemon; this one may not run scripts on all keys"
 	}
 	f.Found = err.Error()
 	e.note(f)
+	return nil
 }
