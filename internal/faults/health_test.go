@@ -41,28 +41,38 @@ func newWard(t *testing.T) *ward {
 
 func (w *ward) admit(command string, args ...string) {
 	w.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := freeAddress(w.t)
 	w.addresses[command] = address
 	w.processes[command] = processtest.Refreshd(w.t, append([]string{command, "--redis", w.Server.URL, "--health", address}, args...)...)
 }
 
-// ask returns 0 for a process that does not answer.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
 func (w *ward) ask(name, path string) (int, health.Report) {
 	w.t.Helper()
+	return askHealth(w.t, w.addresses[name], path)
+}
+
+// askHealth returns 0 for a process that does not answer.
+func askHealth(t testing.TB, address, path string) (int, health.Report) {
+	t.Helper()
 	client := http.Client{Timeout: 2 * time.Second}
-	reply, err := client.Get("http://" + w.addresses[name] + path)
+	reply, err := client.Get("http://" + address + path)
 	if err != nil {
 		return 0, health.Report{}
 	}
 	defer reply.Body.Close()
 	var report health.Report
 	if err := json.NewDecoder(reply.Body).Decode(&report); err != nil {
-		w.t.Error(err)
+		t.Error(err)
 	}
 	return reply.StatusCode, report
 }
