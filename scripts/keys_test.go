@@ -14,7 +14,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Model": "q:model:u", "Payload": "q:payload:u", "History": "q:history:u",
 		"Due": "q:due", "Running": "q:running", "Policies": "q:policies", "Claimed": "q:claimed:u", "Pollers": "q:pollers",
 		"Taken": "q:taken:u", "Workers": "q:workers",
-		"Journal": "q:journal", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake",
+		"Journal": "q:journal", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake", "Brake": "q:brake",
 	}
 	keys, err := NewKeys("q")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
+	osexec "os/exec" // the package has an exec of its own
 	"path/filepath"
 	"testing"
 	"time"
@@ -35,7 +35,7 @@ func trySentinel(t *testing.T, master string, config []string) (addr string, ok 
 	t.Helper()
 	addr = freeAddr(t)
 	file := writeSentinelConfig(t, addr, master, config)
-	process := exec.Command("redis-server", file, "--sentinel")
+	process := osexec.Command("redis-server", file, "--sentinel")
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
