@@ -41,7 +41,7 @@ type Message struct {
 
 // Rejection says why a message cannot be handled and under which counter that is filed.
 type Rejection struct {
-	Counter string // malformed, no_uid or unknown_type
+	Counter string // malformed, no_uid, unknown_type or oversized
 	Reason  string
 }
 
@@ -52,6 +52,7 @@ const (
 	CounterMalformed   = "malformed"
 	CounterNoUID       = "no_uid"
 	CounterUnknownType = "unknown_type"
+	CounterOversized   = "oversized"
 )
 
 // DecodeMessage reads one entry of the output list. Every error is a *Rejection.

@@ -34,6 +34,10 @@ func decode(claimed []scripts.Claimed) []*letter {
 
 func newLetter(claimed scripts.Claimed) *letter {
 	l := &letter{claimed: claimed}
+	if size, most, large := claimed.Large(); large {
+		l.reject(model.CounterOversized, "expected at most "+most+" bytes, found "+size)
+		return l
+	}
 	var err error
 	if claimed.FromControl() {
 		var command model.Command

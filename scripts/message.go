@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -34,18 +36,46 @@ type Claimed struct {
 	Entry string // as it stands in the claimed list
 }
 
-// The marks that claim-messages.lua puts before a message.
-const markControl = 'c'
+// The marks that claim-messages.lua puts before a message, and before the beginning of one that is too large.
+const (
+	markControl      = 'c'
+	markLargeControl = 'C'
+	markLargeOutput  = 'O'
+)
+
+// maxClaimed is how many bytes of either list a poller claims at once, and one message more.
+const maxClaimed = 8 << 20
+
+func (c Claimed) mark() byte {
+	if c.Entry == "" {
+		return 0
+	}
+	return c.Entry[0]
+}
 
 // FromControl reports whether the message came from the control list, not from the output list.
-func (c Claimed) FromControl() bool { return len(c.Entry) > 0 && c.Entry[0] == markControl }
+func (c Claimed) FromControl() bool { return c.mark() == markControl || c.mark() == markLargeControl }
 
-// Raw is the message as its sender wrote it.
+// Raw is the message as its sender wrote it; of one that is too large its beginning.
 func (c Claimed) Raw() string {
 	if c.Entry == "" {
 		return ""
 	}
+	if _, _, large := c.Large(); large {
+		_, raw, _ := strings.Cut(c.Entry, " ")
+		return raw
+	}
 	return c.Entry[1:]
+}
+
+// Large tells the size of a message that is too large, and the largest that is accepted, in bytes.
+func (c Claimed) Large() (size, most string, large bool) {
+	if c.mark() != markLargeControl && c.mark() != markLargeOutput {
+		return "", "", false
+	}
+	sizes, _, _ := strings.Cut(c.Entry[1:], " ")
+	size, most, _ = strings.Cut(sizes, "/")
+	return size, most, true
 }
 
 // Claim moves messages of both lists into the claimed list of owner, until limit stand there, and returns all of them,
@@ -53,7 +83,7 @@ func (c Claimed) Raw() string {
 func (s *Store) Claim(ctx context.Context, owner string, limit int) (time.Time, []Claimed, error) {
 	k := s.Keys
 	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Pollers()}
-	reply, err := claimMessages.Run(ctx, s.clients.Write, keys, s.clockArg(), owner, limit).Slice()
+	reply, err := claimMessages.Run(ctx, s.clients.Write, keys, s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed).Slice()
 	if err == nil && len(reply) != 2 {
 		err = fmt.Errorf("expected 2 values, found %d", len(reply))
 	}
@@ -105,7 +135,12 @@ type Rejected struct {
 	Raw    string `json:"raw,omitempty"`
 	// RawBase64 holds what is no UTF-8 text, byte for byte.
 	RawBase64 string `json:"raw_base64,omitempty"`
+	// Bytes is the size of a message of which only the beginning is kept; empty: all of it is.
+	Bytes string `json:"bytes,omitempty"`
 }
+
+// maxRaw is how much of a message rejected keeps, in bytes: with the default cap of 1,000 messages it holds 16 MB of them at most.
+const maxRaw = 16 << 10
 
 func (s Settlement) rejected(now time.Time) string {
 	if s.Reason == "" {
@@ -115,14 +150,30 @@ func (s Settlement) rejected(now time.Time) string {
 	if s.Claimed.FromControl() {
 		entry.Source = "control"
 	}
-	if !utf8.ValidString(entry.Raw) {
-		entry.Raw, entry.RawBase64 = "", base64.StdEncoding.EncodeToString([]byte(entry.Raw))
+	if size, _, large := s.Claimed.Large(); large {
+		entry.Bytes = size
+	} else if len(entry.Raw) > maxRaw {
+		entry.Raw, entry.Bytes = entry.Raw[:maxRaw], strconv.Itoa(len(entry.Raw))
 	}
+	entry.hold()
 	text, err := json.Marshal(entry)
 	if err != nil {
 		panic(fmt.Sprintf("marshal rejected message: %v", err)) // texts only
 	}
 	return string(text)
+}
+
+// hold makes sure that JSON can hold the message. One that was cut may end within a character.
+func (r *Rejected) hold() {
+	if r.Bytes != "" {
+		whole := strings.ToValidUTF8(r.Raw, "")
+		if len(r.Raw)-len(whole) < utf8.UTFMax {
+			r.Raw = whole
+		}
+	}
+	if !utf8.ValidString(r.Raw) {
+		r.Raw, r.RawBase64 = "", base64.StdEncoding.EncodeToString([]byte(r.Raw))
+	}
 }
 
 // SilentPollers lists owners of claimed lists without a sign of life since the cutoff.

@@ -26,6 +26,9 @@ type Config struct {
 	HistoryCap int
 	// RejectedCap is how many messages the rejected list keeps. Defaults to 1,000.
 	RejectedCap int
+	// MessageCap is the largest message of workers and applications that is read, in bytes, 4 KiB to 64 MiB. Larger ones are
+	// rejected, with their beginning. Defaults to 1 MiB.
+	MessageCap int
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time
 }
@@ -47,6 +50,9 @@ func (c Config) WithDefaults() Config {
 	if c.RejectedCap == 0 {
 		c.RejectedCap = 1_000
 	}
+	if c.MessageCap == 0 {
+		c.MessageCap = 1 << 20
+	}
 	return c
 }
 
@@ -56,6 +62,9 @@ func (c Config) Validate() error {
 		if value < 1 {
 			return fmt.Errorf("%s: expected at least 1, found %d", name, value)
 		}
+	}
+	if c.MessageCap < 4<<10 || c.MessageCap > 64<<20 {
+		return fmt.Errorf("message cap: expected 4096 to 67108864 bytes, found %d", c.MessageCap)
 	}
 	_, err := NewKeys(c.Queue)
 	return err
