@@ -96,7 +96,7 @@ func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) { // 001/7, RULES 1.2 
 	l := live(t, bad, "00:00 wake | 00:00:30 failure")
 	l.expect("#1, next 00:00:32: retry 1 +2s, none planned")
 	l.on("00:00:32 wake | 00:00:40 failure")
-	l.expect("#2, next 00:05:40: retry 2 +5m: policy_error")
+	l.expect("#2, next 00:05:40: retry 2 +5m: policy_error, none planned")
 	if want := "index out of range: 2 (array length is 2) (1:7)"; l.decision.PolicyError != want || l.decision.Final || l.decision.Exhausted {
 		t.Errorf("policy error %q of %+v", l.decision.PolicyError, l.decision)
 	}
@@ -109,14 +109,14 @@ func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) { // 001/7, RULES 1.2 
 		}
 		now = l.m.RefreshAt
 	}
-	l.expect(fmt.Sprintf("#1002, next %s: retry 1002 +5m: policy_error", clockText(now)))
+	l.expect(fmt.Sprintf("#1002, next %s: retry 1002 +5m: policy_error, none planned", clockText(now)))
 }
 
 func TestAnErrorOfThePolicyIsJoinedWithTheSchedule(t *testing.T) { // 001/7
 	const bad = `"policy":{"timeout":"1m","retries":{"expr":"k % 0"},"give_up_after":"1d"}`
 	runLives(t, []lifeTest{
-		{atSixteen + bad, "15:00 run | 15:00 wake | 15:30 failure", "#1, next 15:35: retry 1 +5m: policy_error"},
-		{atSixteen + bad, "15:00 run | 15:00 wake | 15:58 failure", "#1, next 16:00: retry 1 +5m: policy_error"},
+		{atSixteen + bad, "15:00 run | 15:00 wake | 15:30 failure", "#1, next 15:35: retry 1 +5m: policy_error, before planned"},
+		{atSixteen + bad, "15:00 run | 15:00 wake | 15:58 failure", "#1, next 16:00: retry 1 +5m: policy_error, planned first: after"},
 		{atSixteen + bad, "15:00 run | 15:00 wake | 15:00+1 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1d"},
 		{bad, "00:00 wake | 23:58 failure", "#1, next 00:00+1: gives up then: no success for 1d"},
 	})

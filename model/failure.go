@@ -82,12 +82,13 @@ func (m *Model) retry(s *State, failure Failure, now time.Time) consequence {
 	case delay == UntilPlanned:
 		next = m.waitForPlanned(s.AttemptNo, now)
 	default:
-		next = m.join(s, m.retryTime(s, delay, failure, now), now)
+		timing := m.retryTime(s, delay, failure, now)
+		if policyError != "" {
+			timing.text += ": policy_error"
+		}
+		next = m.join(s, timing, now)
 	}
 	next.policyError = policyError
-	if policyError != "" {
-		next.why = m.whyRetry(s.AttemptNo) + " " + delayText(safeDelay) + ": policy_error"
-	}
 	return next
 }
 

@@ -103,7 +103,7 @@ func TestAPolicyErrorIsCountedAndStandsInTheJournal(t *testing.T) {
 		if len(told) != 3 || told[0] != nil || told[1] != told[2] || !strings.HasPrefix(told[1].(string), soon[:60]) {
 			t.Errorf("expected the error of the second and the third failure, found %q", told)
 		}
-		if record := b.load("m1"); record.Why != "retry 3 +5m: policy_error" || record.Disabled {
+		if record := b.load("m1"); record.Why != "retry 3 +5m: policy_error, none planned" || record.Disabled {
 			t.Errorf("expected a retry after a safe delay, found %q", record.Why)
 		}
 	})
