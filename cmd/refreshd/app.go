@@ -26,6 +26,7 @@ type app struct {
 	config, output, logLevel           string
 	tlsCA, tlsCert, tlsKey, tlsHost    string
 	historyCap, journalCap, rejectsCap int
+	messageCap                         int
 
 	log     zerolog.Logger
 	desk    *health.Desk // nil: nobody asks about health
@@ -59,7 +60,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), versionCommand(a),
+		modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a),
 	}
 }
@@ -76,6 +77,7 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.tlsHost, "tls-server-name", "", "`NAME` expected in the certificate of Redis")
 	flags.IntVar(&a.historyCap, "history-cap", 0, "ended attempts to keep of each model (default 10)")
 	flags.IntVar(&a.journalCap, "journal-cap", 0, "transitions to keep in the journal, about (default 100000)")
+	flags.IntVar(&a.messageCap, "message-cap", 0, "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
 	flags.IntVar(&a.rejectsCap, "rejected-cap", 0, "unusable messages to keep (default 1000)")
 }
 
@@ -111,7 +113,7 @@ func (a *app) open(address string) (*scripts.Store, func(), error) {
 		}
 	}
 	store, err := scripts.New(clients, scripts.Config{
-		Queue: a.queue, HistoryCap: a.historyCap, JournalCap: a.journalCap, RejectedCap: a.rejectsCap,
+		Queue: a.queue, HistoryCap: a.historyCap, JournalCap: a.journalCap, RejectedCap: a.rejectsCap, MessageCap: a.messageCap,
 	})
 	if err != nil {
 		done()

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// aclFlags are the settings of the users that are printed.
+type aclFlags struct {
+	roles        []string
+	passwordFile string
+	file         bool
+}
+
+func aclCommand(a *app) *cobra.Command {
+	var flags aclFlags
+	command := &cobra.Command{
+		Use: "acl", Short: "Print users of Redis that may do what their part needs, and nothing else", Args: cobra.NoArgs,
+		Long: `Print one user of Redis for each role in the queue, as commands for redis-cli (Redis 7.0 and later):
+
+  refreshd acl --queue bigtables --password-file secret.txt | redis-cli
+
+Without --password-file each has the password CHANGE-ME. With it, the SHA-256 of what the file holds is printed, never the
+password. Users of different queues have different names. Afterwards take the rights of the user that everybody is who does not
+log in: ACL SETUSER default off.
+
+A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not what they hold.`,
+		RunE: func(*cobra.Command, []string) error { return a.acl(&flags) },
+	}
+	command.Flags().StringSliceVar(&flags.roles, "role", nil, "only the user of `ROLE`: "+strings.Join(roleNames(), ", ")+" (default all)")
+	command.Flags().StringVar(&flags.passwordFile, "password-file", "", "`FILE` with the password of these users on its only line")
+	command.Flags().BoolVar(&flags.file, "aclfile", false, "print lines for the aclfile of Redis instead of commands")
+	return command
+}
+
+func roleNames() []string {
+	var names []string
+	for _, role := range acl.Roles() {
+		names = append(names, string(role))
+	}
+	return names
+}
+
+func (a *app) acl(flags *aclFlags) error {
+	keys, err := scripts.NewKeys(a.queue)
+	if err != nil {
+		return usageError{err}
+	}
+	password, err := readPassword(flags.passwordFile)
+	if err != nil {
+		return usageError{err}
+	}
+	roles := flags.roles
+	if len(roles) == 0 {
+		roles = roleNames()
+	}
+	users := make([]acl.User, len(roles))
+	for i, role := range roles {
+		if !slices.Contains(roleNames(), role) {
+			return usagef("--role: expected one of %s, found %q", strings.Join(roleNames(), ", "), role)
+		}
+		if users[i], err = acl.NewUser(acl.Role(role), keys); err != nil {
+			return err
+		}
+	}
+	return a.printUsers(users, password, flags.file)
+}
+
+// userView is a user as -o json shows it. Its rules are the arguments of ACL SETUSER.
+type userView struct {
+	acl.User
+	Password string `json:"password"` // the rule, with a hash or a placeholder
+}
+
+func (a *app) printUsers(users []acl.User, password string, file bool) error {
+	for _, user := range users {
+		if a.json() {
+			if err := printJSONLine(a.stdout, userView{user, password}); err != nil {
+				return err
+			}
+			continue
+		}
+		line := user.SetUser(password)
+		if file {
+			line = user.Line(password)
+		}
+		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPassword returns the rule for the password in a file. It never tells what the file holds.
+func readPassword(path string) (string, error) {
+	if path == "" {
+		return acl.Password(""), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("--password-file: %w", err)
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if password == "" || strings.ContainsAny(password, "\r\n") {
+		return "", fmt.Errorf("--password-file: expected one line with a password in %s, found none or several", path)
+	}
+	sum := sha256.Sum256([]byte(password))
+	return acl.Password(hex.EncodeToString(sum[:])), nil
+}

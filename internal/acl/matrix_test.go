@@ -1,0 +1,171 @@
+package acl_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// probes are ways to look at a key, to add to it, to take from it and to destroy it, by the letter of the matrix below.
+var probes = map[string]map[string]string{
+	"list":   {"r": "LRANGE %s 0 -1", "a": "RPUSH %s x", "p": "LPUSH %s x", "t": "LPOP %s", "m": "LMOVE %s %[1]s LEFT LEFT", "w": "BLMOVE %s %[1]s LEFT LEFT 1", "c": "LREM %s 1 x", "d": "DEL %s"},
+	"hash":   {"r": "HGETALL %s", "f": "HMGET %s x", "a": "HSET %s f v", "c": "HDEL %s f", "d": "DEL %s"},
+	"zset":   {"r": "ZRANGEBYSCORE %s 0 1", "s": "ZSCAN %s 0", "a": "ZADD %s 1 m", "c": "ZREM %s m", "d": "DEL %s"},
+	"stream": {"r": "XRANGE %s - +", "a": "XADD %s * f v", "c": "XTRIM %s MAXLEN 0", "d": "DEL %s"},
+	"string": {"r": "GET %s", "a": "SET %s v", "d": "DEL %s"},
+}
+
+// everyKey is one key of each kind with its type.
+var everyKey = map[string]string{
+	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
+	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
+	"q:journal": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
+}
+
+// matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
+// t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
+var matrix = map[acl.Role]map[string]string{
+	acl.Dispatcher: {
+		"q-input": "acr", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
+		"q:journal": "a", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a",
+	},
+	acl.Poller: {
+		"q-input": "cr", "q-output": "tw", "q-control": "tw", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
+		"q:policies": "f", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "a", "q:outbox": "a", "q:rejected": "a", "q:brake": "f", "q:wake": "a",
+	},
+	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
+	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
+	acl.Application:   {"q-control": "a"},
+	acl.Operator: {
+		"q-input": "cr", "q-output": "r", "q-control": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
+		"q:policies": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "crs", "q:journal": "ar", "q:outbox": "ar",
+		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar",
+	},
+	acl.Viewer: {
+		"q-input": "r", "q-output": "r", "q-control": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
+		"q:policies": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:outbox": "r",
+		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r",
+	},
+}
+
+func TestEachRoleMayDoItsOwnWorkAndNobodyElses(t *testing.T) {
+	users := queuetest.WithUsers(t, "q")
+	admin := users.Server.Client(t)
+	for _, role := range acl.Roles() {
+		got := map[string]string{}
+		for key, kind := range everyKey {
+			var may []string
+			for letter, probe := range probes[kind] {
+				words := []any{"ACL", "DRYRUN", "q-" + string(role)}
+				for _, word := range strings.Fields(fmt.Sprintf(probe, key)) {
+					words = append(words, word)
+				}
+				if answer, err := admin.Do(t.Context(), words...).Text(); err == nil && answer == "OK" {
+					may = append(may, letter)
+				}
+			}
+			if slices.Sort(may); len(may) > 0 {
+				got[key] = strings.Join(may, "")
+			}
+		}
+		if diff := cmp.Diff(matrix[role], got); diff != "" {
+			t.Errorf("%s may (-want +got):\n%s", role, diff)
+		}
+	}
+}
+
+// everybody is what nobody may do, whoever asks.
+var everybody = []string{
+	"FLUSHALL", "FLUSHDB", "KEYS *", "CONFIG SET dir /tmp", "CONFIG REWRITE", "ACL LIST", "ACL SETUSER x", "SHUTDOWN", "DEBUG SLEEP 1", "SCRIPT FLUSH",
+	"SCRIPT LOAD x", "FUNCTION LOAD x", "MONITOR", "CLIENT KILL TYPE normal", "CLIENT LIST", "REPLICAOF h 1", "SAVE", "BGREWRITEAOF", "SWAPDB 0 1", "PUBLISH c m",
+	"SUBSCRIBE c", "MIGRATE h 1 q:due 0 1", "RENAME q:due q:x", "COPY q:due q:x", "DUMP q:model:m", "SORT q-input", "EXPIRE q:model:m 1", "RANDOMKEY",
+	"GET other:payload:m", "HGETALL other:model:m", "LPOP other-input", "RPUSH other-output x", "RPUSH other-control x", "ZADD other:due 1 m", "GET q", "SET q:else x",
+	"GET qq:payload:m", "HGETALL q2:model:m", "RPUSH q-outputs x", "EVAL x 1 other:due", "EVAL x 1 q:policies", "EVALSHA x 1 q:else", "EVAL_RO x 1 q:due",
+}
+
+func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {
+	users := queuetest.WithUsers(t, "q")
+	admin := users.Server.Client(t)
+	for _, role := range acl.Roles() {
+		for _, command := range everybody {
+			words := []any{"ACL", "DRYRUN", "q-" + string(role)}
+			for _, word := range strings.Fields(command) {
+				words = append(words, word)
+			}
+			if answer, err := admin.Do(t.Context(), words...).Text(); err == nil && answer == "OK" {
+				t.Errorf("%s may %s", role, command)
+			}
+		}
+	}
+}
+
+// TestAScriptMayDoNoMoreThanItsUser tries what a stolen password is good for: scripts of one's own.
+func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
+	users := queuetest.WithUsers(t, "q")
+	admin := users.Server.Client(t)
+	admin.HSet(t.Context(), "q:model:m", "attempt_uid", "a1")
+	admin.RPush(t.Context(), "q-output", "result")
+	before := users.Server.Dump(t)
+	tries := map[acl.Role][][2]string{
+		acl.Worker: {
+			{"q:model:m", "return redis.call('HSET', KEYS[1], 'attempt_uid', 'mine')"}, {"q:due", "return redis.call('ZADD', KEYS[1], 1, 'm')"},
+			{"q-control", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-output", "return redis.call('LPOP', KEYS[1])"},
+			{"q-output", "return redis.call('LRANGE', KEYS[1], 0, -1)"}, {"q-input", "return redis.call('HSET', 'q:model:m', 'attempt_uid', 'mine')"},
+			{"q-input", "return redis.call('HGETALL', 'q:model:m')"}, {"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"},
+		},
+		acl.Dispatcher: {
+			{"q:payload:m", "return redis.call('SET', KEYS[1], '{}')"}, {"q-input", "return redis.call('RPUSH', 'q-output', '{}')"},
+			{"q-input", "return redis.call('LPOP', 'q-output')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+		},
+		acl.Poller: {
+			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+			{"q:due", "return redis.call('HSET', 'q:brake', 'on', '1')"}, {"q:due", "return redis.call('HSET', 'q:policies', 'x', '{}')"},
+			{"q-output", "return redis.call('RPUSH', KEYS[1], '{}')"},
+		},
+		acl.Operator: {
+			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+			{"q-input", "return redis.call('LMOVE', KEYS[1], 'q:taken:me', 'LEFT', 'RIGHT')"}, {"q:due", "return redis.call('RPUSH', 'q-output', '{}')"},
+		},
+		acl.Viewer:        {{"q:due", "return redis.call('ZCARD', KEYS[1])"}, {"q:model:m", "return 1"}},
+		acl.ForeignWorker: {{"q-input", "return redis.call('LPOP', KEYS[1])"}, {"q-output", "return 1"}},
+		acl.Application:   {{"q-control", "return redis.call('RPUSH', KEYS[1], '{}')"}},
+	}
+	for _, role := range acl.Roles() {
+		client := users.Client(t, role)
+		if err := client.Ping(t.Context()).Err(); err != nil {
+			t.Fatalf("%s: %v", role, err)
+		}
+		for _, try := range tries[role] {
+			if err := client.Eval(t.Context(), try[1], []string{try[0]}).Err(); err == nil || errors.Is(err, redis.Nil) || !scripts.Refused(err) {
+				t.Errorf("%s: expected %s refused on %s, found %v", role, try[1], try[0], err)
+			}
+		}
+	}
+	if diff := cmp.Diff(before, users.Server.Dump(t)); diff != "" {
+		t.Errorf("something was changed:\n%s", diff)
+	}
+}
+
+func TestUsersOfDifferentQueuesAreDifferent(t *testing.T) {
+	for queue, want := range map[string]string{"bigtables": "bigtables-worker", "{bigtables:3}": "bigtables-3-worker", "a.b": "a.b-worker"} {
+		keys, err := scripts.NewKeys(queue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if user, err := acl.NewUser(acl.Worker, keys); err != nil || user.Name != want {
+			t.Errorf("%s: expected %s, found %s, %v", queue, want, user.Name, err)
+		}
+		if _, err := acl.NewUser("root", keys); err == nil {
+			t.Error("expected an unknown role refused")
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package acl knows what each part of refreshd does in Redis, and prints it as users of Redis (ACL, version 7.0 and later) that may do
+// that and nothing else.
+//
+// A user has a few commands without keys, and selectors: commands together with the keys on which it may use them. A script needs both
+// EVALSHA on all keys that are passed to it and, once more, each command inside on the keys that it touches there.
+package acl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Role is a part that a program or a person plays.
+type Role string
+
+// The roles.
+const (
+	Dispatcher    Role = "dispatcher"
+	Poller        Role = "poller"
+	Worker        Role = "worker"         // worker pools of refreshd
+	ForeignWorker Role = "foreign-worker" // workers that know nothing but the input and the output list
+	Application   Role = "application"    // programs that push commands to the control list
+	Operator      Role = "operator"       // people who use the command line
+	Viewer        Role = "viewer"         // people who only look
+)
+
+// Roles are all roles.
+func Roles() []Role {
+	return []Role{Dispatcher, Poller, Worker, ForeignWorker, Application, Operator, Viewer}
+}
+
+// User is a user of Redis for one role in one queue.
+type User struct {
+	Role  Role     `json:"role"`
+	Name  string   `json:"user"`
+	Rules []string `json:"rules"` // without a password
+}
+
+// NewUser returns the user for a role in a queue.
+func NewUser(role Role, keys scripts.Keys) (User, error) {
+	grants, known := map[Role]func(scripts.Keys) []grant{
+		Dispatcher: dispatcher, Poller: poller, Worker: worker, ForeignWorker: foreignWorker,
+		Application: application, Operator: operator, Viewer: viewer,
+	}[role]
+	if !known {
+		return User{}, fmt.Errorf("role: expected one of %v, found %q", Roles(), role)
+	}
+	user := User{Role: role, Name: name(role, keys), Rules: []string{"resetchannels", "-@all"}}
+	for _, command := range slices.Concat(session(role), clustering(keys)) {
+		user.Rules = append(user.Rules, "+"+command)
+	}
+	for _, grant := range grants(keys) {
+		user.Rules = append(user.Rules, grant.String())
+	}
+	return user, nil
+}
+
+// name is the queue without the braces of a hash tag, and the role: a server may hold several queues.
+func name(role Role, keys scripts.Keys) string {
+	return strings.NewReplacer("{", "", "}", "", ":", "-").Replace(keys.Queue()) + "-" + string(role)
+}
+
+// session are the commands without keys that a role needs.
+func session(role Role) []string {
+	commands := []string{"ping", "select", "client|setname"}
+	switch role {
+	case ForeignWorker, Application:
+		return commands
+	case Worker:
+		return append(commands, "time")
+	case Dispatcher:
+		return append(commands, "time", "multi", "exec", "info", "config|get")
+	case Poller:
+		return append(commands, "time", "info", "config|get")
+	default:
+		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
+		return append(commands, "time", "multi", "exec", "info", "config|get", "scan")
+	}
+}
+
+// clustering are the commands by which a client finds its way in a cluster.
+func clustering(keys scripts.Keys) []string {
+	if !keys.Tagged() {
+		return nil
+	}
+	return []string{"cluster|slots", "cluster|shards", "cluster|nodes", "command", "readonly", "asking"}
+}
+
+// Password is the rule for a password that is kept as its SHA-256 in hexadecimal; empty: a placeholder that has to be changed.
+func Password(sha256 string) string {
+	if sha256 == "" {
+		return ">CHANGE-ME"
+	}
+	return "#" + sha256
+}
+
+// SetUser is the command that makes the user, whatever it was before.
+func (u User) SetUser(password string) string {
+	return "ACL SETUSER " + u.Name + " reset on " + password + " " + strings.Join(u.Rules, " ")
+}
+
+// Line is the line of an ACL file that makes the user.
+func (u User) Line(password string) string {
+	return "user " + u.Name + " on " + password + " " + strings.Join(u.Rules, " ")
+}

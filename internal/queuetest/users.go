@@ -1,0 +1,68 @@
+package queuetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Users are the users of refreshd's own ACL on a server.
+type Users struct {
+	Server *redistest.Server
+	keys   scripts.Keys
+	admin  redis.UniversalClient
+}
+
+const password = "secret"
+
+// WithUsers starts a redis-server of its own and gives it a user for each role in a queue.
+func WithUsers(t testing.TB, queue string) *Users {
+	t.Helper()
+	server := redistest.Redis(t, "--acllog-max-len", "1000")
+	keys := must(scripts.NewKeys(queue))(t)
+	u := &Users{server, keys, server.Client(t)}
+	for _, role := range acl.Roles() {
+		user := must(acl.NewUser(role, keys))(t)
+		var words []any
+		for _, word := range strings.Fields(user.SetUser(">" + password)) {
+			words = append(words, word)
+		}
+		if err := u.admin.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatalf("make %s: %v", user.Name, err)
+		}
+	}
+	return u
+}
+
+// URL is the address of the server for a role.
+func (u *Users) URL(t testing.TB, role acl.Role) string {
+	t.Helper()
+	return "redis://" + must(acl.NewUser(role, u.keys))(t).Name + ":" + password + "@" + u.Server.Addr
+}
+
+// Client connects as a role.
+func (u *Users) Client(t testing.TB, role acl.Role) redis.UniversalClient {
+	t.Helper()
+	options := u.Server.Options()
+	options.Username, options.Password = must(acl.NewUser(role, u.keys))(t).Name, password
+	client := redis.NewUniversalClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// ExpectNoRefusal fails a test in which Redis has refused anything to anybody.
+func (u *Users) ExpectNoRefusal(t testing.TB) {
+	t.Helper()
+	entries, err := u.admin.ACLLog(t.Context(), 100).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		t.Errorf("Redis refused %s to %s: %s %s (%d times)", entry.Object, entry.Username, entry.Reason, entry.Context, entry.Count)
+	}
+}
