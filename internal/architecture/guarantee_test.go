@@ -1,0 +1,16 @@
+package architecture
+
+import (
+	"os"
+	"testing"
+)
+
+func TestEachPromiseNamesATestThatHoldsIt(t *testing.T) {
+	document, err := os.ReadFile("../../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range unproven(string(document), map[string]int{"G%d": 12}, testsOf(readTree(t, os.DirFS("../..")))) {
+		t.Error(place)
+	}
+}
