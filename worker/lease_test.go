@@ -184,7 +184,9 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		r.offer("m")
 		await(t, b.began, "the attempt")
 		r.set("m", "attempt_uid", "newer") // superseded during the work
-		await(t, b.causes, "the end of the context")
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrHandedBack) {
+			t.Errorf("cause: %v, want ErrFenceLost", cause)
+		}
 		r.offer("stale")
 		r.set("stale", "attempt_uid", "newer")
 		r.offerUntil("late", 0)

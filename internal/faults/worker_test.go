@@ -219,12 +219,12 @@ func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
 	heir := f.worker(s, "--worker-lease", "1s")
 	f.until("the heir is known", func() bool { return f.owners() == 2 })
 	frozen.Freeze()
-	events := f.await(model.EventSuccess, 1)
+	f.await(model.EventSuccess, 1)
 	frozen.Thaw()
 	heir.Kill()
 	f.until("the thawed one goes on under a new name", func() bool { return f.owners() > 0 })
 	f.putLong("b")
-	events = f.await(model.EventSuccess, 2)
+	events := f.await(model.EventSuccess, 2)
 	want := map[string]int{"create": 2, "start": 2, "started": 2, "success": 2}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("journal:\n%s", diff)
