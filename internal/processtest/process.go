@@ -117,3 +117,13 @@ func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
 func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
 
 func (p *Process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
+
+// Memory is the most that a running process has held in memory, in bytes; 0 where the system does not tell. The resource usage
+// of a process that has ended would tell that of the test, from which it was started, if that is more.
+func (p *Process) Memory() int64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kilobytes int64
+	_, _ = fmt.Sscan(rest, &kilobytes)
+	return kilobytes << 10
+}
