@@ -1,0 +1,250 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/worker"
+)
+
+var (
+	loadFlag = flag.Int("load", 100, "how many models each drill refreshes every second")
+	longFlag = flag.Int("long", 1, "how many times longer each drill keeps up its fault")
+)
+
+// drill is a queue under a steady load in which something is broken on purpose.
+type drill struct {
+	t       testing.TB
+	ctx     context.Context // bounds all waiting
+	address string          // how the daemons and workers reach Redis
+	clients *scripts.Clients
+	store   *scripts.Store // how the test reaches it
+	ledger  *ledger
+	policy  model.Policy
+
+	uids        []string
+	dispatchers *crew
+	workers     *crew // pollers too: they end when nothing is left to do
+	healed      time.Time
+	cut         time.Time // what Redis acknowledged after this instant may be gone; zero: nothing may
+}
+
+// newDrill prepares a queue. The test looks at it by one address, and the daemons and workers reach it by another.
+func newDrill(t *testing.T, direct, address string) *drill {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	d := &drill{t: t, ctx: ctx, address: address, ledger: &ledger{runs: map[string]int{}}, policy: loadPolicy()}
+	d.clients, d.store = d.connect(direct)
+	d.dispatchers, d.workers = newCrew(ctx, t), newCrew(ctx, t)
+	t.Cleanup(func() { stop(); d.dispatchers.dismiss(); d.workers.dismiss() })
+	for i := range *loadFlag {
+		d.uids = append(d.uids, fmt.Sprint("m", i))
+	}
+	return d
+}
+
+// parallel skips a drill that would be too long, and lets the others run beside it: a drill mostly waits.
+func parallel(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a drill takes seconds: run without -short")
+	}
+	t.Parallel()
+}
+
+// loadPolicy lets each model be refreshed every second, evenly spread, and gives an attempt little time.
+func loadPolicy() model.Policy {
+	return model.Policy{
+		Name: "load", Rule: "FREQ=SECONDLY", Spread: 900 * time.Millisecond, Timeout: 3 * time.Second,
+		Alignment: model.AlignPlanned, OnExhausted: model.NextPlanned,
+	}
+}
+
+func (d *drill) connect(address string) (*scripts.Clients, *scripts.Store) {
+	d.t.Helper()
+	clients, err := scripts.Connect(address, scripts.ConnectOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = clients.Close() })
+	store, err := scripts.New(clients, scripts.Config{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return clients, store
+}
+
+// begin lets an application save the models and in-process daemons and workers refresh them, until each has been refreshed.
+func (d *drill) begin() {
+	d.t.Helper()
+	d.save()
+	for range 2 {
+		d.dispatch()
+		d.poll()
+		d.workers.hire(d.foreignWorker)
+	}
+	d.pool()
+	d.refreshAll()
+}
+
+// save stores the policy and pushes the models as an application does.
+func (d *drill) save() {
+	d.t.Helper()
+	d.check("store the policy", d.store.PutPolicy(d.ctx, d.policy))
+	for _, uid := range d.uids {
+		command, err := json.Marshal(map[string]any{"type": "put", "uid": uid, "policy": d.policy.Name, "payload": map[string]any{"input_url": "http://feed"}})
+		d.check("encode a command", err)
+		d.check("push a command", d.clients.Write.RPush(d.ctx, d.store.Keys.Control(), command).Err())
+	}
+}
+
+func (d *drill) check(doing string, err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatalf("%s: %v", doing, err)
+	}
+}
+
+func (d *drill) dispatch() {
+	d.t.Helper()
+	_, store := d.connect(d.address)
+	daemon, err := dispatcher.New(store, dispatcher.Config{})
+	d.check("open a dispatcher", err)
+	d.dispatchers.hire(daemon.Run)
+}
+
+func (d *drill) poll() {
+	d.t.Helper()
+	_, store := d.connect(d.address)
+	daemon, err := poller.New(store, poller.Config{})
+	d.check("open a poller", err)
+	d.workers.hire(daemon.Run)
+}
+
+// pool starts a worker pool of our own whose answers are counted.
+func (d *drill) pool() {
+	d.t.Helper()
+	_, store := d.connect(d.address)
+	daemon, err := worker.New(counted{store, d.ledger}, d.handle, worker.Config{Concurrency: 20, MaxBackoff: time.Second})
+	d.check("open a worker pool", err)
+	d.workers.hire(daemon.Run)
+}
+
+// until asks until a condition holds. To be unable to ask is not to hold.
+func (d *drill) until(what string, holds func() (bool, error)) {
+	d.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		yes, err := holds()
+		if yes && err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-d.ctx.Done():
+			d.t.Fatalf("never: %s (%v)", what, err)
+		}
+	}
+}
+
+// hold keeps up a fault for a while.
+func (d *drill) hold(during time.Duration) {
+	timer := time.NewTimer(during * time.Duration(*longFlag))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-d.ctx.Done():
+	}
+}
+
+// progress waits until so many more results have been applied.
+func (d *drill) progress(count int) {
+	d.t.Helper()
+	first := -1
+	d.until("progress", func() (bool, error) {
+		text, err := d.clients.Read.HGet(d.ctx, d.store.Keys.Stats(), "success").Int()
+		if err == nil && first < 0 {
+			first = text
+		}
+		return text >= first+count, err
+	})
+}
+
+// refreshAll waits until every model has succeeded again. It is the proof that none is stuck.
+func (d *drill) refreshAll() {
+	d.t.Helper()
+	var now time.Time
+	d.until("the clock of redis", func() (ok bool, err error) { now, err = d.store.Now(d.ctx); return true, err })
+	d.until("a refresh of every model", func() (bool, error) {
+		records, err := d.store.Load(d.ctx, d.uids)
+		for _, uid := range d.uids {
+			if record := records[uid]; err == nil && (record == nil || !record.LastSuccessAt.After(now)) {
+				return false, nil
+			}
+		}
+		return err == nil, err
+	})
+}
+
+// settle is called when the fault is over. It waits until every model has been refreshed, examines the queue under load, takes the
+// schedule away, waits until nothing is left to do and ends everybody.
+func (d *drill) settle() {
+	d.t.Helper()
+	d.refreshAll()
+	d.until("the clock of redis", func() (ok bool, err error) { d.healed, err = d.store.Now(d.ctx); return true, err })
+	d.examine()
+	once := d.policy
+	once.Rule, once.Spread, once.Retries = "", 0, model.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	d.check("store the policy", d.store.PutPolicy(d.ctx, once))
+	d.until("an empty queue", func() (bool, error) {
+		stats, err := d.store.Stats(d.ctx)
+		return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
+	})
+	d.dispatchers.dismiss()
+	d.workers.dismiss()
+	d.examine()
+}
+
+// examine lets the doctor look for broken invariants.
+func (d *drill) examine() {
+	d.t.Helper()
+	report, err := doctor.Examine(d.ctx, d.store, doctor.Options{})
+	d.check("examine the queue", err)
+	if report.Total(doctor.Error) > 0 || report.Models != len(d.uids) {
+		d.t.Errorf("want %d models and no broken invariant, got %d and %+v", len(d.uids), report.Models, report.Findings)
+	}
+}
+
+// crew is daemons that end together.
+type crew struct {
+	t       testing.TB
+	ctx     context.Context
+	dismiss func()
+	running sync.WaitGroup
+}
+
+func newCrew(ctx context.Context, t testing.TB) *crew {
+	ctx, stop := context.WithCancel(ctx)
+	c := &crew{t: t, ctx: ctx}
+	c.dismiss = func() { stop(); c.running.Wait() }
+	return c
+}
+
+func (c *crew) hire(daemon func(context.Context) error) {
+	c.running.Go(func() {
+		if err := daemon(c.ctx); err != nil {
+			c.t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package faults
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// tally is what is left of a drill when everything has settled.
+type tally struct {
+	events  map[model.Event]int // of the journal
+	starts  map[string]int      // by attempt uid
+	ends    map[string]int      // by attempt uid
+	stall   time.Duration       // the longest time without an applied success
+	stats   map[string]int64
+	results int // results of workers that were applied
+	handled int // messages of workers that were handled in any way
+}
+
+// isEnd reports whether an event ends an attempt.
+var isEnd = map[model.Event]bool{
+	model.EventSuccess: true, model.EventFailure: true, model.EventTimeout: true, model.EventWithdrawn: true,
+	model.EventQueueTimeout: true, model.EventPostponed: true, model.EventInterrupted: true,
+}
+
+// said are the events that messages of workers cause, and the counters of messages that caused none.
+var (
+	said   = []model.Event{model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventStarted}
+	unsaid = []string{"stale", "duplicate", "unknown_model", "malformed", "no_uid", "unknown_type", "oversized", "broken_model"}
+)
+
+// count reads the journal and the counters.
+func (d *drill) count() *tally {
+	d.t.Helper()
+	entries, err := d.clients.Read.XRange(d.ctx, d.store.Keys.Journal(), "-", "+").Result()
+	d.check("read the journal", err)
+	stats, err := d.store.Stats(d.ctx)
+	d.check("read the counters", err)
+	y := &tally{events: map[model.Event]int{}, starts: map[string]int{}, ends: map[string]int{}, stats: stats.Counters}
+	last := time.Time{}
+	for _, entry := range entries {
+		last = y.note(entry, last)
+	}
+	for _, event := range said {
+		y.handled += y.events[event]
+	}
+	for _, counter := range unsaid {
+		y.handled += int(y.stats[counter])
+	}
+	y.results = y.events[model.EventSuccess] + y.events[model.EventFailure]
+	return y
+}
+
+// note counts one entry and returns when the last success was applied.
+func (y *tally) note(entry redis.XMessage, last time.Time) time.Time {
+	event := model.Event(fmt.Sprint(entry.Values["event"]))
+	attempt := fmt.Sprint(entry.Values["attempt_uid"])
+	y.events[event]++
+	switch {
+	case event == model.EventStart:
+		y.starts[attempt]++
+	case isEnd[event]:
+		y.ends[attempt]++
+	}
+	if event != model.EventSuccess {
+		return last
+	}
+	at, _ := time.Parse(time.RFC3339, fmt.Sprint(entry.Values["at"]))
+	if !last.IsZero() {
+		y.stall = max(y.stall, at.Sub(last))
+	}
+	return at
+}
+
+// conclude checks the guarantees and logs the numbers of the drill. It returns how many acknowledged messages are gone.
+func (d *drill) conclude() (*tally, int) {
+	d.t.Helper()
+	y := d.count()
+	d.checkAttempts(y)
+	d.checkCounters(y)
+	d.checkModels()
+	lost := d.checkMessages(y)
+	d.t.Logf("attempts started %d, results applied %d, stale %d, redone %d, lost %d, longest stall %s", y.events[model.EventStart],
+		y.results, y.stats["stale"]+y.stats["duplicate"], d.ledger.total()-y.results, lost, y.stall.Round(10*time.Millisecond))
+	return y, lost
+}
+
+// checkAttempts checks that each started attempt ended once, and nothing else did.
+func (d *drill) checkAttempts(y *tally) {
+	d.t.Helper()
+	for uid, count := range y.starts {
+		if count != 1 || y.ends[uid] != 1 {
+			d.t.Errorf("attempt %s: want one start and one end, got %d and %d", uid, count, y.ends[uid])
+		}
+	}
+	for uid := range y.ends {
+		if y.starts[uid] == 0 {
+			d.t.Errorf("attempt %s ended and never started", uid)
+		}
+	}
+}
+
+func (d *drill) checkCounters(y *tally) {
+	d.t.Helper()
+	for event, count := range y.events {
+		if int64(count) != y.stats[string(event)] {
+			d.t.Errorf("%s: the journal has %d, the counters %d", event, count, y.stats[string(event)])
+		}
+	}
+}
+
+// checkModels checks that every model is enabled and idle, with no refresh left to do, and has been refreshed since the fault was over.
+func (d *drill) checkModels() {
+	d.t.Helper()
+	records, err := d.store.Load(d.ctx, d.uids)
+	d.check("read the models", err)
+	for _, uid := range d.uids {
+		m := records[uid].Model
+		if m.Disabled || m.AttemptUID != "" || !m.RefreshAt.IsZero() || m.LastSuccessAt.Before(d.healed.Add(-d.policy.Timeout)) {
+			d.t.Errorf("%s: want it enabled, idle and refreshed, got %+v", uid, m.State)
+		}
+	}
+}
+
+// checkMessages checks that every acknowledged message was handled: applied, stale, duplicate or rejected. What was pushed without
+// an answer may have been. It returns how many are gone, which is none unless Redis itself has gone back to an earlier state.
+func (d *drill) checkMessages(y *tally) (lost int) {
+	d.t.Helper()
+	l := d.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lost = max(0, l.acked-y.handled)
+	if d.cut.IsZero() && lost > 0 || y.handled > l.acked+l.unknown {
+		d.t.Errorf("want %d messages handled, and at most %d more whose push had no answer, got %d", l.acked, l.unknown, y.handled)
+	}
+	for _, end := range l.ends {
+		if (d.cut.IsZero() || end.at.Before(d.cut)) && y.ends[end.attemptUID] != 1 {
+			d.t.Errorf("attempt %s: its result was acknowledged at %s and is nowhere", end.attemptUID, end.at)
+		}
+	}
+	return lost
+}
