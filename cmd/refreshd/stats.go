@@ -61,7 +61,7 @@ func newRetryStats(total, successful, cycles int64) retryStats {
 	return stats
 }
 
-func (s retryStats) String() string {
+func (s retryStats) summary() string {
 	if s.RetrySuccessRate == nil {
 		return ""
 	}
@@ -98,7 +98,7 @@ func (v statsView) pairs() [][2]string {
 		{"rejected", count(v.Rejected) + "  unusable messages kept"},
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
 	}
-	if text := v.retryStats.String(); text != "" {
+	if text := v.summary(); text != "" {
 		pairs = append(pairs, [2]string{"retries", text})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {

@@ -92,7 +92,7 @@ func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
 		{"worker says", v.UserFriendlyStatus}, {"progress", percent(v.Progress)},
 		{"last success at", when(r.LastSuccessAt, now, zone)}, {"failing since", when(r.FailingSince, now, zone)},
 		{"gives up at", when(r.GivesUpAt(), now, zone)}, {"final failure at", when(r.FinalFailureAt, now, zone)},
-		{"retries", v.retryStats.String()},
+		{"retries", v.summary()},
 		{"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
 		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
 	}
