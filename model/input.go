@@ -64,8 +64,16 @@ func canonicalPayload(value any) (string, error) {
 	if err := encoder.Encode(fields); err != nil {
 		return "", &FieldError{"payload", "values that JSON can hold", err.Error()}
 	}
-	return strings.TrimSpace(text.String()), nil
+	payload := strings.TrimSpace(text.String())
+	if len(payload) > maxPayload {
+		return "", &FieldError{"payload", fmt.Sprintf("at most %d bytes of JSON", maxPayload), fmt.Sprintf("%d", len(payload))}
+	}
+	return payload, nil
 }
+
+// maxPayload bounds a payload in bytes, because each attempt carries it through the input list and in the memory of a worker. What
+// is larger belongs where the payload can point to.
+const maxPayload = 64 << 10
 
 // maxDepth is how deep a payload may be nested: many JSON readers, of workers in other languages too, give up at some depth.
 const maxDepth = 100
