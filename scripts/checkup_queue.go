@@ -103,12 +103,8 @@ func (s *Store) LastRejected(ctx context.Context) (string, error) {
 	return readRejected(text).Reason, nil
 }
 
-// TryScripts runs the script that reads what is due, and the one that applies transitions with nothing to apply: it checks its keys and
-// changes nothing.
+// TryScripts runs the script that applies transitions with nothing to apply: it checks its keys and changes nothing.
 func (s *Store) TryScripts(ctx context.Context) error {
-	if _, err := s.ReadDue(ctx, 1); err != nil {
-		return err
-	}
 	k := s.Keys
 	keys := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Journal(), k.Outbox(), k.Stats(), k.Wake()}
 	if err := applyTransitions.Run(ctx, s.clients.Write, keys, 0, 1, 1).Err(); err != nil {

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
+	c := &console{t: t}
+	secret := file(t, "secret", "geheim\n")
+	for _, args := range [][]string{{"acl"}, {"acl", "--aclfile"}, {"acl", "-o", "json"}} {
+		text := c.do(append(args, "--password-file", secret)...)
+		if strings.Contains(text, "geheim") || strings.Contains(text, "CHANGE-ME") || strings.Count(text, "\n") != len(acl.Roles()) {
+			t.Errorf("%v: expected a line for each role, without the password, found\n%s", args, text)
+		}
+		expectContains(t, text, "#addb0f5e7826c857d7376d1bd9bc33c0c544790a2eac96144a8af22b1298c940") // sha256sum of "geheim"
+		expectContains(t, c.do(args...), ">CHANGE-ME")
+	}
+	expectContains(t, c.do("acl", "--role", "viewer,worker", "--queue", "{q:1}"), "ACL SETUSER q-1-viewer reset on ", "ACL SETUSER q-1-worker reset on ", "~{q:1}:taken:*", "+cluster|slots")
+	expectContains(t, c.fail(exitUsage, "acl", "--role", "root"), `--role: expected one of dispatcher, poller, worker, foreign-worker, application, operator, viewer, found "root"`)
+	expectContains(t, c.fail(exitUsage, "acl", "--password-file", file(t, "two", "a\nb\n")), "--password-file: expected one line with a password")
+	c.fail(exitUsage, "acl", "--password-file", "/no/such/file")
+	c.fail(exitUsage, "acl", "--queue", "a b")
+}
+
+func TestRedisStartsWithThePrintedACLFile(t *testing.T) {
+	c := &console{t: t}
+	users := file(t, "users.acl", "user default on nopass ~* &* +@all\n"+c.do("acl", "--aclfile", "--password-file", file(t, "secret", "geheim")))
+	server := redistest.Redis(t, "--aclfile", users)
+	c = at(t, server)
+	c.env["REDIS_URL"] = strings.Replace(server.URL, "://", "://bigtables-viewer:geheim@", 1)
+	expectContains(t, c.do("stats"), "queue")
+	expectContains(t, c.fail(exitFailed, "policy", "rm", "x"), "NOPERM")
+}
+
+// stage is a server with users, and a console for each role.
+type stage struct {
+	*queuetest.Users
+	t *testing.T
+}
+
+func (s stage) as(role acl.Role) *console {
+	return &console{t: s.t, env: map[string]string{"REDIS_URL": s.URL(s.t, role)}}
+}
+
+// await runs a command until its output contains a text.
+func (s stage) await(role acl.Role, want string, args ...string) {
+	s.t.Helper()
+	text := ""
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if text = s.as(role).do(args...); strings.Contains(text, want) {
+			return
+		}
+	}
+	s.t.Fatalf("refreshd %s: expected %q, found\n%s", strings.Join(args, " "), want, text)
+}
+
+// TestAWholeStoryRunsUnderTheUsersThatACLPrints lets every part of refreshd run as its own user, from the first save to the last repair, and
+// wants that Redis has refused nothing.
+func TestAWholeStoryRunsUnderTheUsersThatACLPrints(t *testing.T) {
+	s := stage{queuetest.WithUsers(t, "bigtables"), t}
+	for _, daemon := range []*background{s.as(acl.Dispatcher).start("dispatcher"), s.as(acl.Poller).start("poller")} {
+		defer s.stop(daemon)
+	}
+	worker := s.as(acl.Worker).start("worker", "--exec", "sh", "--grace", "0", "--", "-c", `case $REFRESHD_UID in bad*) exit 1;; slow*) exec sleep 60;; esac`)
+	s.attempts()
+	s.commands()
+	s.stop(worker)
+	s.withoutPool()
+	s.look()
+	s.repair()
+	s.ExpectNoRefusal(t)
+}
+
+func (s stage) stop(daemon *background) {
+	s.t.Helper()
+	if code := daemon.stop(); code != exitDone {
+		s.t.Errorf("expected a daemon to end well, found %d: %s", code, daemon.stderr)
+	}
+}
+
+// attempts succeed, fail, are retried, run out of time and fail for good.
+func (s stage) attempts() {
+	s.t.Helper()
+	operator := s.as(acl.Operator)
+	operator.do("brake", "on", "--min", "1000")
+	operator.do("policy", "put", file(s.t, "patient.yaml", "name: patient\ntimeout: 1m\nretries: [0s, 0s]\non_exhausted: give_up\n"))
+	operator.in = `[{"uid":"good","rrule":"FREQ=HOURLY","refresh":"now","payload":{"input_url":"http://x"}},{"uid":"bad","policy":"patient","refresh":"now"},
+		{"uid":"bad2","policy":{"timeout":"1m","retries":{"expr":"queue_depth < 1000 && k < 3 ? '0s' : false"}},"refresh":"now"},
+		{"uid":"slow2","policy":{"timeout":"200ms","on_exhausted":"give_up"},"refresh":"now"}]`
+	operator.do("model", "put", "-")
+	s.await(acl.Viewer, "success", "history", "good")
+	for _, uid := range []string{"bad", "bad2", "slow2"} {
+		s.await(acl.Viewer, "disabled", "model", "get", uid)
+	}
+}
+
+// commands are those of an operator, and of an application.
+func (s stage) commands() {
+	s.t.Helper()
+	operator := s.as(acl.Operator)
+	operator.in = `{"uid":"slow","policy":{"timeout":"5m"}}`
+	operator.do("model", "put", "-")
+	s.await(acl.Viewer, "processing", "model", "ls")
+	operator.do("model", "run", "slow", "--force")
+	operator.do("model", "disable", "slow")
+	operator.do("model", "enable", "slow")
+	operator.do("model", "run", "good")
+	operator.do("model", "rm", "slow")
+	application := s.Client(s.t, acl.Application)
+	application.RPush(s.t.Context(), "bigtables-control", `{"type":"put","uid":"app","policy":{"timeout":"1m"}}`, "garbage", `{"type":"remove","uid":"nobody"}`)
+	s.await(acl.Viewer, "success", "history", "app")
+	s.await(acl.Viewer, `"malformed": 1`, "stats", "-o", "json")
+	application.RPush(s.t.Context(), "bigtables-control", `{"type":"disable","uid":"app"}`, `{"type":"enable","uid":"app"}`, `{"type":"run","uid":"app","force":true}`)
+	s.await(acl.Viewer, "counted run", "stats")
+}
+
+// withoutPool takes back what nobody has taken, and lets a foreign worker do the rest.
+func (s stage) withoutPool() {
+	s.t.Helper()
+	operator, foreign := s.as(acl.Operator), s.Client(s.t, acl.ForeignWorker)
+	operator.in = `{"uid":"hand","policy":{"timeout":"100ms"}}`
+	operator.do("model", "put", "-")
+	s.await(acl.Viewer, "counted withdrawn", "stats")
+	operator.in = `{"uid":"hand","policy":{"timeout":"1m"}}`
+	operator.do("model", "put", "-")
+	operator.do("model", "run", "hand", "--force")
+	for done := false; !done; {
+		taken, err := foreign.BLPop(s.t.Context(), time.Minute, "bigtables-input").Result()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var uid, attempt string
+		fmt.Sscanf(taken[1], `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
+		done = uid == "hand" && foreign.HGet(s.t.Context(), "bigtables:model:hand", "attempt_uid").Val() == attempt
+		foreign.RPush(s.t.Context(), "bigtables-output", queuetest.Result("user_friendly_status", uid, attempt, `"status":"half"`), queuetest.Result("success", uid, attempt))
+	}
+	s.await(acl.Viewer, "success", "history", "hand")
+}
+
+// look is all that a viewer can do.
+func (s stage) look() {
+	s.t.Helper()
+	viewer := s.as(acl.Viewer)
+	for _, command := range []string{
+		"stats", "model ls", "model get good", "history good", "explain good", "policy ls", "policy get patient", "brake status", "doctor", "simulate --policy patient",
+		"stats -o json", "model ls --prefix g -o json",
+	} {
+		viewer.do(strings.Fields(command)...)
+	}
+	s.ExpectNoRefusal(s.t)
+	viewer.in = `{"uid":"x"}`
+	for _, command := range []string{
+		"model put -", "model run good", "model rm good", "model disable good", "policy rm patient", "brake on", "brake off", "brake release", "doctor --repair",
+	} {
+		if code, stdout, stderr := viewer.run(strings.Fields(command)...); code == exitDone && command != "doctor --repair" {
+			s.t.Errorf("viewer: expected %s refused, found %s%s", command, stdout, stderr)
+		}
+	}
+	s.Forgive(s.t)
+}
+
+// repair mends damage that needs each of an operator's rights, and switches the brake off.
+func (s stage) repair() {
+	s.t.Helper()
+	ctx, admin, operator := s.t.Context(), s.Server.Client(s.t), s.as(acl.Operator)
+	admin.ZAdd(ctx, "bigtables:due", redis.Z{Score: 1e13, Member: "ghost"})
+	admin.Set(ctx, "bigtables:payload:rest", "{}", 0)
+	admin.HDel(ctx, "bigtables:model:good", "rev")
+	admin.RPush(ctx, "bigtables-input", `{"big_table_uid":"ghost","refresh_attempt_uid":"old"}`)
+	admin.RPush(ctx, "bigtables:claimed:lost", "ogarbage")
+	admin.RPush(ctx, "bigtables:taken:lost", `{"big_table_uid":"ghost","refresh_attempt_uid":"old"}`, `{"big_table_uid":"good","refresh_attempt_uid":"old"}`)
+	expectContains(s.t, operator.do("doctor", "--repair"), "due-orphan", "payload-orphan", "model-rev", "input-stale", "claimed-orphan", "taken-orphan", " 0 errors", "6 mended")
+	s.await(acl.Viewer, `"malformed": 2`, "stats", "-o", "json") // the poller has adopted the lost one
+	operator.do("brake", "release")
+	operator.do("brake", "off")
+	operator.do("policy", "rm", "patient", "--force")
+}
