@@ -24,37 +24,40 @@ func (b *bundle) begin(uid string, now time.Time) {
 }
 
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
+	never := func(*bundle, scripts.SilentWorker) (int, error) { return 0, nil }
+	inTime := func(b *bundle, silent scripts.SilentWorker) (int, error) {
+		return b.Store.HandBack(context.Background(), silent)
+	}
+	tooLate := func(b *bundle, silent scripts.SilentWorker) (int, error) {
+		b.Clock.Turn(time.Hour)
+		return inTime(b, silent)
+	}
 	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		for name, handBack := range map[string]func(b *bundle, silent scripts.SilentWorker) (int, error){
-			"nobody looked": func(*bundle, scripts.SilentWorker) (int, error) { return 0, nil },
-			"handed back in time": func(b *bundle, silent scripts.SilentWorker) (int, error) {
-				return b.Store.HandBack(context.Background(), silent)
-			},
-			"handed back too late": func(b *bundle, silent scripts.SilentWorker) (int, error) {
-				b.Clock.Turn(time.Hour)
-				return b.Store.HandBack(context.Background(), silent)
-			},
+		for name, test := range map[string]struct {
+			begun                 bool
+			handBack              func(*bundle, scripts.SilentWorker) (int, error)
+			wantTimeout, wantBack int
+		}{
+			"nobody looked":                         {true, never, 1, 0},
+			"nobody looked, not begun":              {false, never, 1, 0},
+			"handed back in time":                   {true, inTime, 1, 0},
+			"handed back in time, never begun":      {false, inTime, 0, 1},
+			"handed back too late":                  {true, tooLate, 1, 0},
+			"handed back too late, not yet applied": {false, tooLate, 1, 0},
 		} {
 			t.Run(name, func(t *testing.T) {
 				server.Flush(t)
 				b := setup(t, server)
-				b.put("tbl_1")
-				d := b.dispatcher(b.Store, dispatcher.Config{})
-				b.round(d)
-				now, err := b.Store.Now(t.Context())
-				if err == nil {
-					_, err = b.Store.Take(t.Context(), scripts.Taking{Owner: "dead", New: true, Most: 1})
+				d, silent := b.takenByTheDead()
+				if test.begun {
+					b.begin("tbl_1", silent.LastSign)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				b.begin("tbl_1", now)
-				if _, err := handBack(b, scripts.SilentWorker{Owner: "dead", LastSign: now}); err != nil {
+				if _, err := test.handBack(b, silent); err != nil {
 					t.Fatal(err)
 				}
 				b.Clock.Turn(time.Hour)
-				if round := b.round(d); round.TimedOut != 1 || round.Withdrawn != 0 {
-					t.Errorf("want 1 timeout, got %+v", round)
+				if round := b.round(d); round.TimedOut != test.wantTimeout || round.Withdrawn != test.wantBack {
+					t.Errorf("want %d timeouts and %d withdrawn, got %+v", test.wantTimeout, test.wantBack, round)
 				}
 				if left := b.List(b.Store.Keys.Input()); len(left) > 0 {
 					t.Errorf("want its entry gone, got %v", left)
@@ -62,4 +65,17 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 			})
 		}
 	})
+}
+
+// takenByTheDead starts an attempt that a worker takes and does nothing with.
+func (b *bundle) takenByTheDead() (*dispatcher.Dispatcher, scripts.SilentWorker) {
+	b.t.Helper()
+	b.put("tbl_1")
+	d := b.dispatcher(b.Store, dispatcher.Config{})
+	b.round(d)
+	taken, err := b.Store.Take(context.Background(), scripts.Taking{Owner: "dead", New: true, Most: 1})
+	if err != nil || len(taken.Entries) != 1 {
+		b.t.Fatalf("took %q, %v", taken.Entries, err)
+	}
+	return d, scripts.SilentWorker{Owner: "dead", LastSign: taken.Now}
 }
