@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -39,17 +40,24 @@ func WithUsers(t testing.TB, queue string) *Users {
 	return u
 }
 
+// Credentials are by which a role logs in.
+func (u *Users) Credentials(t testing.TB, role acl.Role) (name, secret string) {
+	t.Helper()
+	return must(acl.NewUser(role, u.keys))(t).Name, password
+}
+
 // URL is the address of the server for a role.
 func (u *Users) URL(t testing.TB, role acl.Role) string {
 	t.Helper()
-	return "redis://" + must(acl.NewUser(role, u.keys))(t).Name + ":" + password + "@" + u.Server.Addr
+	name, secret := u.Credentials(t, role)
+	return "redis://" + name + ":" + secret + "@" + u.Server.Addr
 }
 
 // Client connects as a role.
 func (u *Users) Client(t testing.TB, role acl.Role) redis.UniversalClient {
 	t.Helper()
 	options := u.Server.Options()
-	options.Username, options.Password = must(acl.NewUser(role, u.keys))(t).Name, password
+	options.Username, options.Password = u.Credentials(t, role)
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
@@ -58,7 +66,7 @@ func (u *Users) Client(t testing.TB, role acl.Role) redis.UniversalClient {
 // ExpectNoRefusal fails a test in which Redis has refused anything to anybody, but for the doctor's try of a script as a viewer.
 func (u *Users) ExpectNoRefusal(t testing.TB) {
 	t.Helper()
-	entries, err := u.admin.ACLLog(t.Context(), 100).Result()
+	entries, err := u.admin.ACLLog(context.Background(), 100).Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/acl"
 	"github.com/refreshd/refreshd/internal/processtest"
 	"github.com/refreshd/refreshd/internal/queuetest"
 	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { processtest.Main(m) }
@@ -24,28 +26,60 @@ const patience = 30 * time.Second
 
 // outside is a running refreshd as its users see it: through redis-cli.
 type outside struct {
-	t    *testing.T
-	port string
+	t     *testing.T
+	port  string
+	users *queuetest.Users // nil: everybody may do everything
 }
 
 // setup starts a redis-server, a dispatcher and a poller.
 func setup(t *testing.T) *outside {
 	t.Helper()
+	return enter(t, redistest.Redis(t), nil)
+}
+
+// setupWithUsers does so with a user for each part, and wants that Redis refuses nothing to anybody.
+func setupWithUsers(t *testing.T) *outside {
+	t.Helper()
+	users := queuetest.WithUsers(t, scripts.DefaultQueue)
+	t.Cleanup(func() { users.ExpectNoRefusal(t) })
+	return enter(t, users.Server, users)
+}
+
+func enter(t *testing.T, server *redistest.Server, users *queuetest.Users) *outside {
+	t.Helper()
 	redistest.RequireProgram(t, "redis-cli", "redis-tools")
-	server := redistest.Redis(t)
 	_, port, err := net.SplitHostPort(server.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	processtest.Refreshd(t, "dispatcher", "--redis", server.URL)
-	processtest.Refreshd(t, "poller", "--redis", server.URL)
-	return &outside{t, port}
+	for _, role := range []acl.Role{acl.Dispatcher, acl.Poller} {
+		url := server.URL
+		if users != nil {
+			url = users.URL(t, role)
+		}
+		processtest.Refreshd(t, string(role), "--redis", url)
+	}
+	return &outside{t, port, users}
 }
 
-// cli runs one command of redis-cli.
+// as are the words by which redis-cli logs in as a role.
+func (o *outside) as(role acl.Role) []string {
+	if o.users == nil {
+		return []string{"-p", o.port}
+	}
+	name, password := o.users.Credentials(o.t, role)
+	return []string{"-p", o.port, "--user", name, "--pass", password, "--no-auth-warning"}
+}
+
+// cli runs one command of redis-cli, as whoever may do everything.
 func (o *outside) cli(words ...string) string {
 	o.t.Helper()
-	output, err := exec.Command("redis-cli", append([]string{"-p", o.port}, words...)...).CombinedOutput()
+	return o.redisCLI([]string{"-p", o.port}, words...)
+}
+
+func (o *outside) redisCLI(login []string, words ...string) string {
+	o.t.Helper()
+	output, err := exec.Command("redis-cli", append(login, words...)...).CombinedOutput()
 	if err != nil {
 		o.t.Fatalf("redis-cli %s: %v\n%s", strings.Join(words, " "), err, output)
 	}
@@ -89,11 +123,14 @@ func (o *outside) count(counters map[string]string) {
 // command pushes a command as an application does.
 func (o *outside) command(fields map[string]any) {
 	o.t.Helper()
-	o.cli("RPUSH", "bigtables-control", o.json(fields))
+	o.redisCLI(o.as(acl.Application), "RPUSH", "bigtables-control", o.json(fields))
 }
 
 // say pushes a message as a worker does.
-func (o *outside) say(message string) { o.t.Helper(); o.cli("RPUSH", "bigtables-output", message) }
+func (o *outside) say(message string) {
+	o.t.Helper()
+	o.redisCLI(o.as(acl.ForeignWorker), "RPUSH", "bigtables-output", message)
+}
 
 func (o *outside) json(value any) string {
 	o.t.Helper()
@@ -122,7 +159,7 @@ type worker func(o *outside)
 // workers are the two that the wire must serve: one by hand, one in another language.
 var workers = map[string]worker{"redis-cli": workByHand, "python": workInPython}
 
-// withEachWorker runs a test once for each worker.
+// withEachWorker runs a test once for each worker, and once with the users of Redis that refreshd acl prints.
 func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 	t.Helper()
 	for name, worker := range workers {
@@ -132,6 +169,11 @@ func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 			test(t, o)
 		})
 	}
+	t.Run("redis-cli with users", func(t *testing.T) {
+		o := setupWithUsers(t)
+		workByHand(o)
+		test(t, o)
+	})
 }
 
 func workInPython(o *outside) {
@@ -157,7 +199,7 @@ func workByHand(o *outside) {
 
 // workOnce takes one attempt, if one comes within a second, and sends what its plan says.
 func (o *outside) workOnce() {
-	taken, err := exec.Command("redis-cli", "-p", o.port, "BLPOP", "bigtables-input", "1").Output()
+	taken, err := exec.Command("redis-cli", append(o.as(acl.ForeignWorker), "BLPOP", "bigtables-input", "1")...).Output()
 	_, raw, found := strings.Cut(strings.TrimSpace(string(taken)), "\n")
 	if err != nil || !found {
 		return
