@@ -198,15 +198,11 @@ func (s *Store) Adopt(ctx context.Context, silent, owner string, cutoff time.Tim
 }
 
 // Resign forgets a poller that has nothing claimed any more. Whatever it still holds stays to be adopted.
+//
+// It is an adoption of nothing by itself, because both must happen in one step: a claim that the poller has given up waiting for may
+// still be executed, and nobody would miss what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
-	left, err := s.clients.Read.LLen(ctx, s.Keys.Claimed(owner)).Result()
-	if err != nil {
-		return fmt.Errorf("resign poller: %w", err)
-	}
-	if left > 0 {
-		return nil
-	}
-	if err := s.clients.Write.ZRem(ctx, s.Keys.Pollers(), owner).Err(); err != nil {
+	if _, err := s.Adopt(ctx, owner, owner, time.UnixMilli(maxScore), 0); err != nil {
 		return fmt.Errorf("resign poller: %w", err)
 	}
 	return nil
