@@ -79,7 +79,9 @@ func (w *world) next() (at time.Time, waiting bool) {
 		soonest(float64(w.now.Add(lease / 4).UnixMilli())) // pools look for silent ones when the clock runs evenly
 	}
 	for uid := range w.ledger.meddled {
-		soonest(s.due[uid]) // a dispatcher looks when the score passes
+		if at, found := s.due[uid]; found {
+			soonest(at) // a dispatcher looks when the score passes
+		}
 	}
 	return at, waiting || len(s.input) > 0
 }

@@ -33,7 +33,10 @@ func newTemper(rng *rand.Rand) temper {
 	if rng.IntN(3) == 0 {
 		t.freezes = 1 + rng.IntN(3)
 	}
-	t.jumps = []time.Duration{time.Millisecond, time.Second, 15 * time.Second, time.Minute}
+	t.jumps = []time.Duration{time.Millisecond, time.Second, 3 * time.Second}
+	if rng.IntN(3) > 0 {
+		t.jumps = append(t.jumps, 15*time.Second, time.Minute)
+	}
 	if rng.IntN(3) == 0 {
 		t.jumps = append(t.jumps, 11*time.Minute, time.Hour, 26*time.Hour)
 	}
@@ -77,8 +80,24 @@ func (w *world) mishap() {
 		w.say(w.nonsense())
 	case n < 18:
 		w.say(w.repetition())
+	case n < 19:
+		w.strike()
 	default:
 		w.meddle()
+	}
+}
+
+// strike keeps all workers from working for a while, so that attempts are still in line when their deadline passes.
+func (w *world) strike() {
+	w.note("all workers stand still")
+	for _, a := range w.actors {
+		switch a.role.(type) {
+		case *workerRole, *poolRole:
+			a.until = w.steps + 10 + w.rng.IntN(40)
+		}
+	}
+	if w.rng.IntN(2) == 0 {
+		w.turn(10 * time.Minute)
 	}
 }
 

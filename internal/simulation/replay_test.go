@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -169,6 +168,9 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 	case model.EventTimeout, model.EventQueueTimeout, model.EventWithdrawn:
 		if m == nil || !m.Running() || m.DeadlineAt.After(at) {
 			return model.Decision{}, errors.New("no deadline has passed")
+		}
+		if event == model.EventWithdrawn && !p.queued(m.AttemptUID) {
+			return model.Decision{}, errors.New("the attempt was taken by a worker")
 		}
 		if event == model.EventWithdrawn {
 			return m.Withdraw(at), nil
@@ -415,20 +417,50 @@ func (p *replay) checkMoves() error {
 	if popped := len(p.before.input) - len(p.after.input); p.pops && !slices.Equal(p.before.input[popped:], p.after.input) {
 		return fmt.Errorf("popped other than the oldest (-before +after):\n%s", cmp.Diff(p.before.input, p.after.input))
 	}
+	answered := p.answered()
 	for _, entry := range before {
 		uid := model.InputUID(entry)
 		hash := p.before.models[p.ledger.attempts[uid].model]
 		counts := hash["attempt_uid"] == uid && instant(hash["deadline_at"]).After(p.now)
-		if counts && !p.pops && !p.answers(uid) && !slices.Contains(after, entry) {
+		gone := !slices.Contains(after, entry)
+		switch {
+		case counts && gone && !p.pops && !p.answers(uid):
 			return fmt.Errorf("an attempt that counts was lost: %s", entry)
+		case gone && p.answers(uid) && !answered[uid]:
+			return fmt.Errorf("an answer was swallowed: %s", entry)
+		case gone:
+			delete(answered, uid)
 		}
+	}
+	if len(answered) > 0 {
+		return fmt.Errorf("a worker pool has answered what it did not have: %v", answered)
 	}
 	return nil
 }
 
-// answers reports whether the deed may have told how an attempt ended.
+// answers reports whether a worker pool wants to tell how an attempt ended.
 func (p *replay) answers(attemptUID string) bool {
-	return slices.ContainsFunc(p.said, func(text string) bool { return strings.Contains(text, attemptUID) })
+	return slices.ContainsFunc(p.said, func(text string) bool { return endOf(text) == attemptUID })
+}
+
+// answered are the attempts whose end a worker pool has just told.
+func (p *replay) answered() map[string]bool {
+	told := map[string]bool{}
+	for _, message := range p.sent {
+		if uid := endOf(message[1:]); len(p.said) > 0 && uid != "" {
+			told[uid] = true
+		}
+	}
+	return told
+}
+
+// endOf is the attempt that a message of a worker pool ends; empty: none.
+func endOf(text string) string {
+	message, err := model.DecodeMessage([]byte(text))
+	if err != nil || message.Type == model.MessageStarted || message.Type == model.MessageStatus {
+		return ""
+	}
+	return message.AttemptUID
 }
 
 // journaled are the counters that count entries of the journal.

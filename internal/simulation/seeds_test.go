@@ -9,7 +9,7 @@ import (
 )
 
 // turbulence is how many steps of a run have faults.
-const turbulence = 250
+const turbulence = 200
 
 // run simulates one seed; the error is a broken promise.
 func (r *rig) simulate(seed uint64, told lie, lines func(string)) (w *world, err error) {

@@ -100,7 +100,7 @@ func (w *world) role(kind, name string) (role, error) {
 		} else {
 			w.owners = append(w.owners, owner)
 		}
-		return newPoller(w.queue, owner, w.temper.batch)
+		return newPoller(w.queue, owner, 2+w.rng.IntN(6))
 	default:
 		good := func() bool { return w.calm }
 		play := &workerRole{rig: w.rig, rng: w.rng, name: name, good: good, careless: kind == "f"}
