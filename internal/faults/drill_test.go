@@ -22,6 +22,9 @@ var (
 	longFlag = flag.Int("long", 1, "how many times longer each drill keeps up its fault")
 )
 
+// The daemons of a drill share the process of the test, where go-redis would print a line for each refused connection.
+func init() { scripts.LogTo(nil) }
+
 // drill is a queue under a steady load in which something is broken on purpose.
 type drill struct {
 	t       testing.TB
