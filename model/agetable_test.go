@@ -80,6 +80,7 @@ func TestABadAgeTableIsRefusedWithTheField(t *testing.T) {
 		`{"retries":{"by_age":["1d: 5m","1d: 1h"]}}`:                     "retries.by_age[1].up_to: expected more than 1d of the row before, found 1d",
 		`{"retries":{"by_age":["7d: 5m","1d: 1h"]}}`:                     "retries.by_age[1].up_to: expected more than 1w of the row before, found 1d",
 		`{"retries":{"by_age":["0: 5m"]}}`:                               `retries.by_age[0].up_to: expected an age above zero, such as "1d", found "0"`,
+		`{"retries":{"by_age":["soon: 5m"]}}`:                            `retries.by_age[0].up_to: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
 		`{"retries":{"by_age":[{"delay":"5m"}]}}`:                        `retries.by_age[0].up_to: expected an age above zero, such as "1d", found nothing`,
 		`{"retries":{"by_age":[{"up_to":"1d"}]}}`:                        `retries.by_age[0].delay: expected a delay such as "5m", found nothing`,
 		`{"retries":{"by_age":[{"up_to":"1d","delay":true}]}}`:           `retries.by_age[0].delay: expected a delay such as 0, "5m" or next, found true`,

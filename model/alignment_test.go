@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -117,5 +118,9 @@ func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) { // S0-
 		{at(BetweenPlanned), cycles + " | 08:00 wake | 08:10 failure", "#1, next 08:40: retry 1/3 +30m, before planned"},
 		{at(AlignPlanned), cycles, "#3, next 08:00: retry 3/3 +30m, planned first: same"},
 		{at(AlignPlanned), cycles + " | 08:00 wake | 08:10 failure", "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
+
+		// A retry that waits for the planned refresh anyway (S0-46)
+		{strings.ReplaceAll(at(BetweenPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#0, next 08:00: retry 1/3 when planned"},
+		{strings.ReplaceAll(at(AlignPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#1, next 08:00: retry 1/3 when planned"},
 	})
 }

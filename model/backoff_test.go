@@ -83,6 +83,8 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 		`{"retries":{"strategy":"fixed","base":0}}`:                      `retries.base: expected a duration above zero, such as "1m", found 0`,
 		`{"retries":{"strategy":"fixed","base":null}}`:                   `retries.base: expected a duration above zero, such as "1m", found nothing`,
 		`{"retries":{"strategy":"fixed","cap":"59s"}}`:                   `retries.cap: expected at least the base of 1m, found "59s"`,
+		`{"retries":{"strategy":"fixed","cap":true}}`:                    "retries.cap: expected a text or a number, found true",
+		`{"retries":{"strategy":"fixed","count":true}}`:                  "retries.count: expected a text or a number, found true",
 		`{"retries":{"strategy":"fixed","count":-1}}`:                    "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
 		`{"retries":{"strategy":"fixed","count":1.5}}`:                   "retries.count: expected a whole number from 0 to 1000, or unlimited, found 1.5",
 		`{"retries":{"strategy":"fixed","count":1001}}`:                  "retries.count: expected a whole number from 0 to 1000, or unlimited, found 1001",

@@ -65,6 +65,7 @@ func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) { // decision 
 		`{"retries":{"strategy":"fixed"},"jitterFactor":0.2}`:           "jitterFactor: " + unknown,
 		`{"maxRetries":-1}`:                                             "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
 		`{"maxRetries":"many"}`:                                         `retries.count: expected a whole number from 0 to 1000, or unlimited, found "many"`,
+		`{"retryDelay":true}`:                                           "retries.base: expected a text or a number, found true",
 		`{"retryDelay":-5}`:                                             `retries.base: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "-5" (a number from 0 is missing before "-5")`,
 		`{"retryDelay":0}`:                                              `retries.base: expected a duration above zero, such as "1m", found "0ms"`,
 		`{"baseRetryDelay":7200000}`:                                    `retries.cap: expected at least the base of 2h, found "1h"`,

@@ -73,6 +73,7 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 		// policy
 		{`{"uid":"t","policy":7}`, "policy: expected an object with " + fields + ", found 7"},
 		{`{"uid":"t","policy":"not a name"}`, `policy: expected a policy, or the name of a stored one, found "not a name"`},
+		{`{"uid":"t","policy":{"name":"p"}}`, `policy.name: expected a policy without name, or the name alone of a stored one, found "p"`},
 		{`{"uid":"t","policy":{"retry":[]}}`, "policy.retry: expected one of " + fields + ", found an unknown field"},
 	} {
 		_, err := ParseDefinition(parsed(t, test.text))

@@ -78,9 +78,6 @@ func (d document) flag(name string) (*bool, error) {
 
 // oneOf returns a text field that must be one of the choices; absent is the fallback.
 func (d document) oneOf(name, fallback string, choices ...string) (string, error) {
-	if len(choices) == 0 {
-		choices = []string{fallback}
-	}
 	value, err := d.text(name)
 	switch {
 	case err != nil:
@@ -172,7 +169,7 @@ func durationAt(field, text string) (time.Duration, error) {
 func place(err error, prefix string) error {
 	var refused *FieldError
 	if errors.As(err, &refused) {
-		return refused.At(prefix)
+		err = refused.At(prefix)
 	}
 	return err
 }

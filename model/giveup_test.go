@@ -42,6 +42,22 @@ func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) { // decision 8, bug 27, b
 	})
 }
 
+func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) { // decision 8
+	for _, test := range []struct{ definition, steps, want string }{
+		{anHour, "", "never"},
+		{anHour, "00:00 wake", "never"}, // it has not failed yet
+		{anHour, "00:00 wake | 00:10 failure", "01:00"},
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:50 success", "never"},
+		{anHour, "00:00 wake | 00:50 success | 01:00 run | 01:00 wake | 01:05 failure", "01:50"},
+		{`"policy":{"retries":"30m"}`, "00:00 wake | 00:10 failure", "never"},
+	} {
+		l := live(t, test.definition, test.steps)
+		if got := clockText(l.m.GivesUpAt()); got != test.want {
+			t.Errorf("%s: gives up at %s, want %s", test.steps, got, test.want)
+		}
+	}
+}
+
 func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) { // S0-12, S0-31, S0-50
 	l := live(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
 	d := l.decision

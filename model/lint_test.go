@@ -66,6 +66,8 @@ func TestWhatIsSeldomMeantIsWarnedOf(t *testing.T) {
 			"retries.expr: still retries after 100 failures and there is no give_up_after"},
 		"a rule that is over": {fieldsOf{"rrule": "FREQ=DAILY;BYHOUR=6;UNTIL=20261121T060000Z", "timeout": "1m"},
 			"rrule: has no occurrence after now"},
+		"a rule that was over before today": {fieldsOf{"rrule": "FREQ=DAILY;BYHOUR=6;UNTIL=20261101T060000Z", "timeout": "1m"},
+			"rrule: has no occurrence after now"},
 		"a rule that ends in a month": {fieldsOf{"rrule": "FREQ=DAILY;BYHOUR=6;UNTIL=20261221T060000Z", "timeout": "1m"},
 			"rrule: ends soon: no occurrence after 2026-12-21T06:00:00Z"},
 		"a rule of minutes that ends in a month": {fieldsOf{"rrule": "FREQ=MINUTELY;UNTIL=20261221T060000Z", "timeout": "1s"},

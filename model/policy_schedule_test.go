@@ -89,6 +89,7 @@ func TestTheScheduleOfAPolicyIsPartOfItsName(t *testing.T) {
 func TestABadScheduleOfAPolicyIsRefusedWithTheField(t *testing.T) {
 	for text, field := range map[string]string{
 		`{"rrule":"FREQ=NEVER"}`: "rrule FREQ", `{"rrule":7}`: "rrule", `{"rrule":"FREQ=DAILY","timezone":"Mars/Base"}`: "timezone", `{"timezone":"Local"}`: "timezone",
+		`{"timezone":7}`: "timezone", `{"dtstart":7}`: "dtstart",
 		`{"rrule":"FREQ=DAILY","dtstart":"soon"}`: "dtstart", `{"dtstart":"2026-01-01"}`: "rrule", `{"rrule":"FREQ=DAILY;UNTIL=20000101T000000Z"}`: "rrule",
 	} {
 		if _, err := ParsePolicy(jsonOf(t, text)); refusedField(err) != field {

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -56,11 +57,18 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0, "5m" or next, found a list`,
 		`{"alignment":"until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, found "until_lunch"`,
 		`{"alignment":1}`:             "alignment: expected a text, found 1",
+		`{"name":"inline-x"}`:         `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "inline-x"`,
+		`{"name":"a b"}`:              `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "a b"`,
+		`{"queue_timeout":true}`:      "queue_timeout: expected a text or a number, found true",
+		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled and recovered, found "x"`,
 		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
 	} {
 		if _, err := ParsePolicy(parsed(t, text)); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
+	}
+	if _, err := ParsePolicy(fieldsOf{"retries": make([]any, maxRetries+1)}); err == nil || err.Error() != "retries: expected at most 1000 delays, found 1001" {
+		t.Errorf("1001 delays: %v", err)
 	}
 	for text, field := range map[string]string{`{"timeout":"soon"}`: "timeout", `{"retries":["1m","soon"]}`: "retries[1]", `{"retries":[-1]}`: "retries[0]"} {
 		_, err := ParsePolicy(parsed(t, text))
@@ -88,6 +96,15 @@ func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
 			t.Errorf("%s is taken for %s: %v", other, spellings[0], err)
 		}
 	}
+}
+
+func TestAPolicyThatCannotBeWrittenHasNoName(t *testing.T) {
+	defer func() {
+		if fault := recover(); fault == nil {
+			t.Error("expected a panic, as a policy without a jitter must not pass for another one")
+		}
+	}()
+	_ = Policy{Jitter: math.NaN()}.ContentName()
 }
 
 func TestAStoredPolicyIsReadBackUnchanged(t *testing.T) {

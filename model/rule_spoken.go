@@ -45,8 +45,7 @@ func speak(lines []outline) string {
 			}
 		}
 	}
-	days := speakDays(lines[0])
-	if len(clocks) == 0 || days == "" {
+	if len(clocks) == 0 {
 		return ""
 	}
 	slices.Sort(clocks)
@@ -54,7 +53,7 @@ func speak(lines []outline) string {
 	for _, clock := range clocks {
 		times = append(times, fmt.Sprintf("%02d:%02d", clock/60, clock%60))
 	}
-	return days + " at " + spokenList(times)
+	return speakDays(lines[0]) + " at " + spokenList(times)
 }
 
 // spokenEvery says "every hour" and "every 2 hours".
@@ -74,7 +73,7 @@ func spokenList(list []string) string {
 	return strings.Join(list[:last], ", ") + " and " + list[last]
 }
 
-// speakDays says on which days a rule occurs, empty when there are no words for them.
+// speakDays says on which days a rule occurs. What it says of a frequency that nobody knows is wrong.
 func speakDays(o outline) string {
 	switch {
 	case o.freq == "DAILY":
@@ -87,10 +86,8 @@ func speakDays(o outline) string {
 		return spokenEvery(o.interval, "month") + " on the " + spokenChoice(o)
 	case o.freq == "MONTHLY":
 		return "on the " + spokenChoice(o) + " of the month"
-	case o.freq == "YEARLY":
-		return speakYear(o)
 	default:
-		return ""
+		return speakYear(o)
 	}
 }
 

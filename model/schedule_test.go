@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/teambition/rrule-go"
 )
 
 func TestARuleIsReadLeniently(t *testing.T) {
@@ -163,17 +165,22 @@ func TestAFractionOfASecondIsCutFromTheQuestionNotFromTheAnswer(t *testing.T) {
 }
 
 func TestAFaultOfTheLibraryNeverEndsASchedule(t *testing.T) {
-	s, err := ParseSchedule("FREQ=YEARLY;BYDAY=MO", "", "2026-01-01")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.rules[0].(*calendar).days.option.Byeaster = []int{1000} // reads behind the end of a slice
-	at := time.Date(2026, 6, 1, 12, 0, 0, 5, time.UTC)
-	if _, ok, err := s.Evaluate(at); ok || err == nil {
-		t.Errorf("Evaluate hides the fault: %v, %v", ok, err)
-	}
-	if next, ok := s.Next(at); !ok || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)) {
-		t.Errorf("Next = %s, %v, want a day later", next, ok)
+	for fault, spoil := range map[string]func(*rrule.ROption){
+		"index out of range":              func(o *rrule.ROption) { o.Byeaster = []int{1000} }, // reads behind the end of a slice
+		"interval must be greater than 0": func(o *rrule.ROption) { o.Interval = -1 },
+	} {
+		s, err := ParseSchedule("FREQ=YEARLY;BYDAY=MO", "", "2026-01-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(&s.rules[0].(*calendar).days.option)
+		at := time.Date(2026, 6, 1, 12, 0, 0, 5, time.UTC)
+		if _, ok, err := s.Evaluate(at); ok || err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("Evaluate hides the fault %q: %v, %v", fault, ok, err)
+		}
+		if next, ok := s.Next(at); !ok || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)) {
+			t.Errorf("%s: Next = %s, %v, want a day later", fault, next, ok)
+		}
 	}
 }
 

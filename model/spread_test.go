@@ -132,6 +132,7 @@ func TestASpreadCostsFewEvaluations(t *testing.T) {
 
 func TestWithoutAScheduleThereIsNothingToSpread(t *testing.T) {
 	live(t, `"policy":{"spread":"1h"}`, "00:00 wake | 00:01 success").expect("#0, next never: finished: one-shot")
+	live(t, `"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01","policy":{"spread":"1h"}`, "").expect("#0, next never: finished: no planned refresh left")
 	if policy := policyOf(t, `{"spread":null}`); policy.Spread != 0 {
 		t.Errorf("found %v", policy.Spread)
 	}

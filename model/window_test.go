@@ -170,6 +170,10 @@ func TestABadWindowIsRefusedWithTheField(t *testing.T) {
 		`{"retry_window":"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}`: "retry_window: expected a rule that occurs at least once, from dtstart to the year 2299, found one that never does",
 		`{"retry_window":"FREQ=DAILY","timezone":"Mars/Base"}`:   `timezone: expected an IANA time zone such as "Europe/Berlin", found "Mars/Base"`,
 	})
+	policy := policyOf(t, `{"retry_window":"FREQ=DAILY;BYHOUR=9"}`)
+	if err := (&Model{UID: "t", Timezone: "Mars/Base"}).Resolve(policy, ParseSchedule); refusedField(err) != "timezone" {
+		t.Errorf("a window in the zone of a model that there is none of: %v", err)
+	}
 	for _, text := range []string{"soon", "9 to 17", "0 9 * * *", "RDATE:20260101T000000", "FREQ=DAILY;DTSTART=20260101T000000"} {
 		if _, err := ParsePolicy(map[string]any{"retry_window": text}); !strings.HasPrefix(refusedField(err), windowField) {
 			t.Errorf("%s: %v", text, err)
