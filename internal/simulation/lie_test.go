@@ -52,11 +52,11 @@ var lies = []lie{
 	{name: "removed models keep their payload", file: applying, replace: map[string]string{"redis.call('DEL', hash, body, history)": "redis.call('DEL', body, history)"}},
 
 	{name: "what was claimed before is not replayed", file: claiming,
-		replace: map[string]string{"local room = ": "local old = redis.call('LLEN', claimed) local room = ", "'LRANGE', claimed, 0, -1": "'LRANGE', claimed, old, -1"}},
+		replace: map[string]string{"local room = limit": "local old = #entries local room = limit", "return {now, entries}": "return {now, {unpack(entries, old + 1)}}"}},
 	{name: "a claim trims before it is applied", file: claiming,
-		replace: map[string]string{"return {now, redis.call('LRANGE', claimed, 0, -1)}": "local all = redis.call('LRANGE', claimed, 0, -1) redis.call('DEL', claimed) return {now, all}"}},
+		replace: map[string]string{"return {now, entries}": "redis.call('DEL', claimed) return {now, entries}"}},
 	{name: "a poller gives no sign of life", file: claiming, replace: map[string]string{"redis.call('ZADD', pollers, now, owner)": ""}},
-	{name: "a claim pops once too often", file: claiming, replace: map[string]string{"redis.call('RPUSH', claimed, mark .. message)": "if redis.call('LLEN', claimed) < 4 then redis.call('RPUSH', claimed, mark .. message) end"}},
+	{name: "a claim pops once too often", file: claiming, replace: map[string]string{"redis.call('RPUSH', claimed, entries[#entries])": "if #entries < 4 then redis.call('RPUSH', claimed, entries[#entries]) end"}},
 
 	{name: "adopted messages are dropped", file: adopting, replace: map[string]string{"redis.call('LMOVE', orphan, claimed, 'LEFT', 'RIGHT')": "redis.call('LPOP', orphan)"}},
 	{name: "a poller is forgotten with messages left", file: adopting, replace: map[string]string{"if redis.call('LLEN', orphan) == 0 then redis.call('ZREM', pollers, owner) end": "redis.call('ZREM', pollers, owner)"}},

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"flag"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,4 +15,7 @@ var (
 	lieFlag   = flag.String("lie", "", "the lie that TestReplay tells, by its name in lies")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // short runs of many small values: memory is cheaper than time
+	goleak.VerifyTestMain(m)
+}

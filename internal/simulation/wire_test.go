@@ -73,18 +73,23 @@ func (w wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() error) error {
+	for _, command := range commands {
+		w.lie(command.Args())
+	}
+	c := &call{commands: commands, repeats: w.repeats, execute: next}
+	if p, playing := ctx.Value(actorKey{}).(*player); playing {
+		return p.meet(c)
+	}
 	a, acting := ctx.Value(actorKey{}).(*actor)
 	if !acting || a.inside {
 		return next() // a connection that greets Redis is a part of the call that needs it
 	}
-	for _, command := range commands {
-		w.lie(command.Args())
-	}
-	return a.call(&call{commands: commands, repeats: w.repeats, execute: func() error {
+	c.execute = func() error {
 		a.inside = true
 		defer func() { a.inside = false }()
 		return next()
-	}})
+	}
+	return a.call(c)
 }
 
 // lie replaces a script by the one that Redis is to run.

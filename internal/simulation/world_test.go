@@ -37,7 +37,7 @@ type world struct {
 	operator  *operatorRole
 	calm      bool // no more faults, and all work succeeds
 	steps     int
-	writes    int // executed calls that changed something
+	writes    int // executed calls that changed something since all is calm
 	attempts  int
 	births    int
 	schedules *model.Schedules
@@ -210,7 +210,7 @@ func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.rig.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
 	w.before = d.after
-	if d.changed() {
+	if w.calm && d.changed() {
 		w.writes++
 	}
 	if w.broken == nil {

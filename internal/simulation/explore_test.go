@@ -1,0 +1,153 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// explorer visits every place of the small scope down to a depth, depth first. A place that was reached before, in no more moves,
+// has been explored from there.
+type explorer struct {
+	limit   int
+	until   time.Time
+	seen    sync.Map // digest -> the fewest moves that it took
+	places  atomic.Int64
+	moves   atomic.Int64
+	late    atomic.Bool // the time was over before everything was visited
+	mu      sync.Mutex
+	problem error
+}
+
+func newScope(t testing.TB, told lie) *scope {
+	return &scope{rig: newRig(t, told), schedules: &model.Schedules{}, policies: map[string]model.Policy{}, known: map[step]result{}}
+}
+
+// visit explores a place that took path to reach.
+func (e *explorer) visit(s *scope, at *place, path []move) error {
+	key := at.digest()
+	if known, found := e.seen.Load(key); found && known.(int) <= len(path) {
+		return nil
+	} else if !found {
+		e.places.Add(1)
+	}
+	e.seen.Store(key, len(path))
+	if len(path) == e.limit {
+		return nil
+	}
+	for _, m := range at.moves() {
+		if n := e.moves.Add(1); e.late.Load() || n%256 == 0 && time.Now().After(e.until) {
+			e.late.Store(true)
+			return nil
+		}
+		next, err := s.play(at, m)
+		here := append(path[:len(path):len(path)], m)
+		if err != nil {
+			return fmt.Errorf("%w\nby the moves: %s", err, strings.Trim(fmt.Sprint(here), "[]"))
+		}
+		if err := e.visit(s, next, here); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explore visits everything to a depth with one explorer per core, each of which begins with another move.
+func explore(scopes []*scope, firsts []*place, limit int, until time.Time) *explorer {
+	e := &explorer{limit: limit, until: until}
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for i, s := range scopes {
+		running.Go(func() {
+			moves := firsts[i].moves()
+			for n := next.Add(1) - 1; n < int64(len(moves)); n = next.Add(1) - 1 {
+				if err := e.begin(s, firsts[i], moves[n]); err != nil {
+					e.fail(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	return e
+}
+
+func (e *explorer) begin(s *scope, first *place, m move) error {
+	at, err := s.play(first, m)
+	if err != nil {
+		return fmt.Errorf("%w\nby the move: %s", err, m)
+	}
+	return e.visit(s, at, []move{m})
+}
+
+func (e *explorer) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.problem = err
+	e.late.Store(true)
+}
+
+// deepen explores one depth after the other until the time is over.
+func deepen(t *testing.T, told lie, open func(*scope) (*place, error), cores int, budget time.Duration) error {
+	t.Helper()
+	var scopes []*scope
+	var firsts []*place
+	for range cores {
+		s := newScope(t, told)
+		first, err := open(s)
+		if err != nil {
+			return err
+		}
+		scopes, firsts = append(scopes, s), append(firsts, first)
+	}
+	until := time.Now().Add(budget)
+	for limit := 4; ; limit++ {
+		begin := time.Now()
+		e := explore(scopes, firsts, limit, until)
+		if e.problem != nil {
+			return e.problem
+		}
+		how := "all"
+		if e.late.Load() {
+			how = "a part of the"
+		}
+		t.Logf("depth %d: %s places visited: %d, by %d moves in %s", limit, how, e.places.Load(), e.moves.Load(), time.Since(begin).Round(time.Millisecond))
+		if e.late.Load() {
+			return nil
+		}
+	}
+}
+
+var openings = map[string]func(*scope) (*place, error){"from the start": (*scope).open, "from a passed deadline": (*scope).later}
+
+func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
+	budget := 15 * time.Second
+	if testing.Short() {
+		budget = 3 * time.Second
+	}
+	for name, open := range openings {
+		t.Run(name, func(t *testing.T) {
+			if err := deepen(t, lie{}, open, 2, budget); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestTheSmallScopeFindsPlantedBugs(t *testing.T) {
+	for _, name := range []string{"rev and uid are not compared", "the entry to take back is not looked for", "the claimed entry is removed before the checks", "a claim trims before it is applied"} {
+		t.Run(name, func(t *testing.T) {
+			at := slices.IndexFunc(lies, func(l lie) bool { return l.name == name })
+			if err := deepen(t, lies[at], (*scope).later, 1, 20*time.Second); err == nil {
+				t.Fatal("not found")
+			} else {
+				t.Logf("%.600v", err)
+			}
+		})
+	}
+}

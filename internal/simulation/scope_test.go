@@ -1,0 +1,322 @@
+package simulation
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/model"
+)
+
+// ground is what all processes of the small scope share: what Redis holds, what is known of the past, and the clock.
+type ground struct {
+	redis   *snapshot
+	ledger  *ledger
+	now     time.Time
+	pollers []string // all owners that there ever were
+	sum     [16]byte // two grounds with the same sum are the same
+}
+
+// place is one state of the small scope: the ground, and where each process stands.
+type place struct {
+	*ground
+	tapes   []tape   // by process; an empty one is between two rounds
+	owners  []string // by process: under which name a poller works
+	crashes int      // that may still happen
+	ticks   int      // minutes that may still pass
+}
+
+// processes are two dispatchers, two pollers and two workers.
+const processes = "ddppww"
+
+// move is one way on from a place: a process comes to its next call, dies, or the clock turns.
+type move struct {
+	process int // -1: the clock
+	dies    bool
+}
+
+func (m move) String() string {
+	switch {
+	case m.process < 0:
+		return "a minute passes"
+	case m.dies:
+		return fmt.Sprintf("%c%d dies", processes[m.process], m.process+1)
+	default:
+		return fmt.Sprintf("%c%d", processes[m.process], m.process+1)
+	}
+}
+
+var scopeUIDs = []string{"m1", "m2"}
+
+// scope plays moves on one rig.
+type scope struct {
+	rig       *rig
+	schedules *model.Schedules
+	policies  map[string]model.Policy
+	known     map[step]result // what a process does depends on the ground and on its own past only
+}
+
+// step is a process that comes to its next call, and result what follows.
+type step struct {
+	ground [16]byte
+	owner  string
+	tape   uint64
+}
+
+type result struct {
+	*ground
+	tape tape
+}
+
+// open returns the first place: two models are due, and somebody wants one of them at once.
+func (s *scope) open() (*place, error) {
+	s.rig.mini.FlushAll()
+	s.rig.mini.SetTime(start)
+	if err := s.rig.loadScripts(); err != nil {
+		return nil, err
+	}
+	p := &place{
+		ground: &ground{redis: s.rig.look(scopeUIDs, nil, nil), ledger: newLedger(), now: start},
+		tapes:  make([]tape, len(processes)), crashes: 1, ticks: 2,
+	}
+	for i := range processes {
+		p.owners = append(p.owners, string(processes[i])+strconv.Itoa(i+1))
+	}
+	for _, text := range []string{
+		`{"type":"put","uid":"m1","policy":{"timeout":"1m","retries":["0s"]}}`, `{"type":"put","uid":"m2","policy":{"timeout":"1m","retries":["0s"]}}`,
+	} {
+		p.redis.control = append(p.redis.control, text)
+		p.ledger.pushed++
+	}
+	p.seal()
+	for len(p.redis.models) < 2 { // the first poller stores both
+		next, err := s.play(p, move{process: 2})
+		if err != nil {
+			return nil, err
+		}
+		p = next
+	}
+	p.tapes[2] = tape{}
+	p.redis.control = append(p.redis.control, `{"type":"run","uid":"m1","force":true}`)
+	p.ledger.pushed++
+	p.seal()
+	return p, nil
+}
+
+// later returns a place further on: one attempt has been answered, the other one waits, and its deadline has passed.
+func (s *scope) later() (*place, error) {
+	p, err := s.open()
+	for _, process := range []int{0, 0, 0, 4, 4} {
+		if err == nil {
+			p, err = s.play(p, move{process: process})
+		}
+	}
+	if err == nil {
+		p, err = s.play(p, move{process: -1})
+	}
+	return p, err
+}
+
+// moves lists the ways on.
+func (p *place) moves() (all []move) {
+	for i := range processes {
+		all = append(all, move{process: i})
+		if p.crashes > 0 && len(p.tapes[i].calls) > 0 {
+			all = append(all, move{process: i, dies: true})
+		}
+	}
+	if p.ticks > 0 {
+		all = append(all, move{process: -1})
+	}
+	return all
+}
+
+// play makes a move and checks it.
+func (s *scope) play(from *place, m move) (*place, error) {
+	to := *from
+	to.tapes, to.owners = slices.Clone(from.tapes), slices.Clone(from.owners)
+	switch {
+	case m.process < 0:
+		turned := *from.ground
+		turned.now = turned.now.Add(time.Minute)
+		turned.seal()
+		to.ground, to.ticks = &turned, to.ticks-1
+		return &to, nil
+	case m.dies:
+		to.crashes--
+		to.tapes[m.process] = tape{}
+		if processes[m.process] == 'p' {
+			to.owners[m.process] += "'"
+		}
+		return &to, nil
+	}
+	key := step{from.sum, from.owners[m.process], from.tapes[m.process].sum}
+	r, known := s.known[key]
+	if !known {
+		var err error
+		if r, err = s.act(from, m.process); err != nil {
+			return nil, err
+		}
+		s.known[key] = r
+	}
+	to.ground, to.tapes[m.process] = r.ground, r.tape
+	return &to, nil
+}
+
+// act lets a process come to its next call on the rig.
+func (s *scope) act(from *place, process int) (result, error) {
+	s.restore(from)
+	g, wrote := *from.ground, false
+	if owner := from.owners[process]; processes[process] == 'p' && !slices.Contains(g.pollers, owner) {
+		g.pollers = append(slices.Clone(g.pollers), owner)
+	}
+	var broken error
+	t := play(from.tapes[process], s.round(from, process), func(c *call) error {
+		err := c.execute()
+		if c.writes() && !c.idle() && broken == nil {
+			wrote, broken = true, s.account(&g, c)
+		}
+		return err
+	})
+	if !wrote {
+		return result{from.ground, t}, broken
+	}
+	g.seal()
+	return result{&g, t}, broken
+}
+
+// round is what a process does between two rests.
+func (s *scope) round(at *place, process int) func(context.Context, *player) {
+	return func(ctx context.Context, p *player) {
+		var role role
+		var err error
+		switch processes[process] {
+		case 'd':
+			name := at.owners[process]
+			uid := func() string { return fmt.Sprintf("a%d%s", len(at.ledger.attempts), name) }
+			drawn := 0
+			role, err = newDispatcher(s.rig.store, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
+				drawn++
+				return p.draw(func() string { return uid() + strconv.Itoa(drawn) })
+			}})
+		case 'p':
+			role, err = newPoller(s.rig.store, at.owners[process], 3)
+		default:
+			role = &plainWorker{s.rig}
+		}
+		if err != nil {
+			panic(err) // a configuration of this file
+		}
+		_ = role.round(ctx)
+	}
+}
+
+// plainWorker pops one attempt and succeeds.
+type plainWorker struct{ rig *rig }
+
+func (w *plainWorker) round(ctx context.Context) error {
+	entries, err := w.rig.write.LPopCount(ctx, w.rig.store.Keys.Input(), 1).Result()
+	if err != nil {
+		return err
+	}
+	message := fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":%q}`, modelOf(entries[0]), model.InputUID(entries[0]))
+	return w.rig.write.RPush(ctx, w.rig.store.Keys.Output(), message).Err()
+}
+
+func (*plainWorker) resign(context.Context) {}
+
+func (s *scope) account(to *ground, c *call) error {
+	d := &deed{now: to.now, before: to.redis, sent: sent(c.commands), work: true, schedules: s.schedules, policies: s.policies, maxQueued: 2}
+	d.pops = c.commands[0].Name() == "lpop"
+	d.after = s.rig.look(scopeUIDs, to.pollers, nil)
+	to.redis, to.ledger = d.after, to.ledger.clone()
+	err := to.ledger.account(d)
+	d.after.forget()
+	return err
+}
+
+// forget drops what no decision depends on.
+func (s *snapshot) forget() {
+	s.stats, s.histories = map[string]string{}, map[string][]string{}
+	s.journal, s.outbox, s.rejected = nil, nil, nil
+}
+
+// restore makes Redis hold what a place says.
+func (s *scope) restore(p *place) {
+	m, k, r := s.rig.mini, s.rig.store.Keys, p.redis
+	m.FlushAll()
+	m.SetTime(p.now)
+	for uid, hash := range r.models {
+		setHash(s.rig, k.Model(uid), hash)
+		if r.payloads[uid] != "" {
+			_ = m.Set(k.Payload(uid), r.payloads[uid])
+		}
+	}
+	setHash(s.rig, k.Policies(), r.policies)
+	for key, set := range map[string]map[string]float64{k.Due(): r.due, k.Running(): r.running, k.Pollers(): r.pollers} {
+		for member, score := range set {
+			_, _ = m.ZAdd(key, score, member)
+		}
+	}
+	lists := map[string][]string{k.Input(): r.input, k.Output(): r.output, k.Control(): r.control}
+	for owner, entries := range r.claimed {
+		lists[k.Claimed(owner)] = entries
+	}
+	for key, entries := range lists {
+		if len(entries) > 0 {
+			_, _ = m.Push(key, entries...)
+		}
+	}
+}
+
+func setHash(r *rig, key string, hash map[string]string) {
+	for name, value := range hash {
+		r.mini.HSet(key, name, value)
+	}
+}
+
+func (l *ledger) clone() *ledger {
+	c := *l
+	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(l.attempts)), maps.Clone(l.newest), maps.Clone(l.meddled)
+	for uid, facts := range l.attempts {
+		copied := *facts
+		c.attempts[uid] = &copied
+	}
+	return &c
+}
+
+// seal computes the sum of a ground.
+func (g *ground) seal() {
+	h := fnv.New128a()
+	r := g.redis
+	_, _ = fmt.Fprint(h, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.running, r.pollers, r.claimed)
+	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
+	for _, uid := range slices.Sorted(maps.Keys(g.ledger.attempts)) {
+		_, _ = fmt.Fprint(h, uid, *g.ledger.attempts[uid])
+	}
+	g.sum = [16]byte(h.Sum(nil))
+}
+
+// digest names a place: two places with the same digest have the same future. The two workers are alike.
+func (p *place) digest() [16]byte {
+	h := fnv.New128a()
+	_, _ = h.Write(p.sum[:])
+	sums := make([]uint64, len(p.tapes))
+	for i, t := range p.tapes {
+		sums[i] = t.sum
+	}
+	slices.Sort(sums[4:])
+	for _, sum := range append(sums, uint64(p.crashes), uint64(p.ticks)) {
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, sum))
+	}
+	for _, owner := range p.owners[2:4] {
+		_, _ = h.Write([]byte(owner))
+	}
+	return [16]byte(h.Sum(nil))
+}
