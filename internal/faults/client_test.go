@@ -28,7 +28,9 @@ func (d *drill) again(times int, do func(context.Context) error) {
 func TestConnectionsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	d, _ := on(t)
 	d.begin()
-	d.again(20, func(ctx context.Context) error { return d.clients.Write.ClientKillByFilter(ctx, "TYPE", "normal").Err() })
+	d.again(20, func(ctx context.Context) error {
+		return d.clients.Write.ClientKillByFilter(ctx, "TYPE", "normal").Err()
+	})
 	d.settle()
 	d.conclude()
 }

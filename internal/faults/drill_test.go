@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"sync"
@@ -38,6 +39,7 @@ type drill struct {
 	uids        []string
 	dispatchers *crew
 	workers     *crew // pollers too: they end when nothing is left to do
+	elsewhere   bool  // workers are processes: what they pushed is not known
 	healed      time.Time
 	cut         time.Time // what Redis acknowledged after this instant may be gone; zero: nothing may
 }
@@ -146,17 +148,22 @@ func (d *drill) pool() {
 // until asks until a condition holds. To be unable to ask is not to hold.
 func (d *drill) until(what string, holds func() (bool, error)) {
 	d.t.Helper()
+	d.check("wait for "+what, d.await(holds))
+}
+
+// await is until for goroutines other than that of the test.
+func (d *drill) await(holds func() (bool, error)) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		yes, err := holds()
 		if yes && err == nil {
-			return
+			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-d.ctx.Done():
-			d.t.Fatalf("never: %s (%v)", what, err)
+			return errors.Join(d.ctx.Err(), err)
 		}
 	}
 }

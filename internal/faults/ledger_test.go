@@ -112,22 +112,26 @@ func (d *drill) foreignWorker(ctx context.Context) error {
 	clients, store := d.connect(d.address)
 	defer func() { _ = clients.Close() }()
 	for ctx.Err() == nil {
-		popped, err := clients.Block.BLPop(context.WithoutCancel(ctx), time.Second, store.Keys.Input()).Result()
-		if errors.Is(err, redis.Nil) {
-			continue
-		}
-		var entry queuetest.Entry
-		if err == nil {
-			err = json.Unmarshal([]byte(popped[1]), &entry)
-		}
-		if err != nil {
+		entry, err := pop(ctx, clients.Block, store.Keys.Input())
+		switch {
+		case errors.Is(err, redis.Nil):
+		case err != nil:
 			pause(ctx)
-			continue
+		default:
+			d.ledger.ran(entry.AttemptUID)
+			d.say(ctx, clients.Write, store.Keys.Output(), entry)
 		}
-		d.ledger.ran(entry.AttemptUID)
-		d.say(ctx, clients.Write, store.Keys.Output(), entry)
 	}
 	return nil
+}
+
+// pop takes an entry out of the input list for good.
+func pop(ctx context.Context, client redis.UniversalClient, input string) (entry queuetest.Entry, err error) {
+	popped, err := client.BLPop(context.WithoutCancel(ctx), time.Second, input).Result()
+	if err != nil {
+		return entry, err
+	}
+	return entry, json.Unmarshal([]byte(popped[1]), &entry)
 }
 
 // say pushes a success until Redis says yes.

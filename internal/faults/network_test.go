@@ -65,7 +65,9 @@ func TestConnectionsThatCloseSlowlyLoseNothing(t *testing.T) {
 	d, l := behind(t)
 	d.begin()
 	l.change(weather{slowClose: time.Second})
-	d.again(5, func(ctx context.Context) error { return d.clients.Write.ClientKillByFilter(ctx, "TYPE", "normal").Err() })
+	d.again(5, func(ctx context.Context) error {
+		return d.clients.Write.ClientKillByFilter(ctx, "TYPE", "normal").Err()
+	})
 	l.change(weather{})
 	d.settle()
 	d.conclude()
