@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -27,6 +28,10 @@ type Rig struct {
 
 	t testing.TB
 }
+
+// usersVariable names the environment variable that lets the stores of all rigs on a redis-server log in as a user who may do what all
+// roles of package acl may do together, and nothing else: REFRESHD_TEST_USERS=1 go test ./...
+const usersVariable = "REFRESHD_TEST_USERS"
 
 // Start is where a turned clock begins: a Saturday.
 var Start = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
@@ -53,7 +58,11 @@ func build(t testing.TB, server *redistest.Server, clock *Clock) *Rig {
 		config.Clock = clock.Now
 	}
 	client := server.Client(t)
-	store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}, config)
+	daemon := client
+	if os.Getenv(usersVariable) != "" && server.Mini == nil && !server.IsCluster() {
+		daemon = UsersOn(t, server, config.WithDefaults().Queue).everybody(t)
+	}
+	store, err := scripts.New(&scripts.Clients{Read: daemon, Write: daemon, Block: daemon, Clustered: server.IsCluster()}, config)
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}

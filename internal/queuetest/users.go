@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,20 +25,43 @@ const password = "secret"
 // WithUsers starts a redis-server of its own and gives it a user for each role in a queue.
 func WithUsers(t testing.TB, queue string) *Users {
 	t.Helper()
-	server := redistest.Redis(t, "--acllog-max-len", "1000")
-	keys := must(scripts.NewKeys(queue))(t)
-	u := &Users{server, keys, server.Client(t)}
+	return UsersOn(t, redistest.Redis(t, "--acllog-max-len", "1000"), queue)
+}
+
+// UsersOn gives a redis-server a user for each role in a queue. They stay when the server is lent to the next test, which does no harm.
+func UsersOn(t testing.TB, server *redistest.Server, queue string) *Users {
+	t.Helper()
+	u := &Users{server, must(scripts.NewKeys(queue))(t), server.Client(t)}
+	pipe := u.admin.Pipeline()
 	for _, role := range acl.Roles() {
-		user := must(acl.NewUser(role, keys))(t)
-		var words []any
-		for _, word := range strings.Fields(user.SetUser(">" + password)) {
-			words = append(words, word)
-		}
-		if err := u.admin.Do(t.Context(), words...).Err(); err != nil {
-			t.Fatalf("make %s: %v", user.Name, err)
-		}
+		pipe.Do(t.Context(), words(must(acl.NewUser(role, u.keys))(t).SetUser(">"+password))...)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatalf("make users: %v", err)
 	}
 	return u
+}
+
+func words(command string) (words []any) {
+	for _, word := range strings.Fields(command) {
+		words = append(words, word)
+	}
+	return words
+}
+
+// everybody connects as a user with the rights of all roles.
+func (u *Users) everybody(t testing.TB) redis.UniversalClient {
+	t.Helper()
+	all := acl.User{Name: "everybody"}
+	for _, role := range acl.Roles() {
+		all.Rules = append(all.Rules, must(acl.NewUser(role, u.keys))(t).Rules...)
+	}
+	// Each role begins by taking all rights away.
+	all.Rules = slices.DeleteFunc(all.Rules, func(rule string) bool { return rule == "resetchannels" || rule == "-@all" })
+	if err := u.admin.Do(t.Context(), words(all.SetUser(">"+password))...).Err(); err != nil {
+		t.Fatalf("make a user: %v", err)
+	}
+	return u.login(t, all.Name)
 }
 
 // Credentials are by which a role logs in.
@@ -56,8 +80,14 @@ func (u *Users) URL(t testing.TB, role acl.Role) string {
 // Client connects as a role.
 func (u *Users) Client(t testing.TB, role acl.Role) redis.UniversalClient {
 	t.Helper()
+	name, _ := u.Credentials(t, role)
+	return u.login(t, name)
+}
+
+func (u *Users) login(t testing.TB, name string) redis.UniversalClient {
+	t.Helper()
 	options := u.Server.Options()
-	options.Username, options.Password = u.Credentials(t, role)
+	options.Username, options.Password = name, password
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/queuetest"
 	"github.com/refreshd/refreshd/internal/redistest"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
@@ -69,18 +71,29 @@ func tell(t *testing.T, definition string, steps []step, left remains) {
 func open(t *testing.T, server *redistest.Server, definition string) *story {
 	client := server.Client(t)
 	s := &story{t: t, redis: client, server: server, definition: definition, seen: map[string]string{}}
-	store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client},
-		scripts.Config{HistoryCap: 1000, Clock: func() time.Time { return s.now }})
-	if err != nil {
+	var err error
+	if s.dispatcher, err = dispatcher.New(s.store(acl.Dispatcher), dispatcher.Config{NewUID: s.newUID}); err != nil {
 		t.Fatal(err)
 	}
-	if s.dispatcher, err = dispatcher.New(store, dispatcher.Config{NewUID: s.newUID}); err != nil {
-		t.Fatal(err)
-	}
-	if s.poller, err = poller.New(store, poller.Config{Owner: "p1"}); err != nil {
+	if s.poller, err = poller.New(s.store(acl.Poller), poller.Config{Owner: "p1"}); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// store is that of a daemon, which on a redis-server may do only what it has to.
+func (s *story) store(role acl.Role) *scripts.Store {
+	s.t.Helper()
+	client := s.redis
+	if s.server.Mini == nil {
+		client = queuetest.UsersOn(s.t, s.server, scripts.DefaultQueue).Client(s.t, role)
+	}
+	store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client},
+		scripts.Config{HistoryCap: 1000, Clock: func() time.Time { return s.now }})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return store
 }
 
 func (s *story) newUID() string {
