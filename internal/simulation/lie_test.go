@@ -15,6 +15,7 @@ type lie struct {
 	file    string            // of the script
 	replace map[string]string // what stands there once -> what is run instead
 	store   func(*scripts.Store) queue
+	seldom  bool // it takes more than thirty seeds to be found
 }
 
 const (
@@ -36,7 +37,7 @@ var lies = []lie{
 	{name: "the claimed entry is removed before the checks", file: applying,
 		replace: map[string]string{"message ~= '' and not redis.call('LPOS', claimed, message)": "message ~= '' and redis.call('LREM', claimed, 1, message) == 0"}},
 	{name: "the claimed entry stays", file: applying, replace: map[string]string{"if message ~= '' then redis.call('LREM', claimed, 1, message) end": ""}},
-	{name: "the entry to take back is not looked for", file: applying, replace: map[string]string{"back ~= '' and not redis.call('LPOS', input, back)": "false"}},
+	{name: "the entry to take back is not looked for", seldom: true, file: applying, replace: map[string]string{"back ~= '' and not redis.call('LPOS', input, back)": "false"}},
 	{name: "the entry to take back stays", file: applying, replace: map[string]string{" elseif back ~= '' then redis.call('LREM', input, 1, back) end": " end"}},
 	{name: "the high-water mark is forgotten", file: applying, replace: map[string]string{"redis.call('LLEN', input) >= tonumber(ARGV[1])": "false"},
 		store: func(s *scripts.Store) queue { return roomy{s} }},
@@ -70,20 +71,20 @@ var lies = []lie{
 	{name: "deadlines are ignored", file: looking, replace: map[string]string{"past(due), past(running)": "past(due), {}"}},
 	{name: "due models are ignored when many wait", file: looking, replace: map[string]string{"past(due), past(running)": "redis.call('ZCARD', due) > 1 and {} or past(due), past(running)"}},
 
-	{name: "a pool is told of entries once", file: taking, replace: map[string]string{"if redis.call('LLEN', taken) > known then": "if false then"}},
+	{name: "a pool is told of entries once", seldom: true, file: taking, replace: map[string]string{"if redis.call('LLEN', taken) > known then": "if false then"}},
 	{name: "a pool pops", file: taking, replace: map[string]string{"redis.call('LMOVE', input, taken, 'LEFT', 'RIGHT')": "redis.call('LPOP', input)"}},
 	{name: "a taken attempt stays in line", file: taking, replace: map[string]string{"local entry = redis.call('LMOVE', input, taken, 'LEFT', 'RIGHT')": "local entry = redis.call('LINDEX', input, 0) if entry then redis.call('RPUSH', taken, entry) end"}},
 	{name: "an answer leaves the entry", file: answering, replace: map[string]string{"redis.call('LREM', taken, 1, entry) == 1": "redis.call('LPOS', taken, entry)"}},
-	{name: "a forgotten pool answers", file: answering, replace: map[string]string{"if ends == '' or redis.call('LREM', taken, 1, entry) == 1 then": "redis.call('LREM', taken, 1, entry) if true then"}},
+	{name: "a forgotten pool answers", seldom: true, file: answering, replace: map[string]string{"if ends == '' or redis.call('LREM', taken, 1, entry) == 1 then": "redis.call('LREM', taken, 1, entry) if true then"}},
 	{name: "an answer is not pushed", file: answering, replace: map[string]string{"if message ~= '' then": "if message ~= '' and ends == '' then"}},
-	{name: "what is handed back is dropped", file: handing, replace: map[string]string{"redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT')": "redis.call('LPOP', taken)"}},
-	{name: "nothing is ever handed back", file: handing, replace: map[string]string{"while redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT') do": "while false do"}},
+	{name: "what is handed back is dropped", seldom: true, file: handing, replace: map[string]string{"redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT')": "redis.call('LPOP', taken)"}},
+	{name: "nothing is ever handed back", seldom: true, file: handing, replace: map[string]string{"while redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT') do": "while false do"}},
 
 	{name: "taking back is forgotten", store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
-	{name: "nobody looks into the input list", store: func(s *scripts.Store) queue { return blindToInput{s} }},
-	{name: "the fence is that of whoever answers", store: func(s *scripts.Store) queue { return &believer{Store: s} }},
+	{name: "nobody looks into the input list", seldom: true, store: func(s *scripts.Store) queue { return blindToInput{s} }},
+	{name: "the fence is that of whoever answers", seldom: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},
 	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
-	{name: "messages are settled before they are decided", store: func(s *scripts.Store) queue { return hasty{s} }},
+	{name: "messages are settled before they are decided", seldom: true, store: func(s *scripts.Store) queue { return hasty{s} }},
 	{name: "a start that is not due", store: func(s *scripts.Store) queue { return early{s} }},
 }
 
@@ -178,6 +179,9 @@ const enough = 400
 func TestEveryPlantedBugIsFound(t *testing.T) {
 	for _, told := range lies {
 		t.Run(told.name, func(t *testing.T) {
+			if told.seldom && testing.Short() {
+				t.Skip("it takes many seeds")
+			}
 			ran, failed, err := runSeeds(t, told, 1, enough, 1)
 			if err == nil {
 				t.Fatalf("not found in %d seeds", ran)

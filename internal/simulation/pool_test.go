@@ -147,10 +147,10 @@ func (p *poolRole) watch(ctx context.Context) error {
 func (p *poolRole) work() {
 	p.hand = slices.DeleteFunc(p.hand, func(in work) bool {
 		kind, fields := p.play.progress()
-		switch {
-		case kind == "":
+		switch kind {
+		case "":
 			return false
-		case kind == model.MessageStatus:
+		case model.MessageStatus:
 			p.say(scripts.Answer{Message: p.play.message(in, kind, fmt.Sprintf(`"status":%q`, in.AttemptUID))})
 			return false
 		}

@@ -175,7 +175,8 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		if event == model.EventWithdrawn {
 			return m.Withdraw(at), nil
 		}
-		if facts := p.ledger.attempts[m.AttemptUID]; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !(facts != nil && facts.handed) {
+		facts := p.ledger.attempts[m.AttemptUID]
+		if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
 			return model.Decision{}, errors.New("the attempt was never taken")
 		}
 		return m.Expire(at), nil

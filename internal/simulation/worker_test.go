@@ -152,10 +152,10 @@ func (w *workerRole) pick(texts ...string) []string { return []string{texts[w.rn
 // work does a step of work on one attempt; true: it has ended.
 func (w *workerRole) work(in work) bool {
 	kind, fields := w.progress()
-	switch {
-	case kind == "":
+	switch kind {
+	case "":
 		return w.careless && w.rng.IntN(6) == 0 // forgotten
-	case kind == model.MessageStatus:
+	case model.MessageStatus:
 		fields = []string{fmt.Sprintf(`"status":%q,"progress":%d`, in.AttemptUID, w.rng.IntN(101))}
 	}
 	w.say(in, kind, fields...)
