@@ -13,9 +13,15 @@ import (
 
 // FetchOptions tunes Fetch. The zero value is usable.
 type FetchOptions struct {
-	// Client sends the requests. Its Timeout, if any, holds beside the deadline of the attempt. Defaults to a client of the
-	// standard library, which follows ten redirections.
+	// Client sends the requests. Its Timeout, if any, holds beside the deadline of the attempt. It is copied, and connects to
+	// any address whatever AllowPrivate says. Defaults to a client that follows ten redirections.
 	Client *http.Client
+	// AllowHosts are the only hosts to ask, redirections included: names such as feeds.example.com, and *.example.com for all names
+	// below one. Defaults to all.
+	AllowHosts []string
+	// AllowPrivate lets the default client connect to addresses of this machine, of private networks and of what else is not
+	// the open internet, and use the proxy of the environment. Defaults to false: input_url comes from users.
+	AllowPrivate bool
 	// MaxBytes is the largest file that is accepted, after decompression. At least 1. Defaults to 1 GiB.
 	MaxBytes int64
 }
@@ -26,6 +32,9 @@ type FetchOptions struct {
 // ETag and Last-Modified are kept in a hidden file beside it. A server that answers 304 to them, or the same bytes again, is
 // told as a success that found nothing new. While it downloads the status tells the bytes, at the end also the rows: the
 // records of the CSV after its header.
+//
+// The address may come from users, so it leads to public addresses only, unless AllowPrivate says otherwise: this is checked of what the
+// name resolves to, for each connection, redirections included. Such a refusal is not retryable.
 //
 // Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
 // not retryable and told to the owner in plain words. A body that is cut off is a failure and leaves the old file.
@@ -41,17 +50,20 @@ func Fetch(dir string, options FetchOptions) (Handler, error) {
 	if options.MaxBytes < 0 {
 		return nil, fmt.Errorf("fetch: max bytes: expected at least 1, found %d", options.MaxBytes)
 	}
-	if options.Client == nil {
-		options.Client = &http.Client{}
+	guard, err := newGuard(options.AllowHosts, options.AllowPrivate)
+	if err != nil {
+		return nil, fmt.Errorf("fetch: %w", err)
 	}
+	options.Client = guard.client(options.Client)
 	if err := errors.Join(os.MkdirAll(dir, 0o755), removeLeftovers(dir)); err != nil {
 		return nil, fmt.Errorf("fetch: prepare the directory: %w", err)
 	}
-	return (&fetcher{dir, options}).fetch, nil
+	return (&fetcher{dir, guard, options}).fetch, nil
 }
 
 type fetcher struct {
-	dir string
+	dir   string
+	guard *guard
 	FetchOptions
 }
 
@@ -59,6 +71,9 @@ func (f *fetcher) fetch(ctx context.Context, attempt *Attempt) error {
 	source, err := inputURL(attempt.Payload)
 	if err != nil {
 		return err
+	}
+	if err := f.guard.check(source); err != nil {
+		return forbidden(err)
 	}
 	path := filepath.Join(f.dir, fileName(attempt.UID))
 	known, conditional := readSidecar(path, source.String())
@@ -70,6 +85,9 @@ func (f *fetcher) fetch(ctx context.Context, attempt *Attempt) error {
 		known.ask(request.Header)
 	}
 	response, err := f.Client.Do(request)
+	if errors.Is(err, errForbidden) || errors.Is(err, errForbiddenURL) {
+		return forbidden(bare(err))
+	}
 	if err != nil {
 		return requestError(ctx, err)
 	}

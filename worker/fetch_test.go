@@ -317,7 +317,7 @@ func TestARedirectionIsFollowedButNotToAFile(t *testing.T) {
 	f.holds(table)
 	to = "file:///etc/passwd?token=secret"
 	m := f.fetch(t.Context(), f.url)
-	if m.Type != model.MessageFailure || m.ErrorType != "network" || strings.Contains(m.Reason, "secret") {
+	if m.Type != model.MessageFailure || m.ErrorType != "forbidden_address" || strings.Contains(m.Reason, "secret") {
 		t.Errorf("told %+v", m)
 	}
 	f.holds(table)

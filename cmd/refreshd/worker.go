@@ -25,6 +25,8 @@ type workerFlags struct {
 	killAfter         duration
 	headers           []string
 	maxBytes          int64
+	allowHosts        []string
+	allowPrivate      bool
 
 	concurrency             int
 	name                    string
@@ -43,6 +45,8 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var(&f.killAfter, "kill-after", "with --exec: time to end after SIGTERM (default 2s)")
 	flags.StringArrayVar(&f.headers, "http-header", nil, "with --http: `\"NAME: VALUE\"` to send, may be given several times")
 	flags.Int64Var(&f.maxBytes, "max-bytes", 0, "with --fetch: largest file to accept, in bytes (default 1 GiB)")
+	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
+	flags.BoolVar(&f.allowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
 	flags.IntVar(&f.concurrency, "concurrency", 0, "attempts to work on at the same time (default 4)")
 	flags.StringVar(&f.name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
 	flags.Var(&f.fenceEvery, "fence-every", "how often to ask whether the work still counts (default 1s)")
@@ -105,7 +109,7 @@ func (f *workerFlags) handler(args []string) (worker.Handler, error) {
 		}
 		return worker.HTTP(f.http, worker.HTTPOptions{Header: header})
 	default:
-		return worker.Fetch(f.fetch, worker.FetchOptions{MaxBytes: f.maxBytes})
+		return worker.Fetch(f.fetch, worker.FetchOptions{MaxBytes: f.maxBytes, AllowHosts: f.allowHosts, AllowPrivate: f.allowPrivate})
 	}
 }
 

@@ -31,7 +31,7 @@ func newDaemons(s *stage, log *zerolog.Logger) (*daemons, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetch, err := worker.Fetch(s.dir, worker.FetchOptions{})
+	fetch, err := worker.Fetch(s.dir, worker.FetchOptions{AllowPrivate: true}) // its feeds are on this machine
 	if err != nil {
 		return nil, err
 	}
