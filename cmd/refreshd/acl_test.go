@@ -139,7 +139,7 @@ func (s stage) withoutPool() {
 			s.t.Fatal(err)
 		}
 		var uid, attempt string
-		fmt.Sscanf(taken[1], `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
+		_, _ = fmt.Sscanf(taken[1], `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
 		done = uid == "hand" && foreign.HGet(s.t.Context(), "bigtables:model:hand", "attempt_uid").Val() == attempt
 		foreign.RPush(s.t.Context(), "bigtables-output", queuetest.Result("user_friendly_status", uid, attempt, `"status":"half"`), queuetest.Result("success", uid, attempt))
 	}

@@ -62,7 +62,7 @@ func TestAModelThatChangesWhileItIsReadIsNotTold(t *testing.T) {
 			verb := map[bool]string{false: "enable", true: "disable"}[disabled]
 			w.put(`{"type":"`+verb+`","uid":"idle"}`, `{"type":"`+verb+`","uid":"busy"}`)
 		}}
-		w.Redis.AddHook(in)
+		w.Intercept(in)
 		for range 4 {
 			if report := w.examine(Options{Repair: true}); report.Total(Error) > 0 || report.Mended() > 0 {
 				t.Fatalf("expected nothing told, found\n%s", report)
@@ -86,7 +86,7 @@ func TestAModelThatIsRemovedWhileItIsReadIsNoOrphan(t *testing.T) {
 				w.put(`{"type":"remove","uid":"other"}`)
 			}
 		}}
-		w.Redis.AddHook(in)
+		w.Intercept(in)
 		for range 6 {
 			if report := w.examine(Options{Repair: true}); report.Total(Error) > 0 || report.Mended() > 0 {
 				t.Fatalf("expected nothing told, found\n%s", report)
@@ -107,7 +107,7 @@ func TestAnAttemptThatIsTakenAndAnsweredWhileTheInputIsReadIsNotStale(t *testing
 				w.put(`{"type":"disable","uid":"busy"}`)
 			}
 		}}
-		w.Redis.AddHook(in)
+		w.Intercept(in)
 		if report := w.examine(Options{}); report.Counts["input-stale"].Found > 0 || in.acted == 0 {
 			t.Errorf("expected nothing told, found\n%s", report)
 		}

@@ -26,8 +26,12 @@ type Rig struct {
 	Clock  *Clock // nil: the clock of Redis
 	Server *redistest.Server
 
-	t testing.TB
+	t      testing.TB
+	daemon redis.UniversalClient // that of the store
 }
+
+// Intercept lets a hook see what the store does in Redis.
+func (r *Rig) Intercept(hook redis.Hook) { r.daemon.AddHook(hook) }
 
 // usersVariable names the environment variable that lets the stores of all rigs on a redis-server log in as a user who may do what all
 // roles of package acl may do together, and nothing else: REFRESHD_TEST_USERS=1 go test ./...
@@ -66,7 +70,7 @@ func build(t testing.TB, server *redistest.Server, clock *Clock) *Rig {
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
-	return &Rig{Store: store, Redis: client, Clock: clock, Server: server, t: t}
+	return &Rig{Store: store, Redis: client, Clock: clock, Server: server, t: t, daemon: daemon}
 }
 
 // Clock is a clock that moves only when it is turned. It is safe for concurrent use.
