@@ -422,7 +422,9 @@ func (p *replay) checkMoves() error {
 	for _, entry := range before {
 		uid := model.InputUID(entry)
 		hash := p.before.models[p.ledger.attempts[uid].model]
-		counts := hash["attempt_uid"] == uid && instant(hash["deadline_at"]).After(p.now)
+		// Whoever saw the deadline pass before `started` moved it gives the attempt up: that costs one more deadline, as a death would.
+		moved := hash["processing_at"] != ""
+		counts := hash["attempt_uid"] == uid && instant(hash["deadline_at"]).After(p.now) && !moved
 		gone := !slices.Contains(after, entry)
 		switch {
 		case counts && gone && !p.pops && !p.answers(uid):
