@@ -19,18 +19,31 @@ type ExecOptions struct {
 	// Dir is where the program runs. Defaults to the directory of this process.
 	Dir string
 	// Env is what the program finds in its environment beside the REFRESHD_ variables, as "name=value". Defaults to the
-	// environment of this process.
+	// environment of this process without REDIS_URL and its REFRESHD_ variables, which are settings of refreshd and hold secrets.
 	Env []string
 	// Stdout and Stderr get what the program writes, beside the part of stderr that is read for the reason. They must
 	// be safe for concurrent use. Default to nothing.
 	Stdout, Stderr io.Writer
+	// MaxOutput is how much of either is passed on for one attempt, in bytes; what is more is dropped. Defaults to 1 MiB.
+	MaxOutput int64
 	// KillAfter is the time between SIGTERM and SIGKILL when the work has to end. Defaults to 2 s.
 	KillAfter time.Duration
 }
 
 func (o ExecOptions) withDefaults() ExecOptions {
 	fill(&o.KillAfter, 2*time.Second)
+	if o.MaxOutput == 0 {
+		o.MaxOutput = 1 << 20
+	}
 	return o
+}
+
+// stdout is where one attempt prints; nil: nowhere.
+func (o ExecOptions) stdout() io.Writer {
+	if o.Stdout == nil {
+		return nil
+	}
+	return &capped{o.Stdout, o.MaxOutput}
 }
 
 // Exit codes with a meaning, from sysexits.h.
@@ -148,4 +161,37 @@ func (l *lastLine) end() {
 func (l *lastLine) text() string {
 	l.end()
 	return l.last
+}
+
+// withoutSettings drops the settings of refreshd from an environment.
+func withoutSettings(env []string) []string {
+	return slices.DeleteFunc(env, func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return name == "REDIS_URL" || strings.HasPrefix(name, "REFRESHD_")
+	})
+}
+
+// capped passes on the first bytes that are written to it and drops the rest. One goroutine only.
+type capped struct {
+	next io.Writer // nil: nobody
+	left int64     // bytes; negative: that something was dropped has been told
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	pass := p[:min(int64(len(p)), max(0, c.left))]
+	c.left -= int64(len(pass))
+	if c.next == nil {
+		return len(p), nil
+	}
+	if len(pass) > 0 {
+		if _, err := c.next.Write(pass); err != nil {
+			return 0, err
+		}
+	}
+	if len(pass) < len(p) && c.left == 0 {
+		c.left = -1
+		_, err := io.WriteString(c.next, "\n[more output is dropped]\n")
+		return len(p), err
+	}
+	return len(p), nil
 }

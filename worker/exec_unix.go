@@ -57,8 +57,8 @@ func runProgram(ctx context.Context, attempt *Attempt, argv []string, options Ex
 	}
 	cmd.WaitDelay = options.KillAfter // after this the leader is killed
 	var pipes pipes
-	stderr := &lastLine{next: options.Stderr}
-	err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), options.Stdout, stderr)
+	stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
+	err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), options.stdout(), stderr)
 	if err != nil {
 		pipes.drain()
 		return stopped(ctx, ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
@@ -91,8 +91,7 @@ func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) err
 			_ = file.Close()
 		}
 	}()
-	cmd.Stdout = stdout
-	if _, isFile := stdout.(*os.File); stdout != nil && !isFile {
+	if stdout != nil {
 		file, err := p.output(stdout)
 		if err != nil {
 			return err
@@ -145,7 +144,7 @@ func (p *pipes) drain() {
 
 func inherited(env []string) []string {
 	if env == nil {
-		return os.Environ()
+		return withoutSettings(os.Environ())
 	}
 	return append([]string(nil), env...)
 }
