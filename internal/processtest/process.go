@@ -121,9 +121,14 @@ func (p *Process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(s
 // Memory is the most that a running process has held in memory, in bytes; 0 where the system does not tell. The resource usage
 // of a process that has ended would tell that of the test, from which it was started, if that is more.
 func (p *Process) Memory() int64 {
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	status, _ := os.ReadFile(p.File("status"))
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	var kilobytes int64
 	_, _ = fmt.Sscan(rest, &kilobytes)
 	return kilobytes << 10
+}
+
+// File is the path of what the system tells about a running process under a name, on Linux.
+func (p *Process) File(name string) string {
+	return fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, name)
 }
