@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// scanCount is about how many keys or members one call looks at: Redis serves others in between.
-const scanCount = 500
+// scanCount is about how many keys or members one call looks at, half a millisecond: Redis serves others in between.
+const scanCount = 200
 
 // KeyKind says what a key holds of which a queue has many.
 type KeyKind int

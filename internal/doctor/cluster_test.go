@@ -1,0 +1,23 @@
+package doctor
+
+import (
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+)
+
+func TestAQueueInAClusterIsExaminedAndMended(t *testing.T) {
+	w := &ward{queuetest.New(t, redistest.Cluster(t)), t}
+	w.prepare()
+	k := w.Store.Keys
+	w.ok(w.Redis.ZRem(t.Context(), k.Due(), "idle").Err())
+	w.ok(w.Redis.Set(t.Context(), k.Payload("ghost"), "{}", 0).Err())
+	w.ok(w.Redis.RPush(t.Context(), k.Input(), `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`).Err())
+	if report := w.examine(Options{Repair: true}); report.Models != 3 || report.Mended() != 3 || len(report.Counts) != 3 {
+		t.Errorf("expected three mended, found\n%s", report)
+	}
+	if report := w.examine(Options{}); len(report.Counts) > 0 {
+		t.Errorf("expected a healthy queue, found\n%s", report)
+	}
+}
