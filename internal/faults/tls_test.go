@@ -1,0 +1,40 @@
+package faults
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/processtest"
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testing.T) {
+	ca := redistest.NewAuthority(t)
+	ca.Issue(t, "server", "redis.internal")
+	ca.Issue(t, "client")
+	server, port := redistest.TLS(t, ca)
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(stop)
+	f := &fleet{Rig: queuetest.Live(t, server), t: t, ctx: ctx, stop: stop}
+	secured := []string{"--redis", "rediss://127.0.0.1:" + port, "--tls-ca", ca.File("ca.crt"), "--tls-server-name", "redis.internal"}
+	known := append([]string{"--tls-cert", ca.File("client.crt"), "--tls-key", ca.File("client.key")}, secured...)
+	daemons := []*processtest.Process{
+		processtest.Refreshd(t, append([]string{"dispatcher"}, known...)...),
+		processtest.Refreshd(t, append([]string{"poller"}, known...)...),
+		processtest.Refreshd(t, append(append([]string{"worker"}, known...), "--exec", "true")...),
+	}
+	f.put(100)
+	f.await(model.EventSuccess, 100)
+	for _, daemon := range daemons {
+		if code := daemon.Stop(); code != 0 {
+			t.Errorf("want exit code 0, got %d", code)
+		}
+	}
+	stranger := processtest.Refreshd(t, append([]string{"stats"}, secured...)...)
+	if code := stranger.Wait(); code != 1 || !strings.Contains(stranger.Output(), "certificate") {
+		t.Errorf("without a certificate: want exit code 1 and the reason, got %d\n%s", code, stranger.Output())
+	}
+}
