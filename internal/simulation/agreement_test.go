@@ -1,0 +1,208 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// checkModels compares every model with what it must be.
+func (p *replay) checkModels() error {
+	uids := maps.Clone(p.before.models)
+	maps.Copy(uids, p.after.models)
+	for _, uid := range slices.Sorted(maps.Keys(uids)) {
+		want, got := p.before.models[uid], p.after.models[uid]
+		payload := p.before.payloads[uid]
+		if m, touched := p.models[uid]; touched {
+			want = nil
+			if m != nil {
+				want, payload = fields(m), m.Payload
+				want["rev"] = p.rev(uid)
+			}
+		}
+		if diff := cmp.Diff(untold(want), untold(got)); diff != "" {
+			return fmt.Errorf("%s (-want +got):\n%s", uid, diff)
+		}
+		if got != nil && payload != p.after.payloads[uid] {
+			return fmt.Errorf("%s has the payload %s, want %s", uid, p.after.payloads[uid], payload)
+		}
+		if err := p.checkStatus(uid, got["user_friendly_status"]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rev is the revision that a model must have: it counts the transitions, from the clock at which the model was created.
+func (p *replay) rev(uid string) string {
+	rev, _ := strconv.ParseInt(p.before.models[uid]["rev"], 10, 64)
+	if at, created := p.created[uid]; created {
+		rev = at.UnixMilli()
+	}
+	return strconv.FormatInt(rev+int64(p.steps[uid]), 10)
+}
+
+func untold(hash map[string]string) map[string]string {
+	rest := maps.Clone(hash)
+	for _, name := range told {
+		delete(rest, name)
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
+}
+
+// checkStatus: a status names its attempt, and it must be that of the attempt which was started last.
+func (p *replay) checkStatus(uid, status string) error {
+	newest, started := p.newest[uid]
+	if !started {
+		newest = p.ledger.newest[uid]
+	}
+	if status != "" && status != newest {
+		return fmt.Errorf("%s shows the status of attempt %s, want of %s", uid, status, newest)
+	}
+	return nil
+}
+
+// checkInput checks that entries left and joined the input list exactly as decided.
+func (p *replay) checkInput() error {
+	if len(p.after.journal) == 0 {
+		return p.checkMoves()
+	}
+	want := slices.DeleteFunc(slices.Clone(p.before.input), func(entry string) bool {
+		uid := model.InputUID(entry)
+		// What was handed back while the decision was made may stay: a worker will find it stale.
+		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
+	})
+	want = append(want, p.started...)
+	if !slices.Equal(want, p.after.input) {
+		return fmt.Errorf("input (-want +got):\n%s", cmp.Diff(want, p.after.input))
+	}
+	return nil
+}
+
+// checkMoves checks a deed that decided nothing: only who works may move entries, and none comes from nowhere. Of those that are
+// gone, a pop took the oldest, and all others were answered or did not count any more.
+func (p *replay) checkMoves() error {
+	before, after := p.before.entries(), p.after.entries()
+	if !p.work && !slices.Equal(before, after) {
+		return fmt.Errorf("entries (-want +got):\n%s", cmp.Diff(before, after))
+	}
+	if popped := len(p.before.input) - len(p.after.input); p.pops && !slices.Equal(p.before.input[popped:], p.after.input) {
+		return fmt.Errorf("popped other than the oldest (-before +after):\n%s", cmp.Diff(p.before.input, p.after.input))
+	}
+	answered := p.answered()
+	for _, entry := range before {
+		uid := model.InputUID(entry)
+		hash := p.before.models[p.ledger.attempts[uid].model]
+		// Whoever saw the deadline pass before `started` moved it gives the attempt up: that costs one more deadline, as a death would.
+		moved := hash["processing_at"] != ""
+		counts := hash["attempt_uid"] == uid && instant(hash["deadline_at"]).After(p.now) && !moved
+		gone := !slices.Contains(after, entry)
+		switch {
+		case counts && gone && !p.pops && !p.answers(uid):
+			return fmt.Errorf("an attempt that counts was lost: %s", entry)
+		case gone && p.answers(uid) && !answered[uid]:
+			return fmt.Errorf("an answer was swallowed: %s", entry)
+		case gone:
+			delete(answered, uid)
+		}
+	}
+	if len(answered) > 0 {
+		return fmt.Errorf("a worker pool has answered what it did not have: %v", answered)
+	}
+	return nil
+}
+
+// answers reports whether a worker pool wants to tell how an attempt ended.
+func (p *replay) answers(attemptUID string) bool {
+	return slices.ContainsFunc(p.said, func(text string) bool { return endOf(text) == attemptUID })
+}
+
+// answered are the attempts whose end a worker pool has just told.
+func (p *replay) answered() map[string]bool {
+	told := map[string]bool{}
+	for _, message := range p.sent {
+		if uid := endOf(message[1:]); len(p.said) > 0 && uid != "" {
+			told[uid] = true
+		}
+	}
+	return told
+}
+
+// endOf is the attempt that a message of a worker pool ends; empty: none.
+func endOf(text string) string {
+	message, err := model.DecodeMessage([]byte(text))
+	if err != nil || message.Type == model.MessageStarted || message.Type == model.MessageStatus {
+		return ""
+	}
+	return message.AttemptUID
+}
+
+// journaled are the counters that count entries of the journal.
+var journaled = []model.Event{
+	model.EventStart, model.EventTimeout, model.EventWithdrawn, model.EventQueueTimeout, model.EventSkipped, model.EventGiveUp,
+	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventStarted,
+	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, "orphan",
+}
+
+// settled are the counters of messages that made no entry; kept are those whose messages stand in rejected.
+var (
+	settled = []string{"status", "stale", "duplicate", "unchanged"}
+	kept    = []string{"unknown_model", "busy", "malformed", "no_uid", "unknown_type"}
+)
+
+// checkCounters checks that journal and counters agree, and that each message was counted exactly once.
+func (p *replay) checkCounters() error {
+	entries := map[model.Event]int{}
+	for _, entry := range p.after.journal {
+		entries[model.Event(entry["event"])]++
+	}
+	for _, event := range journaled {
+		if grown := p.after.grown(p.before, string(event)); grown != entries[event] {
+			return fmt.Errorf("%s was counted %d times, the journal has it %d times", event, grown, entries[event])
+		}
+	}
+	counted, rejected := 0, 0
+	for _, counter := range settled {
+		counted += p.after.grown(p.before, counter)
+	}
+	for _, counter := range kept {
+		rejected += p.after.grown(p.before, counter)
+	}
+	if counted+rejected != len(p.consumed) || rejected != len(p.after.rejected) {
+		return fmt.Errorf("%d messages changed nothing, %d were counted and %d kept in rejected, want %d: %q", len(p.consumed), counted+rejected, len(p.after.rejected), rejected, p.consumed)
+	}
+	return nil
+}
+
+// checkSettled checks that no result was thrown away that still counts.
+func (p *replay) checkSettled() error {
+	for _, claimed := range p.consumed {
+		if claimed[0] != 'o' {
+			continue
+		}
+		message, err := model.DecodeMessage([]byte(claimed[1:]))
+		if err != nil || message.Type == model.MessageStatus || message.Type == model.MessageStarted {
+			continue
+		}
+		if current := p.after.models[message.UID]["attempt_uid"]; current == message.AttemptUID {
+			return fmt.Errorf("a result of the running attempt was thrown away: %s", claimed)
+		}
+	}
+	return nil
+}
+
+// checkNotices checks that the outbox got what owners are to be told.
+func (p *replay) checkNotices() error {
+	if len(p.after.outbox) != p.notices {
+		return fmt.Errorf("the outbox got %v, want %d notices", p.after.outbox, p.notices)
+	}
+	return nil
+}
