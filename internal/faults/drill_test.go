@@ -37,6 +37,8 @@ type drill struct {
 	policy  model.Policy
 
 	uids        []string
+	feed        string // input_url of the models
+	scratch     string // a directory for small files
 	dispatchers *crew
 	workers     *crew // pollers too: they end when nothing is left to do
 	elsewhere   bool  // workers are processes: what they pushed is not known
@@ -48,7 +50,7 @@ type drill struct {
 func newDrill(t *testing.T, direct, address string) *drill {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)
-	d := &drill{t: t, ctx: ctx, address: address, ledger: &ledger{runs: map[string]int{}}, policy: loadPolicy()}
+	d := &drill{t: t, ctx: ctx, address: address, ledger: &ledger{runs: map[string]int{}}, policy: loadPolicy(), feed: "http://feed", scratch: t.TempDir()}
 	d.clients, d.store = d.connect(direct)
 	d.dispatchers, d.workers = newCrew(ctx, t), newCrew(ctx, t)
 	t.Cleanup(func() { stop(); d.dispatchers.dismiss(); d.workers.dismiss() })
@@ -107,7 +109,7 @@ func (d *drill) save() {
 	d.t.Helper()
 	d.check("store the policy", d.store.PutPolicy(d.ctx, d.policy))
 	for _, uid := range d.uids {
-		command, err := json.Marshal(map[string]any{"type": "put", "uid": uid, "policy": d.policy.Name, "payload": map[string]any{"input_url": "http://feed"}})
+		command, err := json.Marshal(map[string]any{"type": "put", "uid": uid, "policy": d.policy.Name, "payload": map[string]any{"input_url": d.feed}})
 		d.check("encode a command", err)
 		d.check("push a command", d.clients.Write.RPush(d.ctx, d.store.Keys.Control(), command).Err())
 	}
@@ -191,6 +193,14 @@ func (d *drill) progress(count int) {
 	})
 }
 
+// counter reads one of the counters of the queue.
+func (d *drill) counter(name string) int64 {
+	d.t.Helper()
+	stats, err := d.store.Stats(d.ctx)
+	d.check("read the counters", err)
+	return stats.Counters[name]
+}
+
 // refreshAll waits until every model has succeeded again. It is the proof that none is stuck.
 func (d *drill) refreshAll() {
 	d.t.Helper()
@@ -199,8 +209,8 @@ func (d *drill) refreshAll() {
 	d.until("a refresh of every model", func() (bool, error) {
 		records, err := d.store.Load(d.ctx, d.uids)
 		for _, uid := range d.uids {
-			if record := records[uid]; err == nil && (record == nil || !record.LastSuccessAt.After(now)) {
-				return false, nil
+			if record := records[uid]; err == nil && !record.LastSuccessAt.After(now) {
+				return false, fmt.Errorf("%s is %+v", uid, record.State)
 			}
 		}
 		return err == nil, err
