@@ -1,0 +1,142 @@
+package poller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// faulty is a store of which one call fails once.
+type faulty struct {
+	*scripts.Store
+	call string // that fails
+}
+
+func (s *faulty) fails(call string) error {
+	if s.call != call {
+		return nil
+	}
+	s.call = ""
+	return errRedis
+}
+
+func (s *faulty) OpenDesk(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Desk, error) {
+	if err := s.fails("open"); err != nil {
+		return nil, err
+	}
+	return s.Store.OpenDesk(ctx, uids, commands)
+}
+
+func (s *faulty) Settle(ctx context.Context, settlements []scripts.Settlement, owner string, now time.Time) ([]scripts.Code, error) {
+	if err := s.fails("settle"); err != nil {
+		return nil, err
+	}
+	return s.Store.Settle(ctx, settlements, owner, now)
+}
+
+func (s *faulty) Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error) {
+	if err := s.fails("adopt"); err != nil {
+		return 0, err
+	}
+	return s.Store.Adopt(ctx, silent, owner, cutoff, limit)
+}
+
+func (s *faulty) Resign(ctx context.Context, owner string) error {
+	if err := s.fails("resign"); err != nil {
+		return err
+	}
+	return s.Store.Resign(ctx, owner)
+}
+
+func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
+	for _, call := range []string{"open", "settle", "adopt"} {
+		t.Run(call, func(t *testing.T) {
+			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+				b := setup(t, server)
+				b.running("a", "b")
+				b.Say(b.result("success", "b"))
+				if _, _, err := b.Store.Claim(t.Context(), "dead", 10); err != nil {
+					t.Fatal(err)
+				}
+				b.Clock.Turn(30 * time.Second)
+				b.Say(b.result("success", "a"), "garbage")
+				p := b.poller(&faulty{b.Store, call}, poller.Config{})
+				if _, err := p.RunOnce(t.Context()); !errors.Is(err, errRedis) {
+					t.Fatalf("want the trouble told, got %v", err)
+				}
+				for range 3 {
+					b.roundOf(p)
+				}
+				if stats := b.Stats(); stats["success"] != 2 || stats["malformed"] != 1 || stats["duplicate"] != 0 {
+					t.Errorf("want each message applied once, got %v", stats)
+				}
+			})
+		})
+	}
+}
+
+func TestAPollerThatCannotResignSaysSoAndEndsAllTheSame(t *testing.T) {
+	b := setup(t, redistest.Miniredis(t))
+	lines := make(queuetest.Lines, 1)
+	log := zerolog.New(lines).Level(zerolog.WarnLevel)
+	p := b.poller(&faulty{b.Store, "resign"}, poller.Config{Log: &log})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	if line := fmt.Sprint(<-lines); !strings.Contains(line, "resigning failed") {
+		t.Errorf("want the trouble told, got %s", line)
+	}
+}
+
+func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a")
+		b.Say(strings.Repeat("x", 1<<20+1), b.result("success", "a"))
+		b.Command(`{"type":"run","uid":"a","reason":"` + strings.Repeat("y", 1<<20) + `"}`)
+		if round := b.round(); round.Rejected != 2 || round.Applied != 1 {
+			t.Errorf("want two rejected and one applied, got %+v", round)
+		}
+		rejected := strings.Join(b.List(b.Store.Keys.Rejected()), "\n")
+		if stats := b.Stats(); stats[model.CounterOversized] != 2 || !strings.Contains(rejected, "expected at most 1048576 bytes, found 1048577") {
+			t.Errorf("want two oversized, got %v and %.300s", stats, rejected)
+		}
+	})
+}
+
+// A worker may take the queued attempt between the look at the input list and the command that supersedes it.
+func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+		b := setup(t, server)
+		b.running("a")
+		first := b.Attempt("a")
+		b.Command(`{"type":"run","uid":"a","force":true}`)
+		take := func() {
+			if _, ok := b.Take(); !ok {
+				t.Error("want an attempt to take")
+			}
+		}
+		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: take}, poller.Config{}))
+		if round.Applied != 1 || round.Left != 0 || b.Attempt("a") != "" || b.Stats()["run"] != 1 {
+			t.Errorf("want the run applied at once, got %+v and %v", round, b.Model("a"))
+		}
+		b.Say(queuetest.Result("success", "a", first))
+		b.round()
+		if stats := b.Stats(); stats["success"] != 0 {
+			t.Errorf("want the superseded attempt to count for nothing, got %v", stats)
+		}
+	})
+}
