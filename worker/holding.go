@@ -19,10 +19,11 @@ type holding struct {
 	doubt   bool           // guarded by mu: a reply was lost, so more may stand in the list
 	entries map[string]int // guarded by mu: how often each stands in the list
 	count   int            // guarded by mu: entries in all
+	gone    map[string]int // guarded by mu: entries released since the last ask, which its reply may still list
 }
 
 func newHolding() *holding {
-	return &holding{owner: newOwner(), entries: map[string]int{}}
+	return &holding{owner: newOwner(), entries: map[string]int{}, gone: map[string]int{}}
 }
 
 func newOwner() string { return strings.ToLower(rand.Text()) }
@@ -44,6 +45,7 @@ func (h *holding) is(owner string) bool {
 func (h *holding) ask(most int) scripts.Taking {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.gone = map[string]int{}
 	taking := scripts.Taking{Owner: h.owner, New: !h.known, Most: most, Known: h.count}
 	if h.doubt {
 		taking.Known = -1
@@ -70,7 +72,7 @@ func (h *holding) receive(taking scripts.Taking, taken scripts.Taken) (fresh []s
 	seen := map[string]int{}
 	for _, entry := range taken.Entries {
 		seen[entry]++
-		if old := taken.Whole && seen[entry] <= h.entries[entry]; !old && len(fresh) < taking.Most {
+		if old := taken.Whole && seen[entry] <= h.entries[entry]+h.gone[entry]; !old && len(fresh) < taking.Most {
 			fresh = append(fresh, entry)
 		}
 	}
@@ -90,6 +92,7 @@ func (h *holding) release(answered []message) {
 			continue
 		}
 		h.count--
+		h.gone[m.entry]++
 		if h.entries[m.entry]--; h.entries[m.entry] == 0 {
 			delete(h.entries, m.entry)
 		}
