@@ -115,10 +115,10 @@ func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 	d, _ := on(t)
 	d.elsewhere, d.feed, d.uids = true, d.newFeed().URL, d.uids[:(len(d.uids)+3)/4] // files are more work
 	space := newDisk(t, d.pid)
+	worker := d.fetcher(space.dir)
 	d.save()
 	d.dispatch()
 	d.poll()
-	worker := d.fetcher(space.dir)
 	d.refreshAll()
 	for range *longFlag {
 		before := d.counter("failure")

@@ -60,7 +60,18 @@ func newDrill(t *testing.T, direct, address string) *drill {
 	return d
 }
 
-// parallel skips a drill that would be too long, and lets the others run beside it: a drill mostly waits.
+// waitTogether lets more tests run at once than there are processors, unless -parallel says how many: a drill mostly waits.
+func waitTogether() {
+	const together = "test.parallel"
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == together })
+	if !said {
+		_ = flag.Set(together, "6")
+	}
+}
+
+// parallel skips a drill that would be too long, and lets the others run beside it.
 func parallel(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

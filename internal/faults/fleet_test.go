@@ -22,7 +22,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-func TestMain(m *testing.M) { processtest.Main(m) }
+func TestMain(m *testing.M) { waitTogether(); processtest.Main(m) }
 
 // models is how many models each test of this package refreshes.
 const models = 20_000
