@@ -94,10 +94,7 @@ func (s *Store) PolicyText(ctx context.Context, name string) (text string, found
 	case name != DefaultPolicyName:
 		return "", false, nil
 	}
-	canonical, err := json.Marshal(model.DefaultPolicy())
-	if err != nil {
-		return "", false, fmt.Errorf("encode policy: %w", err)
-	}
+	canonical, _ := json.Marshal(model.DefaultPolicy()) // what is built in can be written
 	return string(canonical), true, nil
 }
 

@@ -87,10 +87,7 @@ func New(clients *Clients, config Config) (*Store, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	keys, err := NewKeys(config.Queue)
-	if err != nil {
-		return nil, err
-	}
+	keys := Keys{config.Queue}
 	if clients.Clustered && !keys.Tagged() {
 		return nil, fmt.Errorf("queue: expected braces on Redis Cluster as in %q, found %q", "{"+config.Queue+"}", config.Queue)
 	}

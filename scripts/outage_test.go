@@ -1,0 +1,144 @@
+package scripts
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	miniredis "github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/model"
+)
+
+// answerTo makes the fake server answer every command of this name, about this key, in another way. An empty key means each.
+func (b *bench) answerTo(command, key string, reply func(peer *miniredis.Peer)) {
+	b.server.Mini.Server().SetPreHook(func(peer *miniredis.Peer, name string, args ...string) bool {
+		if name != command || key != "" && !slices.Contains(args, key) {
+			return false
+		}
+		reply(peer)
+		return true
+	})
+}
+
+func loading(peer *miniredis.Peer) { peer.WriteError("LOADING Redis is loading the dataset in memory") }
+
+// Between any two commands of a call Redis may go away.
+func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
+	b := newBench(t, redistest.Miniredis(t))
+	b.seed(keys{
+		":model:m1": but(dueModel, "policy", "asking"), ":policies": hash{"asking": `{"retries":{"expr":"queue_depth"}}`},
+		":taken:w1": list{inputEntry(0)}, ":pollers": scores{"p1": six},
+	})
+	live := newBench(t, b.server, func(c *Config) { c.Clock = nil })
+	ctx, k := t.Context(), b.Keys
+	force := &model.Command{Type: model.CommandRun, UID: "m1", Force: true}
+	inline := model.DefaultPolicy()
+	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p", Inline: &inline}}
+	load := func() error { _, err := b.Load(ctx, list{"m1"}); return err }
+	stats := func() error { _, err := b.Stats(ctx); return err }
+	open := func(command *model.Command) func() error {
+		return func() error { _, err := b.OpenDesk(ctx, list{"m1"}, []*model.Command{command}); return err }
+	}
+	handBack := func() error { _, err := b.Leave(ctx, "w1"); return err }
+	for _, test := range []struct {
+		command, key, want string
+		call               func() error
+	}{
+		{"HMGET", k.Policies(), "read policies: ", load},
+		{"LLEN", k.Input(), "read the length of the input list: ", load},
+		{"HGETALL", k.Model("m1"), "read models: ", open(force)},
+		{"LRANGE", k.Input(), "read queued attempts: ", open(force)},
+		{"HSETNX", k.Policies(), "store policy: ", open(put)},
+		{"HMGET", k.Policies(), "read policies: ", open(put)},
+		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
+		{"ZCARD", k.Running(), "read stats: ", stats},
+		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Stats(ctx); return err }},
+		{"LRANGE", k.Taken("w1"), "read taken entries: ", handBack},
+		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Leave(ctx, "w1"); return err }},
+		{"EVALSHA", "", "hand back entries: ", handBack},
+		{"EVALSHA", "", "give a sign of life: ", func() error { _, _, err := b.Beat(ctx, "w1"); return err }},
+		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.SilentWorkers(ctx, b.now, time.Second); return err }},
+		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Answer(ctx, "w1", []Answer{{}}); return err }},
+		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err }},
+		{"LRANGE", "", "read history: ", func() error { _, err := b.History(ctx, "m1"); return err }},
+		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Tail(ctx, TailStart); return err }},
+		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.TailOutbox(ctx, TailStart); return err }},
+		{"SCAN", "", "list models: ", func() error { return b.EachModel(ctx, "", nil) }},
+		{"HKEYS", "", "list policies: ", func() error { _, err := b.PolicyNames(ctx); return err }},
+		{"EVALSHA", "", "measure the brake: ", func() error { _, err := b.MeasureBrake(ctx, b.now); return err }},
+		{"HGETALL", k.Brake(), "read the brake: ", func() error { _, err := b.Brake(ctx); return err }},
+		{"HGETALL", k.Stats(), "read counters: ", func() error { _, err := b.Brake(ctx); return err }},
+		{"HKEYS", k.Stats(), "read counters: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
+		{"HSET", k.Brake(), "set the brake: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
+		{"EXEC", "", "release the brake: ", func() error { return b.ReleaseBrake(ctx) }},
+	} {
+		b.answerTo(test.command, test.key, loading)
+		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !redis.HasErrorPrefix(err, "LOADING") {
+			t.Errorf("%s %s: error %v, want %q and the words of Redis", test.command, test.key, err, test.want)
+		}
+	}
+}
+
+func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
+	b := newBench(t, redistest.Miniredis(t))
+	gone := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr}})
+	b.clients = &Clients{Read: gone, Clustered: true}
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.EachModel(t.Context(), "", nil); err == nil || !strings.HasPrefix(err.Error(), "list models: ") {
+		t.Errorf("error %v, want that no models can be listed", err)
+	}
+}
+
+// A proxy, or another program that took the name of a script, may say anything.
+func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
+	b := newBench(t, redistest.Miniredis(t))
+	ctx := t.Context()
+	calls := map[string]func() error{
+		"read due models: ":                func() error { _, err := b.ReadDue(ctx, 1); return err },
+		"claim messages: ":                 func() error { _, _, err := b.Claim(ctx, "p1", 1); return err },
+		"give a sign of life: ":            func() error { _, _, err := b.Beat(ctx, "w1"); return err },
+		"take entries of the input list: ": func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err },
+		"measure the brake: ":              func() error { _, err := b.MeasureBrake(ctx, b.now); return err },
+		"apply transitions: ":              func() error { _, err := b.Apply(ctx, []*Transition{{uid: "m1"}}, "p1", 1, b.now); return err },
+	}
+	tests := map[string]func(peer *miniredis.Peer){
+		"nothing":    func(peer *miniredis.Peer) { peer.WriteLen(0) },
+		"no instant": func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1", "2"}) },
+		"no pair":    func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1"}) },
+	}
+	wants := map[string]list{
+		"no pair":    {"claim messages: ", "give a sign of life: "},
+		"no instant": {"take entries of the input list: "},
+	}
+	for reply, write := range tests {
+		b.answerTo("EVALSHA", "", write)
+		for prefix, call := range calls {
+			if wanted := wants[reply]; wanted != nil && !slices.Contains(wanted, prefix) {
+				continue
+			}
+			if err := call(); err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), ": expected ") {
+				t.Errorf("%s: error %v, want %q and what was expected", reply, err, prefix)
+			}
+		}
+	}
+}
+
+func TestAPolicyThatJSONCannotHoldIsNotStored(t *testing.T) {
+	b := newBench(t, redistest.Miniredis(t))
+	policy := model.DefaultPolicy()
+	policy.Name, policy.Jitter = "p", math.NaN()
+	for name, store := range map[string]func(context.Context, model.Policy) error{"inline": b.SavePolicy, "named": b.PutPolicy} {
+		if err := store(t.Context(), policy); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
+			t.Errorf("%s: error %v, want one of the encoding", name, err)
+		}
+	}
+	b.expect(keys{})
+}
