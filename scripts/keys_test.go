@@ -116,6 +116,8 @@ func TestAStoreRefusesAConfigurationThatCannotWork(t *testing.T) {
 	}{
 		{Config{Queue: "a b"}, false, "queue: expected"},
 		{Config{JournalCap: -1}, false, "journal cap: expected at least 1, found -1"},
+		{Config{MessageCap: 1000}, false, "message cap: expected 4096 to 67108864 bytes, found 1000"},
+		{Config{MessageCap: 64<<20 + 1}, false, "message cap: expected 4096 to 67108864 bytes, found 67108865"},
 		{Config{HistoryCap: -1}, false, "history cap: expected at least 1, found -1"},
 		{Config{RejectedCap: -1}, false, "rejected cap: expected at least 1, found -1"},
 		{Config{}, true, `queue: expected braces on Redis Cluster as in "{bigtables}", found "bigtables"`},

@@ -77,3 +77,10 @@ func TestPolicyNamesAreThoseThatPeopleGave(t *testing.T) {
 		expectEqual(t, "some", list{"default", "nightly"}, read())
 	})
 }
+
+// SCAN may return a key twice while the table grows or shrinks.
+func TestAKeyThatIsScannedTwiceIsListedOnce(t *testing.T) {
+	seen := newSeen()
+	expectEqual(t, "first", list{"a", "b"}, seen.fresh(list{"q:model:a", "q:model:b", "q:model:a"}, "q:model:"))
+	expectEqual(t, "second", list{"c"}, seen.fresh(list{"q:model:b", "q:model:c"}, "q:model:"))
+}

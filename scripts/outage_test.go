@@ -112,11 +112,13 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	tests := map[string]func(peer *miniredis.Peer){
 		"nothing":    func(peer *miniredis.Peer) { peer.WriteLen(0) },
 		"no instant": func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1", "2"}) },
+		"no clock":   func(peer *miniredis.Peer) { peer.WriteStrings(list{"", "1", "2"}) },
 		"no pair":    func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1"}) },
 	}
 	wants := map[string]list{
 		"no pair":    {"claim messages: ", "give a sign of life: "},
 		"no instant": {"take entries of the input list: "},
+		"no clock":   {"take entries of the input list: "},
 	}
 	for reply, write := range tests {
 		b.answerTo("EVALSHA", "", write)

@@ -130,11 +130,8 @@ func millis(at time.Time) string {
 	return strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// parseMillis reads what millis wrote; empty is a zero time.
+// parseMillis reads the clock as a script answers it.
 func parseMillis(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("expected Unix milliseconds, found %q", text)
