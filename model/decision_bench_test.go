@@ -115,7 +115,7 @@ func TestADecisionAllocatesNoMoreForTheThousandthFailureOrAnOldSchedule(t *testi
 		first := allocations("2026-01-01T00:00:00", 2)
 		for _, dtstart := range []string{"2026-01-01T00:00:00", "1970-01-01T00:00:00"} {
 			for _, k := range []int{2, 1000, 1_000_000} {
-				if got := allocations(dtstart, k); got > first+2 { // the number is part of a text
+				if got := allocations(dtstart, k); got > first+8 { // of fmt, whose pool the race detector empties at random
 					t.Errorf("%s: failure %d since %s: %g allocations, the second since 2026: %g", name, k, dtstart, got, first)
 				}
 			}
