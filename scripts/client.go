@@ -99,7 +99,12 @@ func (c *Clients) Close() error {
 	return errors.Join(c.Read.Close(), c.Write.Close(), c.Block.Close())
 }
 
+// once is how often a read is asked for again: enough for a connection that was lost while idle. The loops try again for ever, and
+// a call that hangs must fail well before they are taken to be stuck.
+const once = 1
+
 func reading(o redis.UniversalOptions) redis.UniversalOptions {
+	o.MaxRetries = once
 	o.PoolSize, o.PipelinePoolSize = ordinaryPool, pipelinePool
 	o.ContextTimeoutEnabled = true
 	return o
