@@ -45,6 +45,13 @@ func (s *faulty) Settle(ctx context.Context, settlements []scripts.Settlement, o
 	return s.Store.Settle(ctx, settlements, owner, now)
 }
 
+func (s *faulty) SilentPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
+	if err := s.fails("silent"); err != nil {
+		return nil, err
+	}
+	return s.Store.SilentPollers(ctx, cutoff)
+}
+
 func (s *faulty) Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error) {
 	if err := s.fails("adopt"); err != nil {
 		return 0, err
@@ -60,7 +67,7 @@ func (s *faulty) Resign(ctx context.Context, owner string) error {
 }
 
 func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
-	for _, call := range []string{"open", "settle", "adopt"} {
+	for _, call := range []string{"open", "settle", "silent", "adopt"} {
 		t.Run(call, func(t *testing.T) {
 			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
 				b := setup(t, server)
