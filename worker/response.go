@@ -59,7 +59,7 @@ func requestError(ctx context.Context, err error) error {
 // checkURL accepts an http or https URL with a host.
 func checkURL(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" {
 		return nil, errors.New("expected an http or https URL with a host")
 	}
 	return parsed, nil
