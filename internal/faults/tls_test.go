@@ -34,7 +34,8 @@ func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testin
 		}
 	}
 	stranger := processtest.Refreshd(t, append([]string{"stats"}, secured...)...)
-	if code := stranger.Wait(); code != 1 || !strings.Contains(stranger.Output(), "certificate") {
-		t.Errorf("without a certificate: want exit code 1 and the reason, got %d\n%s", code, stranger.Output())
+	// In TLS 1.3 the refusal may come as an alert or, when the client was writing already, as a reset.
+	if code := stranger.Wait(); code != 1 || !strings.Contains(stranger.Output(), "reach redis") {
+		t.Errorf("without a certificate: want exit code 1 and Redis out of reach, got %d\n%s", code, stranger.Output())
 	}
 }
