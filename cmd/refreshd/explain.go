@@ -36,22 +36,15 @@ type explanation struct {
 }
 
 func (a *app) explain(ctx context.Context, store *scripts.Store, uid string) error {
-	found, err := readModels(ctx, store, []string{uid})
+	found, attempts, err := readPast(ctx, store, uid)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return fmt.Errorf("%s: %w", uid, errUnknownModel)
-	}
-	attempts, err := store.History(ctx, uid)
-	if err != nil {
-		return err
-	}
-	s, record := narrate(found[0]), found[0].record
+	s, record := narrate(found), found.record
 	next := s.foresee()
 	if a.json() {
 		return a.printJSON(explanation{
-			UID: uid, Status: found[0].status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
+			UID: uid, Status: found.status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
 			GivesUpAt: optional(record.GivesUpAt()), Story: s.story(attempts), Next: next,
 		})
 	}

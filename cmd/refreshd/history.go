@@ -63,20 +63,23 @@ func viewAttempt(attempt model.Attempt) attemptView {
 	}
 }
 
-func (a *app) history(ctx context.Context, store *scripts.Store, uid string) error {
-	found, err := readModels(ctx, store, []string{uid})
+// readPast reads one model that must be stored, and its attempts that ended last, newest first.
+func readPast(ctx context.Context, store *scripts.Store, uid string) (shown, []model.Attempt, error) {
+	found, err := readModel(ctx, store, uid)
 	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return fmt.Errorf("%s: %w", uid, errUnknownModel)
+		return shown{}, nil, err
 	}
 	attempts, err := store.History(ctx, uid)
+	return found, attempts, err
+}
+
+func (a *app) history(ctx context.Context, store *scripts.Store, uid string) error {
+	found, attempts, err := readPast(ctx, store, uid)
 	if err != nil {
 		return err
 	}
 	if slices.Contains(pictures, a.output) {
-		return a.draw(historyChart(found[0], attempts))
+		return a.draw(historyChart(found, attempts))
 	}
 	if a.json() {
 		for _, attempt := range attempts {

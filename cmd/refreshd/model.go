@@ -113,14 +113,10 @@ func getCommand(a *app) *cobra.Command {
 }
 
 func (a *app) get(ctx context.Context, store *scripts.Store, uid string) error {
-	found, err := readModels(ctx, store, []string{uid})
+	v, err := readModel(ctx, store, uid)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return fmt.Errorf("%s: %w", uid, errUnknownModel)
-	}
-	v := found[0]
 	if a.json() {
 		return a.printJSON(v.view())
 	}
@@ -135,6 +131,18 @@ type shown struct {
 }
 
 func (s shown) view() modelView { return view(s.record, s.status, s.now) }
+
+// readModel reads one model that must be stored.
+func readModel(ctx context.Context, store *scripts.Store, uid string) (shown, error) {
+	found, err := readModels(ctx, store, []string{uid})
+	if err != nil {
+		return shown{}, err
+	}
+	if len(found) == 0 {
+		return shown{}, fmt.Errorf("%s: %w", uid, errUnknownModel)
+	}
+	return found[0], nil
+}
 
 // readModels reads the models that are stored, in the order of uids.
 func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]shown, error) {
