@@ -58,7 +58,7 @@ func (w *ward) bustle() (stop func()) {
 	running.Go(func() { w.pool(ctx) })
 	running.Go(func() { w.application(ctx) })
 	for w.Stats()["failure"] < 100 {
-		time.Sleep(time.Millisecond)
+		w.nextTransition(ctx)
 	}
 	return func() { cancel(); running.Wait() }
 }
@@ -111,9 +111,14 @@ func (w *ward) application(ctx context.Context) {
 		}
 		_, _ = pipe.Exec(ctx)
 		for ctx.Err() == nil && w.Redis.LLen(ctx, w.Store.Keys.Control()).Val() > 20 {
-			time.Sleep(time.Millisecond)
+			w.nextTransition(ctx)
 		}
 	}
+}
+
+// nextTransition waits until another transition stands in the journal; nothing else makes what is waited for true.
+func (w *ward) nextTransition(ctx context.Context) {
+	_ = w.Redis.XRead(ctx, &redis.XReadArgs{Streams: []string{w.Store.Keys.Journal(), "$"}, Count: 1, Block: time.Second}).Err()
 }
 
 // TestAHundredThousandModelsAreExaminedInChunks also measures how long a neighbour has to wait meanwhile.
