@@ -149,9 +149,6 @@ func (s *Store) resolveCheckups(ctx context.Context, checkups []*Checkup) error 
 	return nil
 }
 
-// Has reports whether the stored hash has a field.
-func (c *Checkup) Has(field string) bool { return c.Record.hash[field] != "" }
-
 // RevBroken reports whether the revision, by which a change is noticed, is missing or no number.
 func (c *Checkup) RevBroken() bool {
 	_, err := strconv.ParseInt(c.Record.Rev(), 10, 64)

@@ -47,7 +47,11 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if _, err := model.ParsePolicy(doc); err != nil {
-			checkRefusal(t, text, source.Place(err))
+			var refused *model.FieldError
+			if !errors.As(err, &refused) {
+				t.Fatalf("%q is refused without a field: %v", text, err)
+			}
+			checkRefusal(t, text, &Error{Line: source.Line(refused.Field), FieldError: refused})
 			return
 		}
 		checkPrint(t, canonical(t, doc))

@@ -2,15 +2,12 @@ package english
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 // decoded reads a document as the decoder of JSON makes it.
@@ -257,12 +254,5 @@ func TestAFieldLeadsBackToItsLine(t *testing.T) {
 		if got := source.Line(field); got != want {
 			t.Errorf("%s: line %d, want %d", field, got, want)
 		}
-	}
-	placed := source.Place(&model.FieldError{Field: "timezone", Want: "a zone", Found: "none"})
-	if want := "line 2: timezone: expected a zone, found none"; placed.Error() != want {
-		t.Errorf("got %v, want %s", placed, want)
-	}
-	if other := errors.New("other"); !errors.Is(source.Place(other), other) || source.Place(nil) != nil {
-		t.Error("an error that is not about a field was changed")
 	}
 }

@@ -1,7 +1,6 @@
 package english
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -45,13 +44,4 @@ func (s *Source) Line(field string) int {
 		field = field[:max(0, strings.LastIndexAny(field, ".[ "))]
 	}
 	return 0
-}
-
-// Place puts the line before a refusal of model.ParsePolicy. Other errors, and nil, pass unchanged.
-func (s *Source) Place(err error) error {
-	var refused *model.FieldError
-	if !errors.As(err, &refused) {
-		return err
-	}
-	return &Error{Line: s.Line(refused.Field), FieldError: refused}
 }
