@@ -117,6 +117,7 @@ func (s stage) commands() {
 	operator.do("model", "rm", "slow")
 	application := s.Client(s.t, acl.Application)
 	application.RPush(s.t.Context(), "bigtables-control", `{"type":"put","uid":"app","policy":{"timeout":"1m"}}`, "garbage", `{"type":"remove","uid":"nobody"}`)
+	s.await(acl.Viewer, "app   ", "model", "ls") // history refuses a model that is not there yet
 	s.await(acl.Viewer, "success", "history", "app")
 	s.await(acl.Viewer, `"malformed": 1`, "stats", "-o", "json")
 	application.RPush(s.t.Context(), "bigtables-control", `{"type":"disable","uid":"app"}`, `{"type":"enable","uid":"app"}`, `{"type":"run","uid":"app","force":true}`)
