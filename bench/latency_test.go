@@ -13,30 +13,30 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // servers are those that a benchmark runs on.
-var servers = map[string]func(testing.TB) *redistest.Server{
-	"redis-server": func(t testing.TB) *redistest.Server { return redistest.Redis(t) },
-	"miniredis":    redistest.Miniredis,
+var servers = map[string]func(testing.TB) *testkit.Server{
+	"redis-server": func(t testing.TB) *testkit.Server { return testkit.Redis(t) },
+	"miniredis":    testkit.Miniredis,
 }
 
 // queue is an idle queue with one dispatcher.
 type queue struct {
-	*queuetest.Rig
+	*fixture.Rig
 	b *testing.B
 }
 
 func onEach(b *testing.B, measure func(q *queue)) {
 	for name, server := range servers {
 		b.Run(name, func(b *testing.B) {
-			q := &queue{queuetest.Live(b, server(b)), b}
+			q := &queue{fixture.Live(b, server(b)), b}
 			d, err := dispatcher.New(q.Store, dispatcher.Config{})
 			if err != nil {
 				b.Fatal(err)

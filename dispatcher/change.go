@@ -76,7 +76,7 @@ func (d *Dispatcher) expire(record *scripts.Record, queued map[string]string, no
 
 // warn tells of a model with a fault. A fault that many models share, such as a policy that was removed, is told once in a while.
 func (d *Dispatcher) warn(uid, fault string, now time.Time) {
-	if count, tell := d.faults.Note(fault, now); tell {
+	if count, tell := d.faults.Sample(fault, now); tell {
 		d.config.Log.Warn().Str("uid", uid).Str("fault", fault).Int("like_this", count).Msg("dispatcher: model with a fault")
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -34,7 +34,7 @@ func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
 }
 
 func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -71,7 +71,7 @@ func (s *lastMoment) Queued(ctx context.Context) (map[string]string, error) {
 }
 
 func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))

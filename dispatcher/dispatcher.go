@@ -8,7 +8,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/trouble"
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -27,8 +27,8 @@ type Store interface {
 type Dispatcher struct {
 	store    Store
 	config   Config
-	measured time.Time    // when the brake was measured, on the clock of Redis; run goroutine only
-	faults   trouble.Thin // of models; run goroutine only
+	measured time.Time       // when the brake was measured, on the clock of Redis; run goroutine only
+	faults   backoff.Sampler // of models; run goroutine only
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.
@@ -49,13 +49,13 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		d.listen(ctx, wake)
 	}()
 	defer func() { <-listening }()
-	trouble := d.config.trouble()
+	retry := d.config.retry()
 	for ctx.Err() == nil {
 		end := d.config.Progress.Begin()
 		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := d.RunOnce(context.WithoutCancel(ctx))
 		end(err)
-		sleep := trouble.Met(err)
+		sleep := retry.After(err)
 		if err == nil {
 			sleep = round.Sleep
 			d.report(round)
@@ -65,8 +65,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-func (c *Config) trouble() *trouble.Trouble {
-	return trouble.New(trouble.Config{Part: "dispatcher", What: "round", Least: c.Backoff, Most: c.Tick, Log: c.Log, Clock: c.Clock})
+func (c *Config) retry() *backoff.Backoff {
+	return backoff.New(backoff.Config{Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
 }
 
 // rest sleeps until the next thing to do, a wake call or the end of ctx.

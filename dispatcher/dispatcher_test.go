@@ -12,23 +12,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // bundle is a dispatcher with everything it touches.
 type bundle struct {
-	*queuetest.Rig
+	*fixture.Rig
 	t testing.TB
 }
 
-func setup(t *testing.T, server *redistest.Server) *bundle {
+func setup(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
-	return &bundle{queuetest.New(t, server), t}
+	return &bundle{fixture.New(t, server), t}
 }
 
 // dispatcher returns a dispatcher whose attempts are named by a word and a number.
@@ -90,13 +90,13 @@ func (b *bundle) round(d *dispatcher.Dispatcher) dispatcher.Round {
 }
 
 func TestDueModelsStartOldestFirst(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		for _, uid := range []string{"third", "first", "second"} {
 			b.put(uid)
 		}
 		for i, uid := range []string{"first", "second", "third"} {
-			b.refreshAt(uid, queuetest.Start.Add(time.Duration(i-3)*time.Second))
+			b.refreshAt(uid, fixture.Start.Add(time.Duration(i-3)*time.Second))
 		}
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		var order []string
@@ -118,7 +118,7 @@ func (b *bundle) refreshAt(uid string, at time.Time) {
 }
 
 func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		got := b.round(b.dispatcher(b.Store, dispatcher.Config{}))
@@ -145,7 +145,7 @@ func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
 }
 
 func TestTheInputListStaysBelowTheHighWaterMarkWithManyDispatchers(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		for i := range 40 {
 			b.put(fmt.Sprintf("m%02d", i))
@@ -185,7 +185,7 @@ func (s *crowd) Load(ctx context.Context, uids []string) (map[string]*scripts.Re
 }
 
 func TestTheHighWaterMarkHoldsAtTheMomentOfTheStart(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("a", "b", "c")
 		arrive := func() { b.Redis.RPush(context.Background(), b.Store.Keys.Input(), "x", "y") }
@@ -214,7 +214,7 @@ func (s *lostReply) Apply(ctx context.Context, transitions []*scripts.Transition
 }
 
 func TestAStartWhoseReplyIsLostIsNotRepeated(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("a", "b")
 		d := b.dispatcher(&lostReply{b.Store, 1}, dispatcher.Config{})
@@ -231,7 +231,7 @@ func TestAStartWhoseReplyIsLostIsNotRepeated(t *testing.T) {
 }
 
 func TestManyDispatchersStartEachModelOnce(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		uids := make([]string, 300)
 		for i := range uids {

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 	cases := map[string]func(b *bundle){
 		"a uid without a model": func(b *bundle) {
-			b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore("bad", queuetest.Start))
+			b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore("bad", fixture.Start))
 		},
 		"a key of another type": func(b *bundle) {
 			b.spoil("bad")
@@ -29,7 +29,7 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				b := setup(t, server)
 				spoil(b)
 				b.put("good")
@@ -50,11 +50,11 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 }
 
 func (b *bundle) spoil(uid string) {
-	b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore(uid, queuetest.Start))
+	b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore(uid, fixture.Start))
 }
 
 func TestAModelWithAnUnreadableTimeIsStartedInsteadOfLost(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		b.Redis.HSet(context.Background(), b.Store.Keys.Model("tbl_1"), "refresh_at", "soon")
@@ -65,7 +65,7 @@ func TestAModelWithAnUnreadableTimeIsStartedInsteadOfLost(t *testing.T) {
 }
 
 func TestAModelWithAMissingPolicyRunsUnderTheDefaultPolicy(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		b.Redis.Del(context.Background(), b.Store.Keys.Policies())

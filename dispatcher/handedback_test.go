@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -32,7 +32,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 		b.Clock.Turn(time.Hour)
 		return inTime(b, silent)
 	}
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		for name, test := range map[string]struct {
 			begun                 bool
 			handBack              func(*bundle, scripts.SilentWorker) (int, error)

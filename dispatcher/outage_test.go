@@ -12,8 +12,8 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/health"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -37,7 +37,7 @@ func (s *away) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
 }
 
 func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
-	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
+	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	desk := health.NewDesk(time.Hour, clock)
@@ -64,7 +64,7 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 }
 
 func TestAFaultThatManyModelsShareIsToldInFewLines(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		var uids []string
 		for i := range 100 {

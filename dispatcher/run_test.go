@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 // zscore is a member of a sorted set by time.
@@ -48,8 +48,8 @@ func (b *bundle) awaitEntry() string {
 }
 
 func TestASleepingDispatcherWakesWhenAModelIsPut(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := &bundle{queuetest.Live(t, server), t}
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := &bundle{fixture.Live(t, server), t}
 		// With a tick of a minute only the wake call can be in time.
 		stop := b.start(dispatcher.Config{Tick: time.Minute})
 		defer stop()
@@ -61,8 +61,8 @@ func TestASleepingDispatcherWakesWhenAModelIsPut(t *testing.T) {
 }
 
 func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := &bundle{queuetest.Live(t, server), t}
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := &bundle{fixture.Live(t, server), t}
 		b.put("tbl_1")
 		b.Redis.HSet(context.Background(), b.Store.Keys.Policies(), b.Model("tbl_1")["policy"], `{"timeout":"300ms","retries":[0]}`)
 		stop := b.start(dispatcher.Config{Tick: time.Minute})
@@ -73,8 +73,8 @@ func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
 }
 
 func TestADispatcherOutlivesTroubleWithRedis(t *testing.T) {
-	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
-	lines := make(queuetest.Lines, 1)
+	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
+	lines := make(testkit.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
 	stop := b.start(dispatcher.Config{Tick: 20 * time.Millisecond, Backoff: time.Millisecond, Log: &log})
 	defer stop()
@@ -88,7 +88,7 @@ func TestADispatcherOutlivesTroubleWithRedis(t *testing.T) {
 }
 
 func TestADispatcherCanBeStoppedAtAnyMoment(t *testing.T) {
-	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
+	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	var running sync.WaitGroup
 	for range 10 {
 		running.Go(func() {

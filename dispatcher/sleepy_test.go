@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -21,7 +21,7 @@ func (s emptyAtFirst) ReadDue(ctx context.Context, limit int) (scripts.Due, erro
 }
 
 func TestAnAttemptQueuedAndExpiredWithinARoundIsWithdrawn(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))

@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -89,7 +89,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 		"reading a model that is taken": {faulty{call: "load", skip: 1}, true, dispatcher.Round{TimedOut: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				b := setup(t, server)
 				b.put("expired")
 				b.round(b.dispatcher(b.Store, dispatcher.Config{NewUID: func() string { return "old" }}))
@@ -133,7 +133,7 @@ func TestWhatStandsInTheRunningSetByMistakeIsTakenOut(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				b := setup(t, server)
 				test.spoil(b)
 				before := b.Model("bad")
@@ -160,7 +160,7 @@ func TestWhatStandsInTheRunningSetByMistakeIsTakenOut(t *testing.T) {
 
 // The set may be behind the hash when a person has moved a deadline by hand.
 func TestADeadlineThatWasMovedByHandIsKept(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -190,7 +190,7 @@ func (s *braked) MeasureBrake(context.Context, time.Time) (scripts.BrakeChange, 
 }
 
 func TestTheBrakeIsMeasuredOnceASecondAndItsChangesAreTold(t *testing.T) {
-	b := setup(t, redistest.Miniredis(t))
+	b := setup(t, testkit.Miniredis(t))
 	var text bytes.Buffer
 	log := zerolog.New(&text)
 	store := &braked{b.Store, []scripts.BrakeChange{scripts.BrakeUnchanged, scripts.BrakeEngaged, scripts.BrakeReleased}}

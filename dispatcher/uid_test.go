@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // aUID is 26 letters and digits of five random bits each, 130 in all.
@@ -15,7 +15,7 @@ var aUID = regexp.MustCompile(`^[a-z2-7]{26}$`)
 
 // Bug 38: uids that can be guessed or sorted by time. No two attempts share a beginning, as they would if time made it.
 func TestEachAttemptIsNamedByRandomLettersOfItsOwn(t *testing.T) { // S0-4, bug 38
-	b := setup(t, redistest.Miniredis(t))
+	b := setup(t, testkit.Miniredis(t))
 	uids := make([]string, 200)
 	for i := range uids {
 		uids[i] = fmt.Sprint("m", i)

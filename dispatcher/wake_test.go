@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -112,7 +112,7 @@ func (b *bundle) last(stream string) map[string]any {
 }
 
 func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAttempt(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.save(`{"timeout":"1m","retries":["2h"],"give_up_after":"1h","on_exhausted":"give_up"}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -166,7 +166,7 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 		"run once, as by default": {"", "22:30:00", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				b := setup(t, server)
 				b.save(`{`+test.misfire+`"timeout":"1m"}`, "FREQ=HOURLY")
 				d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -192,7 +192,7 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 }
 
 func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.save(`{"timeout":"1m","retries":["5m"],"misfire":"skip"}`, "FREQ=HOURLY")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -206,12 +206,12 @@ func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T)
 }
 
 func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		for minute := range 3 {
-			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1", "deadline_at "+model.FormatTime(queuetest.Start.Add(time.Duration(minute+1)*time.Minute)))
+			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1", "deadline_at "+model.FormatTime(fixture.Start.Add(time.Duration(minute+1)*time.Minute)))
 			if _, taken := b.Take(); !taken {
 				t.Fatal("want an attempt to take")
 			}
@@ -227,7 +227,7 @@ func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) 
 }
 
 func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -245,7 +245,7 @@ func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
 }
 
 func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -261,7 +261,7 @@ func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
 }
 
 func TestAnAttemptWithoutDeadlineIsReplacedByThePlannedRefresh(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.save(`{"timeout":"none","retries":["5m"],"on_exhausted":"next_planned"}`, "FREQ=HOURLY")
 		d := b.dispatcher(b.Store, dispatcher.Config{})

@@ -6,14 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/poller"
 )
 
 func TestAHundredMessagesAreABatchUnlessToldOtherwise(t *testing.T) { // S0-34
 	for batch, want := range map[int][]int{0: {100, 100, 30, 0}, 7: {7, 7, 7, 7}, 1000: {230, 0, 0, 0}} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				b := setup(t, server)
 				for range 230 {
 					b.Say("garbage")

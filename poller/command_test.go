@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestCommandsOfAnApplicationDoWhatTheySay(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		steps := []struct {
 			command string
@@ -43,7 +43,7 @@ func TestCommandsOfAnApplicationDoWhatTheySay(t *testing.T) {
 }
 
 func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		first := b.Attempt("a")
@@ -65,7 +65,7 @@ func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T)
 }
 
 func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		for _, end := range []string{"success", "failure", "interrupted"} {
 			b.running(end)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -43,7 +43,7 @@ func (s *stored) Apply(ctx context.Context, transitions []*scripts.Transition, o
 }
 
 func TestACrashBeforeApplyingReplaysTheBatch(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a", "b")
 		b.Say(b.result("success", "a"), "garbage", b.result("failure", "b"))
@@ -63,7 +63,7 @@ func TestACrashBeforeApplyingReplaysTheBatch(t *testing.T) {
 }
 
 func TestALostReplyAppliesNothingTwice(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a", "b")
 		b.Say(b.result("success", "a"))
@@ -84,7 +84,7 @@ func TestALostReplyAppliesNothingTwice(t *testing.T) {
 }
 
 func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a", "b")
 		b.Say(b.result("started", "a"), b.result("success", "a"), b.result("success", "a"), b.result("success", "b"))
@@ -107,7 +107,7 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 }
 
 func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a", "b")
 		b.Say(b.result("success", "a"), b.result("success", "b"), "garbage")
@@ -134,7 +134,7 @@ func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
 }
 
 func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		b.Say(b.result("failure", "a"), "garbage")
@@ -156,7 +156,7 @@ func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) 
 }
 
 func TestACommandThatAnotherPollerAdoptedIsNotObeyedTwice(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		b.Command(`{"type":"run","uid":"a","force":true}`)

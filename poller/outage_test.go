@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/health"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -37,7 +37,7 @@ func (s *away) Claim(ctx context.Context, owner string, limit int) (time.Time, [
 }
 
 func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
-	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
+	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	progress := health.NewDesk(time.Hour, clock).Loop("poller", time.Second, false)

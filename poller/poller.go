@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/trouble"
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -52,13 +52,13 @@ func (p *Poller) Run(ctx context.Context) error {
 	watching.Go(func() { output.run(ctx) })
 	watching.Go(func() { control.run(ctx) })
 	defer watching.Wait()
-	trouble := p.config.trouble()
+	retry := p.config.retry()
 	for ctx.Err() == nil {
 		end := p.config.Progress.Begin()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := p.RunOnce(context.WithoutCancel(ctx))
 		end(err)
-		pause := trouble.Met(err)
+		pause := retry.After(err)
 		switch {
 		case err != nil:
 			p.rest(ctx, pause, nil, nil)
@@ -71,8 +71,8 @@ func (p *Poller) Run(ctx context.Context) error {
 	return p.resign(ctx)
 }
 
-func (c *Config) trouble() *trouble.Trouble {
-	return trouble.New(trouble.Config{Part: "poller", What: "round", Least: c.Backoff, Most: c.Tick, Log: c.Log, Clock: c.Clock})
+func (c *Config) retry() *backoff.Backoff {
+	return backoff.New(backoff.Config{Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
 }
 
 // rest sleeps until there is a message, the time is over or ctx ends.

@@ -10,22 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // bundle is a poller, a dispatcher that hands out attempts, and the queue between them.
 type bundle struct {
-	*queuetest.Rig
+	*fixture.Rig
 	t testing.TB
 }
 
-func setup(t *testing.T, server *redistest.Server) *bundle {
+func setup(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
-	return &bundle{queuetest.New(t, server), t}
+	return &bundle{fixture.New(t, server), t}
 }
 
 func (b *bundle) poller(store poller.Store, config poller.Config) *poller.Poller {
@@ -87,19 +87,19 @@ func (b *bundle) dispatch() {
 // result renders a message about the running attempt.
 func (b *bundle) result(kind, uid string, fields ...string) string {
 	b.t.Helper()
-	return queuetest.Result(kind, uid, b.Attempt(uid), fields...)
+	return fixture.Result(kind, uid, b.Attempt(uid), fields...)
 }
 
 func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a", "b", "c", "d")
 		b.Say(
 			b.result("success", "a"),
 			b.result("success", "a"), // duplicate
-			queuetest.Result("success", "b", "somebody-else"),
+			fixture.Result("success", "b", "somebody-else"),
 			"garbage", "", "[]", "{}", `{"type":"success"} {}`,
-			queuetest.Result("success", "nobody", "x"),
+			fixture.Result("success", "nobody", "x"),
 			`{"type":"success","big_table_uid":"b"}`,
 			`{"type":"success","big_table_uid":"b","refresh_attempt_uid":"x","request_attempt_uid":"y"}`,
 			b.result("dance", "b"),
@@ -130,7 +130,7 @@ func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) 
 }
 
 func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.Say("\xff\xfe", `{"type":"success","big_table_uid":"b"}`)
 		b.Command(`{"type":"put","uid":"x","polcy":{}}`)
@@ -147,7 +147,7 @@ func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
 }
 
 func TestAResultAfterTheDeadlineButBeforeAnybodyNoticedCountsAndIsCalledLate(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		b.Clock.Turn(2 * time.Minute)
@@ -160,7 +160,7 @@ func TestAResultAfterTheDeadlineButBeforeAnybodyNoticedCountsAndIsCalledLate(t *
 }
 
 func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		b.Clock.Turn(40 * time.Second)
@@ -187,7 +187,7 @@ func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
 }
 
 func TestStartedMovesTheDeadlineOnce(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		b.Clock.Turn(50 * time.Second)
@@ -199,14 +199,14 @@ func TestStartedMovesTheDeadlineOnce(t *testing.T) {
 		if got := b.Model("a")["deadline_at"]; got != "2026-11-21T07:01:50.000Z" {
 			t.Errorf("want the deadline a minute after the first started, got %s", got)
 		}
-		if score := b.Scores(b.Store.Keys.Running())["a"]; score != queuetest.Start.Add(110*time.Second).UnixMilli() {
+		if score := b.Scores(b.Store.Keys.Running())["a"]; score != fixture.Start.Add(110*time.Second).UnixMilli() {
 			t.Errorf("want the running set to follow, got %d", score)
 		}
 	})
 }
 
 func TestAFloodOfCommandsDoesNotHoldUpResults(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		for i := range 50 {
@@ -227,12 +227,12 @@ func TestAFloodOfCommandsDoesNotHoldUpResults(t *testing.T) {
 }
 
 func TestABrokenModelKeyHarmsOnlyItsOwnMessage(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("good")
 		b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
 		b.Command(put("bad"))
-		b.Say(queuetest.Result("success", "bad", "x"), b.result("success", "good"))
+		b.Say(fixture.Result("success", "bad", "x"), b.result("success", "good"))
 		b.round()
 		stats := b.Stats()
 		if stats["success"] != 1 || len(b.List(b.Store.Keys.Claimed("p1"))) != 0 {

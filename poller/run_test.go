@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -40,8 +40,8 @@ func (b *bundle) awaitWake() {
 }
 
 func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		b := &bundle{queuetest.Live(t, server), t}
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := &bundle{fixture.Live(t, server), t}
 		stop := b.start(poller.Config{})
 		b.Command(put("a"))
 		b.awaitWake()
@@ -56,8 +56,8 @@ func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
 }
 
 func TestAPollerOutlivesTroubleWithRedis(t *testing.T) {
-	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
-	lines := make(queuetest.Lines, 1)
+	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
+	lines := make(testkit.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
 	stop := b.start(poller.Config{Tick: 20 * time.Millisecond, Backoff: time.Millisecond, Log: &log})
 	defer stop()
@@ -71,7 +71,7 @@ func TestAPollerOutlivesTroubleWithRedis(t *testing.T) {
 }
 
 func TestAPollerCanBeStoppedAtAnyMoment(t *testing.T) {
-	b := &bundle{queuetest.Live(t, redistest.Miniredis(t)), t}
+	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	var running sync.WaitGroup
 	for range 10 {
 		running.Go(func() {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
@@ -69,7 +69,7 @@ func (s *faulty) Resign(ctx context.Context, owner string) error {
 func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 	for _, call := range []string{"open", "settle", "silent", "adopt"} {
 		t.Run(call, func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				b := setup(t, server)
 				b.running("a", "b")
 				b.Say(b.result("success", "b"))
@@ -94,7 +94,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 }
 
 func TestAPollerThatCannotResignSaysSoAndEndsAllTheSame(t *testing.T) {
-	b := setup(t, redistest.Miniredis(t))
+	b := setup(t, testkit.Miniredis(t))
 	var text bytes.Buffer // written by Run alone
 	log := zerolog.New(&text)
 	p := b.poller(&faulty{b.Store, "resign"}, poller.Config{Log: &log})
@@ -109,7 +109,7 @@ func TestAPollerThatCannotResignSaysSoAndEndsAllTheSame(t *testing.T) {
 }
 
 func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		b.Say(strings.Repeat("x", 1<<20+1), b.result("success", "a"))
@@ -126,7 +126,7 @@ func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.
 
 // A worker may take the queued attempt between the look at the input list and the command that supersedes it.
 func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		first := b.Attempt("a")
@@ -140,7 +140,7 @@ func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
 		if round.Applied != 1 || round.Left != 0 || b.Attempt("a") != "" || b.Stats()["run"] != 1 {
 			t.Errorf("want the run applied at once, got %+v and %v", round, b.Model("a"))
 		}
-		b.Say(queuetest.Result("success", "a", first))
+		b.Say(fixture.Result("success", "a", first))
 		b.round()
 		if stats := b.Stats(); stats["success"] != 0 {
 			t.Errorf("want the superseded attempt to count for nothing, got %v", stats)

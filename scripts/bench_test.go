@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -20,7 +20,7 @@ import (
 type bench struct {
 	*Store
 	t      testing.TB
-	server *redistest.Server
+	server *testkit.Server
 	redis  redis.UniversalClient
 	now    time.Time
 }
@@ -28,7 +28,7 @@ type bench struct {
 const benchQueue = "{bigtables}"
 
 // newBench opens a store; tune may change its configuration.
-func newBench(t testing.TB, server *redistest.Server, tune ...func(*Config)) *bench {
+func newBench(t testing.TB, server *testkit.Server, tune ...func(*Config)) *bench {
 	t.Helper()
 	b := &bench{t: t, server: server, redis: server.Client(t), now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
 	if server.Mini != nil {
@@ -49,8 +49,8 @@ func newBench(t testing.TB, server *redistest.Server, tune ...func(*Config)) *be
 // everywhere runs test on a fake server, a real one, and a cluster, which alone refuses undeclared keys.
 func everywhere(t *testing.T, test func(t *testing.T, b *bench), tune ...func(*Config)) {
 	t.Helper()
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) { test(t, newBench(t, s, tune...)) })
-	t.Run("cluster", func(t *testing.T) { test(t, newBench(t, redistest.Cluster(t), tune...)) })
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) { test(t, newBench(t, s, tune...)) })
+	t.Run("cluster", func(t *testing.T) { test(t, newBench(t, testkit.Cluster(t), tune...)) })
 }
 
 // keys is what a queue holds, by key without the queue's name: text, list, hash, scores and events.
@@ -117,7 +117,7 @@ func (b *bench) state() keys {
 			b.t.Errorf("key %s expires; nothing of a queue may", name)
 		}
 		data := value.Data
-		if stream, ok := data.(redistest.Stream); ok {
+		if stream, ok := data.(testkit.Stream); ok {
 			data = withoutIDs(stream.Entries)
 		}
 		all[strings.TrimPrefix(name, benchQueue)] = data

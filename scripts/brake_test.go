@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -130,7 +130,7 @@ func TestABrakeThatIsReleasedByHandForgetsWhatEngagedIt(t *testing.T) {
 }
 
 func TestABrakeOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	bad := aBrake()
 	bad.Share = 2
 	if err := b.SetBrake(t.Context(), bad); !errors.As(err, new(*model.FieldError)) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func must(t *testing.T, err error) {
@@ -61,7 +61,7 @@ func expectNoAnswer(t *testing.T, c *Clients) {
 
 func TestOneAddressMakesThreeWorkingClients(t *testing.T) {
 	t.Parallel()
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		clients := connect(t, s.Addr, ConnectOptions{})
 		expectWorking(t, clients)
 		if clients.Clustered {
@@ -72,7 +72,7 @@ func TestOneAddressMakesThreeWorkingClients(t *testing.T) {
 
 func TestOneNodeIsEnoughToFindTheCluster(t *testing.T) {
 	t.Parallel()
-	clients := connect(t, "redis-cluster://"+redistest.Cluster(t).Addr, ConnectOptions{})
+	clients := connect(t, "redis-cluster://"+testkit.Cluster(t).Addr, ConnectOptions{})
 	expectWorking(t, clients)
 	if !clients.Clustered {
 		t.Error("not Clustered, want a cluster")
@@ -85,7 +85,7 @@ func TestSocketTakesCredentialsAndDatabase(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "redis.sock")
-	admin := redistest.Redis(t, "--unixsocket", path).Client(t)
+	admin := testkit.Redis(t, "--unixsocket", path).Client(t)
 	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">p@ss/word", "~*", "&*", "+@all").Err())
 
 	expectWorking(t, connect(t, "unix://app:p%40ss%2Fword@"+path+"?db=2", ConnectOptions{}))
@@ -123,7 +123,7 @@ func TestConnectRefusesWhatItCannotParse(t *testing.T) {
 func TestNewConnectionSendsNothingButHello(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, "nothing to cut")
-	addr, err := proxy.Addr(redistest.Redis(t).Addr)
+	addr, err := proxy.Addr(testkit.Redis(t).Addr)
 	must(t, err)
 	must(t, connect(t, addr, ConnectOptions{}).Read.Ping(t.Context()).Err())
 	const want = "*2\r\n$5\r\nhello\r\n$1\r\n3\r\n*1\r\n$4\r\nping\r\n"
@@ -134,7 +134,7 @@ func TestNewConnectionSendsNothingButHello(t *testing.T) {
 
 func TestClientNameIsShownByRedis(t *testing.T) {
 	t.Parallel()
-	clients := connect(t, redistest.Redis(t).Addr, ConnectOptions{ClientName: "refreshd-poller"})
+	clients := connect(t, testkit.Redis(t).Addr, ConnectOptions{ClientName: "refreshd-poller"})
 	for name, client := range clients.all() {
 		if got := client.ClientGetName(t.Context()).Val(); got != "refreshd-poller" {
 			t.Errorf("%s: name %q, want refreshd-poller", name, got)
@@ -177,7 +177,7 @@ var sideEffects = map[string]struct {
 
 func TestLostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		for name, effect := range sideEffects {
 			t.Run(name, func(t *testing.T) {
 				clients := connectThrough(t, newProxy(t, "{cut}"), s)
@@ -189,7 +189,7 @@ func TestLostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeated(t *testing.T) {
 
 func TestLostReplyOfAWriteToAClusterIsAnErrorAndTheWriteIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	s := redistest.Cluster(t)
+	s := testkit.Cluster(t)
 	for name, effect := range sideEffects {
 		t.Run(name, func(t *testing.T) {
 			clients := connectThrough(t, newProxy(t, "{cut}"), s)
@@ -198,7 +198,7 @@ func TestLostReplyOfAWriteToAClusterIsAnErrorAndTheWriteIsNotRepeated(t *testing
 	}
 }
 
-func expectOnce(t *testing.T, s *redistest.Server, send func(context.Context) error, want int64) {
+func expectOnce(t *testing.T, s *testkit.Server, send func(context.Context) error, want int64) {
 	t.Helper()
 	s.Flush(t)
 	direct := s.Client(t)
@@ -213,11 +213,11 @@ func expectOnce(t *testing.T, s *redistest.Server, send func(context.Context) er
 
 func TestLostReplyOfAReadIsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	redistest.Both(t, expectReadRepeated)
-	t.Run("cluster", func(t *testing.T) { expectReadRepeated(t, redistest.Cluster(t)) })
+	testkit.Both(t, expectReadRepeated)
+	t.Run("cluster", func(t *testing.T) { expectReadRepeated(t, testkit.Cluster(t)) })
 }
 
-func expectReadRepeated(t *testing.T, s *redistest.Server) {
+func expectReadRepeated(t *testing.T, s *testkit.Server) {
 	t.Helper()
 	proxy := newProxy(t, "{cut}")
 	clients := connectThrough(t, proxy, s)
@@ -232,7 +232,7 @@ func expectReadRepeated(t *testing.T, s *redistest.Server) {
 
 // connectThrough puts a proxy in front of every node. The nodes of a cluster are found by the addresses that they
 // announce, so there it takes the place of the dialer.
-func connectThrough(t *testing.T, p *proxy, s *redistest.Server) *Clients {
+func connectThrough(t *testing.T, p *proxy, s *testkit.Server) *Clients {
 	t.Helper()
 	if !s.IsCluster() {
 		addr, err := p.Addr(s.Addr)
@@ -276,7 +276,7 @@ func silence(t *testing.T) string {
 
 func TestBlockedCallIgnoresItsDeadlineAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	clients := connect(t, redistest.Redis(t).Addr, ConnectOptions{})
+	clients := connect(t, testkit.Redis(t).Addr, ConnectOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	popped := make(chan []string, 1)
@@ -297,7 +297,7 @@ func TestLinesOfTheDriverGoToTheLog(t *testing.T) {
 		}
 	})
 	defer LogTo(nil)
-	clients := connect(t, redistest.Miniredis(t).Addr, ConnectOptions{})
+	clients := connect(t, testkit.Miniredis(t).Addr, ConnectOptions{})
 	must(t, clients.Write.RPush(t.Context(), "list", "one").Err())
 	must(t, clients.Block.BLPop(t.Context(), time.Millisecond, "list").Err())
 	if got := <-written; !strings.Contains(got, "1ms") || strings.Contains(got, "%") {

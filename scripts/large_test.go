@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // small returns the bench with a cap of messages.
@@ -85,7 +85,7 @@ func TestAClaimIsBoundedByBytesAndNeitherListStarvesTheOther(t *testing.T) {
 }
 
 func TestOneMessageOf100MBIsClaimedAtOnceWithoutItsBytes(t *testing.T) {
-	b := newBench(t, redistest.Redis(t))
+	b := newBench(t, testkit.Redis(t))
 	huge := strings.Repeat("x", 100_000_000)
 	for range 3 {
 		must(t, b.clients.Write.RPush(t.Context(), b.Keys.Output(), huge).Err())

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -318,7 +318,7 @@ func (m *machine) equal(what string, want, got any) {
 }
 
 func TestAnyOrderOfStaleDecisionsKeepsTheInvariants(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		b := newBench(t, s)
 		rapid.Check(t, func(t *rapid.T) {
 			s.Flush(b.t)

@@ -3,10 +3,10 @@ package scripts
 import (
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	LogTo(nil)
-	redistest.Main(m)
+	testkit.Main(m)
 }

@@ -11,7 +11,7 @@ import (
 	miniredis "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -30,7 +30,7 @@ func loading(peer *miniredis.Peer) { peer.WriteError("LOADING Redis is loading t
 
 // Between any two commands of a call Redis may go away.
 func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	b.seed(keys{
 		":model:m1": but(dueModel, "policy", "asking"), ":policies": hash{"asking": `{"retries":{"expr":"queue_depth"}}`},
 		":taken:w1": list{inputEntry(0)}, ":pollers": scores{"p1": six},
@@ -86,7 +86,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 }
 
 func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	gone := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr}})
 	b.clients = &Clients{Read: gone, Clustered: true}
 	if err := gone.Close(); err != nil {
@@ -99,7 +99,7 @@ func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 
 // A proxy, or another program that took the name of a script, may say anything.
 func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	ctx := t.Context()
 	calls := map[string]func() error{
 		"read due models: ":                func() error { _, err := b.ReadDue(ctx, 1); return err },
@@ -134,7 +134,7 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 }
 
 func TestAPolicyThatJSONCannotHoldIsNotStored(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	policy := model.DefaultPolicy()
 	policy.Name, policy.Jitter = "p", math.NaN()
 	for name, store := range map[string]func(context.Context, model.Policy) error{"inline": b.SavePolicy, "named": b.PutPolicy} {

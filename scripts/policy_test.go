@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -85,7 +85,7 @@ func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 }
 
 func TestAPolicyWithoutAProperNameIsNotStored(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	for _, name := range []string{"", "a b", "inline-0123", "\x1b", strings.Repeat("x", 201)} {
 		policy := model.DefaultPolicy()
 		policy.Name = name
@@ -98,7 +98,7 @@ func TestAPolicyWithoutAProperNameIsNotStored(t *testing.T) {
 }
 
 func TestEveryPolicyCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	b.server.Mini.SetError("LOADING Redis is loading the dataset in memory")
 	ctx := context.Background()
 	policy := named(t, `{"name":"nightly"}`)
@@ -114,7 +114,7 @@ func TestEveryPolicyCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 }
 
 func TestAThousandNamesThatShareAHundredTextsHoldAHundredCompiledPolicies(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		b := newBench(t, s)
 		stored, names := hash{}, list{}
 		for i := range 1000 {

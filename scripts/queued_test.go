@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func inputEntry(i int) string {
@@ -86,7 +86,7 @@ func TestQueuedMissesNoEntryThatStaysWhateverHappensToTheOthers(t *testing.T) {
 		"dispatchers take the newest back":   func(p redis.Pipeliner, round int) { withdraw(p, n-1-round*300) },
 		"dispatchers take some in the midst": func(p redis.Pipeliner, round int) { withdraw(p, n-600-round*300) },
 	}
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		for name, change := range tests {
 			t.Run(name, func(t *testing.T) {
 				s.Flush(t)

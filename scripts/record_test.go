@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -160,7 +160,7 @@ func TestKeysOfAWrongTypeAreFaultsOfTheirModelOnly(t *testing.T) {
 
 // A pipeline tells its first error only, and a missing payload is one; the model behind it must not look empty.
 func TestAnErrorBehindAMissingPayloadIsAnErrorOfLoad(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	b.seed(keys{":model:m2": dueModel, ":payload:m2": `{"input_url":"u"}`})
 	reads := 0
 	b.server.Mini.Server().SetPreHook(func(peer *miniredis.Peer, command string, _ ...string) bool {
@@ -274,7 +274,7 @@ func TestThePolicyCacheKeepsItsBoundAndForgetsNothingWrong(t *testing.T) {
 }
 
 func TestCachedPoliciesFollowTheirText(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t))
+	b := newBench(t, testkit.Miniredis(t))
 	for _, timeout := range []string{"1m", "2m", "1m"} {
 		b.seed(keys{":policies": hash{"mine": `{"timeout":"` + timeout + `"}`}, ":model:m1": but(dueModel, "policy", "mine")})
 		want, _ := time.ParseDuration(timeout)

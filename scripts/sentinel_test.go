@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 const patience = 20 * time.Second
@@ -21,7 +21,7 @@ const patience = 20 * time.Second
 // redis-server, of which redis-sentinel is only another name.
 func startSentinel(t *testing.T, master string, config ...string) string {
 	t.Helper()
-	redistest.RequireProgram(t, "redis-server", "redis-server")
+	testkit.RequireProgram(t, "redis-server", "redis-server")
 	for range 5 { // another process may take the port meanwhile
 		if addr, ok := trySentinel(t, master, config); ok {
 			return addr
@@ -102,7 +102,7 @@ func freeAddr(t *testing.T) string {
 
 func TestSentinelsNameTheMasterAndHaveCredentialsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	server := redistest.Redis(t, "--databases", "4")
+	server := testkit.Redis(t, "--databases", "4")
 	admin := server.Client(t)
 	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">master/pw", "~*", "&*", "+@all").Err())
 	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", "off").Err())

@@ -9,12 +9,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestEveryCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
-	b := newBench(t, redistest.Miniredis(t), func(c *Config) { c.Clock = nil })
+	b := newBench(t, testkit.Miniredis(t), func(c *Config) { c.Clock = nil })
 	transition := &Transition{uid: "m1"}
 	b.server.Mini.SetError("LOADING Redis is loading the dataset in memory")
 	ctx := t.Context()
@@ -70,7 +70,7 @@ func TestAWakeCallIsTakenByTheOneWhoHeardIt(t *testing.T) {
 }
 
 func TestWaitingForNothingEndsByItself(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		b := newBench(t, s)
 		var waiting sync.WaitGroup
 		for _, wait := range []func(context.Context) (bool, error){b.WaitOutput, b.WaitWake} {

@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
-func tailStore(t *testing.T, s *redistest.Server) *Store {
+func tailStore(t *testing.T, s *testkit.Server) *Store {
 	t.Helper()
 	clients, err := Connect(s.Addr, ConnectOptions{})
 	if err != nil {
@@ -53,7 +53,7 @@ func fail(t *testing.T, store *Store, now time.Time) {
 }
 
 func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		store := tailStore(t, s)
 		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 		fail(t, store, now)
@@ -83,7 +83,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 }
 
 func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		store := tailStore(t, s)
 		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 		fail(t, store, now)

@@ -5,15 +5,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestTLSTrustsThePrivateAuthorityAndShowsACertificate(t *testing.T) {
 	t.Parallel()
-	ca, stranger := redistest.NewAuthority(t), redistest.NewAuthority(t)
+	ca, stranger := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	ca.Issue(t, "server", "redis.internal")
 	ca.Issue(t, "client")
-	_, port := redistest.TLS(t, ca)
+	_, port := testkit.TLS(t, ca)
 
 	options := ConnectOptions{CAFile: ca.File("ca.crt"), CertFile: ca.File("client.crt"), KeyFile: ca.File("client.key")}
 	named, misnamed, mistrusting, anonymous, system := options, options, options, options, options
@@ -44,7 +44,7 @@ func TestClusterSpeaksTLSToEveryNode(t *testing.T) {
 }
 
 func TestTLSFilesThatCannotBeUsedAreRefused(t *testing.T) {
-	ca := redistest.NewAuthority(t)
+	ca := testkit.NewAuthority(t)
 	crt, key, missing := ca.File("ca.crt"), ca.File("ca.key"), ca.File("none")
 	tests := map[string]struct {
 		address string

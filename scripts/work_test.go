@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // onEachServer runs a test on all three: a fake, a real one and a cluster.
-func onEachServer(t *testing.T, test func(t *testing.T, store *Store, server *redistest.Server)) {
+func onEachServer(t *testing.T, test func(t *testing.T, store *Store, server *testkit.Server)) {
 	t.Helper()
-	open := func(t *testing.T, server *redistest.Server, config Config) {
+	open := func(t *testing.T, server *testkit.Server, config Config) {
 		client := server.Client(t)
 		store, err := New(&Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}, config)
 		if err != nil {
@@ -22,12 +22,12 @@ func onEachServer(t *testing.T, test func(t *testing.T, store *Store, server *re
 		}
 		test(t, store, server)
 	}
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) { open(t, server, Config{}) })
-	t.Run("cluster", func(t *testing.T) { open(t, redistest.Cluster(t), Config{Queue: "{bigtables}"}) })
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) { open(t, server, Config{}) })
+	t.Run("cluster", func(t *testing.T) { open(t, testkit.Cluster(t), Config{Queue: "{bigtables}"}) })
 }
 
 func TestWaitInputTakesNothing(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, server *redistest.Server) {
+	onEachServer(t, func(t *testing.T, store *Store, server *testkit.Server) {
 		client := server.Client(t)
 		if err := client.RPush(t.Context(), store.Keys.Input(), "a", "b").Err(); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestWaitInputTakesNothing(t *testing.T) {
 }
 
 func TestWaitInputOfAnEmptyListEndsByItself(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, _ *redistest.Server) {
+	onEachServer(t, func(t *testing.T, store *Store, _ *testkit.Server) {
 		if found, err := store.WaitInput(t.Context()); found || err != nil {
 			t.Errorf("found %v, err %v; want false, nil", found, err)
 		}
@@ -50,7 +50,7 @@ func TestWaitInputOfAnEmptyListEndsByItself(t *testing.T) {
 }
 
 func TestFencesTellsWhatEachModelIsRunning(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, server *redistest.Server) {
+	onEachServer(t, func(t *testing.T, store *Store, server *testkit.Server) {
 		client, deadline := server.Client(t), time.Date(2026, 11, 21, 7, 0, 0, 250e6, time.UTC)
 		set := func(uid string, fields ...any) {
 			if err := client.HSet(t.Context(), store.Keys.Model(uid), fields...).Err(); err != nil {
@@ -72,7 +72,7 @@ func TestFencesTellsWhatEachModelIsRunning(t *testing.T) {
 }
 
 func TestAFenceThatCannotBeReadSpoilsNoOther(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, server *redistest.Server) {
+	onEachServer(t, func(t *testing.T, store *Store, server *testkit.Server) {
 		client := server.Client(t)
 		if err := errors.Join(
 			client.Set(t.Context(), store.Keys.Model("text"), "not a hash", 0).Err(),
@@ -91,7 +91,7 @@ func TestAFenceThatCannotBeReadSpoilsNoOther(t *testing.T) {
 }
 
 func TestFencesOfAnUnreachableRedisIsAnErrorAndNoLostFence(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	client := server.Client(t)
 	store, err := New(&Clients{Read: client, Write: client, Block: client}, Config{})
 	if err != nil {
@@ -107,7 +107,7 @@ func TestFencesOfAnUnreachableRedisIsAnErrorAndNoLostFence(t *testing.T) {
 
 func TestATurnedClockIsTheClockOfWorkersToo(t *testing.T) {
 	at := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
-	client := redistest.Miniredis(t).Client(t)
+	client := testkit.Miniredis(t).Client(t)
 	store, err := New(&Clients{Read: client, Write: client, Block: client}, Config{Clock: func() time.Time { return at }})
 	if err != nil {
 		t.Fatal(err)

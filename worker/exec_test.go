@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -308,7 +308,7 @@ func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
 }
 
 func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `exec 3>"$0"; sleep 1000`, path}, ExecOptions{})
 	r.must(err)
@@ -324,7 +324,7 @@ func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
 }
 
 func TestManyProgramsAtOnce(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	config := quick()
 	config.Concurrency = 8
 	run(t, r, config, shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{}))

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -435,7 +435,7 @@ func TestADirectoryThatCannotBeUsedIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAPoolFetchesFeeds(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newRig(t, server)
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) })
 		handler, err := Fetch(t.TempDir(), FetchOptions{Client: ownClient(t)})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -202,7 +202,7 @@ func TestTheClientOfTheCallerIsNotChanged(t *testing.T) {
 }
 
 func TestAPoolPostsToAService(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"changed":false}`)
 	})

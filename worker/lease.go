@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/trouble"
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -13,14 +13,14 @@ type lease struct {
 	session *session
 	every   time.Duration // between two signs of life
 	length  time.Duration
-	trouble *trouble.Trouble // run goroutine only
+	retry   *backoff.Backoff // run goroutine only
 
 	last   time.Time // the last sign of life by the clock of Redis; run goroutine only
 	steady time.Time // since when the signs of life followed each other evenly; run goroutine only
 }
 
 func newLease(s *session, config *Config) *lease {
-	return &lease{session: s, every: config.Beat, length: config.Lease, trouble: config.trouble("giving a sign of life")}
+	return &lease{session: s, every: config.Beat, length: config.Lease, retry: config.retry("giving a sign of life")}
 }
 
 // run beats until ctx ends, also while all slots are busy.
@@ -32,7 +32,7 @@ func (l *lease) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			l.trouble.Met(l.beatOnce(context.WithoutCancel(ctx)))
+			l.retry.After(l.beatOnce(context.WithoutCancel(ctx)))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -51,7 +51,7 @@ func (r *rig) standing() []string {
 }
 
 func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newRig(t, server)
 		r.offer("a", "b", "c")
 		r.takeAs("dead", 3)
@@ -94,7 +94,7 @@ func (l *looks) SilentWorkers(ctx context.Context, now time.Time, lease time.Dur
 }
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		config := brief()
 		config.Concurrency = 1
@@ -118,7 +118,7 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 }
 
 func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		cut := &faulty{Queue: r, beat: func(string) (time.Time, bool, error) { return time.Time{}, false, errBroken }}
 		config := brief()
@@ -153,7 +153,7 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 }
 
 func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		p := run(t, r, quick(), b.handle)
 		r.offer("m")
@@ -175,7 +175,7 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 }
 
 func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		config := quick()
 		config.Concurrency = 1
@@ -207,7 +207,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 }
 
 func TestWhatCouldNotBeToldIsHandedBackAtTheEnd(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newRig(t, server)
 		q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
 		config := quick()

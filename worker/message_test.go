@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -76,7 +76,7 @@ func TestLongTextsAreCutWithoutBreakingACharacter(t *testing.T) {
 }
 
 func TestOfManyStatusesTheLastIsTold(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		config := quick()
 		config.StatusEvery = time.Minute
@@ -107,7 +107,7 @@ func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 }
 
 func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	run(t, r, quick(), b.handle)
 	r.offer("m")
 	a := await(t, b.began, "the attempt")

@@ -8,13 +8,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
-	server := redistest.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	r, b := newRig(t, server), newBench()
 	r.block = true
 	run(t, r, quick(), b.handle)
@@ -37,7 +38,7 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 }
 
 func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	refusals := make(chan struct{}, 5)
 	for range cap(refusals) {
 		refusals <- struct{}{}
@@ -61,7 +62,7 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 }
 
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	refused := make(chan struct{}, 1)
 	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
 		defer signal(refused)
@@ -87,7 +88,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 }
 
 func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
 		q.take = func(taking scripts.Taking) (scripts.Taken, error) {
@@ -115,9 +116,9 @@ func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	lines := 0
 	log := zerolog.New(nil).Hook(zerolog.HookFunc(func(*zerolog.Event, zerolog.Level, string) { lines++ })).Output(discard{})
 	config := Config{Backoff: 50 * time.Millisecond, MaxBackoff: time.Second, Log: &log}
-	trouble := config.trouble("testing")
+	trouble := config.retry("testing")
 	for i := range 100 {
-		pause := trouble.Met(errBroken)
+		pause := retry.After(errBroken)
 		full := min(50*time.Millisecond<<min(i, 10), time.Second)
 		if pause < full/2 || pause > full {
 			t.Errorf("pause %d is %s, want %s to %s", i, pause, full/2, full)
@@ -126,10 +127,10 @@ func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	if lines != 7 { // 1 2 4 8 16 32 64
 		t.Errorf("%d lines for 100 failures, want 7", lines)
 	}
-	if pause := trouble.Met(nil); pause != 0 || lines != 8 {
+	if pause := retry.After(nil); pause != 0 || lines != 8 {
 		t.Errorf("after the success: pause %s, %d lines; want 0 and 8", pause, lines)
 	}
-	if pause := trouble.Met(errBroken); pause > 50*time.Millisecond {
+	if pause := retry.After(errBroken); pause > 50*time.Millisecond {
 		t.Errorf("the next trouble begins with a pause of %s", pause)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/trouble"
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -19,7 +19,7 @@ type outbox struct {
 	queue   Queue
 	holding *holding
 	batch   int
-	trouble *trouble.Trouble
+	retry   *backoff.Backoff
 
 	mu      sync.Mutex
 	waiting []message // guarded by mu; memory is bounded because nothing is taken while a full batch is held
@@ -30,7 +30,7 @@ type outbox struct {
 
 func newOutbox(queue Queue, holding *holding, config *Config) *outbox {
 	return &outbox{
-		queue: queue, holding: holding, batch: config.PushBatch, trouble: config.trouble("pushing messages"),
+		queue: queue, holding: holding, batch: config.PushBatch, retry: config.retry("pushing messages"),
 		news: make(chan struct{}, 1), drained: make(chan struct{}, 1),
 	}
 }
@@ -86,7 +86,7 @@ func (o *outbox) run(ctx context.Context, timeout time.Duration) {
 func (o *outbox) drain(ctx context.Context, timeout time.Duration) {
 	for o.len() > 0 && ctx.Err() == nil {
 		err := o.pushOnce(ctx, timeout)
-		rest(ctx, o.trouble.Met(err))
+		rest(ctx, o.retry.After(err))
 	}
 }
 

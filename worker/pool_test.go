@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newRig(t, server)
 		seen := make(chan *Attempt, 1)
 		run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
@@ -37,7 +37,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 }
 
 func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		r.block = true
 		run(t, r, quick(), b.handle)
@@ -53,7 +53,7 @@ func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
 }
 
 func TestUnchangedIsTold(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
 		attempt.Unchanged()
 		return nil
@@ -71,7 +71,7 @@ func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
 		"goexit": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, redistest.Miniredis(t))
+			r := newRig(t, testkit.Miniredis(t))
 			config := quick()
 			config.Concurrency = 1
 			run(t, r, config, func(_ context.Context, attempt *Attempt) error {
@@ -92,7 +92,7 @@ func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
 }
 
 func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newRig(t, server)
 		r.queue("", "{", "null", "[]", `{"big_table_uid":"m"}`, `{"refresh_attempt_uid":"a"}`, `{"big_table_uid":7,"refresh_attempt_uid":"a"}`)
 		r.offer("m")
@@ -108,7 +108,7 @@ func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
 }
 
 func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		r.offer("a", "b", "c", "d", "e")
 		config := quick()
@@ -130,7 +130,7 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 }
 
 func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		r.offer("old", "m")
 		r.set("old", "attempt_uid", "newer")
@@ -148,7 +148,7 @@ func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
 }
 
 func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		r.offerUntil("late", 0)
 		run(t, r, quick(), b.handle)
@@ -159,7 +159,7 @@ func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
 }
 
 func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	r.set("m", "attempt_uid", "m-1")
 	r.queue(`{"big_table_uid":"m","refresh_attempt_uid":"m-1"}`)
 	checks := make(chan struct{}, 1000)
@@ -173,7 +173,7 @@ func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
 }
 
 func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newRig(t, server)
 		config := quick()
 		config.Grace = -1
@@ -213,7 +213,7 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 }
 
 func TestAPoolMayRunTwiceAtTheSameTimeAndAgain(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	pool, err := New(r, func(context.Context, *Attempt) error { return nil }, quick())
 	r.must(err)
 	for range 2 {

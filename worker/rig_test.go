@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) {
 	scripts.LogTo(nil)
-	redistest.Main(m)
+	testkit.Main(m)
 }
 
 var _ Queue = (*scripts.Store)(nil)
@@ -48,7 +48,7 @@ func (r *rig) WaitInput(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-func newRig(t testing.TB, server *redistest.Server) *rig {
+func newRig(t testing.TB, server *testkit.Server) *rig {
 	t.Helper()
 	clients, err := scripts.Connect(server.URL, scripts.ConnectOptions{})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/trouble"
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -19,7 +19,7 @@ type session struct {
 	lease   *lease
 	slots   chan struct{} // holds one token per attempt in hand
 
-	unreadable trouble.Thin // takeAll only
+	unreadable backoff.Sampler // takeAll only
 
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc
@@ -46,7 +46,7 @@ func newSession(background context.Context, p *Pool) *session {
 
 // takeAll takes and starts attempts until ctx ends.
 func (s *session) takeAll(ctx context.Context) {
-	trouble := s.config.trouble("taking attempts")
+	retry := s.config.retry("taking attempts")
 	for ctx.Err() == nil {
 		s.outbox.room(ctx)
 		free := s.reserve(ctx)
@@ -57,7 +57,7 @@ func (s *session) takeAll(ctx context.Context) {
 		if err == nil && !found {
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
-		rest(ctx, trouble.Met(err))
+		rest(ctx, retry.After(err))
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *session) decode(owner string, entries []string) []*Attempt {
 
 // warn tells of an entry that cannot be read. There may be a million of them.
 func (s *session) warn(entry string, err error) {
-	if count, tell := s.unreadable.Note(err.Error(), time.Time{}); tell {
+	if count, tell := s.unreadable.Sample(err.Error(), time.Time{}); tell {
 		s.config.Log.Error().Err(err).Int("bytes", len(entry)).Int("like_this", count).Msg("worker: dropped an entry that cannot be read")
 	}
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestWorkInHandMayFinishAfterTheOrderToStop(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		r.block = true
 		p := run(t, r, quick(), b.handle)
@@ -38,7 +38,7 @@ func TestWorkInHandMayFinishAfterTheOrderToStop(t *testing.T) {
 }
 
 func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		config := quick()
 		config.Grace = time.Millisecond
@@ -56,7 +56,7 @@ func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
 }
 
 func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		hurry := make(chan struct{})
 		config := quick()
@@ -77,7 +77,7 @@ func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
 }
 
 func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	config := quick()
 	config.Grace = -1
 	began := make(chan struct{})
@@ -95,7 +95,7 @@ func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
 }
 
 func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newRig(t, server)
 		config := quick()
 		config.Grace, config.Linger = -1, time.Millisecond
@@ -125,7 +125,7 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 }
 
 func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	p := run(t, r, quick(), b.handle)
 	r.offer("m")
 	await(t, b.began, "the attempt")
@@ -141,7 +141,7 @@ func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
 }
 
 func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	q := &faulty{Queue: r}
 	r.offer("m")
 	stop := make(chan func())
@@ -159,7 +159,7 @@ func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
 }
 
 func TestRunSaysHowManyMessagesItCouldNotPush(t *testing.T) {
-	r := newRig(t, redistest.Miniredis(t))
+	r := newRig(t, testkit.Miniredis(t))
 	q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
 	config := quick()
 	config.FlushTimeout = 20 * time.Millisecond

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/trouble"
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -14,11 +14,11 @@ type watch struct {
 	session *session
 	every   time.Duration
 	kicked  chan struct{}
-	trouble *trouble.Trouble // run goroutine only
+	retry   *backoff.Backoff // run goroutine only
 }
 
 func newWatch(s *session, config *Config) *watch {
-	return &watch{s, config.FenceEvery, make(chan struct{}, 1), config.trouble("checking the attempts in hand")}
+	return &watch{s, config.FenceEvery, make(chan struct{}, 1), config.retry("checking the attempts in hand")}
 }
 
 // kick asks for a check now.
@@ -35,7 +35,7 @@ func (w *watch) run(ctx context.Context) {
 		case <-w.kicked:
 		}
 		// No pause after trouble: the ticker paces the calls, and an overdue attempt must not wait for one.
-		w.trouble.Met(w.checkOnce(ctx))
+		w.retry.After(w.checkOnce(ctx))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -26,7 +26,7 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 		"removed":    func(r *rig) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				r, b := newRig(t, server), newBench()
 				p := run(t, r, quick(), b.handle)
 				r.offer("m", "other")
@@ -52,7 +52,7 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 }
 
 func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newRig(t, server), newBench()
 		config := quick()
 		config.FenceEvery = time.Minute // only the timer is left to notice
@@ -98,7 +98,7 @@ func newClockwork(r *rig) *clockwork {
 }
 
 func TestAMovedDeadlineIsObeyedWithoutBeingEarly(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
 	config := quick()
 	config.FenceEvery = time.Minute // only deadlines make the pool look
@@ -123,7 +123,7 @@ func TestAMovedDeadlineIsObeyedWithoutBeingEarly(t *testing.T) {
 }
 
 func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
 	c.deadline = c.now.Add(time.Hour)
 	run(t, c, quick(), b.handle)
@@ -138,7 +138,7 @@ func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
 }
 
 func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
 	c.deadline = c.now.Add(200 * time.Millisecond)
 	p := run(t, c, quick(), b.handle)
@@ -152,7 +152,7 @@ func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
 }
 
 func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
-	r, b := newRig(t, redistest.Miniredis(t)), newBench()
+	r, b := newRig(t, testkit.Miniredis(t)), newBench()
 	checks := make(chan struct{}, 1)
 	q := &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
 		defer signal(checks)

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/acl"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
@@ -34,7 +34,7 @@ func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
 func TestRedisStartsWithThePrintedACLFile(t *testing.T) {
 	c := &console{t: t}
 	users := file(t, "users.acl", "user default on nopass ~* &* +@all\n"+c.do("acl", "--aclfile", "--password-file", file(t, "secret", "geheim")))
-	server := redistest.Redis(t, "--aclfile", users)
+	server := testkit.Redis(t, "--aclfile", users)
 	c = at(t, server)
 	c.env["REDIS_URL"] = strings.Replace(server.URL, "://", "://bigtables-viewer:geheim@", 1)
 	expectContains(t, c.do("stats"), "queue")
@@ -43,7 +43,7 @@ func TestRedisStartsWithThePrintedACLFile(t *testing.T) {
 
 // stage is a server with users, and a console for each role.
 type stage struct {
-	*queuetest.Users
+	*fixture.Users
 	t *testing.T
 }
 
@@ -66,7 +66,7 @@ func (s stage) await(role acl.Role, want string, args ...string) {
 // TestAWholeStoryRunsUnderTheUsersThatACLPrints lets every part of refreshd run as its own user, from the first save to the last repair, and
 // wants that Redis has refused nothing.
 func TestAWholeStoryRunsUnderTheUsersThatACLPrints(t *testing.T) {
-	s := stage{queuetest.WithUsers(t, "bigtables"), t}
+	s := stage{fixture.WithUsers(t, "bigtables"), t}
 	for _, daemon := range []*background{s.as(acl.Dispatcher).start("dispatcher"), s.as(acl.Poller).start("poller")} {
 		defer s.stop(daemon)
 	}
@@ -142,7 +142,7 @@ func (s stage) withoutPool() {
 		var uid, attempt string
 		_, _ = fmt.Sscanf(taken[1], `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
 		done = uid == "hand" && foreign.HGet(s.t.Context(), "bigtables:model:hand", "attempt_uid").Val() == attempt
-		foreign.RPush(s.t.Context(), "bigtables-output", queuetest.Result("user_friendly_status", uid, attempt, `"status":"half"`), queuetest.Result("success", uid, attempt))
+		foreign.RPush(s.t.Context(), "bigtables-output", fixture.Result("user_friendly_status", uid, attempt, `"status":"half"`), fixture.Result("success", uid, attempt))
 	}
 	s.await(acl.Viewer, "success", "history", "hand")
 }

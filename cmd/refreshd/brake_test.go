@@ -5,11 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestTheBrakeIsOffUntilItIsSwitchedOnAndTuned(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		want := map[string]any{
 			"on": false, "engaged": false, "engaged_at": "", "share": 0.5, "window": "5m", "min": 20.0,
@@ -34,7 +34,7 @@ func TestTheBrakeIsOffUntilItIsSwitchedOnAndTuned(t *testing.T) {
 }
 
 func TestABrakeOutOfRangeIsWrongUsage(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	for want, args := range map[string][]string{
 		`--share: expected a share such as 50% or 0.5, found "half"`: {"--share", "half"},
 		"--share: expected 5% to 100%, found 3":                      {"--share", "300%"},

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestDoctorTellsMendsAndExits(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = `{"uid":"tbl","rrule":"FREQ=HOURLY"}`
 		c.do("model", "put", "-")
@@ -34,7 +34,7 @@ func TestDoctorTellsMendsAndExits(t *testing.T) {
 }
 
 func TestDoctorTellsSomeOfManyAndCountsTheRest(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	for _, uid := range []string{"a", "b", "c"} {
 		server.Client(t).Set(t.Context(), "bigtables:payload:"+uid, "{}", 0)
 	}
@@ -49,7 +49,7 @@ func TestDoctorTellsSomeOfManyAndCountsTheRest(t *testing.T) {
 }
 
 func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
-	forgetful, lasting := redistest.Redis(t), redistest.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	forgetful, lasting := testkit.Redis(t), testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	for _, daemon := range []string{"dispatcher", "poller", "up"} {
 		code, _, stderr := at(t, forgetful).run(daemon, "--for", "200ms")
 		if code != exitDone || !strings.Contains(stderr, `"level":"warn","code":"persistence"`) {

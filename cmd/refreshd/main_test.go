@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) {
 	setLogGlobals()
 	scripts.LogTo(logRedis)
-	redistest.Main(m)
+	testkit.Main(m)
 }
 
 // console runs the program as a shell would.
@@ -27,7 +27,7 @@ type console struct {
 }
 
 // at returns a console whose REDIS_URL leads to the server.
-func at(t *testing.T, server *redistest.Server) *console {
+func at(t *testing.T, server *testkit.Server) *console {
 	return &console{t: t, env: map[string]string{"REDIS_URL": server.URL}}
 }
 
@@ -167,7 +167,7 @@ func TestACancelledCommandEndsAndFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, err bytes.Buffer
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	if code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.lookup); code != exitFailed {
 		t.Errorf("expected exit code 1, found %d", code)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -27,7 +27,7 @@ uid: once
 `
 
 func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = twoModels
 		expectContains(t, c.do("model", "put", "-"), "created    daily\n", "created    once\n", "2 models: 2 created, 0 updated, 0 unchanged, 0 refused\n")
@@ -65,7 +65,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 }
 
 func TestModelsAreSteered(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = twoModels
 		c.do("model", "put", "-")
@@ -94,7 +94,7 @@ func TestModelsAreSteered(t *testing.T) {
 }
 
 // start lets a dispatcher do one round.
-func start(t *testing.T, rig *queuetest.Rig) {
+func start(t *testing.T, rig *fixture.Rig) {
 	t.Helper()
 	due, err := rig.Store.ReadDue(t.Context(), 100)
 	if err != nil {
@@ -114,8 +114,8 @@ func start(t *testing.T, rig *queuetest.Rig) {
 }
 
 func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		c, rig := at(t, server), queuetest.Live(t, server)
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c, rig := at(t, server), fixture.Live(t, server)
 		c.in = "uid: a\n"
 		c.do("model", "put", "-")
 		start(t, rig)
@@ -139,8 +139,8 @@ func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
 }
 
 func TestACommandTakesBackTheQueuedAttemptThatItSupersedes(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		c, rig := at(t, server), queuetest.Live(t, server)
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c, rig := at(t, server), fixture.Live(t, server)
 		c.in = "- uid: a\n- uid: b\n- uid: c\n- uid: d\n"
 		c.do("model", "put", "-")
 		start(t, rig)
@@ -178,8 +178,8 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 		"again and again": {maxPasses, resultRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := redistest.Redis(t)
-			c, rig := at(t, server), queuetest.Live(t, server)
+			server := testkit.Redis(t)
+			c, rig := at(t, server), fixture.Live(t, server)
 			c.in = `[{"uid":"a"},{"uid":"still"}]`
 			c.do("model", "put", "-")
 			other := &meddler{rig.Store, test.times, func() {

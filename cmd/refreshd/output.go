@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/timeline"
+	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -47,16 +47,16 @@ func outputsOf(command *cobra.Command) []string {
 }
 
 // draw prints charts in the format that was asked for.
-func (a *app) draw(charts ...timeline.Chart) error {
+func (a *app) draw(charts ...chart.Chart) error {
 	switch a.output {
 	case outputJSON:
-		return timeline.JSON(a.stdout, charts...)
+		return chart.JSON(a.stdout, charts...)
 	case outputMermaid:
-		return timeline.Mermaid(a.stdout, charts...)
+		return chart.Mermaid(a.stdout, charts...)
 	case outputSVG:
-		return timeline.SVG(a.stdout, charts...)
+		return chart.SVG(a.stdout, charts...)
 	default:
-		return timeline.Table(a.stdout, charts...)
+		return chart.Table(a.stdout, charts...)
 	}
 }
 

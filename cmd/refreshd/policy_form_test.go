@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 // manyFormed are policies that between them use every field and every form of retries.
@@ -28,7 +28,7 @@ var manyFormed = []string{
 
 func TestTheCanonicalYAMLOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 	for _, text := range manyFormed {
-		c := at(t, redistest.Miniredis(t))
+		c := at(t, testkit.Miniredis(t))
 		c.in = text
 		c.do("policy", "put", "-")
 		canonical := c.do("policy", "get", "-")
@@ -44,7 +44,7 @@ func TestTheCanonicalYAMLOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 
 func TestTheEnglishOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 	for _, text := range []string{nightlyYAML, manyFormed[0], manyFormed[4], manyFormed[7]} {
-		c := at(t, redistest.Miniredis(t))
+		c := at(t, testkit.Miniredis(t))
 		c.in = text
 		canonical := c.do("policy", "get", "-")
 		c.in = c.do("policy", "english", "-")
@@ -53,10 +53,10 @@ func TestTheEnglishOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 }
 
 func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	c := at(t, server)
 	users(c, server)
-	queuetest.Live(t, server).Redis.HSet(t.Context(), "bigtables:policies", "broken", "{")
+	fixture.Live(t, server).Redis.HSet(t.Context(), "bigtables:policies", "broken", "{")
 	yaml := file(t, "policy.yaml", nightlyYAML+"---\nname: other\n")
 	outcome := []string{"name", "plan", "result", "warnings"}
 	for _, test := range []struct {
@@ -93,12 +93,12 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 }
 
 func TestAStoredPolicyThatCannotBeReadIsListedAsSuchAndCanBeReplaced(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = nightlyYAML
 		c.do("policy", "put", "-")
 		for name, text := range map[string]string{"broken": "{", "newer": `{"timeout":"1h","colour":"red"}`} {
-			queuetest.Live(t, server).Redis.HSet(t.Context(), "bigtables:policies", name, text)
+			fixture.Live(t, server).Redis.HSet(t.Context(), "bigtables:policies", name, text)
 		}
 		expectContains(t, c.do("policy", "ls"), "broken   cannot be read", "newer    cannot be read", "nightly  30m")
 		for i, object := range c.objects(c.do("policy", "ls", "-o", "json")) {
@@ -117,7 +117,7 @@ func TestAStoredPolicyThatCannotBeReadIsListedAsSuchAndCanBeReplaced(t *testing.
 }
 
 func TestACheckWarnsAndFailsOnlyWhenAsked(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	path := file(t, "policy.yaml", "name: tight\nrrule: FREQ=HOURLY;INTERVAL=2\ntimeout: 2h\nretries: [0s]\n---\nname: open\n")
 	warned := "policy.yaml line 3: timeout: 2h is not shorter than the interval of 2h"
 	code, stdout, stderr := c.run("policy", "check", path)
@@ -138,13 +138,13 @@ func TestACheckWarnsAndFailsOnlyWhenAsked(t *testing.T) {
 }
 
 func TestADefaultThatAnotherNameOfDocument004BringsIsNotMissing(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.in = `{"name":"a","maxRetries":3,"timeout":"1m"}`
 	c.do("policy", "check", "-", "--strict")
 }
 
 func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	c := at(t, server)
 	const evil = "\u001b[31m\u009b\u0007\u202e"
 	fine := map[string]any{"timeout": "1m", "retries": map[string]any{"expr": `reason == "\u001b[31m" ? 1 : false`}, "never_retry": []string{"größer"}}
@@ -152,7 +152,7 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := queuetest.Live(t, server).Redis
+	client := fixture.Live(t, server).Redis
 	client.HSet(t.Context(), "bigtables:policies", "evil"+evil, `{"disabled_reason":"`+evil+`","timeout":"1h"}`, "fine", stored)
 	var texts []string
 	see := func(args ...string) {

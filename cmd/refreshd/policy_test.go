@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -26,7 +26,7 @@ const (
 )
 
 func TestAPolicyIsTheSameFromAFileFromStandardInputAndFromRedis(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		for name, text := range map[string]string{"yaml": nightlyYAML, "json": nightlyJSON, "english": nightlyEnglish, "marked": "\xEF\xBB\xBF" + nightlyYAML} {
 			c := at(t, server)
 			for _, from := range []string{file(t, "policy", text), "-"} {
@@ -52,7 +52,7 @@ func expectEqualText(t *testing.T, want, got string) {
 }
 
 func TestAPolicyIsCreatedUpdatedOrLeftAlone(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = nightlyYAML
 		expectEqualText(t, "created    nightly\n", c.do("policy", "put", "-"))
@@ -78,7 +78,7 @@ func TestManyPoliciesOfOneFileAreStoredEachUnderItsName(t *testing.T) {
 		"both":      "[{name: a, timeout: 1m}]\n---\n{name: b, timeout: 2m}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := at(t, redistest.Miniredis(t))
+			c := at(t, testkit.Miniredis(t))
 			path := file(t, "policies", text)
 			expectEqualText(t, "created    a\ncreated    b\n", c.do("policy", "put", path))
 			both := c.do("policy", "get", path)
@@ -90,7 +90,7 @@ func TestManyPoliciesOfOneFileAreStoredEachUnderItsName(t *testing.T) {
 }
 
 func TestAPolicyIsStoredUnderAnotherNameOnRequest(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.in = nightlyYAML
 	expectEqualText(t, "created    weekly\n", c.do("policy", "put", "-", "--name", "weekly"))
 	expectEqualText(t, "created    monthly\n", c.do("policy", "put", "weekly", "--name", "monthly"))
@@ -101,7 +101,7 @@ func TestAPolicyIsStoredUnderAnotherNameOnRequest(t *testing.T) {
 }
 
 func TestNothingIsStoredWhenOneOfSeveralPoliciesIsRefused(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	c := at(t, server)
 	for name, test := range map[string]struct{ text, want string }{
 		"a bad field":        {"name: a\ntimeout: 1m\n---\nname: b\ntimeout: soon\n", `standard input line 5: timeout: expected a duration`},
@@ -127,7 +127,7 @@ func TestNothingIsStoredWhenOneOfSeveralPoliciesIsRefused(t *testing.T) {
 }
 
 func TestAnErrorOfAPolicyNamesFileLineAndField(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	for text, want := range map[string]string{
 		"name: a\nretries:\n  - 0s\n  - 1x\n":                     `policy.yaml line 4: retries[1]: expected a duration such as`,
 		"name: a\n\nrrule: FREQ=DAILY;BYHOUR=25\n":                `policy.yaml line 3: rrule BYHOUR: expected`,
@@ -146,7 +146,7 @@ func TestAnErrorOfAPolicyNamesFileLineAndField(t *testing.T) {
 }
 
 func TestWrongUseOfAPolicyCommandIsToldAsSuch(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.in = "name: a\n---\nname: b\n"
 	for want, args := range map[string][]string{
 		"found 0 arguments": {"put"}, "found 2 arguments": {"get", "a", "b"}, "found 1 arguments": {"diff", "a"},
@@ -160,7 +160,7 @@ func TestWrongUseOfAPolicyCommandIsToldAsSuch(t *testing.T) {
 }
 
 // users saves models that use the policy nightly: one waits, one is due, one runs, one is disabled; another one is not theirs.
-func users(c *console, server *redistest.Server) {
+func users(c *console, server *testkit.Server) {
 	c.t.Helper()
 	c.in = nightlyYAML
 	c.do("policy", "put", "-")
@@ -168,7 +168,7 @@ func users(c *console, server *redistest.Server) {
 		"---\nuid: rests\npolicy: nightly\n---\nuid: other\nrrule: FREQ=DAILY\n"
 	c.do("model", "put", "-")
 	c.do("model", "disable", "rests")
-	rig := queuetest.Live(c.t, server)
+	rig := fixture.Live(c.t, server)
 	records, err := rig.Store.Load(c.t.Context(), []string{"runs"})
 	if err != nil {
 		c.t.Fatal(err)
@@ -181,7 +181,7 @@ func users(c *console, server *redistest.Server) {
 }
 
 func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		users(c, server)
 		before := server.Dump(t)
@@ -210,7 +210,7 @@ func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {
 }
 
 func TestADifferenceNamesTheFieldsAndTheModelsOfTheStoredPolicy(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	c := at(t, server)
 	users(c, server)
 	path := file(t, "policy.yaml", strings.Replace(nightlyYAML, "30 minutes", "40m", 1)+"jitter: 0.5\n")
@@ -229,7 +229,7 @@ func TestADifferenceNamesTheFieldsAndTheModelsOfTheStoredPolicy(t *testing.T) {
 }
 
 func TestAPolicyInUseIsNotRemoved(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		users(c, server)
 		before := server.Dump(t)
@@ -253,7 +253,7 @@ func TestAPolicyInUseIsNotRemoved(t *testing.T) {
 }
 
 func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	c := at(t, server)
 	builtIn := "name: default\ntimeout: 10m\nretries: [0s, 1m, 5m]\nalignment: align_planned\non_exhausted: next_planned\n"
 	expectEqualText(t, builtIn, c.do("policy", "get", "default"))

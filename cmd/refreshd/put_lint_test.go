@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // tight is a policy whose timeout is the interval of the rule that it is used with.
 const tight = "policy: {timeout: 2h, retries: [0]}\n"
 
 func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	var text strings.Builder
 	for i := range 2*batchSize + 1 {
 		fmt.Fprintf(&text, "---\nuid: m%d\nrrule: FREQ=HOURLY;INTERVAL=2\n%s", i, tight)
@@ -30,7 +30,7 @@ func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
 }
 
 func TestAWarningStandsInTheOutcomeOfItsModel(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	path := file(t, "models.yaml", "uid: a\nrrule: FREQ=DAILY;INTERVAL=2\n---\nuid: b\nrrule: FREQ=DAILY;INTERVAL=2\n---\nuid: c\n"+
 		"rrule: FREQ=DAILY;INTERVAL=2\ndtstart: 2026-01-01\n---\nuid: d\nrrule: FREQ=DAILY;INTERVAL=3\ndtstart: soon\n")
 	_, stdout, stderr := c.run("model", "put", path, "-o", "json")
@@ -49,7 +49,7 @@ func TestAWarningStandsInTheOutcomeOfItsModel(t *testing.T) {
 }
 
 func TestAModelWithItsFirstDayIsNotWarnedOf(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.in = "uid: a\nrrule: FREQ=DAILY;INTERVAL=2\ndtstart: 2026-01-01\n"
 	if _, _, stderr := c.run("model", "put", "-"); stderr != "" {
 		t.Errorf("expected no warning, found %q", stderr)
@@ -57,7 +57,7 @@ func TestAModelWithItsFirstDayIsNotWarnedOf(t *testing.T) {
 }
 
 func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	for _, text := range []string{
 		"uid: a\nrrule: FREQ=DAILY;INTERVAL=2\npolicy: unknown\n", "uid: a b\nrrule: FREQ=DAILY;INTERVAL=2\n", "uid: a\ntimezone: UTC\n" + tight,
 	} {
@@ -75,7 +75,7 @@ func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
 }
 
 func TestAModelIsWarnedOfTheStoredPolicyThatItNames(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.in = "name: second-days\nrrule: FREQ=DAILY;INTERVAL=2\ndtstart: 2026-01-01\ntimeout: 3d\nretries: [0]\n"
 	c.do("policy", "put", "-")
 	c.in = "{\"uid\":\"a\",\"policy\":\"second-days\"}\n"

@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestASecondSaveChangesNothing(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = twoModels
 		c.do("model", "put", "-")
@@ -28,7 +28,7 @@ func TestASecondSaveChangesNothing(t *testing.T) {
 }
 
 func TestABadDocumentHarmsItselfOnly(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	path := file(t, "models.yaml", "uid: a\n---\nuid: b\nrrule: FREQ=NEVER\n---\nuid: c\npolicy: nightly\n---\nuid: d\n---\nuid: [e]\n")
 	code, stdout, stderr := c.run("model", "put", path, "-o", "json")
 	if code != exitFailed {
@@ -48,7 +48,7 @@ func TestABadDocumentHarmsItselfOnly(t *testing.T) {
 }
 
 func TestAFileCutOffInTheMiddleSavesNothing(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	c := at(t, server)
 	for _, text := range []string{"uid: a\n---\nuid: \"b\n", `[{"uid":"a"},{"uid":"b"`} {
 		c.in = text
@@ -60,7 +60,7 @@ func TestAFileCutOffInTheMiddleSavesNothing(t *testing.T) {
 }
 
 func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	in, send := io.Pipe()
 	told, out := io.Pipe()
 	ended := make(chan int, 1)
@@ -87,7 +87,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 }
 
 func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.in = `[{"uid":"a","payload":{"n":1}},{"uid":"b"},{"uid":"a","payload":{"n":2}}]`
 	expectContains(t, c.do("model", "put", "-"), "created    a\ncreated    b\nupdated    a\n")
 	if diff := cmp.Diff(map[string]any{"n": 2.0}, c.object("model", "get", "a")["payload"]); diff != "" {
@@ -96,7 +96,7 @@ func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
 }
 
 func TestAPolicyMayBeUsedByItsNameInTheFileThatBringsIt(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	policy, err := model.ParsePolicy(map[string]any{"timeout": "7m"})
 	if err != nil {
 		t.Fatal(err)

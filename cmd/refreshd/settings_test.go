@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestAFlagGoesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
 	config := file(t, "refreshd.yaml", "queue: from-file\n")
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	for name, test := range map[string]struct {
 		env  map[string]string
 		args []string
@@ -37,13 +37,13 @@ func TestAFlagGoesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
 }
 
 func TestRefreshdsOwnVariableGoesBeforeTheSharedOne(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	c := &console{t: t, env: map[string]string{"REDIS_URL": "redis://127.0.0.1:1", "REFRESHD_REDIS": server.URL}}
 	c.do("stats")
 }
 
 func TestASettingOfAnotherCommandIsNoMistake(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.do("stats", "--config", file(t, "refreshd.yaml", "max-queued: 5\nfetch: /data\nlease: 1m # of the poller\n"))
 	c.do("stats", "--config", file(t, "empty.yaml", ""))
 	c.do("stats", "--config", file(t, "comment.yaml", "# nothing yet\n"))

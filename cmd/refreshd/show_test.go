@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestModelsAreListed(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.env["REFRESHD_QUEUE"] = "{shop:1}"
 		var text strings.Builder
@@ -94,8 +94,8 @@ func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 }
 
 func TestHistoryShowsWhatEnded(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		c, rig := at(t, server), queuetest.Live(t, server)
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c, rig := at(t, server), fixture.Live(t, server)
 		c.in = "uid: a\n"
 		c.do("model", "put", "-")
 		if got := c.do("model", "history", "a", "-o", "json"); got != "" {
@@ -117,8 +117,8 @@ func TestHistoryShowsWhatEnded(t *testing.T) {
 }
 
 func TestTextsFromOutsideCannotSteerATerminal(t *testing.T) {
-	server := redistest.Miniredis(t)
-	c, rig := at(t, server), queuetest.Live(t, server)
+	server := testkit.Miniredis(t)
+	c, rig := at(t, server), fixture.Live(t, server)
 	c.in = "uid: a\n"
 	c.do("model", "put", "-")
 	rig.Redis.HSet(t.Context(), rig.Store.Keys.Model("a"), "refresh_why", "x\x1b[2Jy\nz", "user_friendly_status", "\u202Ework")
@@ -130,8 +130,8 @@ func TestTextsFromOutsideCannotSteerATerminal(t *testing.T) {
 }
 
 func TestAModelWithAFaultIsShown(t *testing.T) {
-	server := redistest.Miniredis(t)
-	c, rig := at(t, server), queuetest.Live(t, server)
+	server := testkit.Miniredis(t)
+	c, rig := at(t, server), fixture.Live(t, server)
 	c.in = twoModels
 	c.do("model", "put", "-")
 	rig.Redis.HSet(t.Context(), rig.Store.Keys.Model("daily"), "rrule", "FREQ=NEVER", "rev", "x")
@@ -147,8 +147,8 @@ func TestAModelWithAFaultIsShown(t *testing.T) {
 }
 
 func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		c, rig := at(t, server), queuetest.Live(t, server)
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c, rig := at(t, server), fixture.Live(t, server)
 		c.in = twoModels + "---\nuid: taken\n"
 		c.do("model", "put", "-")
 		c.do("model", "disable", "once")

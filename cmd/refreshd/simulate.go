@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/internal/simulate"
-	"github.com/refreshd/refreshd/internal/timeline"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -76,7 +76,7 @@ func (a *app) simulate(ctx context.Context, s simulation) error {
 	if err != nil {
 		return err
 	}
-	charts := make([]timeline.Chart, len(subjects))
+	charts := make([]chart.Chart, len(subjects))
 	for i, subject := range subjects {
 		m, err := subject.model(plan.Start)
 		if err != nil {

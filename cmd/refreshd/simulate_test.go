@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 const twiceDaily = `
@@ -92,7 +92,7 @@ func TestASimulationTellsModelsFromPoliciesInEveryLanguage(t *testing.T) {
 }
 
 func TestAStoredPolicyIsSimulatedByItsName(t *testing.T) {
-	c := at(t, redistest.Miniredis(t))
+	c := at(t, testkit.Miniredis(t))
 	c.in = twiceDaily
 	c.do("policy", "put", "-")
 	outcomes := file(t, "o", "success 1m")

@@ -5,23 +5,23 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
 )
 
 // theatre is a queue on a server whose clock is set by hand, with the daemons that serve it.
 type theatre struct {
 	*console
-	rig        *queuetest.Rig
+	rig        *fixture.Rig
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
 }
 
 func newTheatre(t *testing.T, clock string) *theatre {
 	t.Helper()
-	server := redistest.Miniredis(t)
-	s := &theatre{console: at(t, server), rig: queuetest.Live(t, server)}
+	server := testkit.Miniredis(t)
+	s := &theatre{console: at(t, server), rig: fixture.Live(t, server)}
 	s.env["REFRESHD_HISTORY_CAP"] = "100"
 	var err error
 	if s.dispatcher, err = dispatcher.New(s.rig.Store, dispatcher.Config{}); err != nil {
@@ -70,7 +70,7 @@ func (s *theatre) dispatch(clock string) {
 func (s *theatre) answer(clock, kind, uid string, fields ...string) {
 	s.t.Helper()
 	s.set(clock)
-	s.rig.Say(queuetest.Result(kind, uid, s.rig.Attempt(uid), fields...))
+	s.rig.Say(fixture.Result(kind, uid, s.rig.Attempt(uid), fields...))
 	if _, err := s.poller.RunOnce(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 // service is a web service that refreshes models.
@@ -125,7 +125,7 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 	if payload := <-service.asked; payload != `{"n":1}` {
 		t.Errorf("expected the payload of a, found %s", payload)
 	}
-	rig := queuetest.Live(t, &redistest.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
+	rig := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
 	awaitJournal(t, rig, "success")
 	if code := up.stop(); code != exitDone {
 		t.Errorf("expected exit code 0, found %d", code)
@@ -134,7 +134,7 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 }
 
 // awaitJournal waits in Redis for a transition.
-func awaitJournal(t *testing.T, rig *queuetest.Rig, event string) {
+func awaitJournal(t *testing.T, rig *fixture.Rig, event string) {
 	t.Helper()
 	for id := "0"; ; {
 		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "10000", "STREAMS", rig.Store.Keys.Journal(), id).Result()
@@ -161,9 +161,9 @@ func lastID(reply any) (text, id string) {
 
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 	t.Parallel()
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		service := newService(t)
-		rig := queuetest.Live(t, server)
+		rig := fixture.Live(t, server)
 		c := at(t, server)
 		up := c.start("up", "--models", file(t, "models.yaml", "uid: a\n---\nuid: b\n"), "--http", service.URL, "--grace", "0")
 		up.line(t, "2 models: 2 created")
@@ -189,8 +189,8 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	t.Parallel()
 	service := newService(t)
-	server := redistest.Redis(t)
-	c, rig := at(t, server), queuetest.Live(t, server)
+	server := testkit.Redis(t)
+	c, rig := at(t, server), fixture.Live(t, server)
 	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
 	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
 	up.line(t, "2 models: 2 created")
@@ -220,8 +220,8 @@ func awaitLog(t *testing.T, b *background, text string) {
 }
 
 func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		rig := queuetest.Live(t, server)
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		rig := fixture.Live(t, server)
 		a := &app{queue: "bigtables"}
 		store, done, err := a.open(server.URL)
 		if err != nil {
@@ -268,8 +268,8 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
 	t.Parallel()
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		c, rig := at(t, server), queuetest.Live(t, server)
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c, rig := at(t, server), fixture.Live(t, server)
 		dir := t.TempDir()
 		dispatcher, poller := c.start("dispatcher"), c.start("poller")
 		worker := c.start("worker", "--exec", "sh", "--concurrency", "2", "--", "-c", `cat > "$0/$REFRESHD_UID"`, dir)
@@ -291,7 +291,7 @@ func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
 
 func TestADaemonEndsWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	for _, daemon := range []string{"dispatcher", "poller", "up"} {
 		at(t, server).do(daemon, "--for", "1ms")
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestTheExampleAnswers(t *testing.T) {
-	server := redistest.Miniredis(t)
+	server := testkit.Miniredis(t)
 	client := server.Client(t)
 	t.Setenv("REDIS_URL", server.URL)
 	t.Setenv("REFRESHD_QUEUE", "thumbnails")

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/acl"
-	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -58,7 +58,7 @@ var matrix = map[acl.Role]map[string]string{
 }
 
 func TestEachRoleMayDoItsOwnWorkAndNobodyElses(t *testing.T) {
-	users := queuetest.WithUsers(t, "q")
+	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
 	for _, role := range acl.Roles() {
 		got := map[string]string{}
@@ -93,7 +93,7 @@ var everybody = []string{
 }
 
 func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {
-	users := queuetest.WithUsers(t, "q")
+	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
 	for _, role := range acl.Roles() {
 		for _, command := range everybody {
@@ -110,7 +110,7 @@ func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {
 
 // TestAScriptMayDoNoMoreThanItsUser tries what a stolen password is good for: scripts of one's own.
 func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
-	users := queuetest.WithUsers(t, "q")
+	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
 	admin.HSet(t.Context(), "q:model:m", "attempt_uid", "a1")
 	admin.RPush(t.Context(), "q-output", "result")

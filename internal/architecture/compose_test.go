@@ -9,10 +9,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // service is the part of a service of docker-compose.yml that these tests look at.
 type service struct {
@@ -45,7 +45,7 @@ func TestComposeRunsTwoOfEachDaemon(t *testing.T) {
 
 // TestComposeRedisKeepsWhatItWasTold starts a redis-server with the arguments of the compose file.
 func TestComposeRedisKeepsWhatItWasTold(t *testing.T) {
-	s := redistest.Redis(t, readCompose(t)["redis"].Command[1:]...)
+	s := testkit.Redis(t, readCompose(t)["redis"].Command[1:]...)
 	client := s.Client(t)
 	for option, want := range map[string]string{"appendonly": "yes", "maxmemory-policy": "noeviction"} {
 		if got := client.ConfigGet(t.Context(), option).Val()[option]; got != want {

@@ -60,7 +60,7 @@ func concludes(test *ast.FuncDecl) (found bool) {
 
 func TestAFaultWithoutNumbersIsFound(t *testing.T) {
 	tests := testsOf(readTree(t, mapTree(map[string]string{
-		"internal/faults/a_test.go": `package faults
+		"test/faults/a_test.go": `package faults
 func TestKill(t *testing.T) { d := on(t); d.conclude() }
 func TestPause(t *testing.T) { d := on(t); y, _ := d.conclude(); y.check() }
 func TestOther(t *testing.T) { d := on(t); d.settle() }`,

@@ -153,7 +153,7 @@ func TestMain(m *testing.M) {}
 func (s suite) TestOfASuite(t *testing.T) {}
 func helper(t *testing.T) {}`,
 		"model/a.go":                 "package model\nfunc TestInNoTestFile() {}",
-		"internal/wire/wire_test.go": "package wire\nfunc TestSpeaks(t *testing.T) {}",
+		"test/wire/wire_test.go": "package wire\nfunc TestSpeaks(t *testing.T) {}",
 	})))
 	const head, first, second = "# Rules\n\n| rule | in short | proven by |\n|---|---|---|\n", "| bug 1 | no bug | `model.TestRuns` |\n",
 		"| bug 2 | nor this | not ours: somebody else's |\n"

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -20,8 +20,8 @@ import (
 // TestABusyQueueRaisesNoFalseAlarm examines a queue, with and without --repair, while everything in it changes as fast as it can: models
 // fail and are retried at once, are put and removed, run by hand and disabled, and workers of both kinds answer late.
 func TestABusyQueueRaisesNoFalseAlarm(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		w := &ward{queuetest.Live(t, server), t}
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		w := &ward{fixture.Live(t, server), t}
 		stop := w.bustle()
 		defer stop()
 		for i, end := 0, time.Now().Add(4*time.Second); time.Now().Before(end) || i < 3; i++ {
@@ -95,7 +95,7 @@ func (w *ward) fail(ctx context.Context, raw string) {
 func failure(raw string) string {
 	var uid, attempt string
 	_, _ = fmt.Sscanf(raw, `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
-	return queuetest.Result("failure", uid, attempt)
+	return fixture.Result("failure", uid, attempt)
 }
 
 // application puts, runs, disables, enables and removes models; the pauses keep the control list short.
@@ -126,7 +126,7 @@ func TestAHundredThousandModelsAreExaminedInChunks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100,000 models")
 	}
-	w := &ward{queuetest.New(t, redistest.Redis(t)), t}
+	w := &ward{fixture.New(t, testkit.Redis(t)), t}
 	w.crowd(100_000)
 	ctx, cancel := context.WithCancel(t.Context())
 	slowest := make(chan time.Duration)
@@ -150,7 +150,7 @@ func TestAHundredThousandModelsAreExaminedInChunks(t *testing.T) {
 // crowd writes waiting models as a poller would, of which ten are missing in the due set.
 func (w *ward) crowd(n int) {
 	w.t.Helper()
-	k, at := w.Store.Keys, queuetest.Start.Add(time.Hour)
+	k, at := w.Store.Keys, fixture.Start.Add(time.Hour)
 	for from := 0; from < n; from += 1000 {
 		pipe := w.Redis.Pipeline()
 		for i := from; i < from+1000; i++ {

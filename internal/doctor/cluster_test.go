@@ -3,12 +3,12 @@ package doctor
 import (
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 func TestAQueueInAClusterIsExaminedAndMended(t *testing.T) {
-	w := &ward{queuetest.New(t, redistest.Cluster(t)), t}
+	w := &ward{fixture.New(t, testkit.Cluster(t)), t}
 	w.prepare()
 	k := w.Store.Keys
 	w.ok(w.Redis.ZRem(t.Context(), k.Due(), "idle").Err())

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -133,7 +133,7 @@ var damages = map[string]damage{
 	}},
 	"claimed messages of a silent poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, func(ctx ctx, w *ward, r rds, k keys) {
 		w.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
-		w.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(queuetest.Start.Add(-2 * minute).UnixMilli()), Member: "lost"}).Err())
+		w.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(-2 * minute).UnixMilli()), Member: "lost"}).Err())
 	}},
 	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, func(ctx ctx, w *ward, r rds, k keys) {
 		w.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
@@ -197,7 +197,7 @@ func TestEachKindOfDamageIsFoundAndMendedIfThatIsPromised(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				w := &ward{w.Rig, t}
 				w.Server.Flush(t)
-				w.Clock.Set(queuetest.Start)
+				w.Clock.Set(fixture.Start)
 				w.prepare()
 				damage.plant(t.Context(), w, w.Redis, w.Store.Keys)
 				before := w.Server.Dump(t)

@@ -7,24 +7,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // ward is a queue with a patient or more.
 type ward struct {
-	*queuetest.Rig
+	*fixture.Rig
 	t *testing.T
 }
 
 // everywhere runs a test on both servers with a clock that stands still.
 func everywhere(t *testing.T, test func(t *testing.T, w *ward)) {
 	t.Helper()
-	redistest.Both(t, func(t *testing.T, server *redistest.Server) {
-		test(t, &ward{queuetest.New(t, server), t})
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		test(t, &ward{fixture.New(t, server), t})
 	})
 }
 

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
-	"github.com/refreshd/refreshd/internal/redistest"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestWhatRedisTellsOfItselfIsJudged(t *testing.T) {
-	w := &ward{queuetest.New(t, redistest.Miniredis(t)), t}
+	w := &ward{fixture.New(t, testkit.Miniredis(t)), t}
 	for name, test := range map[string]struct {
 		server   scripts.Server
 		code     string // empty: all is well
@@ -64,7 +64,7 @@ func TestPersistenceIsToldByWhatWouldBeLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			report, err := Surroundings(t.Context(), queuetest.New(t, redistest.Redis(t, test.args...)).Store, Options{Now: time.Now})
+			report, err := Surroundings(t.Context(), fixture.New(t, testkit.Redis(t, test.args...)).Store, Options{Now: time.Now})
 			if err != nil || report.Counts["persistence"].Severity != test.severity || !strings.Contains(report.String(), test.want) || len(report.Counts) > 1 {
 				t.Errorf("expected %q with %q, found %v\n%s", test.severity, test.want, err, report)
 			}
@@ -73,7 +73,7 @@ func TestPersistenceIsToldByWhatWouldBeLost(t *testing.T) {
 }
 
 func TestTheClockOfThisMachineIsComparedWithThatOfRedis(t *testing.T) {
-	w := &ward{queuetest.New(t, redistest.Redis(t)), t}
+	w := &ward{fixture.New(t, testkit.Redis(t)), t}
 	for skew, want := range map[time.Duration]string{0: "", time.Hour: "1h0m0s behind", -3 * time.Second: "3s ahead"} {
 		report, err := Surroundings(t.Context(), w.Store, Options{Now: func() time.Time { return time.Now().Add(skew) }})
 		if err != nil || (report.Counts["clock-skew"].Found > 0) != (want != "") || !strings.Contains(report.String(), want) {
@@ -88,7 +88,7 @@ func TestTheClockOfThisMachineIsComparedWithThatOfRedis(t *testing.T) {
 }
 
 func TestScriptsThatMayNotRunAreNoErrorOfTheQueue(t *testing.T) {
-	w := &ward{queuetest.New(t, redistest.Redis(t, "--maxmemory", "0")), t} // private: its users are changed
+	w := &ward{fixture.New(t, testkit.Redis(t, "--maxmemory", "0")), t} // private: its users are changed
 	w.ok(w.Redis.Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha", "-eval").Err())
 	if report := w.examine(Options{}); report.Counts["scripts"].Severity != Info {
 		t.Errorf("expected a note, found\n%s", report)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/queuetest"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 // intruder changes something in the middle of what the doctor reads: it sends each command of a pipeline by itself, and acts after those
@@ -103,7 +103,7 @@ func TestAnAttemptThatIsTakenAndAnsweredWhileTheInputIsReadIsNotStale(t *testing
 		w.prepare()
 		in := &intruder{after: "lrange", act: func() {
 			if entry, found := w.Take(); found {
-				w.Say(queuetest.Result("success", entry.UID, entry.AttemptUID))
+				w.Say(fixture.Result("success", entry.UID, entry.AttemptUID))
 				w.put(`{"type":"disable","uid":"busy"}`)
 			}
 		}}

@@ -3,13 +3,13 @@ package simulate
 import (
 	"time"
 
-	"github.com/refreshd/refreshd/internal/timeline"
+	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
 )
 
 // Chart is the run as package timeline shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
 // for nothing until then; else to the last event.
-func (r *Run) Chart(plan Plan, title string, zone *time.Location) timeline.Chart {
+func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 	last := plan.Start
 	if n := len(r.Events); n > 0 {
 		last = r.Events[n-1].At
@@ -18,7 +18,7 @@ func (r *Run) Chart(plan Plan, title string, zone *time.Location) timeline.Chart
 	if (r.End == EndUntil || r.End == EndNothingPlanned) && plan.Until.After(last) {
 		end = plan.Until
 	}
-	return timeline.Chart{
+	return chart.Chart{
 		Title: title, Policy: title, Location: zone, Start: plan.Start, End: end,
 		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end),
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/timeline"
+	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -30,7 +30,7 @@ const (
 
 // Run is what happened.
 type Run struct {
-	Events   []timeline.Event
+	Events   []chart.Event
 	Attempts int
 	End      End
 	Model    model.Model // as the run has left it

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/timeline"
+	"github.com/refreshd/refreshd/internal/chart"
 )
 
 func TestARunEndsWhereItsPlanSays(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAnAnswerAfterTheDeadlineIsLost(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	run = Simulate(at6And16(t, givesUp), Listed([]Outcome{{Result: Success, After: time.Hour}}), Plan{Start: monday, Limit: 9})
-	if last := run.Events[1]; last.Kind != timeline.Success {
+	if last := run.Events[1]; last.Kind != chart.Success {
 		t.Errorf("expected an answer at the deadline to count, found %v", last)
 	}
 }

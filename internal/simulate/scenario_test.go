@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/timeline"
+	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -51,7 +51,7 @@ func outcomes(t testing.TB, text string) Outcomes {
 }
 
 // line is an event as the scenarios write it: when, what, number, and when the next attempt starts.
-func line(event timeline.Event) string {
+func line(event chart.Event) string {
 	const layout = "Mon 15:04"
 	next := "-"
 	if !event.RefreshAt.IsZero() {
@@ -60,7 +60,7 @@ func line(event timeline.Event) string {
 	return fmt.Sprintf("%s %s %d, %s", event.At.UTC().Format(layout), event.Kind, event.AttemptNo, next)
 }
 
-func lines(events []timeline.Event) (told []string) {
+func lines(events []chart.Event) (told []string) {
 	for _, event := range events {
 		told = append(told, line(event))
 	}
@@ -80,14 +80,14 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 		outcomes string
 		end      End
 		want     []string
-		summary  timeline.Summary
+		summary  chart.Summary
 	}{
 		"happy path": {givesUp, "success 10m\nsuccess 20m\nsuccess 10m\nsuccess 10m\n", EndOutcomes, []string{
 			"Mon 00:00 start 1, Mon 01:00", "Mon 00:10 success 1, Mon 06:00",
 			"Mon 06:00 start 1, Mon 07:00", "Mon 06:20 success 1, Mon 16:00",
 			"Mon 16:00 start 1, Mon 17:00", "Mon 16:10 success 1, Tue 06:00",
 			"Tue 06:00 start 1, Tue 07:00", "Tue 06:10 success 1, Tue 16:00",
-		}, timeline.Summary{Attempts: 4, Successes: 4, AttemptsPerDay: 3.18, WorstStaleness: 14 * time.Hour}},
+		}, chart.Summary{Attempts: 4, Successes: 4, AttemptsPerDay: 3.18, WorstStaleness: 14 * time.Hour}},
 
 		"total failure": {givesUp, strings.Repeat("failure 10m\n", 9), EndNothingPlanned, []string{
 			"Mon 00:00 start 1, Mon 01:00", "Mon 00:10 failure 1, Mon 00:10",
@@ -97,8 +97,8 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 			"Mon 01:01 retry 5, Mon 02:31", "Mon 01:11 failure 5, Mon 01:41",
 			"Mon 01:41 retry 6, Mon 03:41", "Mon 01:51 failure 6, Mon 02:51",
 			"Mon 02:51 retry 7, -", "Mon 03:01 failure 7, -", "Mon 03:01 exhausted 7, -", "Mon 03:01 disabled 7, -",
-		}, timeline.Summary{Attempts: 7, Failures: 7, Retries: 6, AttemptsPerDay: 55.69, WorstStaleness: 181 * time.Minute,
-			TimeToGiveUp: 171 * time.Minute, GaveUp: true, Ended: timeline.Disabled}},
+		}, chart.Summary{Attempts: 7, Failures: 7, Retries: 6, AttemptsPerDay: 55.69, WorstStaleness: 181 * time.Minute,
+			TimeToGiveUp: 171 * time.Minute, GaveUp: true, Ended: chart.Disabled}},
 
 		"transient errors": {givesUp, "failure 10m\nfailure 10m\nsuccess 10m\nfailure 5m\nsuccess 5m\n", EndOutcomes, []string{
 			"Mon 00:00 start 1, Mon 01:00", "Mon 00:10 failure 1, Mon 00:10",
@@ -106,7 +106,7 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 			"Mon 00:21 retry 3, Mon 01:26", "Mon 00:31 success 3, Mon 06:00",
 			"Mon 06:00 start 1, Mon 07:00", "Mon 06:05 failure 1, Mon 06:05",
 			"Mon 06:05 retry 2, Mon 07:06", "Mon 06:10 success 2, Mon 16:00",
-		}, timeline.Summary{Attempts: 5, Successes: 2, Failures: 3, Retries: 3, RetriesThatHelped: 2, AttemptsPerDay: 19.46,
+		}, chart.Summary{Attempts: 5, Successes: 2, Failures: 3, Retries: 3, RetriesThatHelped: 2, AttemptsPerDay: 19.46,
 			WorstStaleness: 5*time.Hour + 39*time.Minute}},
 
 		// The failure at 04:31 asks for 05:01, which might last until 06:01: the planned 06:00 takes its place as attempt 6. If
@@ -121,7 +121,7 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 			"Mon 07:50 retry 7, Mon 16:00", "Mon 08:40 failure 7, Mon 16:00", "Mon 08:40 exhausted 7, Mon 16:00",
 			"Mon 16:00 start 1, Mon 17:00", "Mon 16:50 failure 1, Mon 16:50",
 			"Mon 16:50 retry 2, Mon 17:51", "Mon 17:00 success 2, Tue 06:00",
-		}, timeline.Summary{Attempts: 9, Successes: 1, Failures: 8, Retries: 7, RetriesThatHelped: 1, AttemptsPerDay: 12.71,
+		}, chart.Summary{Attempts: 9, Successes: 1, Failures: 8, Retries: 7, RetriesThatHelped: 1, AttemptsPerDay: 12.71,
 			WorstStaleness: 17 * time.Hour}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 			if diff := cmp.Diff(test.want, lines(run.Events)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			chart := timeline.Chart{Events: run.Events}
+			chart := chart.Chart{Events: run.Events}
 			if diff := cmp.Diff(test.summary, chart.Summary()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -198,7 +198,7 @@ func TestAModelIsTurnedOffAfterOneWeek(t *testing.T) {
 			run := Simulate(at6And16(t, oneWeek), Always(test.outcome), Plan{Start: monday, Limit: 1000})
 			var got []string
 			for _, event := range run.Events {
-				if event.Kind != timeline.Start && event.Kind != timeline.Retry {
+				if event.Kind != chart.Start && event.Kind != chart.Retry {
 					got = append(got, line(event))
 				}
 			}

@@ -1,0 +1,96 @@
+package chart
+
+import (
+	"math"
+	"time"
+)
+
+// axis lays instants out between two edges, in pixels.
+type axis struct {
+	left, right float64
+	from, to    time.Time
+	zone        *time.Location
+}
+
+// x never leaves the edges, whatever the instant.
+func (a axis) x(at time.Time) float64 {
+	length := float64(a.to.UnixMilli() - a.from.UnixMilli())
+	if length <= 0 {
+		return a.left
+	}
+	share := float64(at.UnixMilli()-a.from.UnixMilli()) / length
+	return a.left + min(1, max(0, share))*(a.right-a.left)
+}
+
+func (a axis) shows(at time.Time) bool { return !at.Before(a.from) && !at.After(a.to) }
+
+// tick is a labelled instant of an axis.
+type tick struct {
+	at    time.Time
+	label string
+	day   bool // midnight
+}
+
+// maxTicks is how many labels stand side by side without touching.
+const maxTicks = 10
+
+// tickSteps are the distances below a day that people count in.
+var tickSteps = []time.Duration{
+	time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
+	10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+}
+
+// ticks returns at most maxTicks round times of the zone's wall clock.
+func (a axis) ticks() []tick {
+	length := a.to.Sub(a.from)
+	for _, step := range tickSteps {
+		if length/step < maxTicks {
+			return a.clockTicks(step)
+		}
+	}
+	return a.dayTicks()
+}
+
+func (a axis) clockTicks(step time.Duration) []tick {
+	layout := "15:04"
+	if step < time.Minute {
+		layout = time.TimeOnly
+	}
+	var ticks []tick
+	for day := a.midnight(); !day.After(a.to); day = day.AddDate(0, 0, 1) {
+		first := max(0, a.from.Sub(day).Truncate(step))
+		for offset := first; offset < 24*time.Hour && !day.Add(offset).After(a.to.Add(time.Hour)); offset += step {
+			at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, int(offset/time.Second), 0, a.zone)
+			if !a.shows(at) {
+				continue
+			}
+			label := at.Format(layout)
+			if offset == 0 {
+				label = at.Format("Mon 2 Jan")
+			}
+			ticks = append(ticks, tick{at, label, offset == 0})
+		}
+	}
+	return ticks
+}
+
+func (a axis) dayTicks() []tick {
+	days := float64(a.to.Unix()-a.from.Unix()) / 86400
+	step := int(math.Ceil(days / maxTicks))
+	layout := "2 Jan"
+	if days > 360 {
+		layout = "2 Jan 2006"
+		step = int(math.Ceil(days / maxTicks * 1.2))
+	}
+	var ticks []tick
+	for day := a.midnight().AddDate(0, 0, 1); !day.After(a.to) && len(ticks) < 2*maxTicks; day = day.AddDate(0, 0, step) {
+		ticks = append(ticks, tick{day, day.Format(layout), true})
+	}
+	return ticks
+}
+
+// midnight is the beginning of the first day.
+func (a axis) midnight() time.Time {
+	from := a.from.In(a.zone)
+	return time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, a.zone)
+}

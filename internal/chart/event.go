@@ -1,0 +1,122 @@
+package chart
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Kind says what happened.
+type Kind string
+
+// The kinds of events. Start and retry begin an attempt.
+const (
+	Start Kind = "start"
+	Retry Kind = "retry" // an attempt after a failure: its number is above 1
+
+	// These end an attempt.
+	Success      Kind = "success"
+	Failure      Kind = "failure"
+	Timeout      Kind = "timeout"
+	Postponed    Kind = "postponed"
+	Interrupted  Kind = "interrupted"
+	Withdrawn    Kind = "withdrawn"
+	QueueTimeout Kind = "queue_timeout"
+	Superseded   Kind = "superseded"
+
+	// These stand for themselves.
+	Exhausted Kind = "exhausted" // the retries are used up
+	Disabled  Kind = "disabled"  // no further attempt until somebody acts
+	Finished  Kind = "finished"  // no planned refresh is left
+	Skipped   Kind = "skipped"   // a missed refresh was left out
+)
+
+// icons are two columns wide on a terminal, every one of them.
+var icons = map[Kind]string{
+	Start: "🚀", Retry: "🔄", Success: "✅", Failure: "❌", Timeout: "⏰", Exhausted: "💥", Disabled: "💥", Finished: "🏁",
+	Postponed: "⏳", Interrupted: "✋", Withdrawn: "⏪", QueueTimeout: "⌛", Superseded: "🔁", Skipped: "⏩",
+}
+
+const iconOther = "🔹"
+
+func (k Kind) icon() string {
+	if icon, known := icons[k]; known {
+		return icon
+	}
+	return iconOther
+}
+
+func (k Kind) begins() bool { return k == Start || k == Retry }
+
+// alone: the event ends no attempt that has not ended by itself.
+func (k Kind) alone() bool { return k == Exhausted || k == Finished || k == Skipped }
+
+func (k Kind) failed() bool { return k == Failure || k == Timeout }
+
+// Event is one thing that happened, or would happen, to a model.
+type Event struct {
+	At         time.Time
+	Kind       Kind
+	AttemptNo  int
+	RefreshAt  time.Time // when the next attempt starts; zero: none
+	DeadlineAt time.Time // of the attempt that runs now; zero: none
+	Why        string    // why RefreshAt is what it is
+	Reason     string    // of a failure, in the words of the worker
+}
+
+// isRetry: the event begins an attempt that is not the first since the last success.
+func (e Event) isRetry() bool { return e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1 }
+
+// ordered returns the events in the order of time; events of one instant keep their order.
+func ordered(events []Event) []Event {
+	sorted := slices.Clone(events)
+	slices.SortStableFunc(sorted, func(a, b Event) int { return a.At.Compare(b.At) })
+	return sorted
+}
+
+// FromHistory makes the events of attempts that have ended, in any order.
+func FromHistory(attempts []model.Attempt) []Event {
+	// An attempt may start at the instant at which the one before it ended.
+	oldestFirst := slices.SortedStableFunc(slices.Values(attempts), func(a, b model.Attempt) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.EndedAt.Compare(b.EndedAt), cmp.Compare(a.AttemptNo, b.AttemptNo))
+	})
+	var events []Event
+	for _, attempt := range oldestFirst {
+		events = append(events, eventsOf(attempt)...)
+	}
+	return ordered(events)
+}
+
+func eventsOf(attempt model.Attempt) []Event {
+	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo, DeadlineAt: instantOf(attempt.DeadlineAt)}
+	if attempt.AttemptNo > 1 {
+		begin.Kind = Retry
+	}
+	end := Event{At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why,
+		Reason: attempt.Reason, RefreshAt: instantOf(attempt.RefreshAt)}
+	events := []Event{begin, end}
+	end.Reason = ""
+	if attempt.Exhausted {
+		end.Kind = Exhausted
+		events = append(events, end)
+	}
+	switch {
+	case attempt.Final:
+		end.Kind = Disabled
+	case attempt.Outcome == model.EventSuccess && attempt.RefreshAt == nil:
+		end.Kind = Finished
+	default:
+		return events
+	}
+	return append(events, end)
+}
+
+// instantOf reads a time of the history. A text that is no time leaves the zero time behind: none.
+func instantOf(text *string) (at time.Time) {
+	if text != nil {
+		at, _ = time.Parse(time.RFC3339, *text)
+	}
+	return at
+}

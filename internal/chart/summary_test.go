@@ -1,0 +1,72 @@
+package chart
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestASummaryCountsWhatHappened(t *testing.T) {
+	start := instant("2026-03-02T00:00:00Z")
+	at := func(hour int, kind Kind, no int) Event {
+		return Event{At: start.Add(time.Duration(hour) * time.Hour), Kind: kind, AttemptNo: no}
+	}
+	tests := []struct {
+		name   string
+		events []Event
+		want   Summary
+	}{
+		{"nothing happened", nil, Summary{WorstStaleness: 48 * time.Hour}},
+		{"stale before the first success", []Event{at(30, Start, 1), at(31, Success, 1)},
+			Summary{Attempts: 1, AttemptsPerDay: 0.5, Successes: 1, WorstStaleness: 31 * time.Hour}},
+		{"stale between two successes", []Event{at(1, Start, 1), at(2, Success, 1), at(40, Start, 1), at(41, Success, 1)},
+			Summary{Attempts: 2, AttemptsPerDay: 1, Successes: 2, WorstStaleness: 39 * time.Hour}},
+		{"stale after the last success", []Event{at(1, Start, 1), at(2, Success, 1)},
+			Summary{Attempts: 1, AttemptsPerDay: 0.5, Successes: 1, WorstStaleness: 46 * time.Hour}},
+		{"a retry helps when it succeeds", []Event{at(1, Start, 1), at(2, Failure, 1), at(3, Retry, 2), at(4, Success, 2)},
+			Summary{Attempts: 2, AttemptsPerDay: 1, Successes: 1, Failures: 1, Retries: 1, RetriesThatHelped: 1, WorstStaleness: 44 * time.Hour}},
+		{"a timeout is no reported failure", []Event{at(1, Start, 1), at(2, Timeout, 1)},
+			Summary{Attempts: 1, AttemptsPerDay: 0.5, Timeouts: 1, WorstStaleness: 48 * time.Hour}},
+		{"giving up counts from the last success", []Event{at(1, Start, 1), at(2, Success, 1), at(5, Start, 1), at(6, Failure, 1), at(6, Disabled, 1)},
+			Summary{Attempts: 2, AttemptsPerDay: 1, Successes: 1, Failures: 1, WorstStaleness: 46 * time.Hour,
+				TimeToGiveUp: 4 * time.Hour, GaveUp: true, Ended: Disabled}},
+		{"giving up without a success counts from the first failure",
+			[]Event{at(1, Start, 1), at(2, Failure, 1), at(3, Retry, 2), at(9, Timeout, 2), at(9, Exhausted, 2), at(9, Disabled, 2)},
+			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, Timeouts: 1, Retries: 1, WorstStaleness: 48 * time.Hour,
+				TimeToGiveUp: 7 * time.Hour, GaveUp: true, Ended: Disabled}},
+		{"a start after the end takes the end back", []Event{at(1, Start, 1), at(2, Failure, 1), at(2, Disabled, 1), at(5, Start, 1)},
+			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, WorstStaleness: 48 * time.Hour, GaveUp: true}},
+		{"a schedule ends", []Event{at(1, Start, 1), at(2, Success, 1), at(2, Finished, 0)},
+			Summary{Attempts: 1, AttemptsPerDay: 0.5, Successes: 1, WorstStaleness: 46 * time.Hour, Ended: Finished}},
+		{"what does not count as a failure is none", []Event{at(1, Start, 1), at(2, Postponed, 1), at(3, Start, 1), at(4, Withdrawn, 1)},
+			Summary{Attempts: 2, AttemptsPerDay: 1, WorstStaleness: 48 * time.Hour}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := Summarize(test.events, start, start.Add(48*time.Hour))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("summary (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASummaryInJSONSaysNullForNever(t *testing.T) {
+	tests := []struct {
+		sum  Summary
+		want string
+	}{
+		{Summary{WorstStaleness: 90 * time.Minute}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
+			`"retries_that_helped":0,"worst_staleness":"1h30m","time_to_give_up":null,"ended":null}`},
+		{Summary{GaveUp: true, Ended: Disabled}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
+			`"retries_that_helped":0,"worst_staleness":"0s","time_to_give_up":"0s","ended":"disabled"}`},
+	}
+	for _, test := range tests {
+		got, err := json.Marshal(test.sum)
+		if err != nil || string(got) != test.want {
+			t.Errorf("got %s, %v, want %s", got, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package chart
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Table writes the charts for people, each with its title, and their summaries side by side below them.
+func Table(w io.Writer, charts ...Chart) error {
+	var text strings.Builder
+	for i := range charts {
+		writeTable(&text, &charts[i])
+		text.WriteByte('\n')
+	}
+	writeSummaries(&text, charts)
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}
+
+var tableHeader = []string{"DAY", "TIME", "SINCE", "EVENT", "NO", "NEXT", "BECAUSE", "REASON"}
+
+func writeTable(text *strings.Builder, chart *Chart) {
+	if chart.Title != "" {
+		fmt.Fprintf(text, "%s (%s)\n", plain(chart.Title), plain(chart.location().String()))
+	}
+	rows := [][]string{tableHeader}
+	var before time.Time
+	for _, event := range ordered(chart.Events) {
+		rows = append(rows, tableRow(event, before, chart.location()))
+		before = event.At
+	}
+	writeRows(text, rows)
+}
+
+const dayLayout = "Mon 2006-01-02"
+
+func tableRow(event Event, before time.Time, zone *time.Location) []string {
+	at := event.At.In(zone)
+	day, since := at.Format(dayLayout), ""
+	if !before.IsZero() {
+		since = "+" + rounded(event.At.Sub(before))
+		if before.In(zone).Format(dayLayout) == day {
+			day = ""
+		}
+	}
+	no := ""
+	if event.AttemptNo > 0 {
+		no = strconv.Itoa(event.AttemptNo)
+	}
+	kind := event.Kind.icon() + " " + string(event.Kind)
+	return []string{day, at.Format(time.TimeOnly), since, kind, no, next(event.RefreshAt, at), event.Why, event.Reason}
+}
+
+// next is the time of the next attempt, with its day if that is another one.
+func next(refresh, at time.Time) string {
+	if refresh.IsZero() {
+		return "-"
+	}
+	refresh = refresh.In(at.Location())
+	switch {
+	case refresh.Format(time.DateOnly) == at.Format(time.DateOnly):
+		return refresh.Format(time.TimeOnly)
+	case refresh.Year() == at.Year():
+		return refresh.Format("Mon 2 Jan 15:04")
+	default:
+		return refresh.Format("2 Jan 2006 15:04")
+	}
+}
+
+// writeRows aligns the columns. A column that is empty below its header is left out.
+func writeRows(text *strings.Builder, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows[1:] {
+		for i, cell := range row {
+			row[i] = plain(cell)
+			widths[i] = max(widths[i], columns(row[i]))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if widths[i] == 0 {
+				continue
+			}
+			width := max(widths[i], columns(rows[0][i]))
+			line.WriteString(cell + strings.Repeat(" ", max(0, width-columns(cell))+2))
+		}
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// writeSummaries writes a column for each chart, with a header if there are several.
+func writeSummaries(text *strings.Builder, charts []Chart) {
+	if len(charts) == 0 {
+		return
+	}
+	header := []string{""}
+	var rows [][]string
+	for i := range charts {
+		header = append(header, plain(charts[i].name()))
+		for line, pair := range charts[i].Summary().pairs() {
+			if i == 0 {
+				rows = append(rows, []string{pair[0]})
+			}
+			rows[line] = append(rows[line], pair[1])
+		}
+	}
+	if len(charts) == 1 {
+		clear(header)
+	}
+	var out strings.Builder
+	writeRows(&out, append([][]string{header}, rows...))
+	text.WriteString(strings.TrimPrefix(out.String(), "\n"))
+}

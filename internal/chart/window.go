@@ -1,0 +1,140 @@
+package chart
+
+import (
+	"fmt"
+	"time"
+)
+
+// scheme is how a run of many attempts is cut into rows of one length.
+type scheme struct {
+	length time.Duration // a day is a day of the wall clock, whatever its length
+	label  string        // layout of a row's name
+	ticks  int           // parts of a row that are labelled
+	tick   func(i int) string
+}
+
+const oneDay = 24 * time.Hour
+
+var schemes = []scheme{
+	{oneDay, "Mon 2 Jan", 12, func(i int) string { return fmt.Sprintf("%02d:00", 2*i) }},
+	{time.Hour, "2 Jan 15:04", 12, func(i int) string { return fmt.Sprintf(":%02d", 5*i) }},
+	{10 * time.Minute, "2 Jan 15:04", 10, func(i int) string { return fmt.Sprintf("+%dm", i) }},
+	{time.Minute, "2 Jan 15:04", 12, func(i int) string { return fmt.Sprintf("+%ds", 5*i) }},
+}
+
+// maxInRow is how many attempts of one row can still be told apart.
+const maxInRow = 120
+
+// schemeOf takes the longest rows that make a picture of several rows, and that hold no more than can be seen.
+func schemeOf(runs []run, span period, zone *time.Location) scheme {
+	for _, s := range schemes {
+		if span.to.Sub(span.from) > s.length && s.densest(runs, zone) <= maxInRow {
+			return s
+		}
+	}
+	return schemes[len(schemes)-1]
+}
+
+// densest is the largest number of attempts in one row.
+func (s scheme) densest(runs []run, zone *time.Location) int {
+	most := 0
+	for i := range runs {
+		counts := map[int64]int{}
+		for _, attempt := range runs[i].attempts {
+			row := s.floor(attempt.start, zone).Unix()
+			counts[row]++
+			most = max(most, counts[row])
+		}
+	}
+	return most
+}
+
+// floor is the beginning of the row that holds an instant.
+func (s scheme) floor(at time.Time, zone *time.Location) time.Time {
+	at = at.In(zone)
+	if s.length == oneDay {
+		return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, zone)
+	}
+	inHour := time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second + time.Duration(at.Nanosecond())
+	return at.Add(-(inHour % s.length))
+}
+
+func (s scheme) next(row time.Time) time.Time {
+	if s.length == oneDay {
+		return row.AddDate(0, 0, 1)
+	}
+	return row.Add(s.length)
+}
+
+// share tells how far into the row an instant lies, from 0 to 1. In rows of a day it goes by the wall clock, so that six
+// o'clock stands below six o'clock.
+func (s scheme) share(row, at time.Time) float64 {
+	switch {
+	case !at.After(row):
+		return 0
+	case !at.Before(s.next(row)):
+		return 1
+	case s.length == oneDay:
+		at = at.In(row.Location())
+		return float64(at.Hour()*3600+at.Minute()*60+at.Second()) / 86400
+	default:
+		return float64(at.Sub(row)) / float64(s.length)
+	}
+}
+
+// window is one row: a stretch of time, or a line of words in place of rows.
+type window struct {
+	period
+	words string
+}
+
+// maxWindows is how many rows one chart has at most.
+const maxWindows = 45
+
+// windowsOf lays out the rows that hold an event. Where there is none for long, and where there are too many rows, words
+// stand instead.
+func windowsOf(r *run, s scheme) []window {
+	var rows []window
+	zone := r.chart.location()
+	start, end := r.chart.bounds()
+	covered := s.floor(start, zone)
+	for _, event := range r.events {
+		if from := s.floor(event.At, zone); !from.Before(covered) {
+			rows = append(rows, s.quiet(covered, from)...)
+			covered = s.next(from)
+			rows = append(rows, window{period: period{from, covered}})
+		}
+	}
+	return capped(append(rows, s.quiet(covered, s.floor(end, zone))...))
+}
+
+// quiet stands between two rows with events that do not follow each other.
+func (s scheme) quiet(from, to time.Time) []window {
+	switch n := int64(to.Sub(from)+s.length/2) / int64(s.length); {
+	case n <= 0:
+		return nil
+	case n == 1:
+		return []window{{period: period{from, to}}}
+	default:
+		return []window{{words: s.amount(n) + " without an event"}}
+	}
+}
+
+func (s scheme) amount(n int64) string {
+	if s.length == oneDay {
+		return fmt.Sprintf("%d days", n)
+	}
+	return rounded(time.Duration(n) * s.length)
+}
+
+// capped leaves rows out in the middle: how a run begins and how it ends tells most.
+func capped(rows []window) []window {
+	left := len(rows) - maxWindows + 1
+	if left <= 1 {
+		return rows
+	}
+	const tail = maxWindows / 3
+	head := maxWindows - 1 - tail
+	gap := window{words: fmt.Sprintf("%d rows are left out", left)}
+	return append(append(rows[:head:head], gap), rows[len(rows)-tail:]...)
+}

@@ -1,0 +1,127 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Value is what Dump tells of one key.
+type Value struct {
+	Type    string // as the command TYPE says
+	Data    any    // string; []string of a list; map[string]string of a hash; map[string]float64 of a zset; map[string]bool of a set; Stream
+	Expires bool   // whether the key has a time to live
+}
+
+// Stream is the data of a stream.
+type Stream struct {
+	Entries []redis.XMessage
+	Groups  []Group // by name
+}
+
+// Group is a consumer group of a stream.
+type Group struct {
+	Name            string
+	LastDeliveredID string
+	Pending         int64
+}
+
+// Dump reads every key with its value. Two dumps of equal states are equal, whatever the server, so a test can compare
+// one taken before a call with one taken after it.
+func (s *Server) Dump(t testing.TB) map[string]Value {
+	t.Helper()
+	all := map[string]Value{}
+	s.eachNode(t, "dump", func(ctx context.Context, node *redis.Client) error {
+		keys := node.Scan(ctx, 0, "*", 1000).Iterator()
+		for keys.Next(ctx) {
+			value, err := readValue(ctx, node, keys.Val())
+			if err != nil {
+				return fmt.Errorf("read key %q: %w", keys.Val(), err)
+			}
+			all[keys.Val()] = value
+		}
+		return keys.Err()
+	})
+	return all
+}
+
+func readValue(ctx context.Context, node *redis.Client, key string) (Value, error) {
+	kind, err := node.Type(ctx, key).Result()
+	if err != nil {
+		return Value{}, err
+	}
+	data, err := readData(ctx, node, kind, key)
+	if err != nil {
+		return Value{}, err
+	}
+	ttl, err := node.PTTL(ctx, key).Result()
+	return Value{Type: kind, Data: data, Expires: ttl > 0}, err
+}
+
+func readData(ctx context.Context, node *redis.Client, kind, key string) (any, error) {
+	switch kind {
+	case "string":
+		return node.Get(ctx, key).Result()
+	case "list":
+		return node.LRange(ctx, key, 0, -1).Result()
+	case "hash":
+		return node.HGetAll(ctx, key).Result()
+	case "zset":
+		return readScores(ctx, node, key)
+	case "set":
+		return readMembers(ctx, node, key)
+	case "stream":
+		return readStream(ctx, node, key)
+	default:
+		return nil, fmt.Errorf("expected a known type, found %q", kind)
+	}
+}
+
+func readScores(ctx context.Context, node *redis.Client, key string) (map[string]float64, error) {
+	members, err := node.ZRangeWithScores(ctx, key, 0, -1).Result()
+	scores := map[string]float64{}
+	for _, z := range members {
+		scores[fmt.Sprint(z.Member)] = z.Score
+	}
+	return scores, err
+}
+
+func readMembers(ctx context.Context, node *redis.Client, key string) (map[string]bool, error) {
+	names, err := node.SMembers(ctx, key).Result()
+	members := map[string]bool{}
+	for _, name := range names {
+		members[name] = true
+	}
+	return members, err
+}
+
+func readStream(ctx context.Context, node *redis.Client, key string) (Stream, error) {
+	entries, err := node.XRange(ctx, key, "-", "+").Result()
+	if err != nil {
+		return Stream{}, err
+	}
+	groups, err := readGroups(ctx, node, key)
+	return Stream{Entries: entries, Groups: groups}, err
+}
+
+func readGroups(ctx context.Context, node *redis.Client, key string) ([]Group, error) {
+	infos, err := node.XInfoGroups(ctx, key).Result()
+	var groups []Group
+	for _, g := range infos {
+		groups = append(groups, Group{Name: g.Name, LastDeliveredID: fullID(g.LastDeliveredID), Pending: g.Pending})
+	}
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+	return groups, err
+}
+
+// fullID spells out the short form "0" that miniredis keeps of an id as it was given.
+func fullID(id string) string {
+	if strings.Contains(id, "-") {
+		return id
+	}
+	return id + "-0"
+}

@@ -1,0 +1,122 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// build compiles the binary once per test process.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "refreshd-")
+	if err != nil {
+		return "", err
+	}
+	built = dir
+	binary := filepath.Join(dir, "refreshd")
+	output, err := exec.Command("go", "build", "-o", binary, "github.com/refreshd/refreshd/cmd/refreshd").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build refreshd: %w\n%s", err, output)
+	}
+	return binary, nil
+})
+
+// built is the directory of the binary; empty until it is needed. Written by build only, read when all tests have ended.
+var built string
+
+// Binary returns the path of the compiled command.
+func Binary(t testing.TB) string {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// Process is one running program. It is killed when the test ends.
+type Process struct {
+	command *exec.Cmd
+	output  *strings.Builder
+	exited  chan struct{}
+}
+
+// Refreshd starts the command with these arguments.
+func Refreshd(t testing.TB, args ...string) *Process {
+	t.Helper()
+	return Start(t, Binary(t), args...)
+}
+
+// Start starts a program. What it prints is logged if the test fails.
+func Start(t testing.TB, program string, args ...string) *Process {
+	t.Helper()
+	p := &Process{command: exec.Command(program, args...), output: &strings.Builder{}, exited: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = p.output, p.output
+	if err := p.command.Start(); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	go func() { _ = p.command.Wait(); close(p.exited) }()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("%s %s\n%s", filepath.Base(program), strings.Join(args, " "), p.output)
+		}
+	})
+	return p
+}
+
+// Kill ends the process as kill -9 does, and returns when it is gone.
+func (p *Process) Kill() { p.signal(syscall.SIGKILL); <-p.exited }
+
+// Stop asks the process to end and returns its exit code.
+func (p *Process) Stop() int {
+	p.Ask()
+	return p.Wait()
+}
+
+// Ask asks the process to end and does not wait for it.
+func (p *Process) Ask() { p.signal(syscall.SIGTERM) }
+
+// Wait waits for the end of the process and returns its exit code.
+func (p *Process) Wait() int {
+	<-p.exited
+	return p.command.ProcessState.ExitCode()
+}
+
+// Output is all that a process printed that has ended.
+func (p *Process) Output() string { <-p.exited; return p.output.String() }
+
+// Busy is how long the processor was busy with a process that has ended.
+func (p *Process) Busy() time.Duration {
+	<-p.exited
+	return p.command.ProcessState.UserTime() + p.command.ProcessState.SystemTime()
+}
+
+// Freeze stops the process where it stands, as SIGSTOP does.
+func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
+
+// Memory is the most that a running process has held in memory, in bytes; 0 where the system does not tell. The resource usage
+// of a process that has ended would tell that of the test, from which it was started, if that is more.
+func (p *Process) Memory() int64 {
+	status, _ := os.ReadFile(p.File("status"))
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kilobytes int64
+	_, _ = fmt.Sscan(rest, &kilobytes)
+	return kilobytes << 10
+}
+
+// File is the path of what the system tells about a running process under a name, on Linux.
+func (p *Process) File(name string) string {
+	return fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, name)
+}

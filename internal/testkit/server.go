@@ -1,0 +1,160 @@
+package testkit
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// patience bounds every wait of this package: for a server to answer, to stop, or to form a cluster.
+const patience = 20 * time.Second
+
+// Server is one Redis that a test may use as it likes until the test ends.
+type Server struct {
+	Addr  string               // host:port; of a cluster the first node
+	Addrs []string             // every node; one element unless the server is a cluster
+	URL   string               // redis://host:port; of a cluster with the other nodes as ?addr=
+	Mini  *miniredis.Miniredis // to set its clock or to inject faults; nil when the server is a real one
+
+	fleet *fleet // nil for miniredis
+}
+
+// Both runs test twice, as the subtests "miniredis" and "redis-server", each with a server of its own. The two differ in
+// details that matter (numbers in Lua, undeclared keys), so whatever talks to Redis is to be tested with this.
+func Both(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("miniredis", func(t *testing.T) { test(t, Miniredis(t)) })
+	t.Run("redis-server", func(t *testing.T) { test(t, Redis(t)) })
+}
+
+// Miniredis starts an in-process server whose TTLs follow its clock.
+func Miniredis(t testing.TB) *Server {
+	t.Helper()
+	mini := miniredis.NewMiniRedis()
+	mini.ClockTTL(true)
+	if err := mini.Start(); err != nil {
+		t.Fatalf("start miniredis: %v", err)
+	}
+	t.Cleanup(mini.Close)
+	s := newServer([]string{mini.Addr()})
+	s.Mini = mini
+	return s
+}
+
+// Redis lends an empty redis-server that writes nothing to disk. With extra arguments, such as "--appendonly", "yes",
+// it starts a new one with them, which is stopped when the test ends. It skips the test when redis-server is not
+// installed, see RequireProgram.
+func Redis(t testing.TB, args ...string) *Server {
+	t.Helper()
+	RequireProgram(t, "redis-server", "redis-server")
+	if len(args) > 0 {
+		return private(t, func() (*fleet, error) { return startSingle(args...) })
+	}
+	return lend(t, singles)
+}
+
+// Cluster lends an empty Redis Cluster of three masters, the only place where a script that touches a foreign slot or an
+// undeclared key is refused.
+func Cluster(t testing.TB) *Server {
+	t.Helper()
+	RequireProgram(t, "redis-server", "redis-server")
+	return lend(t, clusters)
+}
+
+func newServer(addrs []string) *Server {
+	url := "redis://" + addrs[0]
+	if len(addrs) > 1 {
+		url += "?addr=" + strings.Join(addrs[1:], "&addr=")
+	}
+	return &Server{Addr: addrs[0], Addrs: addrs, URL: url}
+}
+
+// IsCluster tells whether the server is a cluster, where all keys of a script must share one hash tag.
+func (s *Server) IsCluster() bool { return len(s.Addrs) > 1 }
+
+// Options returns what Client connects with, for tests that need a client of their own. Nothing is retried, because a
+// repeated command would hide a lost reply, and nothing but HELLO is sent ahead of the test's commands. MaxRedirects is
+// part of that: a cluster client repeats a command after a lost reply for as long as it may redirect.
+func (s *Server) Options() *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs:                    s.Addrs,
+		IsClusterMode:            s.IsCluster(),
+		MaxRetries:               -1,
+		MaxRedirects:             -1,
+		DialerRetries:            1,
+		ContextTimeoutEnabled:    true,
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// Client returns a new client of the server, closed when the test ends.
+func (s *Server) Client(t testing.TB) redis.UniversalClient {
+	t.Helper()
+	client := redis.NewUniversalClient(s.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// Flush removes every key. Scripts stay loaded.
+func (s *Server) Flush(t testing.TB) {
+	t.Helper()
+	s.eachNode(t, "flush", func(ctx context.Context, node *redis.Client) error {
+		return node.FlushAll(ctx).Err()
+	})
+}
+
+// Kill ends the server as kill -9 would, every node of a cluster, and returns when it is gone.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	for _, p := range s.processes(t) {
+		p.kill()
+	}
+}
+
+// Restart starts a killed server again on the same port and in the same directory, and returns when it answers. What it
+// still knows depends on how it was started: with "--appendonly", "yes", "--appendfsync", "always", everything.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	for _, p := range s.processes(t) {
+		if err := p.start(); err != nil {
+			t.Fatalf("restart redis-server: %v", err)
+		}
+	}
+	if err := s.fleet.awaitCluster(); err != nil {
+		t.Fatalf("restart redis-server: %v", err)
+	}
+}
+
+func (s *Server) processes(t testing.TB) []*process {
+	t.Helper()
+	if s.fleet == nil {
+		t.Fatal("expected a real redis-server to kill or restart, found miniredis: use Redis(t)")
+	}
+	return s.fleet.nodes
+}
+
+// eachNode calls do with a plain client of each node, one after the other.
+func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *redis.Client) error) {
+	t.Helper()
+	for _, addr := range s.Addrs {
+		if err := withNode(addr, do); err != nil {
+			t.Fatalf("%s %s: %v", verb, addr, err)
+		}
+	}
+}
+
+// withNode calls do with a client of one node that lives only for this call. The context is not the test's: servers are
+// read and emptied in cleanups too, when that one has ended.
+func withNode(addr string, do func(context.Context, *redis.Client) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	node := redis.NewClient((&Server{Addrs: []string{addr}}).Options().Simple())
+	defer func() { _ = node.Close() }()
+	return do(ctx, node)
+}

@@ -1,0 +1,298 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+func TestServersAnswer(t *testing.T) {
+	Both(t, func(t *testing.T, s *Server) {
+		client := s.Client(t)
+		if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		options, err := redis.ParseURL(s.URL)
+		if err != nil || options.Addr != s.Addr {
+			t.Errorf("ParseURL(%q) = %+v, %v; want address %s", s.URL, options, err, s.Addr)
+		}
+		s.Flush(t)
+		if got := client.DBSize(t.Context()).Val(); got != 0 {
+			t.Errorf("%d keys after Flush, want none", got)
+		}
+	})
+}
+
+func TestMiniredisExpiresKeysByItsClock(t *testing.T) {
+	s := Miniredis(t)
+	client := s.Client(t)
+	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	s.Mini.SetTime(start)
+	if err := client.Set(t.Context(), "k", "v", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Mini.SetTime(start.Add(2 * time.Minute))
+	if err := client.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
+		t.Errorf("GET after the key's time = %v, want redis.Nil", err)
+	}
+}
+
+// lent runs test as a subtest and returns the server that it was lent, idle again.
+func lent(t *testing.T, name string, test func(t *testing.T, s *Server)) *Server {
+	t.Helper()
+	var server *Server
+	t.Run(name, func(t *testing.T) {
+		server = Redis(t)
+		test(t, server)
+	})
+	if server == nil {
+		t.Skip("no redis-server")
+	}
+	return server
+}
+
+func TestIdleServerIsLentAgainEmpty(t *testing.T) {
+	first := lent(t, "first", func(t *testing.T, s *Server) {
+		client := s.Client(t)
+		client.Set(t.Context(), "left", "over", 0)
+		client.ScriptLoad(t.Context(), "return 1")
+	})
+	second := lent(t, "second", func(t *testing.T, s *Server) {
+		if dump := s.Dump(t); len(dump) != 0 {
+			t.Errorf("a server just lent holds %v, want nothing", dump)
+		}
+		err := s.Client(t).EvalSha(t.Context(), redis.NewScript("return 1").Hash(), nil).Err()
+		if !redis.HasErrorPrefix(err, "NOSCRIPT") {
+			t.Errorf("EVALSHA of an earlier test's script = %v, want NOSCRIPT", err)
+		}
+	})
+	if first.Addr != second.Addr {
+		t.Errorf("second test got %s, want the idle %s", second.Addr, first.Addr)
+	}
+}
+
+func TestSpoiltServerIsNotLentAgain(t *testing.T) {
+	spoil := map[string]func(t *testing.T, s *Server){
+		"killed":   func(t *testing.T, s *Server) { s.Kill(t) },
+		"password": func(t *testing.T, s *Server) { s.Client(t).ConfigSet(t.Context(), "requirepass", "secret") },
+		"memory":   func(t *testing.T, s *Server) { s.Client(t).ConfigSet(t.Context(), "maxmemory", "1mb") },
+	}
+	for name, do := range spoil {
+		spoilt := lent(t, name, do)
+		lent(t, name+" and after", func(t *testing.T, s *Server) {
+			if s.Addr == spoilt.Addr {
+				t.Errorf("got the spoilt server %s again", s.Addr)
+			}
+			if err := s.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestConnectionsOfAnEarlierTestAreClosed(t *testing.T) {
+	var leaked *redis.Client
+	lent(t, "leaks a connection", func(t *testing.T, s *Server) {
+		leaked = redis.NewClient(s.Options().Simple())
+		leaked.Ping(t.Context())
+	})
+	defer func() { _ = leaked.Close() }()
+	lent(t, "is alone", func(t *testing.T, s *Server) {
+		list := s.Client(t).ClientList(t.Context()).Val()
+		if got := strings.Count(list, "\n"); got != 1 {
+			t.Errorf("found %d connections, want only the test's own:\n%s", got, list)
+		}
+	})
+}
+
+func TestServersAtTheSameTimeAreDistinct(t *testing.T) {
+	seen := map[string]bool{}
+	for range 3 {
+		s := Redis(t)
+		if seen[s.Addr] {
+			t.Errorf("%s was lent twice at the same time", s.Addr)
+		}
+		seen[s.Addr] = true
+	}
+}
+
+func TestRestartKeepsWhatWasAppended(t *testing.T) {
+	s := Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	client := s.Client(t)
+	if err := client.RPush(t.Context(), "l", "a", "b").Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Dump(t)
+	s.Kill(t)
+	if err := client.Ping(t.Context()).Err(); err == nil {
+		t.Error("PING to a killed server succeeded")
+	}
+	s.Restart(t)
+	if diff := cmp.Diff(before, s.Dump(t)); diff != "" {
+		t.Errorf("state after restart (-before +after):\n%s", diff)
+	}
+}
+
+func TestClusterRefusesForeignSlots(t *testing.T) {
+	s := Cluster(t)
+	client := s.Client(t)
+	two := redis.NewScript("redis.call('SET', KEYS[1], 1) return redis.call('SET', KEYS[2], 1)")
+	if err := two.Run(t.Context(), client, []string{"{a}1", "{b}1"}).Err(); !redis.HasErrorPrefix(err, "CROSSSLOT") {
+		t.Errorf("a script over two slots = %v, want CROSSSLOT", err)
+	}
+	undeclared := redis.NewScript("return redis.call('SET', 'elsewhere', KEYS[1])")
+	if err := undeclared.Run(t.Context(), client, []string{"{a}1"}).Err(); err == nil {
+		t.Error("a script that writes an undeclared key succeeded")
+	}
+}
+
+func TestClusterDumpAndFlushReachEveryNode(t *testing.T) {
+	s := Cluster(t)
+	client := s.Client(t)
+	for i := range 30 {
+		if err := client.Set(t.Context(), fmt.Sprint("k", i), i, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(s.Dump(t)); got != 30 {
+		t.Errorf("dump has %d keys, want 30", got)
+	}
+	s.Flush(t)
+	if got := len(s.Dump(t)); got != 0 {
+		t.Errorf("dump after Flush has %d keys, want none", got)
+	}
+	if _, err := redis.ParseClusterURL(s.URL); err != nil {
+		t.Errorf("ParseClusterURL(%q): %v", s.URL, err)
+	}
+}
+
+// fill writes one key of every type.
+func fill(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
+	_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		ctx := t.Context()
+		p.Set(ctx, "string", "s", 0)
+		p.Expire(ctx, "string", time.Hour)
+		p.RPush(ctx, "list", "a", "b")
+		p.HSet(ctx, "hash", "f", "v")
+		p.ZAdd(ctx, "zset", redis.Z{Score: 1795225200000, Member: "m"})
+		p.SAdd(ctx, "set", "x", "y")
+		p.XAdd(ctx, &redis.XAddArgs{Stream: "stream", ID: "1-1", Values: []string{"f", "v"}})
+		p.XGroupCreate(ctx, "stream", "g", "0")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDumpShowsEveryType(t *testing.T) {
+	want := map[string]Value{
+		"string": {Type: "string", Data: "s", Expires: true},
+		"list":   {Type: "list", Data: []string{"a", "b"}},
+		"hash":   {Type: "hash", Data: map[string]string{"f": "v"}},
+		"zset":   {Type: "zset", Data: map[string]float64{"m": 1795225200000}},
+		"set":    {Type: "set", Data: map[string]bool{"x": true, "y": true}},
+		"stream": {Type: "stream", Data: Stream{
+			Entries: []redis.XMessage{{ID: "1-1", Values: map[string]any{"f": "v"}}},
+			Groups:  []Group{{Name: "g", LastDeliveredID: "0-0"}},
+		}},
+	}
+	Both(t, func(t *testing.T, s *Server) {
+		fill(t, s.Client(t))
+		if diff := cmp.Diff(want, s.Dump(t)); diff != "" {
+			t.Errorf("dump (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestDumpSeesASmallChange(t *testing.T) {
+	Both(t, func(t *testing.T, s *Server) {
+		client := s.Client(t)
+		fill(t, client)
+		before := s.Dump(t)
+		if err := client.Persist(t.Context(), "string").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if cmp.Equal(before, s.Dump(t)) {
+			t.Error("dumps before and after PERSIST are equal")
+		}
+	})
+}
+
+func TestStartFailsWithTheServersOwnWords(t *testing.T) {
+	RequireProgram(t, "redis-server", "redis-server")
+	_, err := startSingle("--maxmemory-policy", "nonsense")
+	if !errors.Is(err, errExited) || !strings.Contains(err.Error(), "maxmemory-policy \"nonsense\"") {
+		t.Errorf("start with a wrong option = %v, want %v and the option", err, errExited)
+	}
+}
+
+func TestServersDieWithTheirTest(t *testing.T) {
+	RequireProgram(t, "redis-server", "redis-server")
+	f, err := startSingle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := f.nodes[0].cmd.Process.Pid
+	f.stop()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("signal 0 to process %d after stop = %v, want no such process", pid, err)
+	}
+}
+
+// verdict is a testing.TB that notes how a test would have ended.
+type verdict struct {
+	testing.TB
+	text string
+}
+
+func (v *verdict) Helper() {}
+
+func (v *verdict) Skipf(format string, args ...any) { v.text = "skip: " + fmt.Sprintf(format, args...) }
+
+func (v *verdict) Fatalf(format string, args ...any) {
+	v.text += "fail: " + fmt.Sprintf(format, args...)
+	panic(v)
+}
+
+func TestMissingProgramSkipsAndFailsInCI(t *testing.T) {
+	const advice = "no-such-program not found in PATH: apt-get install some-package"
+	tests := []struct{ ci, program, want string }{
+		{"", "no-such-program", "skip: " + advice},
+		{"true", "no-such-program", "fail: " + advice},
+		{"true", "go", ""},
+	}
+	for _, test := range tests {
+		t.Setenv("CI", test.ci)
+		if got := judge(test.program); got != test.want {
+			t.Errorf("CI=%q: RequireProgram(%s): %q, want %q", test.ci, test.program, got, test.want)
+		}
+	}
+}
+
+func judge(program string) string {
+	v := &verdict{}
+	func() {
+		defer func() { _ = recover() }()
+		RequireProgram(v, program, "some-package")
+	}()
+	return v.text
+}
+
+func TestPollEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := poll(ctx, nil, func() bool { return false }); !errors.Is(err, context.Canceled) {
+		t.Errorf("poll = %v, want %v", err, context.Canceled)
+	}
+}

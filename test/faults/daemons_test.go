@@ -1,0 +1,90 @@
+package faults
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+// listener is the service that worker processes post to; it notes every attempt that was worked on.
+func (d *drill) listener() *httptest.Server {
+	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		d.ledger.ran(r.Header.Get("Refreshd-Attempt-Uid"))
+	}))
+	d.t.Cleanup(service.Close)
+	return service
+}
+
+// gang is one process of each kind, started again as soon as it was killed.
+type gang struct {
+	*drill
+	commands  [][]string
+	processes []*testkit.Process
+	kills     int
+}
+
+func (d *drill) newGang(commands ...[]string) *gang {
+	d.t.Helper()
+	g := &gang{drill: d, commands: commands}
+	for i := range commands {
+		g.processes = append(g.processes, g.start(i))
+	}
+	return g
+}
+
+func (g *gang) start(i int) *testkit.Process {
+	g.t.Helper()
+	command := g.commands[i]
+	return testkit.Refreshd(g.t, append([]string{command[0], "--redis", g.address, "--log-level", "warn"}, command[1:]...)...)
+}
+
+// kill kills one of the gang in the middle of its work and starts it anew.
+func (g *gang) kill(i int) {
+	g.t.Helper()
+	g.processes[i].Kill()
+	g.kills++
+	g.processes[i] = g.start(i)
+}
+
+// dismiss asks all to end and waits for them.
+func (g *gang) dismiss() {
+	for _, process := range g.processes {
+		process.Ask()
+	}
+	for i, process := range g.processes {
+		if code := process.Wait(); code != 0 {
+			g.t.Errorf("%v: want exit code 0, got %d", g.commands[i], code)
+		}
+	}
+}
+
+// TestDaemonsThatAreKilledAgainAndAgainLoseNothing gives each attempt an hour: what a dead worker had taken has to be handed back, as
+// no deadline would help within the time of the test.
+func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
+	d, _ := on(t)
+	d.policy.Timeout, d.elsewhere = time.Hour, true
+	service := d.listener()
+	worker := []string{"worker", "--http", service.URL, "--worker-lease", "1s", "--concurrency", "8"}
+	poller := []string{"poller", "--lease", "1s", "--tick", "100ms"}
+	g := d.newGang([]string{"dispatcher"}, poller, poller, worker, worker)
+	d.save()
+	d.refreshAll()
+	for round := range 8 * *longFlag {
+		for i := range g.commands {
+			if (round+i)%2 == 0 { // half of them at once
+				g.kill(i)
+			}
+		}
+		d.progress(20)
+	}
+	d.settle()
+	g.dismiss()
+	y, _ := d.conclude()
+	if y.events["timeout"] > 0 {
+		t.Errorf("want no attempt ended by its deadline, got %d", y.events["timeout"])
+	}
+	t.Logf("%d processes were killed", g.kills)
+}

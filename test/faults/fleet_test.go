@@ -1,0 +1,167 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func TestMain(m *testing.M) { waitTogether(); testkit.Main(m) }
+
+// models is how many models each test of this package refreshes.
+const models = 20_000
+
+// patience bounds what a test waits for; it is no expectation.
+const patience = 3 * time.Minute
+
+// fleet is a queue full of due models and whatever works on it.
+type fleet struct {
+	*fixture.Rig
+	t      testing.TB
+	ctx    context.Context
+	stop   context.CancelFunc
+	daemon sync.WaitGroup
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	f := &fleet{Rig: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}
+	t.Cleanup(func() { stop(); f.daemon.Wait() })
+	return f
+}
+
+// put saves due one-shots.
+func (f *fleet) put(count int) {
+	f.t.Helper()
+	const batch = 500
+	now, err := f.Store.Now(f.ctx)
+	for first := 0; first < count && err == nil; first += batch {
+		var transitions []*scripts.Transition
+		for i := first; i < min(first+batch, count); i++ {
+			record := &scripts.Record{Model: model.Model{UID: fmt.Sprint("m", i)}}
+			definition := model.Definition{UID: record.UID, Payload: `{"input_url":"http://feed"}`}
+			decision, _, putErr := record.Put(definition, model.DefaultPolicy(), false, now)
+			if putErr != nil {
+				f.t.Fatal(putErr)
+			}
+			transitions = append(transitions, record.Decide(decision, now))
+		}
+		_, err = f.Store.Apply(f.ctx, transitions, "", 0, now)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// run starts a daemon that ends with the fleet.
+func (f *fleet) run(daemon func(context.Context) error) {
+	f.daemon.Go(func() {
+		if err := daemon(f.ctx); err != nil {
+			f.t.Error(err)
+		}
+	})
+}
+
+// work answers every attempt with a success, as a foreign worker does: it knows two lists and JSON.
+func (f *fleet) work(context.Context) error {
+	client := f.Server.Client(f.t)
+	for f.ctx.Err() == nil {
+		if err := client.BLMove(f.ctx, f.Store.Keys.Input(), f.Store.Keys.Input(), "LEFT", "LEFT", time.Second).Err(); err != nil {
+			continue // nothing to do yet, or the end
+		}
+		entries, _ := client.LPopCount(f.ctx, f.Store.Keys.Input(), 100).Result()
+		for _, raw := range entries {
+			var entry fixture.Entry
+			if err := json.Unmarshal([]byte(raw), &entry); err != nil {
+				return fmt.Errorf("read entry %s: %w", raw, err)
+			}
+			client.RPush(context.WithoutCancel(f.ctx), f.Store.Keys.Output(), fixture.Result("success", entry.UID, entry.AttemptUID))
+		}
+	}
+	return nil
+}
+
+// await follows the journal until an event has happened so often.
+func (f *fleet) await(event model.Event, count int) map[string]int {
+	f.t.Helper()
+	events, last := map[string]int{}, "0"
+	for events[string(event)] < count {
+		streams, err := f.Redis.XRead(f.ctx, &redis.XReadArgs{Streams: []string{f.Store.Keys.Journal(), last}, Block: time.Second, Count: 5000}).Result()
+		if errors.Is(err, redis.Nil) {
+			continue
+		}
+		if err != nil {
+			f.t.Fatalf("after %v: %v", events, err)
+		}
+		for _, message := range streams[0].Messages {
+			events[fmt.Sprint(message.Values["event"])]++
+			last = message.ID
+		}
+	}
+	return events
+}
+
+// check compares the sums that must hold when every model has been refreshed once.
+func (f *fleet) check(events map[string]int) {
+	f.t.Helper()
+	want := map[string]int{"create": models, "start": models, "success": models}
+	if diff := cmp.Diff(want, events); diff != "" {
+		f.t.Errorf("journal:\n%s", diff)
+	}
+	stats := f.Stats()
+	maps.DeleteFunc(stats, func(name string, _ int) bool { return name == "duplicate" || name == "stale" })
+	if diff := cmp.Diff(want, stats); diff != "" {
+		f.t.Errorf("counters:\n%s", diff)
+	}
+	for _, key := range []string{f.Store.Keys.Due(), f.Store.Keys.Running()} {
+		if left := f.Scores(key); len(left) != 0 {
+			f.t.Errorf("%s: want it empty, got %d", key, len(left))
+		}
+	}
+	for _, key := range []string{f.Store.Keys.Input(), f.Store.Keys.Output(), f.Store.Keys.Rejected()} {
+		if left := f.List(key); len(left) != 0 {
+			f.t.Errorf("%s: want it empty, got %d", key, len(left))
+		}
+	}
+}
+
+func TestFiveDispatchersAndFivePollersRefreshEachOfTwentyThousandModelsOnce(t *testing.T) {
+	f := newFleet(t)
+	f.put(models)
+	for range 5 {
+		d, err := dispatcher.New(f.Store, dispatcher.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := poller.New(f.Store, poller.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.run(d.Run)
+		f.run(p.Run)
+	}
+	f.run(f.work)
+	events := f.await(model.EventSuccess, models)
+	f.stop()
+	f.daemon.Wait()
+	f.check(events)
+	if stats := f.Stats(); stats["duplicate"]+stats["stale"] != 0 {
+		t.Errorf("want no message handled twice, got %v", stats)
+	}
+}

@@ -1,0 +1,133 @@
+package faults
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
+	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
+	d.begin()
+	for range 3 * *longFlag {
+		server.Kill(t)
+		server.Restart(t)
+		d.progress(50)
+	}
+	d.settle()
+	d.conclude()
+}
+
+// killTail is how much Redis may hold back from the kernel with `everysec`: it waits for a slow disk for two seconds at most. What the
+// kernel has got survives the end of the process, but not that of the machine.
+const killTail = 2 * time.Second
+
+func TestARedisThatWritesEverySecondHealsWhenItIsKilled(t *testing.T) {
+	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	d.begin()
+	killed := time.Now()
+	for range 3 * *longFlag {
+		server.Kill(t)
+		server.Restart(t)
+		d.progress(50)
+	}
+	d.cut = killed.Add(-killTail)
+	d.settle()
+	d.conclude()
+}
+
+// file follows the size of the file that a server appends to.
+type file struct {
+	path string
+
+	mu    sync.Mutex
+	sizes []size // guarded by mu
+}
+
+type size struct {
+	at    time.Time
+	bytes int64
+}
+
+func (d *drill) appendFile(server *testkit.Server) *file {
+	d.t.Helper()
+	dir, err := d.clients.Read.ConfigGet(d.ctx, "dir").Result()
+	d.check("ask for the directory", err)
+	paths, err := filepath.Glob(filepath.Join(dir["dir"], "appendonlydir", "*.incr.aof"))
+	d.check("look for the file", err)
+	if len(paths) != 1 {
+		d.t.Fatalf("%s: want one file that is appended to, got %q", server.Addr, paths)
+	}
+	return &file{path: paths[0]}
+}
+
+// follow notes the size until ctx ends.
+func (f *file) follow(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			if info, err := os.Stat(f.path); err == nil {
+				f.mu.Lock()
+				f.sizes = append(f.sizes, size{now, info.Size()})
+				f.mu.Unlock()
+			}
+		}
+	}
+}
+
+// cutBack shortens the file to what it was when it was last seen before an instant, and returns when that was.
+func (f *file) cutBack(before time.Time) (time.Time, int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kept := size{}
+	for _, s := range f.sizes {
+		if s.at.Before(before) {
+			kept = s
+		}
+	}
+	lost := f.sizes[len(f.sizes)-1].bytes - kept.bytes
+	return kept.at, lost, os.Truncate(f.path, kept.bytes)
+}
+
+func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
+	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	f := d.appendFile(server)
+	d.workers.hire(f.follow)
+	d.begin()
+	d.progress(*loadFlag)
+	killed := time.Now()
+	server.Kill(t)
+	cut, bytes, err := f.cutBack(killed.Add(-time.Second))
+	d.check("cut the file", err)
+	server.Restart(t)
+	d.cut = cut
+	d.settle()
+	d.conclude()
+	t.Logf("the last %s, %d bytes, were cut off", killed.Sub(cut).Round(time.Millisecond), bytes)
+	if bytes == 0 {
+		t.Error("want something cut off")
+	}
+}
+
+func TestARedisWithoutPersistenceForgetsAllAndTheDaemonsGoOnWhenTheModelsAreSavedAgain(t *testing.T) {
+	d, server := on(t)
+	d.begin()
+	server.Kill(t)
+	server.Restart(t)
+	d.cut = time.Unix(0, 1) // everything may be gone
+	if stats, err := d.store.Stats(d.ctx); err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0 {
+		t.Fatalf("want nothing left, got %+v and %v", stats, err)
+	}
+	d.save()
+	d.settle()
+	d.conclude()
+}

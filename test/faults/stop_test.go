@@ -1,0 +1,127 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+)
+
+// timed stops a process and returns how long that took; its exit code must be 0.
+func (f *fleet) timed(p *testkit.Process) time.Duration {
+	f.t.Helper()
+	began := time.Now()
+	if code := p.Stop(); code != 0 {
+		f.t.Errorf("want exit code 0, got %d", code)
+	}
+	return time.Since(began)
+}
+
+func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.T) {
+	f := newFleet(t)
+	f.put(models)
+	f.run(f.work)
+	longest := time.Duration(0)
+	const stops = 8
+	for i := range stops {
+		owner := fmt.Sprint("poller-", i)
+		dispatcher, poller := f.dispatcher(), f.poller(owner)
+		f.await(model.EventSuccess, (i+1)*models/(2*stops))
+		longest = max(longest, f.timed(dispatcher), f.timed(poller))
+		if held := f.List(f.Store.Keys.Claimed(owner)); len(held) > 0 {
+			t.Errorf("stop %d: want nothing left claimed, got %d messages", i, len(held))
+		}
+		if _, known := f.Scores(f.Store.Keys.Pollers())[owner]; known {
+			t.Errorf("stop %d: want the poller to have resigned", i)
+		}
+	}
+	f.dispatcher()
+	f.poller("last")
+	events := f.await(model.EventSuccess, models)
+	f.stop()
+	f.daemon.Wait()
+	f.check(events)
+	if stats := f.Stats(); stats["duplicate"]+stats["stale"] != 0 {
+		t.Errorf("want no message handled twice, got %v", stats)
+	}
+	t.Logf("%d dispatchers and pollers stopped under load, the slowest within %s", 2*stops, longest)
+	if longest > 2*time.Second {
+		t.Errorf("want each to stop within 2s, got %s", longest)
+	}
+}
+
+// up starts all daemons in one process with a worker for a service.
+func (f *fleet) up(s *service, args ...string) *testkit.Process {
+	f.t.Helper()
+	return testkit.Refreshd(f.t, append([]string{"up", "--redis", f.Server.URL, "--http", s.URL, "--concurrency", "50"}, args...)...)
+}
+
+func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
+	const deaf, all = 20, 2000
+	f := newFleet(t)
+	f.put(all)
+	s := newService(t, deaf)
+	s.asked = make(chan struct{}, 2*all) // nobody counts them here
+	up := f.up(s, "--grace", "1s")
+	f.await(model.EventSuccess, all/4)
+	took := f.timed(up)
+	t.Logf("stopped within %s with a grace of 1s and %d requests without an answer", took, deaf)
+	if took < time.Second || took > 4*time.Second {
+		t.Errorf("want it to end soon after the grace of 1s, got %s", took)
+	}
+	f.expectNothingInHand()
+	if stats := f.Stats(); stats["interrupted"] < deaf || stats["stale"]+stats["duplicate"] > 0 {
+		t.Errorf("want the %d without an answer handed back, got %v", deaf, stats)
+	}
+	f.up(s)
+	f.await(model.EventSuccess, all)
+	if stats := f.Stats(); stats["success"] != all || stats["stale"]+stats["duplicate"]+stats["timeout"]+stats["retry"] > 0 {
+		t.Errorf("want each model refreshed once, got %v", stats)
+	}
+}
+
+// expectNothingInHand checks that no process holds anything: what runs stands in the input list.
+func (f *fleet) expectNothingInHand() {
+	f.t.Helper()
+	if owners := f.owners() + len(f.Scores(f.Store.Keys.Pollers())); owners > 0 {
+		f.t.Errorf("want no worker and no poller known, got %d", owners)
+	}
+	if output := f.List(f.Store.Keys.Output()); len(output) > 0 {
+		f.t.Errorf("want every message applied, got %d left", len(output))
+	}
+	queued := strings.Join(f.List(f.Store.Keys.Input()), "\n")
+	for uid := range f.Scores(f.Store.Keys.Running()) {
+		if !strings.Contains(queued, f.Model(uid)["attempt_uid"]) {
+			f.t.Errorf("%s: want it queued or idle, got an attempt that nobody works on", uid)
+		}
+	}
+}
+
+func TestASecondSignalEndsTheGraceAndHandsBackWhatIsInHand(t *testing.T) {
+	f := newFleet(t)
+	f.putLong("a", "b", "c")
+	s := newService(t, 3)
+	address := freeAddress(t)
+	up := f.up(s, "--grace", "1h", "--health", address)
+	for range 3 {
+		<-s.asked
+	}
+	f.await(model.EventStarted, 3)
+	up.Ask()
+	began := time.Now()
+	f.until("up is stopping", func() bool { // signals that come too close together are one
+		_, report := askHealth(t, address, "/readyz")
+		return report.Why == "stopping"
+	})
+	if code := up.Stop(); code != 0 {
+		t.Errorf("want exit code 0, got %d", code)
+	}
+	t.Logf("ended %s after the first signal, with a grace of 1h", time.Since(began))
+	f.expectNothingInHand()
+	if stats := f.Stats(); stats["interrupted"] != 3 {
+		t.Errorf("want all three handed back, got %v", stats)
+	}
+}

@@ -1,0 +1,124 @@
+package simulation
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// turbulence is how many steps of a run have faults.
+const turbulence = 200
+
+// run simulates one seed; the error is a broken promise.
+func (r *rig) simulate(seed uint64, told lie, lines func(string)) (w *world, err error) {
+	w, err = newWorld(r, seed, told, lines)
+	if err != nil {
+		return w, err
+	}
+	defer w.close()
+	for range turbulence {
+		if err := w.step(); err != nil {
+			return w, err
+		}
+	}
+	return w, w.settle()
+}
+
+// runSeeds runs seeds on as many rigs as there are cores, until one fails. It returns how many it ran and the first failure.
+func runSeeds(t testing.TB, told lie, first uint64, n, cores int) (ran int64, failed uint64, err error) {
+	t.Helper()
+	var next, done atomic.Int64
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for range cores {
+		r := newRig(t, told)
+		running.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				seed := first + uint64(i)
+				_, broken := r.simulate(seed, told, nil)
+				done.Add(1)
+				if broken == nil {
+					continue
+				}
+				next.Store(int64(n))
+				mu.Lock()
+				if err == nil || seed < failed {
+					failed, err = seed, broken
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return done.Load(), failed, err
+}
+
+func report(t *testing.T, told lie, first uint64, n int) {
+	t.Helper()
+	begin := time.Now()
+	ran, failed, err := runSeeds(t, told, first, n, 2)
+	took := time.Since(begin)
+	t.Logf("%d seeds in %s, %.0f a second", ran, took.Round(time.Millisecond), float64(ran)/took.Seconds())
+	if err != nil {
+		t.Fatalf("%v\nreplay it with: %s", err, replayCommand(failed, told))
+	}
+}
+
+func replayCommand(seed uint64, told lie) string {
+	command := fmt.Sprintf("go test ./test/simulation -run TestReplay -v -seed %d", seed)
+	if told.name != "" {
+		command += fmt.Sprintf(" -lie %q", told.name)
+	}
+	return command
+}
+
+func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
+	seeds := 2000
+	if testing.Short() {
+		seeds = 200
+	}
+	report(t, lie{}, 1, seeds)
+}
+
+func TestSoak(t *testing.T) {
+	if *seedsFlag == 0 {
+		t.Skip("run as: go test ./test/simulation -run TestSoak -v -timeout 0 -seeds 1000000")
+	}
+	report(t, lie{}, *firstFlag, *seedsFlag)
+}
+
+func TestReplay(t *testing.T) {
+	if *seedFlag == 0 {
+		t.Skip("run as: go test ./test/simulation -run TestReplay -v -seed 1")
+	}
+	told := lie{}
+	for _, l := range lies {
+		if l.name == *lieFlag {
+			told = l
+		}
+	}
+	if _, err := newRig(t, told).simulate(*seedFlag, told, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASeedDecidesEverything(t *testing.T) {
+	sums := make([][]uint64, 2)
+	for i := range sums {
+		r := newRig(t, lie{})
+		for seed := range uint64(20) {
+			w, err := r.simulate(1000+seed, lie{}, func(string) {})
+			if err != nil {
+				t.Fatalf("%v\nreplay it with: %s", err, replayCommand(1000+seed, lie{}))
+			}
+			sums[i] = append(sums[i], w.sum)
+		}
+	}
+	for seed := range sums[0] {
+		if sums[0][seed] != sums[1][seed] {
+			t.Errorf("seed %d took two different courses", 1000+seed)
+		}
+	}
+}
