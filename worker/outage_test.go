@@ -116,7 +116,7 @@ func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	lines := 0
 	log := zerolog.New(nil).Hook(zerolog.HookFunc(func(*zerolog.Event, zerolog.Level, string) { lines++ })).Output(discard{})
 	config := Config{Backoff: 50 * time.Millisecond, MaxBackoff: time.Second, Log: &log}
-	trouble := config.retry("testing")
+	retry := config.retry("testing")
 	for i := range 100 {
 		pause := retry.After(errBroken)
 		full := min(50*time.Millisecond<<min(i, 10), time.Second)

@@ -8,23 +8,23 @@ import (
 
 // historyChart draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
 func historyChart(s shown, attempts []model.Attempt) chart.Chart {
-	chart := chart.Chart{Title: s.record.UID, Location: zoneOf(&s.record.Model), Events: chart.FromHistory(attempts)}
+	drawing := chart.Chart{Title: s.record.UID, Location: zoneOf(&s.record.Model), Events: chart.FromHistory(attempts)}
 	switch r := s.record; {
 	case r.Running():
-		chart.Events = append(chart.Events, running(&r.Model))
-		chart.End = s.now
-	case r.Disabled && r.FinalFailureAt.After(lastOf(chart.Events).At):
+		drawing.Events = append(drawing.Events, running(&r.Model))
+		drawing.End = s.now
+	case r.Disabled && r.FinalFailureAt.After(lastOf(drawing.Events).At):
 		// The give-up window ended while the model waited.
-		chart.Events = append(chart.Events, chart.Event{At: r.FinalFailureAt, Kind: chart.Disabled, AttemptNo: r.AttemptNo, Why: r.Why})
+		drawing.Events = append(drawing.Events, chart.Event{At: r.FinalFailureAt, Kind: chart.Disabled, AttemptNo: r.AttemptNo, Why: r.Why})
 	}
-	if len(chart.Events) > 0 {
-		chart.Start = chart.Events[0].At
-		if chart.End.IsZero() {
-			chart.End = lastOf(chart.Events).At
+	if len(drawing.Events) > 0 {
+		drawing.Start = drawing.Events[0].At
+		if drawing.End.IsZero() {
+			drawing.End = lastOf(drawing.Events).At
 		}
-		chart.Planned = simulate.Planned(&s.record.Model, chart.Start, chart.End)
+		drawing.Planned = simulate.Planned(&s.record.Model, drawing.Start, drawing.End)
 	}
-	return chart
+	return drawing
 }
 
 // running is the beginning of the attempt that runs.
