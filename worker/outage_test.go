@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
