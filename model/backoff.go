@@ -128,7 +128,7 @@ func (b *Backoff) read(doc document) error {
 	if b.Cap != 0 && b.Cap < b.Base {
 		return &FieldError{"cap", "at least the base of " + FormatDuration(b.Base), Found(doc.fields["cap"])}
 	}
-	if b.Retries, err = doc.count("count", Unlimited); err != nil {
+	if b.Retries, err = readCount(doc, "count", Unlimited); err != nil {
 		return err
 	}
 	return b.readFactor(doc)

@@ -33,16 +33,6 @@ const (
 	EventRemove  Event = "remove"
 )
 
-// Notice is what the owner of a model is told through the outbox.
-type Notice string
-
-// The notices (S0-31); NoticeNone tells nothing.
-const (
-	NoticeNone      Notice = ""
-	NoticeDisabled  Notice = "disabled"  // a final failure disabled the model
-	NoticeRecovered Notice = "recovered" // the first success after a final failure
-)
-
 // Decision is the outcome of a pure transition: what the model becomes, and what is to be recorded with it.
 type Decision struct {
 	Event Event

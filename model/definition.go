@@ -59,7 +59,7 @@ func ParseDefinition(value any) (Definition, error) {
 }
 
 func (d *Definition) readSchedule(doc document) (err error) {
-	if d.Rule, err = doc.rule(); err != nil {
+	if d.Rule, err = readRuleField(doc); err != nil {
 		return err
 	}
 	if d.Timezone, err = doc.text("timezone"); err != nil {

@@ -42,15 +42,6 @@ func (d document) text(name string) (string, error) {
 	}
 }
 
-// rule returns the schedule in field rrule, in whatever way it is written, as an RRULE set; absent and null are "".
-func (d document) rule() (string, error) {
-	text, err := d.text("rrule")
-	if err != nil || text == "" {
-		return "", err
-	}
-	return RuleText(text)
-}
-
 // scalar returns a text or a number as text; false: the field is absent.
 func (d document) scalar(name string) (string, bool, error) {
 	value, found := d.fields[name]
@@ -97,25 +88,6 @@ func (d document) length(name string, fallback time.Duration) (time.Duration, er
 		return fallback, err
 	}
 	return durationAt(name, text)
-}
-
-// count returns a field that is a whole number from 0 to maxRetries, or `unlimited`; absent and null are the fallback.
-func (d document) count(name string, fallback int) (int, error) {
-	if d.fields[name] == nil {
-		return fallback, nil
-	}
-	text, _, err := d.scalar(name)
-	if err != nil {
-		return 0, err
-	}
-	if text == "unlimited" {
-		return Unlimited, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxRetries {
-		return 0, &FieldError{name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), Found(d.fields[name])}
-	}
-	return n, nil
 }
 
 // number returns a field that is a number from low to high; false: the field is absent or null.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -102,20 +101,4 @@ func checkValue(value any, field string, depth int) error {
 		}
 	}
 	return nil
-}
-
-func quote(text string) string {
-	quoted, _ := json.Marshal(text) // a string always marshals
-	return string(quoted)
-}
-
-var uidPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:@/+=~-]{0,199}$`)
-
-// ValidateUID accepts the uid of a model: 1-200 letters, digits and _.:@/+=~- , beginning with a letter or digit, so that
-// it can stand in a Redis key, a command line and a log without being anything else.
-func ValidateUID(uid string) error {
-	if uidPattern.MatchString(uid) {
-		return nil
-	}
-	return &FieldError{"uid", "1-200 letters, digits or _.:@/+=~- (first a letter or digit)", Found(uid)}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,14 +15,21 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Field + ": " + w.Text }
 
-// Lint looks at a model with its policy in force for what is seldom meant. anchored says that the author named a dtstart. Of a
-// policy alone a model with nothing but that policy tells. It usually costs less than a millisecond, and for the worst rules that
-// are admitted some 20 ms.
-func (m *Model) Lint(anchored bool, now time.Time) []Warning {
-	l := linter{m: m, now: now}
+// Linted is what a lint looks at: a policy with the schedule that it works with.
+type Linted struct {
+	Policy   *Policy
+	Schedule *Schedule // nil: none
+	Rule     string    // of the model itself; empty: that of the policy
+	Timezone string    // in force
+}
+
+// Lint looks for what is allowed and seldom meant. anchored says that the author named a dtstart. It usually costs less than a
+// millisecond, and for the worst rules that are admitted some 20 ms.
+func (s Linted) Lint(anchored bool, now time.Time) []Warning {
+	l := linter{Linted: s, now: now}
 	l.retries()
 	l.expression()
-	if m.Schedule != nil {
+	if s.Schedule != nil {
 		l.future()
 		l.gaps()
 		l.phase(anchored)
@@ -31,7 +39,7 @@ func (m *Model) Lint(anchored bool, now time.Time) []Warning {
 }
 
 type linter struct {
-	m        *Model
+	Linted
 	now      time.Time
 	warnings []Warning
 }
@@ -42,7 +50,7 @@ func (l *linter) warn(field, format string, args ...any) {
 
 // retries warns of retries that may never end.
 func (l *linter) retries() {
-	p := &l.m.Policy
+	p := l.Policy
 	if _, endless := p.Retries.(Backoff); endless && p.MaxRetries() == Unlimited && p.GiveUpAfter == 0 {
 		l.warn("retries", "have no count and there is no give_up_after: a model that is broken for good is tried for ever")
 	}
@@ -53,7 +61,7 @@ const triedFailures = 100
 
 // expression tries an expression on a cycle of failures.
 func (l *linter) expression() {
-	expression, ok := l.m.Policy.Retries.(*Expression)
+	expression, ok := l.Policy.Retries.(*Expression)
 	if !ok {
 		return
 	}
@@ -67,7 +75,7 @@ func (l *linter) expression() {
 			return
 		}
 	}
-	if l.m.Policy.GiveUpAfter == 0 {
+	if l.Policy.GiveUpAfter == 0 {
 		l.warn("retries.expr", "still retries after %d failures and there is no give_up_after", triedFailures)
 	}
 }
@@ -77,23 +85,23 @@ const endingSoon = 30 * 24 * time.Hour
 
 // future warns of a schedule that is over, or soon will be.
 func (l *linter) future() {
-	if _, found := l.m.Schedule.Next(l.now); !found {
+	if _, found := l.Schedule.Next(l.now); !found {
 		l.warn("rrule", "has no occurrence after now")
 		return
 	}
-	if last, ends := l.m.Schedule.Ends(); ends && !last.After(l.now.Add(endingSoon)) {
+	if last, ends := l.Schedule.Ends(); ends && !last.After(l.now.Add(endingSoon)) {
 		l.warn("rrule", "ends soon: no occurrence after %s", last.Format(time.RFC3339))
 	}
 }
 
 // gapsBetween returns the shortest and the longest time between the next occurrences; false: there are fewer than two.
 func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
-	at, found := l.m.Schedule.Next(l.now)
+	at, found := l.Schedule.Next(l.now)
 	if !found {
 		return 0, 0, false
 	}
 	for i := range sampledGaps {
-		next, more := l.m.Schedule.Next(at)
+		next, more := l.Schedule.Next(at)
 		if !more || i > 2 && next.Sub(l.now) > maxDuration {
 			return shortest, longest, i > 0
 		}
@@ -115,7 +123,7 @@ func (l *linter) gaps() {
 	if !found {
 		return
 	}
-	p := &l.m.Policy
+	p := l.Policy
 	aligned := p.Alignment == AlignPlanned || p.Alignment == BetweenPlanned
 	switch {
 	case !aligned || p.MaxRetries() == 0:
@@ -139,8 +147,8 @@ func (l *linter) gaps() {
 // sumOfDelays adds up the delays of a whole cycle; 0 where there is no last one.
 func (l *linter) sumOfDelays() time.Duration {
 	var total time.Duration
-	for k := 1; k <= l.m.Policy.MaxRetries(); k++ {
-		delay, _, _ := l.m.Policy.Retries.Delay(Occasion{K: k})
+	for k := 1; k <= l.Policy.MaxRetries(); k++ {
+		delay, _, _ := l.Policy.Retries.Delay(Occasion{K: k})
 		total = min(total+max(0, delay), maxDuration)
 	}
 	return total
@@ -148,16 +156,16 @@ func (l *linter) sumOfDelays() time.Duration {
 
 // phase warns of a rule whose occurrences depend on the day that it is anchored to, when nobody has named one.
 func (l *linter) phase(anchored bool) {
-	rule := l.m.Rule
+	rule := l.Rule
 	if rule == "" {
-		rule, anchored = l.m.Policy.Rule, anchored || l.m.Policy.Dtstart != ""
+		rule, anchored = l.Policy.Rule, anchored || l.Policy.Dtstart != ""
 	}
 	if anchored {
 		return
 	}
 	var first []time.Time
 	for i, anchor := range l.anchors() {
-		schedule, err := ParseSchedule(rule, l.m.Zone(), anchor.Format(time.DateOnly))
+		schedule, err := ParseSchedule(rule, l.Timezone, anchor.Format(time.DateOnly))
 		if err != nil {
 			continue
 		}
@@ -172,6 +180,20 @@ func (l *linter) phase(anchored bool) {
 	}
 }
 
+// lintedDays is how far ahead changes of the clocks are looked at: two years.
+const lintedDays = 2 * 366
+
+// clockChanges warns of occurrences that a change of the clocks moves, or that come twice on the clock.
+func (l *linter) clockChanges() {
+	var notes []string
+	for _, change := range l.Schedule.ClockChanges(l.now, lintedDays) {
+		notes = append(notes, change.Day+": "+change.Note)
+	}
+	if len(notes) > 0 {
+		l.warn("rrule", "meets changes of the clocks: %s", strings.Join(notes, "; "))
+	}
+}
+
 // anchors are days in different halves of each second day, week, month and year: an INTERVAL tells them apart, and so do the
 // parts that a rule leaves open.
 func (l *linter) anchors() []time.Time {
@@ -179,7 +201,7 @@ func (l *linter) anchors() []time.Time {
 }
 
 func (l *linter) countsFrom() string {
-	if l.m.Rule != "" {
+	if l.Rule != "" {
 		return "midnight of the day on which the model is created"
 	}
 	return PolicyDtstart

@@ -78,7 +78,7 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 	case m.Schedule == nil:
 		return after.Add(faultDelay), true
 	case m.Policy.Spread > 0:
-		return spread{m.Schedule, fraction("spread", m.UID), m.Policy.Spread}.next(after)
+		return newSpread(m.Schedule, fraction("spread", m.UID), m.Policy.Spread).next(after)
 	default:
 		return m.Schedule.Next(after)
 	}
@@ -88,4 +88,9 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 func (m *Model) Planned(after time.Time) time.Time {
 	at, _ := m.planned(after)
 	return at
+}
+
+// Lint looks at the definition in force for what is allowed and seldom meant, see Linted.Lint.
+func (m *Model) Lint(anchored bool, now time.Time) []Warning {
+	return Linted{&m.Policy, m.Schedule, m.Rule, m.Zone()}.Lint(anchored, now)
 }

@@ -134,7 +134,7 @@ func ValidatePolicyName(name string) error {
 }
 
 func (p *Policy) readSchedule(doc document) (err error) {
-	if p.Rule, err = doc.rule(); err != nil {
+	if p.Rule, err = readRuleField(doc); err != nil {
 		return err
 	}
 	if p.Timezone, err = doc.text("timezone"); err != nil {
@@ -152,8 +152,7 @@ func (p *Policy) readSchedule(doc document) (err error) {
 		if p.Dtstart != "" {
 			return &FieldError{"rrule", "a rule, as dtstart is given", "nothing"}
 		}
-		_, err = loadZone(p.Timezone)
-		return err
+		return CheckZone(p.Timezone)
 	}
 	_, err = ParseSchedule(p.Rule, p.Timezone, p.anchor())
 	return err

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -133,4 +134,23 @@ func parseDelay(field string, value any) (time.Duration, error) {
 		return UntilPlanned, nil
 	}
 	return durationAt(field, text)
+}
+
+// readCount returns a field that is a whole number from 0 to maxRetries, or `unlimited`; absent and null are the fallback.
+func readCount(d document, name string, fallback int) (int, error) {
+	if d.fields[name] == nil {
+		return fallback, nil
+	}
+	text, _, err := d.scalar(name)
+	if err != nil {
+		return 0, err
+	}
+	if text == "unlimited" {
+		return Unlimited, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxRetries {
+		return 0, &FieldError{name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), Found(d.fields[name])}
+	}
+	return n, nil
 }

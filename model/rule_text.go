@@ -148,3 +148,12 @@ func takeNumbers(name string, list []string, to *[]int) bool {
 	}
 	return true
 }
+
+// readRuleField returns the schedule in field rrule of a document, in whatever way it is written, as an RRULE set; absent and null are "".
+func readRuleField(d document) (string, error) {
+	text, err := d.text("rrule")
+	if err != nil || text == "" {
+		return "", err
+	}
+	return RuleText(text)
+}

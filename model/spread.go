@@ -10,6 +10,11 @@ type spread struct {
 	length   time.Duration
 }
 
+// newSpread shifts a schedule by phase, from 0 up to but not including 1, of length.
+func newSpread(schedule *Schedule, phase float64, length time.Duration) spread {
+	return spread{schedule, phase, length}
+}
+
 // shifted returns when an occurrence runs, given the one after it.
 func (s spread) shifted(at, next time.Time, found bool) time.Time {
 	room := s.length

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,4 +27,9 @@ func shorten(text string, limit int) string {
 		cut--
 	}
 	return clean[:cut] + "…"
+}
+
+func quote(text string) string {
+	quoted, _ := json.Marshal(text) // a string always marshals
+	return string(quoted)
 }

@@ -42,6 +42,12 @@ func loadZone(name string) (zone, error) {
 	return zone{loc}, nil
 }
 
+// CheckZone refuses what is no IANA name with a *FieldError; the empty name is UTC.
+func CheckZone(name string) error {
+	_, err := loadZone(name)
+	return err
+}
+
 func ofThisMachine(name string) bool {
 	return strings.EqualFold(name, "local") || name == "localtime" || name == "posixrules"
 }

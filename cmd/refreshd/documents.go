@@ -93,14 +93,14 @@ func guessFormat(name string, in *bufio.Reader) string {
 }
 
 // document is where one model stands in a file.
-type document struct {
+type fileDocument struct {
 	name  string
 	line  int
 	lines map[string]int // path of a field to its line; only of YAML
 }
 
 // place says where a field stands: on its own line if that is known, or else where the document or its parent begins.
-func (d *document) place(field string) string {
+func (d *fileDocument) place(field string) string {
 	line := d.line
 	for path := field; path != ""; path = parent(path) {
 		if at, known := d.lines[path]; known {
@@ -116,7 +116,7 @@ func parent(path string) string {
 }
 
 // order makes the order to save a decoded document.
-func (d *document) order(value any) *order {
+func (d *fileDocument) order(value any) *order {
 	definition, err := model.ParseDefinition(value)
 	o := &order{
 		command: model.Command{Type: model.CommandPut, UID: definition.UID, Definition: definition},

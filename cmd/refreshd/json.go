@@ -25,7 +25,7 @@ func readJSON(name string, text []byte) ([]*order, error) {
 			return nil, fmt.Errorf("%s line %d: expected JSON: %w", name, cursor.lineOf(err), err)
 		}
 		for _, value := range listed(value) {
-			doc := &document{name: name, line: cursor.find(value)}
+			doc := &fileDocument{name: name, line: cursor.find(value)}
 			orders = append(orders, doc.orderJSON(value))
 		}
 	}
@@ -73,7 +73,7 @@ func (c *cursor) lineOf(err error) int {
 }
 
 // orderJSON makes the order to save a document that is known to be JSON, or a line that may not be.
-func (d *document) orderJSON(text []byte) *order {
+func (d *fileDocument) orderJSON(text []byte) *order {
 	if !utf8.Valid(text) {
 		o := &order{place: d.place}
 		o.refuse(fmt.Errorf("expected UTF-8, found %s", model.Found(string(text))))
@@ -110,7 +110,7 @@ func readLines(name string, in io.Reader, take func(*order) error) error {
 		if len(text) == 0 {
 			continue
 		}
-		if err := take((&document{name: name, line: line}).orderJSON(text)); err != nil {
+		if err := take((&fileDocument{name: name, line: line}).orderJSON(text)); err != nil {
 			return err
 		}
 	}

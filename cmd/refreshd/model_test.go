@@ -188,7 +188,7 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 			}}
 			var orders []*order
 			for _, text := range []string{`{"uid":"a","payload":{"n":1}}`, `{"uid":"still","payload":{"n":1}}`, `{"uid":"a","payload":{"n":1}}`} {
-				orders = append(orders, (&document{}).orderJSON([]byte(text)))
+				orders = append(orders, (&fileDocument{}).orderJSON([]byte(text)))
 			}
 			if err := obey(t.Context(), other, orders); err != nil {
 				t.Fatal(err)

@@ -191,7 +191,7 @@ func decodeYAMLPolicies(name string, text []byte) ([]*policySource, error) {
 const belowPolicy = "policy"
 
 func decodeYAMLPolicy(name string, node *yaml.Node, left *int) (*policySource, error) {
-	doc := &document{name: name, line: node.Line, lines: make(map[string]int)}
+	doc := &fileDocument{name: name, line: node.Line, lines: make(map[string]int)}
 	scan := yamlScan{lines: doc.lines, left: *left}
 	source := &policySource{place: func(field string) string { return doc.place(below(belowPolicy, "."+field)) }}
 	var err error

@@ -49,7 +49,7 @@ func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.
 
 // orderYAML reads one document; left is how many values the whole file may still have.
 func orderYAML(name string, node *yaml.Node, left *int) *order {
-	doc := &document{name: name, line: node.Line, lines: make(map[string]int)}
+	doc := &fileDocument{name: name, line: node.Line, lines: make(map[string]int)}
 	most := min(maxYAMLValues, *left)
 	scan := yamlScan{lines: doc.lines, left: most}
 	value, err := scan.value(node, "", 0)

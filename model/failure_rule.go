@@ -5,24 +5,6 @@ import (
 	"time"
 )
 
-// Failure is what is known of a failed attempt.
-type Failure struct {
-	Reason             string
-	ErrorType          string
-	UserFriendlyReason string
-	Retryable          *bool         // the result's own word; nil: the policy decides (decision 5)
-	RetryAfter         time.Duration // at least this long after now; 0: no wish
-
-	ours bool // no worker said so: a deadline, or too many deferrals
-}
-
-// ReasonTimeout is the reason, and the error type, of an attempt whose deadline passed.
-const ReasonTimeout = "timeout"
-
-func timedOut() Failure {
-	return Failure{Reason: ReasonTimeout, ErrorType: ReasonTimeout, ours: true}
-}
-
 // consequence is what the failure rule decides: when and why the next attempt starts, or that none does.
 type consequence struct {
 	at          time.Time
