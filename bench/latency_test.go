@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
@@ -59,7 +61,7 @@ func (q *queue) put(uid string, timeout time.Duration, refreshAt func(now time.T
 	if err != nil {
 		q.b.Fatal(err)
 	}
-	policy := model.Policy{Timeout: timeout, Alignment: model.AlignPlanned, OnExhausted: model.GiveUp}
+	policy := policy.Policy{Timeout: timeout, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
 	definition := model.Definition{UID: uid, Payload: "{}", PolicyName: policy.ContentName()}
 	if err := q.Store.SavePolicy(ctx, policy); err != nil {
 		q.b.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
@@ -48,7 +50,7 @@ func (b *bundle) dispatcher(store dispatcher.Store, config dispatcher.Config) *d
 // put saves a one-shot that is due now, with a timeout of one minute and one retry after 30 s.
 func (b *bundle) put(uids ...string) {
 	b.t.Helper()
-	policy := model.Policy{Timeout: time.Minute, Retries: model.Delays{30 * time.Second}, Alignment: model.AlignPlanned, OnExhausted: model.GiveUp}
+	policy := policy.Policy{Timeout: time.Minute, Retries: policy.Delays{30 * time.Second}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
 	if err := b.Store.SavePolicy(context.Background(), policy); err != nil {
 		b.t.Fatal(err)
 	}

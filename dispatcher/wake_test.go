@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
@@ -32,13 +34,13 @@ func (b *bundle) save(policy, rule string) {
 	})
 }
 
-func (b *bundle) parse(text string) model.Policy {
+func (b *bundle) parse(text string) policy.Policy {
 	b.t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		b.t.Fatal(err)
 	}
-	policy, err := model.ParsePolicy(value)
+	policy, err := policy.Parse(value)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func (b *bundle) decide(now time.Time, decide func(*scripts.Record) model.Decisi
 func (b *bundle) fail() {
 	b.t.Helper()
 	now := b.now()
-	b.decide(now, func(r *scripts.Record) model.Decision { return r.Fail(model.Failure{Reason: "HTTP 500"}, now) })
+	b.decide(now, func(r *scripts.Record) model.Decision { return r.Fail(policy.Failure{Reason: "HTTP 500"}, now) })
 }
 
 // sayStarted is the word `started` of a worker.

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // progressive is the schedule of document 002.
@@ -25,16 +28,16 @@ func TestRetriesBecomeRarerAsAModelGrowsOld(t *testing.T) { // 002/6, 002/8, 002
 		{180*day + 1, "8d"}, {360 * day, "8d"},
 		{360*day + 1, "-"}, {3600 * day, "-"},
 	} {
-		delay, retry, err := table.Delay(Occasion{K: 7, SinceSuccess: test.age})
+		delay, retry, err := table.Delay(policy.Occasion{K: 7, SinceSuccess: test.age})
 		got := "-"
 		if retry {
-			got = formatDelay(delay)
+			got = policy.FormatDelay(delay)
 		}
 		if err != nil || got != test.want {
-			t.Errorf("at the age of %s: %s, want %s (%v)", FormatDuration(test.age), got, test.want, err)
+			t.Errorf("at the age of %s: %s, want %s (%v)", document.FormatDuration(test.age), got, test.want, err)
 		}
 	}
-	if table.Count() != Unlimited {
+	if table.Count() != policy.Unlimited {
 		t.Error("a table ends by age, not by a count")
 	}
 }
@@ -80,7 +83,7 @@ func TestABadAgeTableIsRefusedWithTheField(t *testing.T) {
 		`{"retries":{"by_age":["1d: 5m","1d: 1h"]}}`:                     "retries.by_age[1].up_to: expected more than 1d of the row before, found 1d",
 		`{"retries":{"by_age":["7d: 5m","1d: 1h"]}}`:                     "retries.by_age[1].up_to: expected more than 1w of the row before, found 1d",
 		`{"retries":{"by_age":["0: 5m"]}}`:                               `retries.by_age[0].up_to: expected an age above zero, such as "1d", found "0"`,
-		`{"retries":{"by_age":["soon: 5m"]}}`:                            `retries.by_age[0].up_to: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`{"retries":{"by_age":["soon: 5m"]}}`:                            `retries.by_age[0].up_to: expected ` + document.WantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
 		`{"retries":{"by_age":[{"delay":"5m"}]}}`:                        `retries.by_age[0].up_to: expected an age above zero, such as "1d", found nothing`,
 		`{"retries":{"by_age":[{"up_to":"1d"}]}}`:                        `retries.by_age[0].delay: expected a delay such as "5m", found nothing`,
 		`{"retries":{"by_age":[{"up_to":"1d","delay":true}]}}`:           `retries.by_age[0].delay: expected a delay such as 0, "5m" or next, found true`,

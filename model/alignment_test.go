@@ -4,45 +4,47 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // An attempt of an hour fails at 14:00; the planned refresh is at 16:00. The delay decides how the two overlap (S0-42).
 func TestEachAlignmentJoinsARetryWithTheScheduleInItsOwnWay(t *testing.T) { // S0-15, S0-24, S0-29, S0-43, RULES 1.1 bug 35
 	const before, overlapsStart, same, overlapsEnd, after = "30m", "1h30m", "2h", "2h30m", "4h"
 	for _, test := range []struct {
-		alignment Alignment
+		alignment policy.Alignment
 		delay     string
 		want      string
 	}{
-		{AlignPlanned, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
-		{AlignPlanned, overlapsStart, "#1, next 16:00: retry 1/1 +1h30m, planned first: overlaps start"}, // "wait longer"
-		{AlignPlanned, same, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
-		{AlignPlanned, overlapsEnd, "#1, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"}, // "wait less"
-		{AlignPlanned, after, "#1, next 16:00: retry 1/1 +4h, planned first: after"},
+		{policy.AlignPlanned, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
+		{policy.AlignPlanned, overlapsStart, "#1, next 16:00: retry 1/1 +1h30m, planned first: overlaps start"}, // "wait longer"
+		{policy.AlignPlanned, same, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
+		{policy.AlignPlanned, overlapsEnd, "#1, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"}, // "wait less"
+		{policy.AlignPlanned, after, "#1, next 16:00: retry 1/1 +4h, planned first: after"},
 
-		{UntilSuccess, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
-		{UntilSuccess, overlapsStart, "#1, next 15:30: retry 1/1 +1h30m, retry first: overlaps start"},
-		{UntilSuccess, same, "#1, next 16:00: retry 1/1 +2h, retry first: same"},
-		{UntilSuccess, overlapsEnd, "#1, next 16:30: retry 1/1 +2h30m, retry first: overlaps end"},
-		{UntilSuccess, after, "#1, next 18:00: retry 1/1 +4h, retry first: after"},
+		{policy.UntilSuccess, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
+		{policy.UntilSuccess, overlapsStart, "#1, next 15:30: retry 1/1 +1h30m, retry first: overlaps start"},
+		{policy.UntilSuccess, same, "#1, next 16:00: retry 1/1 +2h, retry first: same"},
+		{policy.UntilSuccess, overlapsEnd, "#1, next 16:30: retry 1/1 +2h30m, retry first: overlaps end"},
+		{policy.UntilSuccess, after, "#1, next 18:00: retry 1/1 +4h, retry first: after"},
 
-		{PlannedOnly, before, "#1, next 16:00: retry 1/1 +30m, planned first: before"},
-		{PlannedOnly, overlapsStart, "#1, next 16:00: retry 1/1 +1h30m, planned first: overlaps start"},
-		{PlannedOnly, same, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
-		{PlannedOnly, overlapsEnd, "#1, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"},
-		{PlannedOnly, after, "#1, next 16:00: retry 1/1 +4h, planned first: after"},
+		{policy.PlannedOnly, before, "#1, next 16:00: retry 1/1 +30m, planned first: before"},
+		{policy.PlannedOnly, overlapsStart, "#1, next 16:00: retry 1/1 +1h30m, planned first: overlaps start"},
+		{policy.PlannedOnly, same, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
+		{policy.PlannedOnly, overlapsEnd, "#1, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"},
+		{policy.PlannedOnly, after, "#1, next 16:00: retry 1/1 +4h, planned first: after"},
 
-		{WhicheverFirst, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
-		{WhicheverFirst, overlapsStart, "#1, next 15:30: retry 1/1 +1h30m, retry first: overlaps start"},
-		{WhicheverFirst, same, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
-		{WhicheverFirst, overlapsEnd, "#1, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"},
-		{WhicheverFirst, after, "#1, next 16:00: retry 1/1 +4h, planned first: after"},
+		{policy.WhicheverFirst, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
+		{policy.WhicheverFirst, overlapsStart, "#1, next 15:30: retry 1/1 +1h30m, retry first: overlaps start"},
+		{policy.WhicheverFirst, same, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
+		{policy.WhicheverFirst, overlapsEnd, "#1, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"},
+		{policy.WhicheverFirst, after, "#1, next 16:00: retry 1/1 +4h, planned first: after"},
 
-		{BetweenPlanned, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
-		{BetweenPlanned, overlapsStart, "#0, next 16:00: retry 1/1 +1h30m, planned first: overlaps start"},
-		{BetweenPlanned, same, "#0, next 16:00: retry 1/1 +2h, planned first: same"},
-		{BetweenPlanned, overlapsEnd, "#0, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"},
-		{BetweenPlanned, after, "#0, next 16:00: retry 1/1 +4h, planned first: after"},
+		{policy.BetweenPlanned, before, "#1, next 14:30: retry 1/1 +30m, before planned"},
+		{policy.BetweenPlanned, overlapsStart, "#0, next 16:00: retry 1/1 +1h30m, planned first: overlaps start"},
+		{policy.BetweenPlanned, same, "#0, next 16:00: retry 1/1 +2h, planned first: same"},
+		{policy.BetweenPlanned, overlapsEnd, "#0, next 16:00: retry 1/1 +2h30m, planned first: overlaps end"},
+		{policy.BetweenPlanned, after, "#0, next 16:00: retry 1/1 +4h, planned first: after"},
 	} {
 		t.Run(fmt.Sprintf("%s after %s", test.alignment, test.delay), func(t *testing.T) {
 			live(t, atSixteen+joining(test.alignment, test.delay), "13:50 run | 13:50 wake | 14:00 failure").expect(test.want)
@@ -52,13 +54,13 @@ func TestEachAlignmentJoinsARetryWithTheScheduleInItsOwnWay(t *testing.T) { // S
 
 const atSixteen = `"rrule":"FREQ=DAILY;BYHOUR=16","dtstart":"2026-01-01",`
 
-func joining(alignment Alignment, delay string) string {
+func joining(alignment policy.Alignment, delay string) string {
 	return fmt.Sprintf(`"policy":{"timeout":"1h","retries":[%q],"alignment":%q}`, delay, alignment)
 }
 
 func TestWithNothingPlannedTheRetryRunsAfterItsDelay(t *testing.T) { // S0-28
 	const over = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01",`
-	for _, alignment := range []Alignment{AlignPlanned, UntilSuccess, PlannedOnly, WhicheverFirst, BetweenPlanned} {
+	for _, alignment := range []policy.Alignment{policy.AlignPlanned, policy.UntilSuccess, policy.PlannedOnly, policy.WhicheverFirst, policy.BetweenPlanned} {
 		t.Run(string(alignment), func(t *testing.T) {
 			live(t, joining(alignment, "2h"), "00:00 wake | 00:10 failure").expect("#1, next 02:10: retry 1/1 +2h, none planned")
 			live(t, over+joining(alignment, "2h"), "06:00 wake | 06:10 failure").expect("#1, next 08:10: retry 1/1 +2h, none planned")
@@ -68,59 +70,59 @@ func TestWithNothingPlannedTheRetryRunsAfterItsDelay(t *testing.T) { // S0-28
 
 func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) { // S0-29, decision 4, bug 17
 	last := "13:50 run | 13:50 wake | 14:00 failure"
-	for _, alignment := range []Alignment{AlignPlanned, UntilSuccess, WhicheverFirst, BetweenPlanned} {
+	for _, alignment := range []policy.Alignment{policy.AlignPlanned, policy.UntilSuccess, policy.WhicheverFirst, policy.BetweenPlanned} {
 		live(t, atSixteen+joining(alignment, "1h"), last).expect("#1, next 15:00: retry 1/1 +1h, before planned")
 	}
 	runLives(t, []lifeTest{
-		{atSixteen + joining(AlignPlanned, "1h1ms"), last, "#1, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
-		{atSixteen + joining(WhicheverFirst, "1h1ms"), last, "#1, next 15:00:00.001: retry 1/1 +1h1ms, retry first: overlaps start"},
-		{atSixteen + joining(BetweenPlanned, "1h1ms"), last, "#0, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
-		{atSixteen + joining(PlannedOnly, "1h"), last, "#1, next 16:00: retry 1/1 +1h, planned first: before"},
+		{atSixteen + joining(policy.AlignPlanned, "1h1ms"), last, "#1, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
+		{atSixteen + joining(policy.WhicheverFirst, "1h1ms"), last, "#1, next 15:00:00.001: retry 1/1 +1h1ms, retry first: overlaps start"},
+		{atSixteen + joining(policy.BetweenPlanned, "1h1ms"), last, "#0, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
+		{atSixteen + joining(policy.PlannedOnly, "1h"), last, "#1, next 16:00: retry 1/1 +1h, planned first: before"},
 
 		// The other border: planned would have ended when the retry starts
-		{atSixteen + joining(UntilSuccess, "2h59m59s999ms"), last, "#1, next 16:59:59.999: retry 1/1 +2h59m59s999ms, retry first: overlaps end"},
-		{atSixteen + joining(UntilSuccess, "3h"), last, "#1, next 17:00: retry 1/1 +3h, retry first: after"},
+		{atSixteen + joining(policy.UntilSuccess, "2h59m59s999ms"), last, "#1, next 16:59:59.999: retry 1/1 +2h59m59s999ms, retry first: overlaps end"},
+		{atSixteen + joining(policy.UntilSuccess, "3h"), last, "#1, next 17:00: retry 1/1 +3h, retry first: after"},
 	})
 }
 
 // Only the starts count when nobody knows how long an attempt takes (S0-8).
 func TestWithoutTimeoutOnlyTheStartsAreCompared(t *testing.T) {
-	at := func(alignment Alignment, delay string) string {
+	at := func(alignment policy.Alignment, delay string) string {
 		return fmt.Sprintf(`%s"policy":{"timeout":"none","retries":[%q],"alignment":%q}`, atSixteen, delay, alignment)
 	}
 	last := "13:50 run | 13:50 wake | 14:00 failure"
 	runLives(t, []lifeTest{
-		{at(AlignPlanned, "1h59m59s"), last, "#1, next 15:59:59: retry 1/1 +1h59m59s, before planned"},
-		{at(AlignPlanned, "2h"), last, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
-		{at(AlignPlanned, "2h1s"), last, "#1, next 16:00: retry 1/1 +2h1s, planned first: after"},
+		{at(policy.AlignPlanned, "1h59m59s"), last, "#1, next 15:59:59: retry 1/1 +1h59m59s, before planned"},
+		{at(policy.AlignPlanned, "2h"), last, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
+		{at(policy.AlignPlanned, "2h1s"), last, "#1, next 16:00: retry 1/1 +2h1s, planned first: after"},
 	})
 }
 
 // Bug 16: with a timeout as long as the interval no retry ever ran; an alignment that compares the starts lets it.
 func TestWithATimeoutAsLongAsTheIntervalARetryMayRunWhicheverIsFirst(t *testing.T) {
 	everyTwoHours := `"rrule":"FREQ=HOURLY;INTERVAL=2","dtstart":"2026-01-05",`
-	at := func(alignment Alignment) string {
+	at := func(alignment policy.Alignment) string {
 		return fmt.Sprintf(`%s"policy":{"timeout":"2h","retries":["5m"],"alignment":%q}`, everyTwoHours, alignment)
 	}
 	runLives(t, []lifeTest{
-		{at(AlignPlanned), "02:00 wake | 02:10 failure", "#1, next 04:00: retry 1/1 +5m, planned first: overlaps start"},
-		{at(WhicheverFirst), "02:00 wake | 02:10 failure", "#1, next 02:15: retry 1/1 +5m, retry first: overlaps start"},
+		{at(policy.AlignPlanned), "02:00 wake | 02:10 failure", "#1, next 04:00: retry 1/1 +5m, planned first: overlaps start"},
+		{at(policy.WhicheverFirst), "02:00 wake | 02:10 failure", "#1, next 02:15: retry 1/1 +5m, retry first: overlaps start"},
 	})
 }
 
 func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) { // S0-43
 	cycles := "06:00 wake | 06:10 failure | 06:40 wake | 06:50 failure | 07:20 wake | 07:30 failure"
-	at := func(alignment Alignment) string {
+	at := func(alignment policy.Alignment) string {
 		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=6,8","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["30m","30m","30m"],"alignment":%q}`, alignment)
 	}
 	runLives(t, []lifeTest{
-		{at(BetweenPlanned), cycles, "#0, next 08:00: retry 3/3 +30m, planned first: same"},
-		{at(BetweenPlanned), cycles + " | 08:00 wake | 08:10 failure", "#1, next 08:40: retry 1/3 +30m, before planned"},
-		{at(AlignPlanned), cycles, "#3, next 08:00: retry 3/3 +30m, planned first: same"},
-		{at(AlignPlanned), cycles + " | 08:00 wake | 08:10 failure", "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
+		{at(policy.BetweenPlanned), cycles, "#0, next 08:00: retry 3/3 +30m, planned first: same"},
+		{at(policy.BetweenPlanned), cycles + " | 08:00 wake | 08:10 failure", "#1, next 08:40: retry 1/3 +30m, before planned"},
+		{at(policy.AlignPlanned), cycles, "#3, next 08:00: retry 3/3 +30m, planned first: same"},
+		{at(policy.AlignPlanned), cycles + " | 08:00 wake | 08:10 failure", "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
 
 		// A retry that waits for the planned refresh anyway (S0-46)
-		{strings.ReplaceAll(at(BetweenPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#0, next 08:00: retry 1/3 when planned"},
-		{strings.ReplaceAll(at(AlignPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#1, next 08:00: retry 1/3 when planned"},
+		{strings.ReplaceAll(at(policy.BetweenPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#0, next 08:00: retry 1/3 when planned"},
+		{strings.ReplaceAll(at(policy.AlignPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#1, next 08:00: retry 1/3 when planned"},
 	})
 }

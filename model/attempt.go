@@ -3,6 +3,9 @@ package model
 import (
 	"fmt"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Wake decides what a due model does at now: it starts an attempt under a new uid, or its give-up window has ended, or the
@@ -14,7 +17,7 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 	if next, missed := m.missed(now); missed {
 		decision := Decision{Event: EventSkipped, Next: m.State}
 		decision.Next.RefreshAt = next
-		decision.Next.Why = "misfire: skipped, late by " + FormatDuration(now.Sub(m.RefreshAt).Truncate(time.Second))
+		decision.Next.Why = "misfire: skipped, late by " + document.FormatDuration(now.Sub(m.RefreshAt).Truncate(time.Second))
 		m.boundWait(&decision.Next, now)
 		return decision
 	}
@@ -48,7 +51,7 @@ func (m *Model) deadline(s *State, now time.Time) time.Time {
 	if m.Policy.Timeout > 0 {
 		return now.Add(m.Policy.Timeout)
 	}
-	deadline := now.Add(maxDuration)
+	deadline := now.Add(document.MaxDuration)
 	if planned, found := m.planned(now); found {
 		deadline = planned
 	}
@@ -60,7 +63,7 @@ func (m *Model) deadline(s *State, now time.Time) time.Time {
 
 // expectTimeout sets refresh_at to what a timeout at the deadline would decide.
 func (m *Model) expectTimeout(next *State) {
-	failure, text := timedOut(), "if lost: "
+	failure, text := policy.TimedOut(), "if lost: "
 	switch {
 	case next.Again:
 		next.RefreshAt, next.Why = next.DeadlineAt, whyAgain
@@ -73,7 +76,7 @@ func (m *Model) expectTimeout(next *State) {
 	}
 	lost := m.afterFailure(next, failure, next.DeadlineAt)
 	next.RefreshAt = lost.at
-	next.Why = shorten(text+lost.why, maxWhy)
+	next.Why = document.Shorten(text+lost.why, maxWhy)
 }
 
 // awaitsBegin reports whether the deadline of the attempt is that of the queue: no worker has said `started` yet (bug 31).
@@ -87,7 +90,7 @@ func (m *Model) Expire(now time.Time) Decision {
 	if m.awaitsBegin(&m.State) {
 		return m.deferAttempt(EventQueueTimeout, 0, "not begun in time: again", now)
 	}
-	return m.fail(EventTimeout, timedOut(), now)
+	return m.fail(EventTimeout, policy.TimedOut(), now)
 }
 
 // Withdraw ends an attempt that still stood in the input list at its deadline: nobody took it, so nothing failed. The
@@ -114,7 +117,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	decision := Decision{Event: EventSuccess, Next: m.State}
 	next := &decision.Next
 	if !next.FinalFailureAt.IsZero() {
-		decision.announce(NoticeRecovered, &m.Policy)
+		decision.announce(policy.NoticeRecovered, &m.Policy)
 	}
 	next.AttemptNo, next.Deferrals = 0, 0
 	next.LastSuccessAt = now
@@ -124,7 +127,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	} else {
 		m.plan(next, now)
 	}
-	decision.end(&m.State, now, Failure{}, changed)
+	decision.end(&m.State, now, policy.Failure{}, changed)
 	return decision
 }
 
@@ -145,11 +148,11 @@ func (m *Model) plan(next *State, now time.Time) {
 }
 
 // Fail ends the running attempt with the failure rule (S0-11).
-func (m *Model) Fail(failure Failure, now time.Time) Decision {
+func (m *Model) Fail(failure policy.Failure, now time.Time) Decision {
 	return m.fail(EventFailure, failure, now)
 }
 
-func (m *Model) fail(event Event, failure Failure, now time.Time) Decision {
+func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decision {
 	decision := Decision{Event: event, Next: m.State}
 	next := &decision.Next
 	next.Deferrals = 0
@@ -165,7 +168,7 @@ func (m *Model) fail(event Event, failure Failure, now time.Time) Decision {
 }
 
 // follow writes what the failure rule decides into the next state.
-func (m *Model) follow(decision *Decision, failure Failure, now time.Time) {
+func (m *Model) follow(decision *Decision, failure policy.Failure, now time.Time) {
 	next := &decision.Next
 	if next.FailingSince.IsZero() {
 		next.FailingSince = now
@@ -180,19 +183,19 @@ func (m *Model) follow(decision *Decision, failure Failure, now time.Time) {
 }
 
 // disable ends the refreshing of a model by a final failure, with a reason for its owner (S0-12).
-func (m *Model) disable(decision *Decision, failure Failure, now time.Time) {
+func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Time) {
 	next := &decision.Next
 	next.Disabled = true
 	next.DisabledReason = m.ownersReason(next.AttemptNo, failure)
 	next.FinalFailureAt = now
 	decision.Final = true
-	decision.announce(NoticeDisabled, &m.Policy)
+	decision.announce(policy.NoticeDisabled, &m.Policy)
 }
 
 // ownersReason is what the owner of a disabled model reads: the worker's own words, those of the policy, or a plain sentence
 // (S0-7, bug 33).
-func (m *Model) ownersReason(attempts int, failure Failure) string {
-	if own := shorten(failure.UserFriendlyReason, maxText); own != "" {
+func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
+	if own := document.Shorten(failure.UserFriendlyReason, document.MaxText); own != "" {
 		return own
 	}
 	if m.Policy.DisabledReason != "" {
@@ -205,10 +208,10 @@ func (m *Model) ownersReason(attempts int, failure Failure) string {
 	case 1:
 		text = "Cannot refresh after 1 attempt"
 	}
-	if reason := shorten(failure.Reason, maxText); reason != "" {
+	if reason := document.Shorten(failure.Reason, document.MaxText); reason != "" {
 		text += ": " + reason
 	}
-	return shorten(text, maxText)
+	return document.Shorten(text, document.MaxText)
 }
 
 // maxDeferrals is how many postponed or interrupted attempts in a row are free; the next one is a failure.
@@ -225,8 +228,8 @@ func (m *Model) Interrupt(now time.Time) Decision {
 	return m.deferAttempt(EventInterrupted, 0, "interrupted: again at once", now)
 }
 
-func deferredTooOften(event Event, times int, delay time.Duration) Failure {
-	return Failure{Reason: fmt.Sprintf("%s %d times in a row", event, times), RetryAfter: delay, ours: true}
+func deferredTooOften(event Event, times int, delay time.Duration) policy.Failure {
+	return policy.Failure{Reason: fmt.Sprintf("%s %d times in a row", event, times), RetryAfter: delay, Ours: true}
 }
 
 func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
@@ -242,7 +245,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	if next.Again {
 		next.RefreshAt, next.Why = now, whyAgain
 	}
-	decision.end(&m.State, now, Failure{}, nil)
+	decision.end(&m.State, now, policy.Failure{}, nil)
 	return decision
 }
 
@@ -255,7 +258,7 @@ func (m *Model) Begin(now time.Time, worker string) (Decision, bool) {
 	}
 	next := &decision.Next
 	next.ProcessingAt = now
-	next.Worker = shorten(worker, maxWhy)
+	next.Worker = document.Shorten(worker, maxWhy)
 	next.DeadlineAt = m.deadline(next, now)
 	m.expectTimeout(next)
 	return decision, true

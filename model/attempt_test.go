@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -83,20 +85,20 @@ func TestASuccessStartsTheCountAnew(t *testing.T) {
 }
 
 func TestARecoveryIsToldOnlyAfterAFinalFailure(t *testing.T) {
-	for steps, want := range map[string]Notice{
+	for steps, want := range map[string]policy.Notice{
 		// Failures and a success
-		"00:00 start | 00:00:10 success":                                     NoticeNone,
-		"00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 success": NoticeNone,
+		"00:00 start | 00:00:10 success":                                     policy.NoticeNone,
+		"00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 success": policy.NoticeNone,
 
 		// A final failure, however the model was enabled again
-		`00:00 start | 00:00:10 failure "retryable":false | 01:00 enable | 01:00 start | 01:00:10 success`:                                        NoticeRecovered,
-		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 success`:                                           NoticeRecovered,
-		`00:00 start | 00:00:10 failure "retryable":false | 01:00 put "payload":{"size":2} | 01:00 start | 01:00:10 success`:                      NoticeRecovered,
-		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 failure | 01:00:10 start | 01:00:20 success`:       NoticeRecovered,
-		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 success | 02:00 run | 02:00 start | 02:01 success`: NoticeNone,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 enable | 01:00 start | 01:00:10 success`:                                        policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 success`:                                           policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 put "payload":{"size":2} | 01:00 start | 01:00:10 success`:                      policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 failure | 01:00:10 start | 01:00:20 success`:       policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 success | 02:00 run | 02:00 start | 02:01 success`: policy.NoticeNone,
 
 		// Disabled by hand: nobody was alarmed
-		"00:00 disable | 01:00 enable | 01:00 start | 01:00:10 success": NoticeNone,
+		"00:00 disable | 01:00 enable | 01:00 start | 01:00:10 success": policy.NoticeNone,
 	} {
 		if got := tell(t, banner, steps).decision.Notice; got != want {
 			t.Errorf("%s: notice %q, want %q", steps, got, want)
@@ -208,7 +210,7 @@ func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T
 		{banner, saved + "00:00:30 success | 00:00:30 start | 00:00:40 success", "#0, next never: finished: one-shot"},
 	})
 	s := tell(t, banner, saved+`00:00:30 failure "retryable":false`)
-	if s.decision.Final || s.decision.Notice != NoticeNone || !s.m.FailingSince.IsZero() {
+	if s.decision.Final || s.decision.Notice != policy.NoticeNone || !s.m.FailingSince.IsZero() {
 		t.Errorf("a failure that belongs to an old definition counted: %+v", s.decision)
 	}
 }
@@ -219,7 +221,7 @@ func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 	want := Attempt{AttemptUID: "a1", AttemptNo: 1, StartedAt: clock("06:00"), EndedAt: clock("06:10"), DurationMS: 600_000, Outcome: EventFailure,
 		Reason: "HTTP 503", ErrorType: "Unavailable", Worker: "host-1",
 		DeadlineAt: at("07:00:30"), // an hour after the work began
-		DelayMS:    ptr(int64(0)), RetryAt: at("06:10"), PlannedAt: at("16:00"), Overlap: Before,
+		DelayMS:    ptr(int64(0)), RetryAt: at("06:10"), PlannedAt: at("16:00"), Overlap: policy.Before,
 		RefreshAt: at("06:10"), Why: "retry 1/6 at once, before planned"}
 	if diff := cmp.Diff(want, *s.decision.Ended); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -291,7 +293,7 @@ func TestTextsInTheRecordOfAnAttemptAreFitToBeShown(t *testing.T) {
 }
 
 func TestAModelWhoseScheduleCannotBeReadLooksAgainAnHourLater(t *testing.T) {
-	m := Model{UID: "tbl_1", Rule: "FREQ=GARBAGE", Fault: "rrule: …", Policy: DefaultPolicy(), State: State{RefreshAt: monday}}
+	m := Model{UID: "tbl_1", Rule: "FREQ=GARBAGE", Fault: "rrule: …", Policy: policy.Default(), State: State{RefreshAt: monday}}
 	m.State = m.Start(monday, "a1").Next
 	decision := m.Succeed(monday.Add(time.Minute), nil)
 	if !decision.Next.RefreshAt.Equal(monday.Add(61*time.Minute)) || decision.Next.Why != "schedule unreadable: look again later" {

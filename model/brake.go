@@ -1,6 +1,11 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
 
 // Brake is the mass-failure brake of a queue: when more than a share of attempts fail within a window, the outage is taken to be
 // on our side, and nobody is disabled for it.
@@ -21,11 +26,11 @@ func DefaultBrake() Brake {
 func (b Brake) Validate() error {
 	switch {
 	case !(b.Share >= 0.05 && b.Share <= 1):
-		return &FieldError{"share", "5% to 100%", Found(b.Share)}
+		return document.Refuse("share", "5% to 100%", document.Found(b.Share))
 	case b.Window < 10*time.Second || b.Window > 24*time.Hour:
-		return &FieldError{"window", "10s to 1d", FormatDuration(b.Window)}
+		return document.Refuse("window", "10s to 1d", document.FormatDuration(b.Window))
 	case b.Min < 1 || b.Min > 1_000_000:
-		return &FieldError{"min", "1 to 1000000 attempts", Found(b.Min)}
+		return document.Refuse("min", "1 to 1000000 attempts", document.Found(b.Min))
 	default:
 		return nil
 	}
@@ -40,7 +45,7 @@ const brakeSpread = 0.5
 // hold turns a final failure into one more attempt while the brake is engaged. The failed one is not counted, so that a cycle
 // keeps its length (bug 22) and the first failure after the release is final if it still would be.
 func (m *Model) hold(s *State, rule consequence, now time.Time) consequence {
-	delay := vary(brakeDelay, brakeSpread, s.AttemptUID)
+	delay := policy.Vary(brakeDelay, brakeSpread, s.AttemptUID)
 	return consequence{
 		at: now.Add(delay), attemptNo: max(0, s.AttemptNo-1), exhausted: rule.exhausted, held: true,
 		why: "held by the brake " + delayText(delay.Round(time.Second)) + ", " + rule.why,

@@ -3,6 +3,8 @@ package model
 import (
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // braked tells a story under an engaged brake.
@@ -26,7 +28,7 @@ func TestAnEngagedBrakeDisablesNobody(t *testing.T) {
 			now = now.Add(time.Hour)
 			s.do(now, "start", "")
 			s.do(now.Add(30*time.Second), "failure", `"error_type":"Gone"`)
-			if s.decision.Final || s.m.Disabled || s.decision.Notice != NoticeNone {
+			if s.decision.Final || s.m.Disabled || s.decision.Notice != policy.NoticeNone {
 				t.Fatalf("%s: disabled under the brake: %s", definition, s)
 			}
 			if wait := s.m.RefreshAt.Sub(now.Add(30 * time.Second)); wait < brakeDelay/2 || wait > brakeDelay*3/2 {
@@ -55,9 +57,9 @@ func TestAnEngagedBrakeMakesRetriesRarer(t *testing.T) {
 func TestHeldFailuresDoNotComeBackTogether(t *testing.T) {
 	seen := map[time.Time]bool{}
 	for _, uid := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		m := Model{Policy: Policy{Timeout: time.Minute, OnExhausted: GiveUp}, Brake: Brake{Engaged: true}}
+		m := Model{Policy: policy.Policy{Timeout: time.Minute, OnExhausted: policy.GiveUp}, Brake: Brake{Engaged: true}}
 		s := State{AttemptNo: 1, AttemptUID: uid}
-		seen[m.afterFailure(&s, Failure{}, monday).at] = true
+		seen[m.afterFailure(&s, policy.Failure{}, monday).at] = true
 	}
 	if len(seen) < 7 {
 		t.Errorf("8 models come back at %d times", len(seen))

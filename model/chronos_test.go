@@ -3,6 +3,8 @@ package model
 import (
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 const chronosCanonical = `{"timeout":"10m","retries":{"strategy":"exponential","base":"1m","cap":"1h","count":3},"alignment":"align_planned","on_exhausted":"give_up",` +
@@ -39,7 +41,7 @@ func TestThePolicyOfDocument004IsReadInItsOwnWords(t *testing.T) { // 004/2, 004
 		`{"maxRetries":3,"never_retry":[]}`:                 chronosCanonical[:strings.Index(chronosCanonical, `,"never_retry"`)] + "}",
 		`{"maxRetries":3,"timeout":"1h","give_up_after":7}`: replace(`"10m"`, `"1h"`, `,"never`, `,"give_up_after":"7s","never`).Replace(chronosCanonical),
 	} {
-		got := policyOf(t, text).canonical()
+		got := policyOf(t, text).Canonical()
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
 		}
@@ -59,7 +61,7 @@ func TestThreeRetriesAreFourRuns(t *testing.T) { // 004/4, 004/5, 004/12, decisi
 }
 
 func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) { // decision 12
-	unknown := "expected one of " + strings.Join(policyFields, ", ") + ", found an unknown field"
+	unknown := "expected one of " + strings.Join(policy.PolicyFields, ", ") + ", found an unknown field"
 	refusals(t, map[string]string{
 		`{"maxRetries":3,"retries":[0]}`:                                "maxRetries: " + unknown,
 		`{"retries":{"strategy":"fixed"},"jitterFactor":0.2}`:           "jitterFactor: " + unknown,

@@ -3,6 +3,9 @@ package model
 import (
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // failing is what a one-shot with this policy becomes when its first attempt fails at 00:10 with these fields.
@@ -56,7 +59,7 @@ func TestTheErrorClassDecidesWhetherAFailureIsRetried(t *testing.T) { // decisio
 // RULES 1.5: two final reasons, at once and exhausted.
 func TestAFinalClassIsNotCalledExhausted(t *testing.T) { // 004/4
 	l := failing(t, `{"retries":["1m"],"never_retry":"permanent","on_exhausted":"next_planned"}`, `"error_type":"SyntaxError"`)
-	if d := l.decision; !d.Final || d.Exhausted || d.Notice != NoticeDisabled {
+	if d := l.decision; !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled {
 		t.Errorf("found %+v", d)
 	}
 	if l = failing(t, `{"retries":[]}`, ``); !l.decision.Final || !l.decision.Exhausted {
@@ -132,7 +135,7 @@ func TestABadErrorClassIsRefusedWithTheField(t *testing.T) {
 		`{"never_retry":["` + long + `"]}`:       `never_retry[0]: expected an error type of 1-100 printable characters, found "` + long[:60] + `"…`,
 		`{"never_retry":[` + many + `]}`:         "never_retry: expected at most 200 error types, found 201",
 		`{"delays_by_error":["1h"]}`:             "delays_by_error: expected an object of at most 200 error types and delays, such as {RateLimited: 1h}, found a list",
-		`{"delays_by_error":{"A":"soon"}}`:       `delays_by_error.A: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`{"delays_by_error":{"A":"soon"}}`:       `delays_by_error.A: expected ` + document.WantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
 		`{"delays_by_error":{"A":true}}`:         `delays_by_error.A: expected a delay such as 0, "5m" or next, found true`,
 		`{"delays_by_error":{" A":"1h"}}`:        `delays_by_error.A: expected an error type of 1-100 printable characters, found " A"`,
 	})

@@ -1,6 +1,11 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
 
 // CommandType names what an application or a person wants of a model.
 type CommandType string
@@ -34,16 +39,16 @@ func DecodeCommand(raw []byte) (Command, error) {
 	return command, asRejection(err)
 }
 
-func readCommand(doc document) (Command, error) {
-	kind, err := doc.text("type")
+func readCommand(doc document.Object) (Command, error) {
+	kind, err := doc.Text("type")
 	if err != nil {
 		return Command{}, err
 	}
-	delete(doc.fields, "type")
+	delete(doc.Fields, "type")
 	command := Command{Type: CommandType(kind)}
 	switch command.Type {
 	case CommandPut:
-		command.Definition, err = ParseDefinition(doc.fields)
+		command.Definition, err = ParseDefinition(doc.Fields)
 		command.UID = command.Definition.UID
 		return command, err
 	case CommandRun:
@@ -57,28 +62,28 @@ func readCommand(doc document) (Command, error) {
 	}
 }
 
-func (c *Command) read(doc document, extra ...string) error {
-	doc, err := object(doc.fields, append([]string{"uid"}, extra...)...)
+func (c *Command) read(doc document.Object, extra ...string) error {
+	doc, err := document.ReadObject(doc.Fields, append([]string{"uid"}, extra...)...)
 	if err != nil {
 		return err
 	}
-	if c.UID, err = doc.text("uid"); err != nil {
+	if c.UID, err = doc.Text("uid"); err != nil {
 		return err
 	}
 	if c.UID == "" {
 		return &Rejection{CounterNoUID, "uid: expected the uid of a model, found nothing"}
 	}
-	if c.Reason, err = doc.text("reason"); err != nil {
+	if c.Reason, err = doc.Text("reason"); err != nil {
 		return err
 	}
-	force, err := doc.flag("force")
+	force, err := doc.Flag("force")
 	c.Force = force != nil && *force
 	return err
 }
 
 // Obey decides what a command does to the model at now. exists says whether the model is stored; policy is the resolved
 // policy of a put. An error is a definition that cannot be accepted.
-func (m *Model) Obey(c Command, policy Policy, exists bool, now time.Time) (Decision, Outcome, error) {
+func (m *Model) Obey(c Command, policy policy.Policy, exists bool, now time.Time) (Decision, Outcome, error) {
 	if c.Type == CommandPut {
 		return m.Put(c.Definition, policy, exists, now)
 	}
@@ -135,7 +140,7 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 
 // Disable stops the model until the next update, with a reason for its owner; a running attempt loses its fence.
 func (m *Model) Disable(reason string, now time.Time) (Decision, Outcome) {
-	reason = shorten(reason, maxText)
+	reason = document.Shorten(reason, document.MaxText)
 	if m.Disabled && m.DisabledReason == reason {
 		return Decision{}, Unchanged
 	}
@@ -153,5 +158,5 @@ func (m *Model) supersede(decision *Decision, now time.Time) {
 		return
 	}
 	decision.Next.AttemptNo = max(0, decision.Next.AttemptNo-1)
-	decision.end(&m.State, now, Failure{Reason: "superseded: " + decision.Next.Why}, nil)
+	decision.end(&m.State, now, policy.Failure{Reason: "superseded: " + decision.Next.Why}, nil)
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestACommandIsReadAsTheWireContractSays(t *testing.T) {
@@ -96,7 +99,7 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 	if e := s.decision.Ended; e == nil || e.Outcome != EventDisable || e.Reason != "superseded: disabled by hand" {
 		t.Errorf("the superseded attempt was recorded as %+v", e)
 	}
-	if s.decision.Notice != NoticeNone || !s.m.FinalFailureAt.IsZero() {
+	if s.decision.Notice != policy.NoticeNone || !s.m.FinalFailureAt.IsZero() {
 		t.Errorf("a model disabled by hand alarms nobody: %+v", s.decision)
 	}
 }
@@ -150,8 +153,8 @@ func TestADefinitionThatCannotBeAcceptedIsRefused(t *testing.T) {
 		{UID: "tbl_1", Rule: "FREQ=DAILY", Timezone: "Mars/Olympus", Dtstart: "2026-01-01T00:00:00"},
 		{UID: "tbl_1", Rule: "FREQ=DAILY", Timezone: "Mars/Olympus"},
 	} {
-		_, _, err := m.Obey(Command{Type: CommandPut, UID: "tbl_1", Definition: d}, DefaultPolicy(), false, monday)
-		if field := (*FieldError)(nil); !errors.As(err, &field) || field.Field == "" {
+		_, _, err := m.Obey(Command{Type: CommandPut, UID: "tbl_1", Definition: d}, policy.Default(), false, monday)
+		if field := (*document.Error)(nil); !errors.As(err, &field) || field.Field == "" {
 			t.Errorf("%+v: %v", d, err)
 		}
 	}
@@ -170,7 +173,7 @@ func FuzzDecodeCommand(f *testing.F) {
 			checkRejection(t, err)
 			return
 		}
-		policy := DefaultPolicy()
+		policy := policy.Default()
 		if command.Definition.Inline != nil {
 			policy = *command.Definition.Inline
 		}

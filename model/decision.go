@@ -3,6 +3,9 @@ package model
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Event names a transition: in the journal, in the counters and in the history.
@@ -47,7 +50,7 @@ type Decision struct {
 	reckoning   *reckoning
 	// Late: the result came after the deadline, but before anybody had noticed.
 	Late   bool
-	Notice Notice
+	Notice policy.Notice
 	// Muted: the policy wants nobody to be told of the notice.
 	Muted bool
 	// Message is what a worker gets (start only): one JSON object.
@@ -73,11 +76,11 @@ type Attempt struct {
 	DeadlineAt *string   `json:"deadline_at,omitempty"`
 
 	// How the time of the retry came about (S0-47); absent where no retry was considered.
-	DelayMS   *int64  `json:"delay_ms,omitempty"`
-	JitterMS  int64   `json:"jitter_ms,omitempty"`
-	RetryAt   *string `json:"retry_at,omitempty"`
-	PlannedAt *string `json:"planned_at,omitempty"`
-	Overlap   Overlap `json:"overlap,omitempty"`
+	DelayMS   *int64         `json:"delay_ms,omitempty"`
+	JitterMS  int64          `json:"jitter_ms,omitempty"`
+	RetryAt   *string        `json:"retry_at,omitempty"`
+	PlannedAt *string        `json:"planned_at,omitempty"`
+	Overlap   policy.Overlap `json:"overlap,omitempty"`
 
 	RefreshAt *string `json:"refresh_at"`
 	Why       string  `json:"refresh_why"`
@@ -97,9 +100,9 @@ func (a Attempt) MarshalJSON() ([]byte, error) {
 const maxWhy = 60
 
 // end closes the running attempt: the record of it is completed with the state that follows.
-func (d *Decision) end(before *State, now time.Time, failure Failure, changed *bool) {
+func (d *Decision) end(before *State, now time.Time, failure policy.Failure, changed *bool) {
 	d.Next.endAttempt()
-	d.Next.Why = shorten(d.Next.Why, maxWhy)
+	d.Next.Why = document.Shorten(d.Next.Why, maxWhy)
 	d.Ended = &Attempt{
 		AttemptUID: before.AttemptUID,
 		AttemptNo:  before.AttemptNo,
@@ -111,8 +114,8 @@ func (d *Decision) end(before *State, now time.Time, failure Failure, changed *b
 		Changed:    changed,
 		Exhausted:  d.Exhausted,
 		DeadlineAt: optionalTime(before.DeadlineAt),
-		Reason:     shorten(failure.Reason, maxText),
-		ErrorType:  shorten(failure.ErrorType, maxText),
+		Reason:     document.Shorten(failure.Reason, document.MaxText),
+		ErrorType:  document.Shorten(failure.ErrorType, document.MaxText),
 		Worker:     before.Worker,
 		RefreshAt:  optionalTime(d.Next.RefreshAt),
 		Why:        d.Next.Why,
@@ -147,8 +150,8 @@ func (d *Decision) CountedAttempt() int {
 }
 
 // announce sets what the owner is told, unless the policy wants nobody to be told of it.
-func (d *Decision) announce(notice Notice, policy *Policy) {
-	d.Notice, d.Muted = notice, !policy.tells(notice)
+func (d *Decision) announce(notice policy.Notice, policy *policy.Policy) {
+	d.Notice, d.Muted = notice, !policy.Tells(notice)
 }
 
 // TimeLayout is how times stand in Redis, in messages and in output: RFC 3339 in UTC with milliseconds.

@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // failingAt is a model under a policy whose attempt number k runs.
 func failingAt(t testing.TB, policy, dtstart string, k int) *Model {
 	t.Helper()
 	m := &Model{UID: "tbl_1", Rule: "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", Timezone: "Europe/Berlin", Dtstart: dtstart}
-	if err := m.Resolve(policyOf(t, policy), ParseSchedule); err != nil {
+	if err := m.Resolve(policyOf(t, policy), schedule.Parse); err != nil {
 		t.Fatal(err)
 	}
 	m.AttemptNo = k - 1
@@ -35,10 +39,10 @@ var benchmarked = map[string]string{
 
 // BenchmarkFailure is the decision after a failure: at most 10 microseconds are wanted.
 func BenchmarkFailure(b *testing.B) {
-	for name, policy := range benchmarked {
+	for name, p := range benchmarked {
 		b.Run(name, func(b *testing.B) {
-			m := failingAt(b, policy, "2016-03-01T00:00:00", 1)
-			failure, now := Failure{Reason: "HTTP 503", ErrorType: "NetworkError"}, clock("06:10")
+			m := failingAt(b, p, "2016-03-01T00:00:00", 1)
+			failure, now := policy.Failure{Reason: "HTTP 503", ErrorType: "NetworkError"}, clock("06:10")
 			b.ReportAllocs()
 			for b.Loop() {
 				m.Fail(failure, now)
@@ -55,7 +59,7 @@ func BenchmarkFailureByNumber(b *testing.B) {
 			now := clock("06:10")
 			b.ReportAllocs()
 			for b.Loop() {
-				m.Fail(Failure{}, now)
+				m.Fail(policy.Failure{}, now)
 			}
 		})
 	}
@@ -77,9 +81,9 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkPlannedWithSpread(b *testing.B) {
 	for _, rule := range []string{"FREQ=SECONDLY", "FREQ=MINUTELY", "FREQ=HOURLY", "FREQ=DAILY;BYHOUR=6,16", "FREQ=SECONDLY;BYMONTH=1"} {
 		for _, length := range []time.Duration{0, 10 * time.Minute, 365 * day} {
-			b.Run(rule+"/"+FormatDuration(length), func(b *testing.B) {
+			b.Run(rule+"/"+document.FormatDuration(length), func(b *testing.B) {
 				m := Model{UID: "tbl_1"}
-				if err := m.Resolve(Policy{Rule: rule, Timeout: time.Hour, Spread: length}, ParseSchedule); err != nil {
+				if err := m.Resolve(policy.Policy{Rule: rule, Timeout: time.Hour, Spread: length}, schedule.Parse); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportAllocs()
@@ -97,7 +101,7 @@ func BenchmarkParsePolicy(b *testing.B) {
 			value := jsonOf(b, benchmarked[name])
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := ParsePolicy(value); err != nil {
+				if _, err := policy.Parse(value); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -107,10 +111,10 @@ func BenchmarkParsePolicy(b *testing.B) {
 
 // What a decision allocates depends neither on the number of failures nor on the age of the schedule.
 func TestADecisionAllocatesNoMoreForTheThousandthFailureOrAnOldSchedule(t *testing.T) {
-	for name, policy := range benchmarked {
+	for name, p := range benchmarked {
 		allocations := func(dtstart string, k int) float64 {
-			m := failingAt(t, policy, dtstart, k)
-			return testing.AllocsPerRun(20, func() { m.Fail(Failure{}, clock("06:10")) })
+			m := failingAt(t, p, dtstart, k)
+			return testing.AllocsPerRun(20, func() { m.Fail(policy.Failure{}, clock("06:10")) })
 		}
 		first := allocations("2026-01-01T00:00:00", 2)
 		for _, dtstart := range []string{"2026-01-01T00:00:00", "1970-01-01T00:00:00"} {

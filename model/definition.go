@@ -2,6 +2,10 @@ package model
 
 import (
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Refresh says when the first attempt after a save starts.
@@ -26,69 +30,69 @@ type Definition struct {
 	Refresh  Refresh
 	// PolicyName is a stored policy's name, or the content name of Inline; empty: the default policy.
 	PolicyName string
-	Inline     *Policy
+	Inline     *policy.Policy
 }
 
 var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy"}
 
 // ParseDefinition reads one definition from decoded JSON or YAML. Unknown fields are errors that name the field.
 func ParseDefinition(value any) (Definition, error) {
-	doc, err := object(value, definitionFields...)
+	doc, err := document.ReadObject(value, definitionFields...)
 	if err != nil {
 		return Definition{}, err
 	}
 	var d Definition
-	if d.UID, err = doc.text("uid"); err != nil {
+	if d.UID, err = doc.Text("uid"); err != nil {
 		return d, err
 	}
-	if err = ValidateUID(d.UID); err != nil {
+	if err = document.ValidateUID(d.UID); err != nil {
 		return d, err
 	}
-	if d.Payload, err = canonicalPayload(doc.fields["payload"]); err != nil {
+	if d.Payload, err = canonicalPayload(doc.Fields["payload"]); err != nil {
 		return d, err
 	}
 	if err = d.readSchedule(doc); err != nil {
 		return d, err
 	}
-	refresh, err := doc.oneOf("refresh", "", string(RefreshNow), string(RefreshPlanned))
+	refresh, err := doc.OneOf("refresh", "", string(RefreshNow), string(RefreshPlanned))
 	if err != nil {
 		return d, err
 	}
 	d.Refresh = Refresh(refresh)
-	return d, d.readPolicy(doc.fields["policy"])
+	return d, d.readPolicy(doc.Fields["policy"])
 }
 
-func (d *Definition) readSchedule(doc document) (err error) {
-	if d.Rule, err = readRuleField(doc); err != nil {
+func (d *Definition) readSchedule(doc document.Object) (err error) {
+	if d.Rule, err = schedule.ReadRuleField(doc); err != nil {
 		return err
 	}
-	if d.Timezone, err = doc.text("timezone"); err != nil {
+	if d.Timezone, err = doc.Text("timezone"); err != nil {
 		return err
 	}
-	dtstart, err := doc.text("dtstart")
+	dtstart, err := doc.Text("dtstart")
 	if err != nil {
 		return err
 	}
 	if dtstart == "" {
 		return nil
 	}
-	d.Dtstart, err = CanonicalDtstart(dtstart)
+	d.Dtstart, err = schedule.CanonicalDtstart(dtstart)
 	return err
 }
 
 func (d *Definition) readPolicy(value any) error {
-	switch policy := value.(type) {
+	switch v := value.(type) {
 	case nil:
 		return nil
 	case string:
-		return d.namePolicy(policy)
+		return d.namePolicy(v)
 	default:
-		inline, err := ParsePolicy(policy)
+		inline, err := policy.Parse(v)
 		if err == nil && inline.Name != "" {
-			err = &FieldError{"name", "a policy without name, or the name alone of a stored one", Found(inline.Name)}
+			err = document.Refuse("name", "a policy without name, or the name alone of a stored one", document.Found(inline.Name))
 		}
 		if err != nil {
-			return place(err, "policy")
+			return document.Place(err, "policy")
 		}
 		d.Inline, d.PolicyName = &inline, inline.ContentName()
 		return nil
@@ -96,8 +100,8 @@ func (d *Definition) readPolicy(value any) error {
 }
 
 func (d *Definition) namePolicy(name string) error {
-	if !uidPattern.MatchString(name) {
-		return &FieldError{"policy", "a policy, or the name of a stored one", Found(name)}
+	if !document.IsUID(name) {
+		return document.Refuse("policy", "a policy, or the name of a stored one", document.Found(name))
 	}
 	d.PolicyName = name
 	return nil
@@ -106,7 +110,7 @@ func (d *Definition) namePolicy(name string) error {
 // Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
 // stored already. A save that changes nothing changes nothing; one that does enables the model and begins a new cycle of
 // attempts (decision 7); `refresh: now` starts an attempt in either case.
-func (m *Model) Put(d Definition, policy Policy, exists bool, now time.Time) (Decision, Outcome, error) {
+func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Time) (Decision, Outcome, error) {
 	saved, err := m.define(d, policy, now)
 	if err != nil {
 		return Decision{}, Unchanged, err
@@ -128,7 +132,7 @@ func (m *Model) Put(d Definition, policy Policy, exists bool, now time.Time) (De
 }
 
 // define resolves a definition against what is stored: the anchor of the schedule is fixed once (decision 9).
-func (m *Model) define(d Definition, policy Policy, now time.Time) (*Model, error) {
+func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
 	saved.Rule, saved.Timezone, saved.Dtstart = d.Rule, d.Timezone, ""
@@ -142,11 +146,11 @@ func (m *Model) define(d Definition, policy Policy, now time.Time) (*Model, erro
 	}
 	if saved.Rule != "" && saved.Dtstart == "" {
 		var err error
-		if saved.Dtstart, err = Midnight(now, d.Timezone); err != nil {
+		if saved.Dtstart, err = schedule.Midnight(now, d.Timezone); err != nil {
 			return nil, err
 		}
 	}
-	return &saved, saved.Resolve(policy, ParseSchedule)
+	return &saved, saved.Resolve(policy, schedule.Parse)
 }
 
 // refuseLoose refuses what says something about a schedule that is not there.
@@ -155,9 +159,9 @@ func (m *Model) refuseLoose(d Definition) error {
 	case !m.OneShot():
 		return nil
 	case d.Timezone != "" && m.Policy.RetryWindow == "" || d.Dtstart != "":
-		return &FieldError{"rrule", "a rule, as timezone or dtstart is given", "nothing"}
+		return document.Refuse("rrule", "a rule, as timezone or dtstart is given", "nothing")
 	case d.Refresh == RefreshPlanned:
-		return &FieldError{"refresh", "now, as there is no rrule to plan with", `"planned"`}
+		return document.Refuse("refresh", "now, as there is no rrule to plan with", `"planned"`)
 	default:
 		return nil
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // parsed reads JSON as a control message does.
@@ -35,13 +38,13 @@ func TestADefinitionIsRead(t *testing.T) {
 	if got != want {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
-	if inline.Timeout != time.Hour || inline.MaxRetries() != 6 || inline.OnExhausted != GiveUp {
+	if inline.Timeout != time.Hour || inline.MaxRetries() != 6 || inline.OnExhausted != policy.GiveUp {
 		t.Errorf("policy %+v", inline)
 	}
 }
 
 func TestADefinitionIsRefusedWithTheField(t *testing.T) {
-	fields := strings.Join(policyFields, ", ")
+	fields := strings.Join(policy.PolicyFields, ", ")
 	for _, test := range []struct{ text, want string }{
 		// As a whole
 		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, found a list"},
@@ -77,7 +80,7 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 		{`{"uid":"t","policy":{"retry":[]}}`, "policy.retry: expected one of " + fields + ", found an unknown field"},
 	} {
 		_, err := ParseDefinition(parsed(t, test.text))
-		if field := (*FieldError)(nil); !errors.As(err, &field) || err.Error() != test.want {
+		if field := (*document.Error)(nil); !errors.As(err, &field) || err.Error() != test.want {
 			t.Errorf("%s:\n got %v\nwant %s", test.text, err, test.want)
 		}
 	}
@@ -85,17 +88,17 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 
 // The rule may be that of the policy, so only a save, which knows both, can tell that there is none.
 func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
-	scheduled, windowed := Policy{Rule: "FREQ=DAILY"}, Policy{RetryWindow: "FREQ=DAILY;BYHOUR=9"}
+	scheduled, windowed := policy.Policy{Rule: "FREQ=DAILY"}, policy.Policy{RetryWindow: "FREQ=DAILY;BYHOUR=9"}
 	const noRule = "rrule: expected a rule, as timezone or dtstart is given, found nothing"
 	const noPlan = `refresh: expected now, as there is no rrule to plan with, found "planned"`
 	for _, test := range []struct {
 		fields string
-		policy Policy
+		policy policy.Policy
 		want   string // empty: accepted
 	}{
-		{`"timezone":"Europe/Berlin"`, Policy{}, noRule},
-		{`"dtstart":"2026-01-01"`, Policy{}, noRule},
-		{`"refresh":"planned"`, Policy{}, noPlan},
+		{`"timezone":"Europe/Berlin"`, policy.Policy{}, noRule},
+		{`"dtstart":"2026-01-01"`, policy.Policy{}, noRule},
+		{`"refresh":"planned"`, policy.Policy{}, noPlan},
 
 		// The policy has a rule
 		{`"timezone":"Europe/Berlin"`, scheduled, ""},
@@ -112,7 +115,7 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = new(Model).Put(definition, test.policy, false, monday)
-		if field := (*FieldError)(nil); test.want == "" && err != nil || test.want != "" && (!errors.As(err, &field) || err.Error() != test.want) {
+		if field := (*document.Error)(nil); test.want == "" && err != nil || test.want != "" && (!errors.As(err, &field) || err.Error() != test.want) {
 			t.Errorf("%s with %+v:\n got %v\nwant %s", test.fields, test.policy, err, test.want)
 		}
 	}
@@ -120,12 +123,12 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 
 func TestAUIDCanStandInAKeyAndACommandLine(t *testing.T) {
 	for _, uid := range []string{"t", "tbl_1", "7", "a.b:c@d/e+f=g~h-i", strings.Repeat("x", 200)} {
-		if err := ValidateUID(uid); err != nil {
+		if err := document.ValidateUID(uid); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, uid := range []string{"", "-o", "_x", "a b", "a\n", "{a}", "ä", "a*", strings.Repeat("x", 201)} {
-		if ValidateUID(uid) == nil {
+		if document.ValidateUID(uid) == nil {
 			t.Errorf("%q was accepted", uid)
 		}
 	}
@@ -267,7 +270,7 @@ func TestASaveDoesNotTouchTheModelThatItIsDecidedOn(t *testing.T) {
 	s := tell(t, daily, "06:00 start")
 	before := s.m
 	definition := Definition{UID: "tbl_1", Payload: `{"size":2}`, PolicyName: "fast", Refresh: RefreshNow}
-	if _, outcome, err := s.m.Put(definition, Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied {
+	if _, outcome, err := s.m.Put(definition, policy.Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied {
 		t.Fatal(outcome, err)
 	}
 	if !reflect.DeepEqual(s.m, before) {

@@ -5,11 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
-func inExpression(t testing.TB, text string) *Expression {
+func inExpression(t testing.TB, text string) *policy.Expression {
 	t.Helper()
-	expression, err := ParseExpression(text)
+	expression, err := policy.ParseExpression(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +35,14 @@ func TestAnExpressionSaysTheDelay(t *testing.T) { // 001/2, 001/3, 001/5, 001/6,
 		`0.0004 * k`:                             "0s 1ms 1ms 2ms 2ms 2ms",
 		`315360000`:                              "3650d 3650d 3650d 3650d 3650d 3650d",
 	} {
-		if got := delaysOf(t, Policy{Retries: inExpression(t, text)}, 6); got != want {
+		if got := delaysOf(t, policy.Policy{Retries: inExpression(t, text)}, 6); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
 		}
 	}
 }
 
 func TestAnExpressionKnowsTheOccasion(t *testing.T) { // S0-51, RULES 1.2 (a)
-	occasion := Occasion{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
+	occasion := policy.Occasion{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
 	for text, want := range map[string]string{
 		`error_type == "NetworkError" ? "1m" : "1d"`:           "1m",
 		`error_type in ["Insufficient", "Gone"] ? "1d" : "1m"`: "1m",
@@ -52,8 +55,8 @@ func TestAnExpressionKnowsTheOccasion(t *testing.T) { // S0-51, RULES 1.2 (a)
 		`len(reason) + k`: "24s",
 	} {
 		delay, retry, err := inExpression(t, text).Delay(occasion)
-		if err != nil || !retry || formatDelay(delay) != want {
-			t.Errorf("%s: %s, %v, %v, want %s", text, formatDelay(delay), retry, err, want)
+		if err != nil || !retry || policy.FormatDelay(delay) != want {
+			t.Errorf("%s: %s, %v, %v, want %s", text, policy.FormatDelay(delay), retry, err, want)
 		}
 	}
 }
@@ -67,7 +70,7 @@ func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 		`nil`:             "expected a duration or false, found <nil>",
 		`{"delay": 5}`:    "expected a duration or false, found map[string]interface {}",
 		`[5]`:             "expected a duration or false, found []interface {}",
-		`$env`:            "expected a duration or false, found model.occasionEnv",
+		`$env`:            "expected a duration or false, found policy.occasionEnv",
 		`-1`:              notSeconds + "-1",
 		`-0.001`:          notSeconds + "-0.001",
 		`0 / 0`:           notSeconds + "NaN",
@@ -80,11 +83,11 @@ func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 		`[1, 2][k]`:       "index out of range: 3 (array length is 2) (1:7)",
 		`{}.a.b`:          "cannot fetch b from <nil> (1:6)",
 		`int(error_type)`: "invalid operation: int(boom) (1:1)",
-		`"soon"`:          `expr: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
-		`"-5m"`:           `expr: expected ` + wantDuration + `, found "-5m" (a number from 0 is missing before "-5m")`,
-		`"11 years"`:      `expr: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
+		`"soon"`:          `expr: expected ` + document.WantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`"-5m"`:           `expr: expected ` + document.WantDuration + `, found "-5m" (a number from 0 is missing before "-5m")`,
+		`"11 years"`:      `expr: expected ` + document.WantDuration + `, found "11 years" (months and years have no fixed length)`,
 	} {
-		delay, retry, err := inExpression(t, text).Delay(Occasion{K: 3, ErrorType: "boom"})
+		delay, retry, err := inExpression(t, text).Delay(policy.Occasion{K: 3, ErrorType: "boom"})
 		if err == nil || err.Error() != want || retry || delay != 0 {
 			t.Errorf("%s:\n got %v, %v, %v\nwant %s", text, delay, retry, err, want)
 		}
@@ -147,15 +150,15 @@ func TestAnExpressionThatCannotBeReadIsRefusedWithFieldAndColumn(t *testing.T) {
 		`sum(filter([k], # > 1))`:   "loops are not allowed",
 		`let f = map([k], #); f[0]`: "loops are not allowed",
 	} {
-		want := "retries.expr: expected an expression over k, reason, error_type, queue_depth and seconds_since_success, found " + Found(text) + " (" + reason + ")"
-		refusals(t, map[string]string{`{"retries":{"expr":` + quote(text) + `}}`: want})
+		want := "retries.expr: expected an expression over k, reason, error_type, queue_depth and seconds_since_success, found " + document.Found(text) + " (" + reason + ")"
+		refusals(t, map[string]string{`{"retries":{"expr":` + document.Quote(text) + `}}`: want})
 	}
 	refusals(t, map[string]string{
-		`{"retries":{"expr":7}}`:                                        "retries.expr: expected a text, found 7",
-		`{"retries":{"expr":"k","count":3}}`:                            "retries.count: expected one of expr, found an unknown field",
-		`{"retries":{"expr":` + quote(strings.Repeat(" ", 1001)) + `}}`: "retries.expr: expected at most 1000 bytes, found 1001",
+		`{"retries":{"expr":7}}`:                                                 "retries.expr: expected a text, found 7",
+		`{"retries":{"expr":"k","count":3}}`:                                     "retries.count: expected one of expr, found an unknown field",
+		`{"retries":{"expr":` + document.Quote(strings.Repeat(" ", 1001)) + `}}`: "retries.expr: expected at most 1000 bytes, found 1001",
 	})
-	if _, err := ParseExpression(strings.Repeat("k+", 100) + "k"); err == nil || !strings.Contains(err.Error(), "exceeds maximum allowed nodes") {
+	if _, err := policy.ParseExpression(strings.Repeat("k+", 100) + "k"); err == nil || !strings.Contains(err.Error(), "exceeds maximum allowed nodes") {
 		t.Errorf("201 nodes: %v", err)
 	}
 }
@@ -173,21 +176,21 @@ var nasty = []string{
 
 func TestNoShortExpressionTakesLongOrPanics(t *testing.T) {
 	for _, text := range nasty {
-		expression, err := ParseExpression(text)
+		expression, err := policy.ParseExpression(text)
 		if err != nil {
 			continue
 		}
 		for k := range 3 {
-			_, _, _ = expression.Delay(Occasion{K: k + 1, Reason: strings.Repeat("a", maxText)})
+			_, _, _ = expression.Delay(policy.Occasion{K: k + 1, Reason: strings.Repeat("a", document.MaxText)})
 		}
 	}
 }
 
 // A worker's reason has any length. An expression sees as much of it as the history keeps, which bounds the work.
 func TestAnExpressionSeesNoMoreOfAReasonThanTheHistoryKeeps(t *testing.T) {
-	policy := policyOf(t, `{"retries":{"expr":"len(reason) * 1000 + len(error_type)"}}`)
+	p := policyOf(t, `{"retries":{"expr":"len(reason) * 1000 + len(error_type)"}}`)
 	long := strings.Repeat("a", 1_000_000)
-	if got, want := failOnce(policy, "a1", Failure{Reason: long, ErrorType: long}), 498_498*time.Second; got != want {
+	if got, want := failOnce(p, "a1", policy.Failure{Reason: long, ErrorType: long}), 498_498*time.Second; got != want {
 		t.Errorf("found %v, want %v", got, want) // 497 letters and the dots
 	}
 }

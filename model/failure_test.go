@@ -3,6 +3,8 @@ package model
 import (
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Bug 6: the list was read one too far. Bug 7: no placeholder stands at its head.
@@ -156,14 +158,14 @@ func TestTheOwnerReadsTheWorkersReasonOrAPlainSentence(t *testing.T) {
 
 func TestAFinalFailureTellsTheOwnerAndStopsTheModel(t *testing.T) {
 	s := tell(t, daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure "retryable":false`)
-	if d := s.decision; !d.Final || d.Exhausted || d.Notice != NoticeDisabled || !d.Next.FinalFailureAt.Equal(clock("06:20")) {
+	if d := s.decision; !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled || !d.Next.FinalFailureAt.Equal(clock("06:20")) {
 		t.Errorf("found %+v", d)
 	}
 	if !s.m.FailingSince.Equal(clock("06:10")) {
 		t.Errorf("failing since %s, want the first failure at 06:10", clockText(s.m.FailingSince))
 	}
 	s = tell(t, atSixAnd16+oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure")
-	if d := s.decision; d.Final || !d.Exhausted || d.Notice != NoticeNone {
+	if d := s.decision; d.Final || !d.Exhausted || d.Notice != policy.NoticeNone {
 		t.Errorf("waiting for the planned refresh alarms nobody, found %+v", d)
 	}
 }

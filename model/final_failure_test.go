@@ -1,18 +1,22 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
 
 // A model fails for good only when nothing more is tried by itself; then each further run by hand may end so again.
 func TestAModelMayFailForGoodOnceForEachRunByHand(t *testing.T) { // 001/15, 001/24
 	s := tell(t, `"policy":{"timeout":"1m","retries":[0],"on_exhausted":"give_up"}`, "")
 	for _, hour := range []string{"00", "01", "02"} {
 		s.then(hour + ":00 run | " + hour + ":00 start | " + hour + ":00:10 failure")
-		if s.decision.Final || s.m.Disabled || s.decision.Notice != NoticeNone {
+		if s.decision.Final || s.m.Disabled || s.decision.Notice != policy.NoticeNone {
 			t.Fatalf("failed for good although a retry is left: %s", s)
 		}
 		s.then(hour + ":00:10 start | " + hour + ":00:20 failure")
 		s.expect("#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2")
-		if d := s.decision; !d.Final || !d.Exhausted || d.Notice != NoticeDisabled || !s.m.FinalFailureAt.Equal(clock(hour+":00:20")) {
+		if d := s.decision; !d.Final || !d.Exhausted || d.Notice != policy.NoticeDisabled || !s.m.FinalFailureAt.Equal(clock(hour+":00:20")) {
 			t.Errorf("%s: found %+v", hour, d)
 		}
 	}

@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
 
 // Foresight is what the definition in force makes of a model: of two policies it tells whether they decide alike.
 type Foresight struct {
@@ -17,6 +21,6 @@ func (m *Model) Foresee(now time.Time) Foresight {
 		probe.AttemptNo++
 		probe.AttemptUID = "foreseen"
 	}
-	after := m.afterFailure(&probe, Failure{}, now)
+	after := m.afterFailure(&probe, policy.Failure{}, now)
 	return Foresight{Planned: m.Planned(now), Deadline: m.deadline(&probe, now), Next: after.at, Why: after.why}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -35,7 +37,7 @@ func TestForesightOfTwoPoliciesDiffersWhereTheyDecideDifferently(t *testing.T) {
 	at := clock("02:00")
 	foresee := func(policy string) Foresight {
 		m := Model{UID: "tbl_1", Rule: "FREQ=DAILY;BYHOUR=6", Dtstart: "2026-01-01T00:00:00"}
-		if err := m.Resolve(policyOf(t, policy), ParseSchedule); err != nil {
+		if err := m.Resolve(policyOf(t, policy), schedule.Parse); err != nil {
 			t.Fatal(err)
 		}
 		return m.Foresee(at)

@@ -1,6 +1,11 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
 
 // trying is the instant from which the time without a success counts: the last success, or the first start of a model that
 // never succeeded, or the update that began anew (decisions 7 and 8). Zero: it has not started yet.
@@ -52,7 +57,7 @@ func (m *Model) boundWait(next *State, now time.Time) {
 }
 
 func (m *Model) whyGivesUp() string {
-	return "gives up then: no success for " + FormatDuration(m.Policy.GiveUpAfter)
+	return "gives up then: no success for " + document.FormatDuration(m.Policy.GiveUpAfter)
 }
 
 // windowEnded reports whether the give-up window is over, which nobody may have noticed yet.
@@ -70,7 +75,7 @@ func (m *Model) GivesUpAt() time.Time {
 }
 
 func (m *Model) whyGivenUp() string {
-	return "final: no success for " + FormatDuration(m.Policy.GiveUpAfter)
+	return "final: no success for " + document.FormatDuration(m.Policy.GiveUpAfter)
 }
 
 // givenUp reports whether what the model is due for is not a start but the end of its give-up window. A start that was promised
@@ -83,7 +88,7 @@ func (m *Model) givenUp() bool {
 // giveUp disables a model at the end of its give-up window (S0-30, S0-31). No attempt is running.
 func (m *Model) giveUp(now time.Time) Decision {
 	decision := Decision{Event: EventGiveUp, Next: m.State}
-	failure := Failure{Reason: "no success for " + FormatDuration(m.Policy.GiveUpAfter)}
+	failure := policy.Failure{Reason: "no success for " + document.FormatDuration(m.Policy.GiveUpAfter)}
 	decision.Next.RefreshAt, decision.Next.Why = time.Time{}, m.whyGivenUp()
 	m.disable(&decision, failure, now)
 	return decision

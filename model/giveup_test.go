@@ -3,6 +3,8 @@ package model
 import (
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 const (
@@ -61,14 +63,14 @@ func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) { // decision 8
 func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) { // S0-12, S0-31, S0-50
 	l := live(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
 	d := l.decision
-	if d.Event != EventGiveUp || !d.Final || d.Notice != NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || l.starts != 1 {
+	if d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || l.starts != 1 {
 		t.Errorf("found %+v after %d starts", d, l.starts)
 	}
 	if !l.m.RefreshAt.IsZero() || l.m.Running() || !l.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0 {
 		t.Errorf("state %+v", l.m.State)
 	}
 	l.on("02:00 run | 02:00 wake | 02:01 success")
-	if l.decision.Notice != NoticeRecovered {
+	if l.decision.Notice != policy.NoticeRecovered {
 		t.Errorf("notice %q, want that of a recovery", l.decision.Notice)
 	}
 

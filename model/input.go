@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // ReservedFields are the names that refreshd itself puts into the message to a worker; a payload must not use them, in
@@ -17,7 +19,7 @@ var ReservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_a
 // own fields at top level beside them (S0-33), and extra fields that old workers ignore (bug 20).
 func (m *Model) message(next *State) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, `{"big_table_uid":%s,"refresh_attempt_uid":%s`, quote(m.UID), quote(next.AttemptUID))
+	fmt.Fprintf(&text, `{"big_table_uid":%s,"refresh_attempt_uid":%s`, document.Quote(m.UID), document.Quote(next.AttemptUID))
 	if fields := strings.TrimSuffix(strings.TrimPrefix(m.Payload, "{"), "}"); fields != "" {
 		text.WriteString("," + fields)
 	}
@@ -47,11 +49,11 @@ func canonicalPayload(value any) (string, error) {
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return "", &FieldError{"payload", "an object", Found(value)}
+		return "", document.Refuse("payload", "an object", document.Found(value))
 	}
 	for name := range fields {
 		if slices.ContainsFunc(ReservedFields, func(reserved string) bool { return strings.EqualFold(reserved, name) }) {
-			return "", &FieldError{"payload." + shorten(name, maxFound), "a name other than " + strings.Join(ReservedFields, ", "), "a reserved one"}
+			return "", document.Refuse("payload."+document.Shorten(name, document.MaxFound), "a name other than "+strings.Join(ReservedFields, ", "), "a reserved one")
 		}
 	}
 	if err := checkValue(fields, "payload", maxDepth); err != nil {
@@ -61,11 +63,11 @@ func canonicalPayload(value any) (string, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(fields); err != nil {
-		return "", &FieldError{"payload", "values that JSON can hold", err.Error()}
+		return "", document.Refuse("payload", "values that JSON can hold", err.Error())
 	}
 	payload := strings.TrimSpace(text.String())
 	if len(payload) > maxPayload {
-		return "", &FieldError{"payload", fmt.Sprintf("at most %d bytes of JSON", maxPayload), fmt.Sprintf("%d", len(payload))}
+		return "", document.Refuse("payload", fmt.Sprintf("at most %d bytes of JSON", maxPayload), fmt.Sprintf("%d", len(payload)))
 	}
 	return payload, nil
 }
@@ -80,12 +82,12 @@ const maxDepth = 100
 // checkValue refuses what a worker could not read: values nested too deep, and numbers beyond a float64.
 func checkValue(value any, field string, depth int) error {
 	if depth == 0 {
-		return &FieldError{"payload", fmt.Sprintf("values at most %d levels deep", maxDepth), "more"}
+		return document.Refuse("payload", fmt.Sprintf("values at most %d levels deep", maxDepth), "more")
 	}
 	switch v := value.(type) {
 	case json.Number:
 		if _, err := v.Float64(); err != nil {
-			return &FieldError{field, "a number that a float64 can hold", Found(v)}
+			return document.Refuse(field, "a number that a float64 can hold", document.Found(v))
 		}
 	case []any:
 		for i, item := range v {
@@ -95,7 +97,7 @@ func checkValue(value any, field string, depth int) error {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if err := checkValue(v[name], field+"."+shorten(name, maxFound), depth-1); err != nil {
+			if err := checkValue(v[name], field+"."+document.Shorten(name, document.MaxFound), depth-1); err != nil {
 				return err
 			}
 		}

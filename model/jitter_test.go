@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // failOnce lets the first attempt of a one-shot fail at once, under a uid, and returns the delay of the retry.
-func failOnce(policy Policy, uid string, failure Failure) time.Duration {
+func failOnce(policy policy.Policy, uid string, failure policy.Failure) time.Duration {
 	m := Model{UID: "tbl_1", Policy: policy}
 	m.State = m.Start(monday, uid).Next
 	m.State = m.Fail(failure, monday).Next
@@ -18,11 +20,11 @@ func failOnce(policy Policy, uid string, failure Failure) time.Duration {
 
 // 100 jobs that fail together are retried between T+48 s and T+72 s, and really over all of it.
 func TestAHerdIsSpread(t *testing.T) { // 004/2, 004/16
-	policy := policyOf(t, `{"retries":{"strategy":"fixed","base":"60s"}}`)
+	p := policyOf(t, `{"retries":{"strategy":"fixed","base":"60s"}}`)
 	for _, herd := range []struct{ jobs, least, most int }{{100, 0, 14}, {24_000, 850, 1150}} {
 		var hits [24]int
 		for i := range herd.jobs {
-			delay := failOnce(policy, fmt.Sprintf("attempt-%d", i), Failure{})
+			delay := failOnce(p, fmt.Sprintf("attempt-%d", i), policy.Failure{})
 			if delay < 48*time.Second || delay > 72*time.Second {
 				t.Fatalf("job %d is retried after %v", i, delay)
 			}
@@ -45,12 +47,12 @@ func TestAHerdIsSpread(t *testing.T) { // 004/2, 004/16
 }
 
 func TestJitterIsDerivedFromTheAttempt(t *testing.T) { // decision 3
-	policy := policyOf(t, `{"retries":["1h"],"jitter":0.2}`)
+	p := policyOf(t, `{"retries":["1h"],"jitter":0.2}`)
 	seen := map[time.Duration]bool{}
 	for i := range 100 {
 		uid := fmt.Sprintf("a%d", i)
-		delay := failOnce(policy, uid, Failure{})
-		if again := failOnce(policy, uid, Failure{Reason: "another time"}); again != delay {
+		delay := failOnce(p, uid, policy.Failure{})
+		if again := failOnce(p, uid, policy.Failure{Reason: "another time"}); again != delay {
 			t.Fatalf("attempt %s is retried after %v and after %v", uid, delay, again)
 		}
 		seen[delay] = true
@@ -62,11 +64,11 @@ func TestJitterIsDerivedFromTheAttempt(t *testing.T) { // decision 3
 
 func TestJitterOfZeroIsZero(t *testing.T) { // decision 2
 	for _, retries := range []string{`[0]`, `{"expr":"0"}`, `{"by_age":["1d: 0"]}`} {
-		if delay := failOnce(policyOf(t, `{"retries":`+retries+`,"jitter":1}`), "a1", Failure{}); delay != 0 {
+		if delay := failOnce(policyOf(t, `{"retries":`+retries+`,"jitter":1}`), "a1", policy.Failure{}); delay != 0 {
 			t.Errorf("%s: %v", retries, delay)
 		}
 	}
-	if delay := failOnce(policyOf(t, `{"retries":["1h"],"jitter":0}`), "a1", Failure{}); delay != time.Hour {
+	if delay := failOnce(policyOf(t, `{"retries":["1h"],"jitter":0}`), "a1", policy.Failure{}); delay != time.Hour {
 		t.Errorf("without jitter: %v", delay)
 	}
 }
@@ -79,7 +81,7 @@ func TestACapHoldsBeforeAndAfterJitter(t *testing.T) { // decision 2
 		m := Model{UID: "tbl_1", Policy: capped}
 		m.AttemptNo = 6 // the formula says 53 hours: varied without the first cap it would always be at the cap
 		m.State = m.Start(monday, fmt.Sprintf("a%d", i)).Next
-		switch delay := m.Fail(Failure{}, monday).Next.RefreshAt.Sub(monday); {
+		switch delay := m.Fail(policy.Failure{}, monday).Next.RefreshAt.Sub(monday); {
 		case delay < 48*time.Minute || delay > time.Hour:
 			t.Fatalf("attempt %d is retried after %v", i, delay)
 		case delay == time.Hour:
@@ -140,7 +142,7 @@ func TestABadJitterIsRefused(t *testing.T) {
 func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
 	sum := 0.0
 	for i := range 100_000 {
-		f := fraction("jitter", fmt.Sprint(i))
+		f := policy.Fraction("jitter", fmt.Sprint(i))
 		if !(f >= 0 && f < 1) {
 			t.Fatalf("%d: %g", i, f)
 		}
@@ -149,7 +151,7 @@ func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
 	if mean := sum / 100_000; math.Abs(mean-0.5) > 0.005 {
 		t.Errorf("mean %g", mean)
 	}
-	if fraction("spread", "a") == fraction("jitter", "a") {
+	if policy.Fraction("spread", "a") == policy.Fraction("jitter", "a") {
 		t.Error("two purposes have one number")
 	}
 }

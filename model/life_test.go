@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // life is a story whose model wakes as the dispatcher wakes it: the end of a give-up window and a missed refresh included.
@@ -47,7 +50,7 @@ func (l *life) step(now time.Time, verb, extra string) {
 		l.apply()
 	}
 	for broken, is := range l.broken(now) {
-		endless := l.m.Policy.MaxRetries() == Unlimited && strings.HasPrefix(broken, "more attempts")
+		endless := l.m.Policy.MaxRetries() == policy.Unlimited && strings.HasPrefix(broken, "more attempts")
 		if is && !endless {
 			l.t.Errorf("%s after %s: %s: %s", clockText(now), l.decision.Event, broken, l)
 		}
@@ -76,9 +79,9 @@ func runLives(t *testing.T, tests []lifeTest) {
 }
 
 // policyOf reads a policy that must be good.
-func policyOf(t testing.TB, text string) Policy {
+func policyOf(t testing.TB, text string) policy.Policy {
 	t.Helper()
-	policy, err := ParsePolicy(jsonOf(t, text))
+	policy, err := policy.Parse(jsonOf(t, text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -89,7 +92,7 @@ func policyOf(t testing.TB, text string) Policy {
 func refusals(t *testing.T, wants map[string]string) {
 	t.Helper()
 	for text, want := range wants {
-		if _, err := ParsePolicy(jsonOf(t, text)); err == nil || err.Error() != want {
+		if _, err := policy.Parse(jsonOf(t, text)); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
@@ -97,7 +100,7 @@ func refusals(t *testing.T, wants map[string]string) {
 
 // refusedField is the field that an error names; "-" when it is no refusal.
 func refusedField(err error) string {
-	var refused *FieldError
+	var refused *document.Error
 	if !errors.As(err, &refused) {
 		return "-"
 	}
@@ -116,18 +119,18 @@ func jsonOf(t testing.TB, text string) any {
 }
 
 // delaysOf asks a policy for the delays after the failures from 1 to n; "-" where there is no retry.
-func delaysOf(t testing.TB, policy Policy, n int) string {
+func delaysOf(t testing.TB, p policy.Policy, n int) string {
 	t.Helper()
 	var texts []string
 	for k := range n {
-		delay, retry, err := policy.Retries.Delay(Occasion{K: k + 1})
+		delay, retry, err := p.Retries.Delay(policy.Occasion{K: k + 1})
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case !retry:
 			texts = append(texts, "-")
 		default:
-			texts = append(texts, formatDelay(delay))
+			texts = append(texts, policy.FormatDelay(delay))
 		}
 	}
 	return strings.Join(texts, " ")

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -15,12 +18,12 @@ var lintedAt = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 // linted returns the warnings about a policy alone, as texts.
 func linted(t *testing.T, fields map[string]any) []string {
 	t.Helper()
-	policy, err := ParsePolicy(fields)
+	policy, err := policy.Parse(fields)
 	if err != nil {
 		t.Fatalf("%v: %v", fields, err)
 	}
 	m := Model{UID: "policy"}
-	if err := m.Resolve(policy, ParseSchedule); err != nil {
+	if err := m.Resolve(policy, schedule.Parse); err != nil {
 		t.Fatal(err)
 	}
 	texts := []string{}
@@ -127,7 +130,7 @@ func TestOnlyARuleThatDependsOnItsFirstDayMissesOne(t *testing.T) {
 		for _, day := range []int{0, 9, 10, 11, 40} { // the last and the first of a month, and the last of a year
 			now := lintedAt.AddDate(0, 0, day)
 			m := Model{UID: "a", Rule: rule, Dtstart: "2026-11-21T00:00:00"}
-			if err := m.Resolve(Policy{Timeout: time.Second}, ParseSchedule); err != nil {
+			if err := m.Resolve(policy.Policy{Timeout: time.Second}, schedule.Parse); err != nil {
 				t.Fatal(err)
 			}
 			if got := warnsOf(m.Lint(false, now), "dtstart"); got != depends {
@@ -141,7 +144,7 @@ func TestOnlyARuleThatDependsOnItsFirstDayMissesOne(t *testing.T) {
 	}
 }
 
-func warnsOf(warnings []Warning, field string) bool {
+func warnsOf(warnings []policy.Warning, field string) bool {
 	for _, w := range warnings {
 		if w.Field == field {
 			return true
@@ -151,10 +154,10 @@ func warnsOf(warnings []Warning, field string) bool {
 }
 
 func TestTheDtstartOfAPolicyServesTheModelsThatHaveNone(t *testing.T) {
-	for dtstart, want := range map[string]string{"": PolicyDtstart, "2026-01-01T00:00:00": ""} {
+	for dtstart, want := range map[string]string{"": schedule.DefaultDtstart, "2026-01-01T00:00:00": ""} {
 		m := Model{UID: "a"}
-		policy := Policy{Timeout: time.Minute, Rule: "FREQ=DAILY;INTERVAL=2", Dtstart: dtstart}
-		if err := m.Resolve(policy, ParseSchedule); err != nil {
+		policy := policy.Policy{Timeout: time.Minute, Rule: "FREQ=DAILY;INTERVAL=2", Dtstart: dtstart}
+		if err := m.Resolve(policy, schedule.Parse); err != nil {
 			t.Fatal(err)
 		}
 		warnings := m.Lint(false, lintedAt)
@@ -163,7 +166,7 @@ func TestTheDtstartOfAPolicyServesTheModelsThatHaveNone(t *testing.T) {
 		}
 	}
 	m := Model{UID: "a", Rule: "FREQ=DAILY;INTERVAL=2", Dtstart: "2026-11-21T00:00:00"}
-	if err := m.Resolve(Policy{Timeout: time.Minute, Dtstart: "2026-01-01T00:00:00"}, ParseSchedule); err != nil {
+	if err := m.Resolve(policy.Policy{Timeout: time.Minute, Dtstart: "2026-01-01T00:00:00"}, schedule.Parse); err != nil {
 		t.Fatal(err)
 	}
 	if warnings := m.Lint(false, lintedAt); len(warnings) != 1 || !strings.HasSuffix(warnings[0].Text, "midnight of the day on which the model is created") {
@@ -226,12 +229,12 @@ func BenchmarkLint(b *testing.B) {
 	for i, rule := range hostileRules {
 		b.Run(fmt.Sprint(i), func(b *testing.B) {
 			retries := fieldsOf{"strategy": "exponential", "base": "1s", "count": 1000}
-			policy, err := ParsePolicy(fieldsOf{"timezone": "Europe/Berlin", "rrule": rule, "dtstart": "2026-01-01", "retries": retries})
+			policy, err := policy.Parse(fieldsOf{"timezone": "Europe/Berlin", "rrule": rule, "dtstart": "2026-01-01", "retries": retries})
 			if err != nil {
 				b.Fatal(err)
 			}
 			m := Model{UID: "a"}
-			if err := m.Resolve(policy, ParseSchedule); err != nil {
+			if err := m.Resolve(policy, schedule.Parse); err != nil {
 				b.Fatal(err)
 			}
 			m.Policy.Dtstart = ""

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"pgregory.net/rapid"
 )
 
@@ -104,7 +106,7 @@ func TestACycleOfLostResultsEndsAfterTheLastRetry(t *testing.T) {
 			m.wait(rapid.IntRange(0, 1000).Draw(r, "late"))
 			m.do("timeout", "")
 		}
-		if want := m.m.Policy.MaxRetries() + 1; m.starts != want || m.decision.Notice != NoticeDisabled {
+		if want := m.m.Policy.MaxRetries() + 1; m.starts != want || m.decision.Notice != policy.NoticeDisabled {
 			t.Fatalf("%d attempts, want %d: %s", m.starts, want, m)
 		}
 	})

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // MessageType names what a worker says about an attempt (S0-35 and the wire contract).
@@ -27,11 +30,11 @@ const (
 // Message is one entry of the output list. Fields that the type does not use are ignored, as are unknown fields
 // (decision 12).
 type Message struct {
-	Type       MessageType
-	UID        string // the model
-	AttemptUID string // the fence
-	Changed    *bool  // success: whether the refresh found anything new
-	Failure           // failure and postponed
+	Type           MessageType
+	UID            string // the model
+	AttemptUID     string // the fence
+	Changed        *bool  // success: whether the refresh found anything new
+	policy.Failure        // failure and postponed
 	// RetryAt is the wish of a worker that names an instant instead of a delay.
 	RetryAt  time.Time
 	Status   string // user_friendly_status: a text for the owner
@@ -79,25 +82,25 @@ func asRejection(err error) error {
 }
 
 // decodeObject reads raw as exactly one JSON object; numbers keep their digits.
-func decodeObject(raw []byte) (document, error) {
+func decodeObject(raw []byte) (document.Object, error) {
 	if !utf8.Valid(raw) {
-		return document{}, &Rejection{CounterMalformed, "expected a JSON object in UTF-8, found " + Found(string(raw))}
+		return document.Object{}, &Rejection{CounterMalformed, "expected a JSON object in UTF-8, found " + document.Found(string(raw))}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var fields map[string]any
 	if err := decoder.Decode(&fields); err != nil || fields == nil {
-		return document{}, &Rejection{CounterMalformed, "expected a JSON object, found " + Found(string(raw))}
+		return document.Object{}, &Rejection{CounterMalformed, "expected a JSON object, found " + document.Found(string(raw))}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return document{}, &Rejection{CounterMalformed, "expected one JSON object, found more behind it"}
+		return document.Object{}, &Rejection{CounterMalformed, "expected one JSON object, found more behind it"}
 	}
-	return document{fields}, nil
+	return document.Object{Fields: fields}, nil
 }
 
-func readMessage(doc document) (Message, error) {
+func readMessage(doc document.Object) (Message, error) {
 	var message Message
-	kind, err := doc.text("type")
+	kind, err := doc.Text("type")
 	if err != nil {
 		return message, err
 	}
@@ -107,7 +110,7 @@ func readMessage(doc document) (Message, error) {
 	}
 	switch message.Type {
 	case MessageSuccess:
-		message.Changed, err = doc.flag("changed")
+		message.Changed, err = doc.Flag("changed")
 	case MessageFailure:
 		err = message.readFailure(doc)
 	case MessageStatus:
@@ -128,20 +131,20 @@ func unknownType[T ~string](found string, known ...T) error {
 	for i, name := range known {
 		names[i] = string(name)
 	}
-	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + Found(found)}
+	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + document.Found(found)}
 }
 
 // readUIDs reads the model and the fence. The fence has two names in the source documents (bug 1); missing, empty and
 // contradicting ones are never compared (bug 2).
-func readUIDs(doc document) (uid, attemptUID string, err error) {
-	if uid, err = doc.text("big_table_uid"); err != nil {
+func readUIDs(doc document.Object) (uid, attemptUID string, err error) {
+	if uid, err = doc.Text("big_table_uid"); err != nil {
 		return "", "", err
 	}
-	request, err := doc.text("request_attempt_uid")
+	request, err := doc.Text("request_attempt_uid")
 	if err != nil {
 		return "", "", err
 	}
-	refresh, err := doc.text("refresh_attempt_uid")
+	refresh, err := doc.Text("refresh_attempt_uid")
 	switch {
 	case err != nil:
 	case uid == "":
@@ -154,25 +157,25 @@ func readUIDs(doc document) (uid, attemptUID string, err error) {
 	return uid, max(request, refresh), err
 }
 
-func (m *Message) readFailure(doc document) (err error) {
-	if m.Reason, err = doc.text("reason"); err != nil {
+func (m *Message) readFailure(doc document.Object) (err error) {
+	if m.Reason, err = doc.Text("reason"); err != nil {
 		return err
 	}
-	if m.ErrorType, err = doc.text("error_type"); err != nil {
+	if m.ErrorType, err = doc.Text("error_type"); err != nil {
 		return err
 	}
-	if m.UserFriendlyReason, err = doc.text("user_friendly_reason"); err != nil {
+	if m.UserFriendlyReason, err = doc.Text("user_friendly_reason"); err != nil {
 		return err
 	}
-	if m.Retryable, err = doc.flag("retryable"); err != nil {
+	if m.Retryable, err = doc.Flag("retryable"); err != nil {
 		return err
 	}
 	return m.readRetryAfter(doc)
 }
 
 // readRetryAfter accepts seconds, any duration text, or an RFC 3339 time.
-func (m *Message) readRetryAfter(doc document) error {
-	text, found, err := doc.scalar("retry_after")
+func (m *Message) readRetryAfter(doc document.Object) error {
+	text, found, err := doc.Scalar("retry_after")
 	if err != nil || !found {
 		return err
 	}
@@ -185,8 +188,8 @@ func (m *Message) readRetryAfter(doc document) error {
 		m.RetryAfter = time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond)
 		return nil
 	}
-	if m.RetryAfter, err = ParseDuration(text); err != nil || m.RetryAfter > maxRetryAfter {
-		return &FieldError{"retry_after", "seconds, a duration or an RFC 3339 time, at most a year", Found(text)}
+	if m.RetryAfter, err = document.ParseDuration(text); err != nil || m.RetryAfter > maxRetryAfter {
+		return document.Refuse("retry_after", "seconds, a duration or an RFC 3339 time, at most a year", document.Found(text))
 	}
 	return nil
 }
@@ -202,37 +205,37 @@ func (m *Message) wait(now time.Time) time.Duration {
 	return min(max(0, m.RetryAt.Sub(now)), maxRetryAfter)
 }
 
-func (m *Message) readStatus(doc document) (err error) {
-	if m.Status, err = doc.text("status"); err != nil {
+func (m *Message) readStatus(doc document.Object) (err error) {
+	if m.Status, err = doc.Text("status"); err != nil {
 		return err
 	}
-	text, found, err := doc.scalar("progress")
-	if err != nil || !found || doc.fields["progress"] == nil {
+	text, found, err := doc.Scalar("progress")
+	if err != nil || !found || doc.Fields["progress"] == nil {
 		return err
 	}
 	percent, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(percent >= 0 && percent <= 100) {
-		return &FieldError{"progress", "a number from 0 to 100", Found(text)}
+		return document.Refuse("progress", "a number from 0 to 100", document.Found(text))
 	}
 	progress := int(percent)
 	m.Progress = &progress
 	return nil
 }
 
-func (m *Message) readStarted(doc document) (err error) {
-	if m.Worker, err = doc.text("worker"); err != nil || m.Worker != "" {
+func (m *Message) readStarted(doc document.Object) (err error) {
+	if m.Worker, err = doc.Text("worker"); err != nil || m.Worker != "" {
 		return err
 	}
-	if doc.fields["processing_id"] == nil {
+	if doc.Fields["processing_id"] == nil {
 		return nil
 	}
-	m.Worker, _, err = doc.scalar("processing_id")
+	m.Worker, _, err = doc.Scalar("processing_id")
 	return err
 }
 
-func (m *Message) readPostponed(doc document) error {
-	if doc.fields["retry_after"] == nil {
-		return &FieldError{"retry_after", "seconds, a duration or an RFC 3339 time", "nothing"}
+func (m *Message) readPostponed(doc document.Object) error {
+	if doc.Fields["retry_after"] == nil {
+		return document.Refuse("retry_after", "seconds, a duration or an RFC 3339 time", "nothing")
 	}
 	return m.readRetryAfter(doc)
 }
@@ -292,7 +295,7 @@ func (m *Model) dispatch(message Message, now time.Time) (Decision, Outcome) {
 func (m *Model) report(message Message) Decision {
 	decision := Decision{Event: EventStatus, Next: m.State}
 	if message.Status != "" {
-		decision.Next.UserFriendlyStatus = shorten(message.Status, maxText)
+		decision.Next.UserFriendlyStatus = document.Shorten(message.Status, document.MaxText)
 	}
 	if message.Progress != nil {
 		decision.Next.Progress = *message.Progress

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -29,7 +31,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		// failure
 		{wire("failure", ""), Message{}},
 		{wire("failure", `"reason":"HTTP 503","error_type":"Unavailable","user_friendly_reason":"try later","retryable":true,"retry_after":60`),
-			Message{Failure: Failure{Reason: "HTTP 503", ErrorType: "Unavailable", UserFriendlyReason: "try later", Retryable: ptr(true), RetryAfter: time.Minute}}},
+			Message{Failure: policy.Failure{Reason: "HTTP 503", ErrorType: "Unavailable", UserFriendlyReason: "try later", Retryable: ptr(true), RetryAfter: time.Minute}}},
 		{wire("failure", `"retry_after":"2026-01-05T07:00:00.0005+01:00"`), Message{RetryAt: clock("06:00")}},
 
 		// user_friendly_status
@@ -47,7 +49,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		{wire("started", `"worker":null,"processing_id":null`), Message{}},
 
 		// postponed, interrupted
-		{wire("postponed", `"retry_after":"5 minutes"`), Message{Failure: Failure{RetryAfter: 5 * time.Minute}}},
+		{wire("postponed", `"retry_after":"5 minutes"`), Message{Failure: policy.Failure{RetryAfter: 5 * time.Minute}}},
 		{wire("interrupted", ""), Message{}},
 
 		// What the type does not use is ignored, and so is what nobody knows (decision 12)
@@ -56,7 +58,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 	} {
 		got, err := DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID = got.Type, "tbl_1", "a1"
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Failure{})); diff != "" || err != nil || !strings.Contains(test.raw, `"`+string(got.Type)+`"`) {
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(policy.Failure{})); diff != "" || err != nil || !strings.Contains(test.raw, `"`+string(got.Type)+`"`) {
 			t.Errorf("%s: %v, -want +got\n%s", test.raw, err, diff)
 		}
 	}

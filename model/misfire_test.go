@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func misfiring(rule string) string {
@@ -39,7 +42,7 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) { // DESIGN 6.9, 
 		{misfiring("skip"), "16:01:01 wake", "#0, next 06:00+1: misfire: skipped, late by 10h1m1s"},
 	})
 	d := live(t, misfiring("skip"), "09:00 wake").decision
-	if d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != NoticeNone || d.Final || d.CountedAttempt() != 0 {
+	if d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != policy.NoticeNone || d.Final || d.CountedAttempt() != 0 {
 		t.Errorf("found %+v", d)
 	}
 }
@@ -98,7 +101,7 @@ func TestAMisfireRuleIsReadInEachOfItsForms(t *testing.T) {
 		if got := policy.Misfire.String(); got != want {
 			t.Errorf("%s: %s", text, got)
 		}
-		if again := policyOf(t, policy.canonical()); again.Misfire != policy.Misfire {
+		if again := policyOf(t, policy.Canonical()); again.Misfire != policy.Misfire {
 			t.Errorf("%s is read back as %+v", text, again.Misfire)
 		}
 	}
@@ -114,6 +117,6 @@ func TestABadMisfireRuleIsRefused(t *testing.T) {
 		`{"misfire":7}`:                             want + `7`,
 		`{"misfire":{"skip":"1h"}}`:                 "misfire.skip: expected one of run_if_younger_than, found an unknown field",
 		`{"misfire":{"run_if_younger_than":[]}}`:    "misfire.run_if_younger_than: expected a text or a number, found a list",
-		`{"misfire":"run_if_younger_than a while"}`: `misfire: expected ` + wantDuration + `, found "a while" (a number from 0 is missing before "a while")`,
+		`{"misfire":"run_if_younger_than a while"}`: `misfire: expected ` + document.WantDuration + `, found "a while" (a number from 0 is missing before "a while")`,
 	})
 }

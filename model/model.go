@@ -1,6 +1,11 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
 
 // Model is one thing to be refreshed: its definition, its state, and the definition in force (policy and schedule
 // resolved).
@@ -14,9 +19,9 @@ type Model struct {
 
 	State
 
-	Policy   Policy    // in force
-	Schedule *Schedule // in force: the model's own, or else its policy's; nil for a one-shot
-	Window   *Window   // in force; nil: retries may start at any time
+	Policy   policy.Policy      // in force
+	Schedule *schedule.Schedule // in force: the model's own, or else its policy's; nil for a one-shot
+	Window   *schedule.Window   // in force; nil: retries may start at any time
 	// Fault says what of the stored definition cannot be used; Policy and Schedule then hold safe replacements.
 	Fault string
 	// Brake is that of the queue, as it was when the model was read.
@@ -28,18 +33,15 @@ type Model struct {
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.
 func (m *Model) OneShot() bool { return m.Rule == "" && m.Policy.Rule == "" }
 
-// Compile is ParseSchedule, or a cache of it.
-type Compile func(rule, timezone, dtstart string) (*Schedule, error)
-
 // Resolve puts a policy in force, with the schedule that follows from it and from the model's own definition. A model's own
 // rule wins over that of its policy; one without may still name its own timezone and dtstart for the policy's rule. The
 // first thing that cannot be compiled is returned; what can be is in force all the same.
-func (m *Model) Resolve(policy Policy, compile Compile) error {
+func (m *Model) Resolve(policy policy.Policy, compile schedule.Compile) error {
 	m.Policy, m.Schedule, m.Window = policy, nil, nil
 	timezone := m.Zone()
 	var err error
 	if policy.RetryWindow != "" {
-		m.Window, err = ParseWindow(policy.RetryWindow, timezone, compile)
+		m.Window, err = schedule.ParseWindow(policy.RetryWindow, timezone, compile)
 	}
 	if m.OneShot() {
 		return err
@@ -49,7 +51,7 @@ func (m *Model) Resolve(policy Policy, compile Compile) error {
 		rule = policy.Rule
 	}
 	if dtstart == "" {
-		dtstart = policy.anchor()
+		dtstart = policy.Anchor()
 	}
 	var failed error
 	if m.Schedule, failed = compile(rule, timezone, dtstart); failed != nil {
@@ -78,7 +80,7 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 	case m.Schedule == nil:
 		return after.Add(faultDelay), true
 	case m.Policy.Spread > 0:
-		return newSpread(m.Schedule, fraction("spread", m.UID), m.Policy.Spread).next(after)
+		return schedule.Spread{Schedule: m.Schedule, Phase: policy.Fraction("spread", m.UID), Length: m.Policy.Spread}.Next(after)
 	default:
 		return m.Schedule.Next(after)
 	}
@@ -91,6 +93,6 @@ func (m *Model) Planned(after time.Time) time.Time {
 }
 
 // Lint looks at the definition in force for what is allowed and seldom meant, see Linted.Lint.
-func (m *Model) Lint(anchored bool, now time.Time) []Warning {
-	return Linted{&m.Policy, m.Schedule, m.Rule, m.Zone()}.Lint(anchored, now)
+func (m *Model) Lint(anchored bool, now time.Time) []policy.Warning {
+	return policy.Subject{Policy: &m.Policy, Schedule: m.Schedule, Rule: m.Rule, Timezone: m.Zone()}.Lint(anchored, now)
 }

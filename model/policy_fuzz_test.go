@@ -5,6 +5,10 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // FuzzParsePolicy: what is refused is refused with a field, and what is accepted is read back from its canonical text.
@@ -29,37 +33,37 @@ func FuzzParsePolicy(f *testing.F) {
 		if err != nil {
 			return
 		}
-		policy, err := ParsePolicy(doc.fields)
+		p, err := policy.Parse(doc.Fields)
 		if err != nil {
-			var refused *FieldError
+			var refused *document.Error
 			if !errors.As(err, &refused) || refused.Want == "" {
 				t.Fatalf("%s: %v", text, err)
 			}
 			return
 		}
-		canonical, err := json.Marshal(policy)
+		canonical, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := ParsePolicy(jsonOf(t, string(canonical)))
+		again, err := policy.Parse(jsonOf(t, string(canonical)))
 		second, _ := json.Marshal(again)
-		if err != nil || string(second) != string(canonical) || !again.Equal(policy) {
+		if err != nil || string(second) != string(canonical) || !again.Equal(p) {
 			t.Fatalf("%s\n became %s\n    then %s, %v", text, canonical, second, err)
 		}
-		decides(t, text, policy)
+		decides(t, text, p)
 	})
 }
 
 // decides lets a model live under a policy for a few failures: none panics, and each is followed by something.
-func decides(t *testing.T, text string, policy Policy) {
+func decides(t *testing.T, text string, p policy.Policy) {
 	m := Model{UID: "tbl_1"}
-	if err := m.Resolve(policy, ParseSchedule); err != nil {
+	if err := m.Resolve(p, schedule.Parse); err != nil {
 		t.Fatalf("%s was accepted, but %v", text, err)
 	}
 	now := monday
 	for range 5 {
 		m.State = m.Start(now, "a").Next
-		decision := m.Fail(Failure{ErrorType: "A", Reason: "boom"}, now)
+		decision := m.Fail(policy.Failure{ErrorType: "A", Reason: "boom"}, now)
 		m.State = decision.Next
 		if !m.Disabled && m.RefreshAt.Before(now) || m.Disabled != decision.Final {
 			t.Fatalf("%s: %+v", text, m.State)
@@ -80,17 +84,17 @@ func FuzzParseExpression(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		expression, err := ParseExpression(text)
+		expression, err := policy.ParseExpression(text)
 		if err != nil {
-			if !errors.As(err, new(*FieldError)) {
+			if !errors.As(err, new(*document.Error)) {
 				t.Fatalf("%q: %v", text, err)
 			}
 			return
 		}
 		for k := 1; k <= 30; k++ {
-			delay, retry, err := expression.Delay(Occasion{K: k, Reason: "boom", ErrorType: "A", QueueDepth: 7, SinceSuccess: time.Duration(k) * time.Hour})
-			inRange := delay >= 0 && delay <= maxDuration && delay%time.Millisecond == 0
-			if err != nil && (retry || delay != 0 || err.Error() == "") || retry && !inRange && delay != UntilPlanned {
+			delay, retry, err := expression.Delay(policy.Occasion{K: k, Reason: "boom", ErrorType: "A", QueueDepth: 7, SinceSuccess: time.Duration(k) * time.Hour})
+			inRange := delay >= 0 && delay <= document.MaxDuration && delay%time.Millisecond == 0
+			if err != nil && (retry || delay != 0 || err.Error() == "") || retry && !inRange && delay != policy.UntilPlanned {
 				t.Fatalf("%q after %d failures: %v, %v, %v", text, k, delay, retry, err)
 			}
 		}

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // A policy may carry the schedule, for models that have none of their own.
@@ -61,7 +64,7 @@ func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) { // decision 
 		{`"rrule":"FREQ=DAILY;INTERVAL=2","dtstart":"20260102T080000"`, "2026-01-06T08:00:00"},
 	} {
 		m := Model{UID: "tbl_1"}
-		if err := m.Resolve(policyOf(t, "{"+test.policy+"}"), ParseSchedule); err != nil {
+		if err := m.Resolve(policyOf(t, "{"+test.policy+"}"), schedule.Parse); err != nil {
 			t.Fatal(err)
 		}
 		if got := FormatTime(m.Planned(monday.Add(-time.Millisecond))); got != test.want+".000Z" {
@@ -71,9 +74,9 @@ func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) { // decision 
 }
 
 func TestTheAnchorOfPoliciesBeginsAWeekAMonthAndAYear(t *testing.T) {
-	at, err := time.Parse(dtstartLayout, PolicyDtstart)
+	at, err := time.Parse(schedule.DtstartLayout, schedule.DefaultDtstart)
 	if err != nil || at.Weekday() != time.Monday || at.YearDay() != 1 || !at.Equal(at.Truncate(day)) {
-		t.Errorf("%s: %v", PolicyDtstart, err)
+		t.Errorf("%s: %v", schedule.DefaultDtstart, err)
 	}
 }
 
@@ -92,7 +95,7 @@ func TestABadScheduleOfAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"timezone":7}`: "timezone", `{"dtstart":7}`: "dtstart",
 		`{"rrule":"FREQ=DAILY","dtstart":"soon"}`: "dtstart", `{"dtstart":"2026-01-01"}`: "rrule", `{"rrule":"FREQ=DAILY;UNTIL=20000101T000000Z"}`: "rrule",
 	} {
-		if _, err := ParsePolicy(jsonOf(t, text)); refusedField(err) != field {
+		if _, err := policy.Parse(jsonOf(t, text)); refusedField(err) != field {
 			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
 		}
 	}
@@ -101,7 +104,7 @@ func TestABadScheduleOfAPolicyIsRefusedWithTheField(t *testing.T) {
 // A schedule that cannot be used delays its model and loses it not.
 func TestAModelWhosePolicyHasABrokenRuleLooksAgainLater(t *testing.T) {
 	m := Model{UID: "tbl_1"}
-	err := m.Resolve(Policy{Rule: "FREQ=NEVER", Timeout: time.Hour, OnExhausted: NextPlanned}, ParseSchedule)
+	err := m.Resolve(policy.Policy{Rule: "FREQ=NEVER", Timeout: time.Hour, OnExhausted: policy.NextPlanned}, schedule.Parse)
 	if at, found := m.planned(monday); err == nil || !found || !at.Equal(clock("01:00")) {
 		t.Errorf("planned at %s, %v, %v", at, found, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"pgregory.net/rapid"
 )
 
@@ -79,17 +81,17 @@ func readBack(t testing.TB, text string) {
 }
 
 // plainly leaves out what is compiled, and takes an empty list that says nothing for none.
-func plainly(policy Policy) Policy {
-	if expression, ok := policy.Retries.(*Expression); ok {
-		policy.Retries = &Expression{text: expression.text}
+func plainly(p policy.Policy) policy.Policy {
+	if expression, ok := p.Retries.(*policy.Expression); ok {
+		p.Retries = &policy.Expression{Text: expression.Text}
 	}
-	if len(policy.Classes.Never) == 0 {
-		policy.Classes.Never = nil
+	if len(p.Classes.Never) == 0 {
+		p.Classes.Never = nil
 	}
-	if len(policy.Classes.Delays) == 0 {
-		policy.Classes.Delays = nil
+	if len(p.Classes.Delays) == 0 {
+		p.Classes.Delays = nil
 	}
-	return policy
+	return p
 }
 
 // walker lives at random under a random policy.
@@ -163,7 +165,7 @@ func later(a, b time.Time) time.Time {
 func (w *walker) aligned() {
 	m := &w.m
 	planned, found := m.planned(w.now)
-	if !found || m.Policy.Alignment == UntilSuccess || m.RefreshAt.Equal(w.now) && m.Policy.Timeout == 0 {
+	if !found || m.Policy.Alignment == policy.UntilSuccess || m.RefreshAt.Equal(w.now) && m.Policy.Timeout == 0 {
 		return
 	}
 	givesUp := m.RefreshAt.Equal(m.giveUpAt(&m.State))
@@ -172,9 +174,9 @@ func (w *walker) aligned() {
 	switch {
 	case m.RefreshAt.After(planned):
 		w.r.Fatalf("%s: the planned refresh at %s is left out: %s", clockText(w.now), clockText(planned), w)
-	case early && m.Policy.Alignment == PlannedOnly:
+	case early && m.Policy.Alignment == policy.PlannedOnly:
 		w.r.Fatalf("%s: a retry before the planned refresh at %s: %s", clockText(w.now), clockText(planned), w)
-	case overlaps && m.Policy.Alignment != WhicheverFirst:
+	case overlaps && m.Policy.Alignment != policy.WhicheverFirst:
 		w.r.Fatalf("%s: a retry over the planned refresh at %s: %s", clockText(w.now), clockText(planned), w)
 	}
 }
@@ -241,7 +243,7 @@ func TestTheSameInputGivesTheSameDecision(t *testing.T) { // decision 3, S0-22
 		if !w.m.Running() {
 			return
 		}
-		message := Message{Type: MessageFailure, AttemptUID: w.m.AttemptUID, Failure: Failure{ErrorType: rapid.SampledFrom([]string{"", "A", "C"}).Draw(r, "type")}}
+		message := Message{Type: MessageFailure, AttemptUID: w.m.AttemptUID, Failure: policy.Failure{ErrorType: rapid.SampledFrom([]string{"", "A", "C"}).Draw(r, "type")}}
 		end := w.m.DeadlineAt
 		for name, decide := range map[string]func(Model) any{
 			"failure":  func(m Model) any { d, o := m.Handle(message, end); return []any{d, o} },
@@ -296,7 +298,7 @@ func TestACycleOfLostResultsHasAtMostOneMoreRunThanRetries(t *testing.T) { // de
 			if w.m.AttemptNo == 1 {
 				runs = 0
 			}
-			if runs++; w.m.AttemptNo > 1 && runs != w.m.AttemptNo && w.m.Deferrals == 0 && w.m.Policy.QueueTimeout == 0 || count != Unlimited && w.m.AttemptNo > count+1 {
+			if runs++; w.m.AttemptNo > 1 && runs != w.m.AttemptNo && w.m.Deferrals == 0 && w.m.Policy.QueueTimeout == 0 || count != policy.Unlimited && w.m.AttemptNo > count+1 {
 				r.Fatalf("run %d of at most %d: %s", runs, count+1, w)
 			}
 			if w.idle(); !w.expired() {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // The models of the tests. Their lives begin on Monday, 5 January 2026, at midnight UTC.
@@ -140,7 +142,7 @@ func (s *story) obey(now time.Time, kind, extra string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	policy := DefaultPolicy()
+	policy := policy.Default()
 	if command.Definition.Inline != nil {
 		policy = *command.Definition.Inline
 	}

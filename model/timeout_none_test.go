@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/refreshd/refreshd/model/document"
+)
 
 func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) { // S0-8
 	const (
@@ -48,11 +52,11 @@ func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) { // 
 
 func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) { // S0-8, S0-48
 	for _, text := range []string{`"none"`, `"None"`, `" NONE "`} {
-		if policy := policyOf(t, `{"timeout":`+text+`}`); policy.Timeout != 0 || policy.canonical() != policyOf(t, `{"timeout":"none"}`).canonical() {
+		if policy := policyOf(t, `{"timeout":`+text+`}`); policy.Timeout != 0 || policy.Canonical() != policyOf(t, `{"timeout":"none"}`).Canonical() {
 			t.Errorf("%s: %v", text, policy.Timeout)
 		}
 	}
 	const want = `timeout: expected a duration above zero, such as "10m", or none, found `
 	refusals(t, map[string]string{`{"timeout":0}`: want + "0", `{"timeout":null}`: want + "nothing", `{"timeout":""}`: want + `""`, `{"timeout":"0s"}`: want + `"0s"`})
-	refusals(t, map[string]string{`{"timeout":-1}`: `timeout: expected ` + wantDuration + `, found "-1" (a number from 0 is missing before "-1")`})
+	refusals(t, map[string]string{`{"timeout":-1}`: `timeout: expected ` + document.WantDuration + `, found "-1" (a number from 0 is missing before "-1")`})
 }

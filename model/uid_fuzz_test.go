@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // FuzzValidateUID checks that an accepted uid means itself wherever it stands: alone in a line, in JSON of both directions, in a log
@@ -18,7 +21,7 @@ func FuzzValidateUID(f *testing.F) {
 		f.Add(uid)
 	}
 	f.Fuzz(func(t *testing.T, uid string) {
-		err := ValidateUID(uid)
+		err := document.ValidateUID(uid)
 		if err != nil {
 			if refusedField(err) != "uid" || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 400 {
 				t.Fatalf("%q is refused with %v", uid, err)
@@ -28,7 +31,7 @@ func FuzzValidateUID(f *testing.F) {
 		if strings.ContainsFunc(uid, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'`\\$&|;<>(){}[]*?!#%^,", r) }) || uid[0] == '-' {
 			t.Fatalf("%q is more than a word", uid)
 		}
-		if quoted := quote(uid); quoted != `"`+uid+`"` || fmt.Sprintf("%q", uid) != quoted {
+		if quoted := document.Quote(uid); quoted != `"`+uid+`"` || fmt.Sprintf("%q", uid) != quoted {
 			t.Fatalf("%q is escaped in JSON: %s", uid, quoted)
 		}
 		checkWire(t, uid)
@@ -47,7 +50,7 @@ func checkWire(t *testing.T, uid string) {
 	var entry struct {
 		UID string `json:"big_table_uid"`
 	}
-	m := Model{UID: uid, Policy: DefaultPolicy(), Payload: "{}"}
+	m := Model{UID: uid, Policy: policy.Default(), Payload: "{}"}
 	raw := m.Start(monday, uid).Message
 	if err := json.Unmarshal([]byte(raw), &entry); err != nil || entry.UID != uid || InputUID(raw) != uid {
 		t.Fatalf("a worker reads %q as %+v, %v", raw, entry, err)

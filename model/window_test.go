@@ -5,13 +5,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 const officeHours = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15,16"
 
-func windowOf(t testing.TB, rule, zone string) *Window {
+func windowOf(t testing.TB, rule, zone string) *schedule.Window {
 	t.Helper()
-	window, err := ParseWindow(rule, zone, ParseSchedule)
+	window, err := schedule.ParseWindow(rule, zone, schedule.Parse)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +38,7 @@ func opens(t *testing.T, rule, zone string, tests map[string]string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := window.open(instant).In(loc).Format("Mon 2006-01-02 15:04:05 -0700"); got != want {
+		if got := window.Open(instant).In(loc).Format("Mon 2006-01-02 15:04:05 -0700"); got != want {
 			t.Errorf("%s: at %s it opens %s, want %s", rule, at, got, want)
 		}
 	}
@@ -74,7 +77,7 @@ func TestAWindowKnowsMilliseconds(t *testing.T) {
 		9*time.Hour - time.Millisecond:  9 * time.Hour,
 		9*time.Hour + time.Millisecond:  9*time.Hour + time.Millisecond,
 	} {
-		if got := window.open(monday.Add(at)).Sub(monday); got != want {
+		if got := window.Open(monday.Add(at)).Sub(monday); got != want {
 			t.Errorf("at %v it opens %v, want %v", at, got, want)
 		}
 	}
@@ -149,10 +152,10 @@ func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) { // S0
 func TestARetryIsNotLostToAWindowThatNeverOpensAgain(t *testing.T) {
 	window := windowOf(t, "FREQ=YEARLY;BYMONTH=6", "")
 	late := time.Date(2299, 12, 24, 0, 0, 0, 0, time.UTC)
-	if got := window.open(late); !got.Equal(late) {
+	if got := window.Open(late); !got.Equal(late) {
 		t.Errorf("at %s it opens %s", late, got)
 	}
-	if got := (*Window)(nil).open(late); !got.Equal(late) {
+	if got := (*schedule.Window)(nil).Open(late); !got.Equal(late) {
 		t.Errorf("no window opens %s", got)
 	}
 }
@@ -170,12 +173,12 @@ func TestABadWindowIsRefusedWithTheField(t *testing.T) {
 		`{"retry_window":"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}`: "retry_window: expected a rule that occurs at least once, from dtstart to the year 2299, found one that never does",
 		`{"retry_window":"FREQ=DAILY","timezone":"Mars/Base"}`:   `timezone: expected an IANA time zone such as "Europe/Berlin", found "Mars/Base"`,
 	})
-	policy := policyOf(t, `{"retry_window":"FREQ=DAILY;BYHOUR=9"}`)
-	if err := (&Model{UID: "t", Timezone: "Mars/Base"}).Resolve(policy, ParseSchedule); refusedField(err) != "timezone" {
+	p := policyOf(t, `{"retry_window":"FREQ=DAILY;BYHOUR=9"}`)
+	if err := (&Model{UID: "t", Timezone: "Mars/Base"}).Resolve(p, schedule.Parse); refusedField(err) != "timezone" {
 		t.Errorf("a window in the zone of a model that there is none of: %v", err)
 	}
 	for _, text := range []string{"soon", "9 to 17", "0 9 * * *", "RDATE:20260101T000000", "FREQ=DAILY;DTSTART=20260101T000000"} {
-		if _, err := ParsePolicy(map[string]any{"retry_window": text}); !strings.HasPrefix(refusedField(err), windowField) {
+		if _, err := policy.Parse(map[string]any{"retry_window": text}); !strings.HasPrefix(refusedField(err), schedule.WindowField) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

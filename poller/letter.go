@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -102,7 +104,7 @@ func (l *letter) decide(desk *scripts.Desk, now time.Time) {
 	}
 	record := desk.Records[l.uid]
 	if !record.Exists {
-		l.reject(string(model.UnknownModel), "big_table_uid: expected a stored model, found "+model.Found(l.uid))
+		l.reject(string(model.UnknownModel), "big_table_uid: expected a stored model, found "+document.Found(l.uid))
 		return
 	}
 	decision, outcome := record.Handle(*l.message, now)
@@ -126,7 +128,7 @@ func (l *letter) obey(desk *scripts.Desk, now time.Time) {
 	case outcome == model.Unchanged:
 		l.count(string(outcome))
 	case outcome == model.UnknownModel:
-		l.reject(string(outcome), "uid: expected a stored model, found "+model.Found(l.uid))
+		l.reject(string(outcome), "uid: expected a stored model, found "+document.Found(l.uid))
 	case outcome == model.Busy:
 		l.reject(string(outcome), "run: expected an idle model, found an attempt queued or running; force supersedes it")
 	default:

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // topology is what stands behind an address. It is named by the scheme and never guessed: a cluster of which only one
@@ -62,7 +62,7 @@ const (
 // refuse builds every error of this file. Callers never hand it what may be part of a password: nothing from in front of
 // an @, no port that is not one, no value of an option.
 func refuse(want, found string) error {
-	return &model.FieldError{Field: "redis address", Want: want, Found: found}
+	return &document.Error{Field: "redis address", Want: want, Found: found}
 }
 
 // parseAddress reads any form of address that Connect documents. It does not use url.Parse, whose errors repeat the
@@ -255,7 +255,7 @@ func (a *address) setMaster(path string) error {
 
 func (a *address) setClusterDB(text string) error {
 	if text != "" && text != "0" {
-		return refuse("no database, for a cluster has only one", model.Found(text))
+		return refuse("no database, for a cluster has only one", document.Found(text))
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func (a *address) setDB(text string) error {
 		return nil
 	}
 	if !dbPattern.MatchString(text) {
-		return refuse("the number of a database as in /2", model.Found(text))
+		return refuse("the number of a database as in /2", document.Found(text))
 	}
 	var err error
 	a.db, err = strconv.Atoi(text)
@@ -316,7 +316,7 @@ func (a *address) foundOption(name string) string {
 	if a.sentinelPassword != "" {
 		return "an option behind sentinel_password, or an & in it that is not written %26"
 	}
-	return "option " + model.Found(name)
+	return "option " + document.Found(name)
 }
 
 func (a *address) wantOption() string {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/refreshd/refreshd/model/document"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestEveryFormOfAddressIsUnderstood(t *testing.T) {
@@ -114,7 +114,7 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 		if err == nil || err.Error() != "redis address: expected "+want {
 			t.Errorf("%q:\n got %v\nwant redis address: expected %s", text, err, want)
 		}
-		if field := (*model.FieldError)(nil); !errors.As(err, &field) {
+		if field := (*document.Error)(nil); !errors.As(err, &field) {
 			t.Errorf("%q: %T is no *model.FieldError", text, err)
 		}
 	}

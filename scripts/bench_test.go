@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
@@ -216,7 +218,7 @@ func (b *bench) put(uid, payload string) *Transition {
 func (b *bench) save(record *Record, payload string) *Transition {
 	b.t.Helper()
 	definition := model.Definition{UID: record.UID, Payload: payload}
-	decision, outcome, err := record.Put(definition, model.DefaultPolicy(), record.Exists, b.now)
+	decision, outcome, err := record.Put(definition, policy.Default(), record.Exists, b.now)
 	if err != nil || outcome != model.Applied {
 		b.t.Fatalf("put %s: %q, %v", record.UID, outcome, err)
 	}

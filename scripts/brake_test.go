@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
@@ -44,7 +47,7 @@ func (b *bench) end(uid string, success bool) {
 	b.mustApply(b.put(uid, "{}"))
 	b.mustApply(b.start(uid, "attempt-"+uid))
 	record := b.load(uid)
-	decision := record.Fail(model.Failure{Reason: "HTTP 500", ErrorType: "Gone", Retryable: new(bool)}, b.now)
+	decision := record.Fail(policy.Failure{Reason: "HTTP 500", ErrorType: "Gone", Retryable: new(bool)}, b.now)
 	if success {
 		decision = record.Succeed(b.now, nil)
 	}
@@ -133,7 +136,7 @@ func TestABrakeOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t *testing.
 	b := newBench(t, testkit.Miniredis(t))
 	bad := aBrake()
 	bad.Share = 2
-	if err := b.SetBrake(t.Context(), bad); !errors.As(err, new(*model.FieldError)) {
+	if err := b.SetBrake(t.Context(), bad); !errors.As(err, new(*document.Error)) {
 		t.Errorf("want a refusal, got %v", err)
 	}
 	b.expect(keys{})

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/refreshd/refreshd/model/policy"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/redis/go-redis/v9"
 )
 
 // Checkup is everything that Redis holds of one model, as it is read to be checked. What cannot be read is told, not hidden.
@@ -138,11 +138,11 @@ func (s *Store) resolveCheckups(ctx context.Context, checkups []*Checkup) error 
 		return err
 	}
 	for _, c := range checkups {
-		policy, found := policies[c.Record.PolicyName]
+		p, found := policies[c.Record.PolicyName]
 		if c.PolicyMissing = !found; !found {
-			policy = model.DefaultPolicy()
+			p = policy.Default()
 		}
-		if err := c.Record.Resolve(policy, s.schedules.Get); err != nil {
+		if err := c.Record.Resolve(p, s.schedules.Get); err != nil {
 			c.Schedule = err.Error()
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 // Clients are the connections of one program to Redis, one client for each way of use. A lost reply leaves open whether
@@ -184,7 +184,7 @@ func (o ConnectOptions) addAuthorities(config *tls.Config) error {
 	}
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return &model.FieldError{Field: "CA file", Want: "PEM certificates", Found: "none in " + o.CAFile}
+		return &document.Error{Field: "CA file", Want: "PEM certificates", Found: "none in " + o.CAFile}
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (o ConnectOptions) addCertificate(config *tls.Config) error {
 		return nil
 	}
 	if o.CertFile == "" || o.KeyFile == "" {
-		return &model.FieldError{Field: "client certificate", Want: "a certificate file and a key file", Found: "only one"}
+		return &document.Error{Field: "client certificate", Want: "a certificate file and a key file", Found: "only one"}
 	}
 	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/model"
@@ -28,7 +30,7 @@ func (b *bench) run(ends ...string) {
 		record := b.load("m1")
 		decision := map[string]func() model.Decision{
 			"success":     func() model.Decision { return record.Succeed(b.now, nil) },
-			"failure":     func() model.Decision { return record.Fail(model.Failure{Reason: "HTTP 500"}, b.now) },
+			"failure":     func() model.Decision { return record.Fail(policy.Failure{Reason: "HTTP 500"}, b.now) },
 			"timeout":     func() model.Decision { return record.Expire(b.now) },
 			"postponed":   func() model.Decision { return record.Postpone(0, b.now) },
 			"interrupted": func() model.Decision { return record.Interrupt(b.now) },

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -15,7 +18,7 @@ type Desk struct {
 	// Records are the models by uid, also those that are not stored.
 	Records map[string]*Record
 
-	policies map[string]model.Policy
+	policies map[string]policy.Policy
 	names    []string          // of all stored policies; only when a command asks for one that is not stored
 	queued   map[string]string // attempt uid to entry of the input list; only when a command may supersede one
 }
@@ -38,7 +41,7 @@ func (s *Store) OpenDesk(ctx context.Context, uids []string, commands []*model.C
 
 // readPolicies reads every policy that a put names.
 func (s *Store) readPolicies(ctx context.Context, desk *Desk, commands []*model.Command) error {
-	wanted := make(map[string]*model.Policy)
+	wanted := make(map[string]*policy.Policy)
 	for _, command := range commands {
 		name, inline := command.Definition.PolicyName, command.Definition.Inline
 		if command.Type == model.CommandPut && (inline != nil || wanted[name] == nil) {
@@ -68,7 +71,7 @@ func (d *Desk) Obey(command *model.Command, takeBack bool, now time.Time) (*Tran
 	policy, known := d.policies[command.Definition.PolicyName]
 	if command.Type == model.CommandPut && !known {
 		want := "a policy, or the name of a stored one (" + strings.Join(d.names, ", ") + ")"
-		return nil, model.Unchanged, &model.FieldError{Field: "policy", Want: want, Found: model.Found(command.Definition.PolicyName)}
+		return nil, model.Unchanged, &document.Error{Field: "policy", Want: want, Found: document.Found(command.Definition.PolicyName)}
 	}
 	record := d.Records[command.UID]
 	entry := d.queued[record.AttemptUID]

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -173,7 +175,7 @@ var eventCases = []struct {
 		name: "failure with a retry",
 		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "2")}),
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Fail(model.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
+			t := r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
 			t.Claimed = "oanswer"
 			return t
 		},
@@ -198,7 +200,7 @@ var eventCases = []struct {
 		name: "final failure",
 		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z")}),
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Fail(model.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
+			t := r.Decide(r.Fail(policy.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
 			t.Claimed = "oanswer"
 			return t
 		},

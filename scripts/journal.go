@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -60,7 +62,7 @@ func changed(told *bool) string {
 // notice lists the fields of one entry of <queue>:outbox; empty: nobody is told.
 func (t *Transition) notice(now time.Time) []string {
 	d := &t.decision
-	if d.Notice == model.NoticeNone || d.Muted {
+	if d.Notice == policy.NoticeNone || d.Muted {
 		return nil
 	}
 	attemptNo := d.Next.AttemptNo
@@ -68,7 +70,7 @@ func (t *Transition) notice(now time.Time) []string {
 		attemptNo = d.Ended.AttemptNo
 	}
 	entry := []string{"event", string(d.Notice), "uid", t.uid, "at", model.FormatTime(now), "attempt_no", strconv.Itoa(attemptNo)}
-	if d.Notice == model.NoticeDisabled {
+	if d.Notice == policy.NoticeDisabled {
 		entry = append(entry, "reason", d.Next.DisabledReason, "refresh_why", d.Next.Why)
 	}
 	return entry
@@ -108,7 +110,7 @@ func (t *Transition) counters(now time.Time) []string {
 	add(counterUnchanged, d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
 	add(counterExhausted, d.Exhausted)
 	add(counterFinalFailure, d.Final)
-	add(counterRecovered, d.Notice == model.NoticeRecovered)
+	add(counterRecovered, d.Notice == policy.NoticeRecovered)
 	add(counterLate, d.Late)
 	add(counterPolicyError, d.PolicyError != "")
 	no := d.CountedAttempt()

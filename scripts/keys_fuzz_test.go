@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
+	"github.com/refreshd/refreshd/model/document"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/rs/zerolog"
 )
 
 // FuzzKeysOfAModel checks that an accepted uid is found again in its keys and its log lines, and that it changes neither the slot of
@@ -19,7 +19,7 @@ func FuzzKeysOfAModel(f *testing.F) {
 	}
 	keys := []Keys{{"bigtables"}, {"{bigtables:3}"}}
 	f.Fuzz(func(t *testing.T, uid string) {
-		if model.ValidateUID(uid) != nil {
+		if document.ValidateUID(uid) != nil {
 			return
 		}
 		for _, k := range keys {

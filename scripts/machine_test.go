@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
@@ -195,7 +197,7 @@ func (m *machine) work(t *rapid.T, c *clerk) {
 }
 
 // decide turns a letter into a transition, or says why it changes nothing.
-func (c *clerk) decide(claimed Claimed, policies map[string]model.Policy, now time.Time) (*Transition, model.Outcome) {
+func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, now time.Time) (*Transition, model.Outcome) {
 	if !claimed.FromControl() {
 		message, _ := model.DecodeMessage([]byte(claimed.Raw()))
 		record := c.records[message.UID]

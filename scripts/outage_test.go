@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	miniredis "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
@@ -38,7 +40,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	live := newBench(t, b.server, func(c *Config) { c.Clock = nil })
 	ctx, k := t.Context(), b.Keys
 	force := &model.Command{Type: model.CommandRun, UID: "m1", Force: true}
-	inline := model.DefaultPolicy()
+	inline := policy.Default()
 	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p", Inline: &inline}}
 	load := func() error { _, err := b.Load(ctx, list{"m1"}); return err }
 	stats := func() error { _, err := b.Stats(ctx); return err }
@@ -135,10 +137,10 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 
 func TestAPolicyThatJSONCannotHoldIsNotStored(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
-	policy := model.DefaultPolicy()
-	policy.Name, policy.Jitter = "p", math.NaN()
-	for name, store := range map[string]func(context.Context, model.Policy) error{"inline": b.SavePolicy, "named": b.PutPolicy} {
-		if err := store(t.Context(), policy); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
+	p := policy.Default()
+	p.Name, p.Jitter = "p", math.NaN()
+	for name, store := range map[string]func(context.Context, policy.Policy) error{"inline": b.SavePolicy, "named": b.PutPolicy} {
+		if err := store(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
 			t.Errorf("%s: error %v, want one of the encoding", name, err)
 		}
 	}

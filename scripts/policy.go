@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // DefaultPolicyName is the stored policy that serves models which name none; the built-in one serves until somebody stores it.
@@ -15,13 +15,13 @@ const DefaultPolicyName = "default"
 // policyCache keeps compiled policies by their stored text, so that a million models share a few.
 type policyCache struct {
 	mu     sync.Mutex
-	byText map[string]model.Policy
+	byText map[string]policy.Policy
 }
 
 // maxCachedPolicies bounds the cache; beyond it the cache starts anew, which costs one parse per policy in use.
 const maxCachedPolicies = 10_000
 
-func (c *policyCache) parse(text string) (model.Policy, error) {
+func (c *policyCache) parse(text string) (policy.Policy, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if policy, found := c.byText[text]; found {
@@ -29,23 +29,23 @@ func (c *policyCache) parse(text string) (model.Policy, error) {
 	}
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return model.Policy{}, fmt.Errorf("read stored policy: %w", err)
+		return policy.Policy{}, fmt.Errorf("read stored policy: %w", err)
 	}
-	policy, err := model.ParsePolicy(value)
+	p, err := policy.Parse(value)
 	if err != nil {
-		return model.Policy{}, fmt.Errorf("read stored policy: %w", err)
+		return policy.Policy{}, fmt.Errorf("read stored policy: %w", err)
 	}
 	if c.byText == nil || len(c.byText) >= maxCachedPolicies {
-		c.byText = make(map[string]model.Policy)
+		c.byText = make(map[string]policy.Policy)
 	}
-	c.byText[text] = policy
-	return policy, nil
+	c.byText[text] = p
+	return p, nil
 }
 
 // Policies reads stored policies by name; the empty name is the default policy. A name that is missing in the result is not
 // stored, or its text cannot be read.
-func (s *Store) Policies(ctx context.Context, names []string) (map[string]model.Policy, error) {
-	policies := make(map[string]model.Policy, len(names))
+func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy.Policy, error) {
+	policies := make(map[string]policy.Policy, len(names))
 	if len(names) == 0 {
 		return policies, nil
 	}
@@ -61,17 +61,17 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]model.
 	}
 	for i, name := range names {
 		text, stored := texts[i].(string)
-		if policy, err := s.policies.parse(text); stored && err == nil {
-			policies[name] = policy
+		if p, err := s.policies.parse(text); stored && err == nil {
+			policies[name] = p
 		} else if !stored && (name == "" || name == DefaultPolicyName) {
-			policies[name] = model.DefaultPolicy()
+			policies[name] = policy.Default()
 		}
 	}
 	return policies, nil
 }
 
 // SavePolicy stores an inline policy under its content name. To repeat it is safe: equal names have equal content.
-func (s *Store) SavePolicy(ctx context.Context, policy model.Policy) error {
+func (s *Store) SavePolicy(ctx context.Context, policy policy.Policy) error {
 	text, err := json.Marshal(policy)
 	if err != nil {
 		return fmt.Errorf("encode policy: %w", err)
@@ -94,20 +94,20 @@ func (s *Store) PolicyText(ctx context.Context, name string) (text string, found
 	case name != DefaultPolicyName:
 		return "", false, nil
 	}
-	canonical, _ := json.Marshal(model.DefaultPolicy()) // what is built in can be written
+	canonical, _ := json.Marshal(policy.Default()) // what is built in can be written
 	return string(canonical), true, nil
 }
 
 // PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it.
-func (s *Store) PutPolicy(ctx context.Context, policy model.Policy) error {
-	if err := model.ValidatePolicyName(policy.Name); err != nil {
+func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
+	if err := policy.ValidateName(p.Name); err != nil {
 		return err
 	}
-	text, err := json.Marshal(policy)
+	text, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("encode policy: %w", err)
 	}
-	if err := s.clients.Write.HSet(ctx, s.Keys.Policies(), policy.Name, text).Err(); err != nil {
+	if err := s.clients.Write.HSet(ctx, s.Keys.Policies(), p.Name, text).Err(); err != nil {
 		return fmt.Errorf("store policy: %w", err)
 	}
 	return nil

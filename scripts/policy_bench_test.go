@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -18,8 +21,8 @@ func BenchmarkAMillionModelsOfAHundredPolicies(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var policies policyCache
-		var schedules model.Schedules
-		compiled := map[model.Retries]bool{}
+		var schedules schedule.Cache
+		compiled := map[policy.Retries]bool{}
 		for i := range models {
 			policy, err := policies.parse(texts[i%shared])
 			if err != nil {

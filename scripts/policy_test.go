@@ -9,18 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/model"
 )
 
 // named parses a policy.
-func named(t testing.TB, text string) model.Policy {
+func named(t testing.TB, text string) policy.Policy {
 	t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		t.Fatal(err)
 	}
-	policy, err := model.ParsePolicy(value)
+	policy, err := policy.Parse(value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +89,9 @@ func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 func TestAPolicyWithoutAProperNameIsNotStored(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	for _, name := range []string{"", "a b", "inline-0123", "\x1b", strings.Repeat("x", 201)} {
-		policy := model.DefaultPolicy()
+		policy := policy.Default()
 		policy.Name = name
-		var refused *model.FieldError
+		var refused *document.Error
 		if err := b.PutPolicy(t.Context(), policy); !errors.As(err, &refused) || refused.Field != "name" {
 			t.Errorf("%q: expected a refusal of the name, found %v", name, err)
 		}

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
@@ -124,7 +127,7 @@ func (d *decoder) time(name string) time.Time {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		d.fault = fmt.Sprintf("%s: expected an RFC 3339 time, found %s", name, model.Found(text))
+		d.fault = fmt.Sprintf("%s: expected an RFC 3339 time, found %s", name, document.Found(text))
 	}
 	return at.UTC().Truncate(time.Millisecond)
 }
@@ -136,7 +139,7 @@ func (d *decoder) number(name string) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		d.fault = fmt.Sprintf("%s: expected a whole number, found %s", name, model.Found(text))
+		d.fault = fmt.Sprintf("%s: expected a whole number, found %s", name, document.Found(text))
 		return 0
 	}
 	return n
@@ -222,13 +225,13 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record) error {
 	return nil
 }
 
-func (s *Store) resolveRecord(record *Record, policies map[string]model.Policy) {
-	policy, found := policies[record.PolicyName]
+func (s *Store) resolveRecord(record *Record, policies map[string]policy.Policy) {
+	p, found := policies[record.PolicyName]
 	if !found {
-		policy = model.DefaultPolicy()
-		record.Fault = fmt.Sprintf("policy: expected the name of a stored policy, found %s", model.Found(record.PolicyName))
+		p = policy.Default()
+		record.Fault = fmt.Sprintf("policy: expected the name of a stored policy, found %s", document.Found(record.PolicyName))
 	}
-	if err := record.Resolve(policy, s.schedules.Get); err != nil {
+	if err := record.Resolve(p, s.schedules.Get); err != nil {
 		record.Fault = err.Error()
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	miniredis "github.com/alicebob/miniredis/v2/server"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -53,7 +56,7 @@ func TestEveryStateIsReadAsItWasWritten(t *testing.T) {
 				t.Errorf("field %s is present and empty", name)
 			}
 		}
-		if diff := cmp.Diff(want, decode("m1", fields), cmpopts.IgnoreUnexported(model.Schedule{})); diff != "" {
+		if diff := cmp.Diff(want, decode("m1", fields), cmpopts.IgnoreUnexported(schedule.Schedule{})); diff != "" {
 			t.Errorf("model (-written +read):\n%s", diff)
 		}
 	})
@@ -191,7 +194,7 @@ func TestAModelWithoutAKnownPolicyWaitsWithTheDefault(t *testing.T) {
 		}
 		expectEqual(t, "fault of m1", `policy: expected the name of a stored policy, found "gone"`, records["m1"].Fault)
 		expectEqual(t, "fault of m2", `policy: expected the name of a stored policy, found "bad"`, records["m2"].Fault)
-		expectEqual(t, "policy of m1", model.DefaultPolicy(), records["m1"].Policy)
+		expectEqual(t, "policy of m1", policy.Default(), records["m1"].Policy)
 		if good := records["m3"]; good.Fault != "" || good.Policy.Timeout != 7*time.Minute {
 			t.Errorf("policy of m3: fault %q, timeout %v; want none, 7m", good.Fault, good.Policy.Timeout)
 		}
@@ -225,7 +228,7 @@ func TestPoliciesAreReadByName(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"", "default"} {
-			expectEqual(t, "policy "+name, model.DefaultPolicy(), policies[name])
+			expectEqual(t, "policy "+name, policy.Default(), policies[name])
 		}
 		if len(policies) != 3 || policies["slow"].Timeout != 2*time.Hour {
 			t.Errorf("policies %v, want the default twice and slow", policies)
@@ -241,7 +244,7 @@ func TestAStoredDefaultPolicyServesModelsThatNameNone(t *testing.T) {
 }
 
 func TestASavedPolicyIsReadBackAndStoredOnce(t *testing.T) {
-	policy := model.Policy{Timeout: 90 * time.Second, Retries: model.Delays{0, time.Hour}, Alignment: model.AlignPlanned, OnExhausted: model.GiveUp}
+	policy := policy.Policy{Timeout: 90 * time.Second, Retries: policy.Delays{0, time.Hour}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
 	everywhere(t, func(t *testing.T, b *bench) {
 		save := func() {
 			if err := b.SavePolicy(t.Context(), policy); err != nil {

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/refreshd/refreshd/model/schedule"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/redis/go-redis/v9"
 )
 
 // Config sizes what one queue keeps. The zero value is usable.
@@ -77,7 +77,7 @@ type Store struct {
 
 	config    Config
 	clients   *Clients
-	schedules model.Schedules
+	schedules schedule.Cache
 	policies  policyCache
 }
 

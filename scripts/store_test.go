@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/model"
 )
 
 func TestEveryCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
@@ -25,7 +26,7 @@ func TestEveryCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 		`forget "m1": `:             func() error { return b.Forget(ctx, "m1") },
 		"read models: ":             func() error { _, err := b.Load(ctx, list{"m1"}); return err },
 		"read policies: ":           func() error { _, err := b.Policies(ctx, list{"p"}); return err },
-		"store policy: ":            func() error { return b.SavePolicy(ctx, model.DefaultPolicy()) },
+		"store policy: ":            func() error { return b.SavePolicy(ctx, policy.Default()) },
 		"read queued attempts: ":    func() error { _, err := b.Queued(ctx); return err },
 		"claim messages: ":          func() error { _, _, err := b.Claim(ctx, "p1", 1); return err },
 		"settle messages: ":         func() error { _, err := b.Settle(ctx, []Settlement{{}}, "p1", b.now); return err },

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
@@ -30,7 +32,7 @@ type JournalEntry struct {
 // OutboxEntry is one notification for the owner of a model as <queue>:outbox keeps it.
 type OutboxEntry struct {
 	UID    string
-	Notice model.Notice
+	Notice policy.Notice
 	At     time.Time
 	Reason string // of a final failure
 }
@@ -84,7 +86,7 @@ func readJournalEntry(values map[string]any) JournalEntry {
 
 func readOutboxEntry(values map[string]any) OutboxEntry {
 	e := streamEntry(values)
-	return OutboxEntry{UID: e.text("uid"), Notice: model.Notice(e.text("event")), At: e.time("at"), Reason: e.text("reason")}
+	return OutboxEntry{UID: e.text("uid"), Notice: policy.Notice(e.text("event")), At: e.time("at"), Reason: e.text("reason")}
 }
 
 // streamEntry is one entry of a stream as it came.

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -36,13 +38,13 @@ func fail(t *testing.T, store *Store, now time.Time) {
 		t.Fatal(err)
 	}
 	record, no := records["tbl_1"], false
-	created, _, err := record.Put(model.Definition{UID: "tbl_1", Payload: "{}"}, model.DefaultPolicy(), false, now)
+	created, _, err := record.Put(model.Definition{UID: "tbl_1", Payload: "{}"}, policy.Default(), false, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	transitions := []*Transition{record.Decide(created, now)}
 	transitions = append(transitions, record.Decide(record.Start(now, "a1"), now))
-	failure := model.Failure{Reason: "HTTP 404", Retryable: &no, UserFriendlyReason: "The feed is gone"}
+	failure := policy.Failure{Reason: "HTTP 404", Retryable: &no, UserFriendlyReason: "The feed is gone"}
 	transitions = append(transitions, record.Decide(record.Fail(failure, now.Add(time.Second)), now.Add(time.Second)))
 	for _, transition := range transitions {
 		codes, err := store.Apply(t.Context(), []*Transition{transition}, "", 10, now)
@@ -65,7 +67,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 			{UID: "tbl_1", Event: model.EventCreate, At: now, RefreshAt: now, Why: "saved: refresh now"},
 			{
 				UID: "tbl_1", Event: model.EventStart, At: now, AttemptUID: "a1", AttemptNo: 1,
-				RefreshAt: now.Add(model.DefaultTimeout), DeadlineAt: now.Add(model.DefaultTimeout), Why: "if lost: retry 1/3 at once, none planned",
+				RefreshAt: now.Add(policy.DefaultTimeout), DeadlineAt: now.Add(policy.DefaultTimeout), Why: "if lost: retry 1/3 at once, none planned",
 			},
 			{
 				UID: "tbl_1", Event: model.EventFailure, At: now, AttemptUID: "a1", AttemptNo: 1, Why: "final: not retryable",
@@ -88,7 +90,7 @@ func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
 		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 		fail(t, store, now)
 		entries, last, err := store.TailOutbox(t.Context(), TailStart)
-		want := []OutboxEntry{{UID: "tbl_1", Notice: model.NoticeDisabled, At: now, Reason: "The feed is gone"}}
+		want := []OutboxEntry{{UID: "tbl_1", Notice: policy.NoticeDisabled, At: now, Reason: "The feed is gone"}}
 		if diff := cmp.Diff(want, entries); diff != "" || err != nil {
 			t.Errorf("%v, entries (-want +got):\n%s", err, diff)
 		}

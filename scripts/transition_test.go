@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -328,7 +330,7 @@ func TestThePayloadIsWrittenOnlyWhenItChanged(t *testing.T) {
 		b.mustApply(b.put("m1", `{"n":1}`))
 		record := b.load("m1")
 		definition := model.Definition{UID: "m1", Payload: `{"n":1}`, PolicyName: "other"}
-		decision, _, err := record.Put(definition, model.DefaultPolicy(), true, b.now)
+		decision, _, err := record.Put(definition, policy.Default(), true, b.now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +344,7 @@ func TestABatchOfFiveHundredIsAppliedAsOne(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		var creates, starts []*Transition
 		for i := range 500 {
-			record := &Record{Model: model.Model{UID: fmt.Sprintf("m%03d", i), Policy: model.DefaultPolicy()}}
+			record := &Record{Model: model.Model{UID: fmt.Sprintf("m%03d", i), Policy: policy.Default()}}
 			creates = append(creates, b.save(record, "{}"))
 			starts = append(starts, record.Decide(record.Start(b.now, fmt.Sprint("a", i)), b.now))
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/model"
@@ -14,7 +16,7 @@ func TestAQueueKeyOfAWrongTypeStopsATransitionBeforeItsFirstWrite(t *testing.T) 
 		k := b.Keys
 		for _, key := range []string{k.Due(), k.Running(), k.Input(), k.Claimed("p1"), k.Journal(), k.Outbox(), k.Stats(), k.Wake()} {
 			b.redis.Set(t.Context(), key, "text", 0)
-			record := &Record{Model: model.Model{UID: "m1", Policy: model.DefaultPolicy()}}
+			record := &Record{Model: model.Model{UID: "m1", Policy: policy.Default()}}
 			before := b.state()
 			_, err := b.Apply(t.Context(), []*Transition{b.save(record, "{}")}, "p1", 0, b.now)
 			if err == nil || !strings.Contains(err.Error(), key) {
@@ -31,7 +33,7 @@ func TestAQueueKeyOfAWrongTypeStopsATransitionBeforeItsFirstWrite(t *testing.T) 
 func TestACounterThatIsNoNumberStopsNobody(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.redis.HSet(t.Context(), b.Keys.Stats(), "create", "many")
-		record := &Record{Model: model.Model{UID: "m1", Policy: model.DefaultPolicy()}}
+		record := &Record{Model: model.Model{UID: "m1", Policy: policy.Default()}}
 		b.mustApply(b.save(record, "{}"))
 	})
 }

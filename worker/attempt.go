@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -69,7 +71,7 @@ func (a *Attempt) over(m message) message {
 func decodeAttempt(raw string) (*Attempt, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(raw), &fields); err != nil || fields == nil {
-		return nil, fmt.Errorf("entry: expected a JSON object, found %s", model.Found(raw))
+		return nil, fmt.Errorf("entry: expected a JSON object, found %s", document.Found(raw))
 	}
 	a := &Attempt{Raw: raw, entry: raw}
 	err := errors.Join(
@@ -108,7 +110,7 @@ func readField(fields map[string]json.RawMessage, name string, value any) error 
 		return nil
 	}
 	if err := json.Unmarshal(raw, value); err != nil {
-		return fmt.Errorf("%s: expected another kind of value, found %s", name, model.Found(string(raw)))
+		return fmt.Errorf("%s: expected another kind of value, found %s", name, document.Found(string(raw)))
 	}
 	return nil
 }
@@ -121,7 +123,7 @@ func readTime(fields map[string]json.RawMessage, name string, at *time.Time) err
 	}
 	parsed, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return fmt.Errorf("%s: expected an RFC 3339 time, found %s", name, model.Found(text))
+		return fmt.Errorf("%s: expected an RFC 3339 time, found %s", name, document.Found(text))
 	}
 	*at = parsed.UTC()
 	return nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -22,7 +24,7 @@ func example() *Attempt {
 func TestThePayloadComesBackAsItWasPut(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	for _, payload := range []string{`{}`, `{"a":{"b":[1,2.50,null]},"input_url":"http://x/?a=1&b=<2>"}`} {
-		m := &model.Model{UID: "tbl_1", Payload: payload, Policy: model.DefaultPolicy()}
+		m := &model.Model{UID: "tbl_1", Payload: payload, Policy: policy.Default()}
 		a, err := decodeAttempt(m.Start(now, "a1").Message)
 		if err != nil {
 			t.Fatal(err)

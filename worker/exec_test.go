@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -75,7 +77,7 @@ http://x/?a=1&b=2 yes
 
 func TestTheExitCodeMakesTheResult(t *testing.T) {
 	yes, no := true, false
-	for script, want := range map[string]model.Failure{
+	for script, want := range map[string]policy.Failure{
 		"exit 1":                           {Reason: "exit status 1", ErrorType: "exit_1"},
 		"exit 255":                         {Reason: "exit status 255", ErrorType: "exit_255"},
 		"exit 75":                          {Reason: "exit status 75", ErrorType: "exit_75", Retryable: &yes},

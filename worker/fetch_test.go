@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -261,7 +263,7 @@ func TestTheOwnerIsToldWhatIsWrongWithTheAddress(t *testing.T) {
 		403: "Access to the feed was refused (403): ",
 	} {
 		status = code
-		f.expect(model.Message{Type: model.MessageFailure, Failure: model.Failure{
+		f.expect(model.Message{Type: model.MessageFailure, Failure: policy.Failure{
 			Reason: fmt.Sprintf("%d %s", code, http.StatusText(code)), ErrorType: fmt.Sprintf("http_%d", code), Retryable: &no,
 			UserFriendlyReason: text + f.url,
 		}}, f.fetch(t.Context(), address))
@@ -290,7 +292,7 @@ func TestABusyServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
 		w.Header().Set("Retry-After", "30")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}, FetchOptions{})
-	f.expect(model.Message{Type: model.MessageFailure, Failure: model.Failure{
+	f.expect(model.Message{Type: model.MessageFailure, Failure: policy.Failure{
 		Reason: "503 Service Unavailable", ErrorType: "http_503", RetryAfter: 30 * time.Second,
 	}}, f.fetch(t.Context(), f.url))
 }

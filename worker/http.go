@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -41,7 +43,7 @@ const maxReply = 64 << 10
 func HTTP(address string, options HTTPOptions) (Handler, error) {
 	target, err := checkURL(address)
 	if err != nil {
-		return nil, fmt.Errorf("http: %w, found %s", err, model.Found(address))
+		return nil, fmt.Errorf("http: %w, found %s", err, document.Found(address))
 	}
 	caller := &caller{url: target.String(), header: options.Header, client: withoutRedirects(options.Client)}
 	return caller.call, nil

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -79,7 +81,7 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 	success := model.Message{Type: model.MessageSuccess}
 	unchanged := model.Message{Type: model.MessageSuccess, Changed: &no}
 	failure := func(reason, kind string) model.Message {
-		return model.Message{Type: model.MessageFailure, Failure: model.Failure{Reason: reason, ErrorType: kind}}
+		return model.Message{Type: model.MessageFailure, Failure: policy.Failure{Reason: reason, ErrorType: kind}}
 	}
 	final := func(m model.Message) model.Message { m.Retryable = &no; return m }
 	after := func(m model.Message, d time.Duration) model.Message { m.RetryAfter = d; return m }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -19,11 +21,11 @@ func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
 	yes, no := true, false
 	boom := errors.New("boom")
 	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	failure := func(f model.Failure) model.Message { return model.Message{Type: model.MessageFailure, Failure: f} }
+	failure := func(f policy.Failure) model.Message { return model.Message{Type: model.MessageFailure, Failure: f} }
 	postponed := func(d time.Duration) model.Message {
-		return model.Message{Type: model.MessagePostponed, Failure: model.Failure{RetryAfter: d}}
+		return model.Message{Type: model.MessagePostponed, Failure: policy.Failure{RetryAfter: d}}
 	}
-	retryAt := failure(model.Failure{Reason: "boom"})
+	retryAt := failure(policy.Failure{Reason: "boom"})
 	retryAt.RetryAt = at
 	for name, c := range map[string]struct {
 		err  error
@@ -31,20 +33,20 @@ func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
 	}{
 		"nil":                {nil, model.Message{Type: model.MessageSuccess}},
 		"wrapped nil":        {NotRetryable(Retryable(RetryAfter(RetryAt(ErrorType(UserFriendly(nil, "x"), "x"), at), 1))), model.Message{Type: model.MessageSuccess}},
-		"plain":              {boom, failure(model.Failure{Reason: "boom"})},
-		"not retryable":      {NotRetryable(boom), failure(model.Failure{Reason: "boom", Retryable: &no})},
-		"outer one wins":     {Retryable(NotRetryable(boom)), failure(model.Failure{Reason: "boom", Retryable: &yes})},
-		"retry after":        {RetryAfter(boom, 1500*time.Millisecond), failure(model.Failure{Reason: "boom", RetryAfter: 1500 * time.Millisecond})},
-		"retry after never":  {RetryAfter(boom, 1<<62), failure(model.Failure{Reason: "boom", RetryAfter: 365 * 24 * time.Hour})},
-		"retry after before": {RetryAfter(boom, -1), failure(model.Failure{Reason: "boom"})},
+		"plain":              {boom, failure(policy.Failure{Reason: "boom"})},
+		"not retryable":      {NotRetryable(boom), failure(policy.Failure{Reason: "boom", Retryable: &no})},
+		"outer one wins":     {Retryable(NotRetryable(boom)), failure(policy.Failure{Reason: "boom", Retryable: &yes})},
+		"retry after":        {RetryAfter(boom, 1500*time.Millisecond), failure(policy.Failure{Reason: "boom", RetryAfter: 1500 * time.Millisecond})},
+		"retry after never":  {RetryAfter(boom, 1<<62), failure(policy.Failure{Reason: "boom", RetryAfter: 365 * 24 * time.Hour})},
+		"retry after before": {RetryAfter(boom, -1), failure(policy.Failure{Reason: "boom"})},
 		"retry at":           {RetryAt(boom, at), retryAt},
 		"postpone":           {Postpone(time.Minute), postponed(time.Minute)},
 		"postpone at once":   {Postpone(0), postponed(0)},
 		"postpone wins":      {NotRetryable(fmt.Errorf("not now: %w", Postpone(time.Second))), postponed(time.Second)},
-		"all":                {ErrorType(UserFriendly(RetryAfter(NotRetryable(fmt.Errorf("read: %w", boom)), time.Second), "It broke."), "Broken"), failure(model.Failure{Reason: "read: boom", ErrorType: "Broken", UserFriendlyReason: "It broke.", Retryable: &no, RetryAfter: time.Second})},
-		"inside a wrap":      {fmt.Errorf("outer: %w", NotRetryable(boom)), failure(model.Failure{Reason: "outer: boom", Retryable: &no})},
-		"joined":             {errors.Join(boom, ErrorType(errors.New("two"), "Two")), failure(model.Failure{Reason: "boom\ntwo", ErrorType: "Two"})},
-		"not text":           {errors.New("\xff\x00\""), failure(model.Failure{Reason: "\ufffd\x00\""})},
+		"all":                {ErrorType(UserFriendly(RetryAfter(NotRetryable(fmt.Errorf("read: %w", boom)), time.Second), "It broke."), "Broken"), failure(policy.Failure{Reason: "read: boom", ErrorType: "Broken", UserFriendlyReason: "It broke.", Retryable: &no, RetryAfter: time.Second})},
+		"inside a wrap":      {fmt.Errorf("outer: %w", NotRetryable(boom)), failure(policy.Failure{Reason: "outer: boom", Retryable: &no})},
+		"joined":             {errors.Join(boom, ErrorType(errors.New("two"), "Two")), failure(policy.Failure{Reason: "boom\ntwo", ErrorType: "Two"})},
+		"not text":           {errors.New("\xff\x00\""), failure(policy.Failure{Reason: "\ufffd\x00\""})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &Attempt{UID: "m", AttemptUID: "a1"}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
@@ -28,7 +30,7 @@ var _ Queue = (*scripts.Store)(nil)
 const patience = 20 * time.Second
 
 // whole lets messages be compared with all their fields.
-var whole = cmp.AllowUnexported(model.Failure{})
+var whole = cmp.AllowUnexported(policy.Failure{})
 
 // rig is a queue on a real server, held at both ends.
 type rig struct {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
@@ -80,7 +82,7 @@ func tuneBrake(brake *model.Brake, share, window string, least int) (err error) 
 		}
 	}
 	if window != "" {
-		if brake.Window, err = model.ParseDuration(window); err != nil {
+		if brake.Window, err = document.ParseDuration(window); err != nil {
 			return usagef("--window: %w", err)
 		}
 	}
@@ -124,7 +126,7 @@ func (a *app) showBrake(ctx context.Context, store *scripts.Store) error {
 	if err != nil {
 		return err
 	}
-	v := brakeView{s.On, s.Engaged, s.EngagedAt, s.Share, model.FormatDuration(s.Window), s.Min, s.Successes, s.Failures, s.Incidents}
+	v := brakeView{s.On, s.Engaged, s.EngagedAt, s.Share, document.FormatDuration(s.Window), s.Min, s.Successes, s.Failures, s.Incidents}
 	if a.json() {
 		return a.printJSON(v)
 	}

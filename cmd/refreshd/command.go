@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -63,7 +65,7 @@ func (o *order) refuse(err error) {
 
 // problem is why the command was refused, with its place.
 func (o *order) problem() string {
-	var field *model.FieldError
+	var field *document.Error
 	switch {
 	case o.place == nil && o.command.UID == "":
 		return o.refused.Error()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -57,7 +59,7 @@ func (s *narrator) foresee() (next prospects) {
 		return next
 	}
 	next.Success = prospectOf(now, m.Succeed(now, nil))
-	next.Failure = prospectOf(now, m.Fail(model.Failure{}, now))
+	next.Failure = prospectOf(now, m.Fail(policy.Failure{}, now))
 	if begun, first := m.Begin(now, ""); first && next.StartAt != nil {
 		m.State = begun.Next
 	}

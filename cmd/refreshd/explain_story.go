@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -39,14 +42,14 @@ func (s *narrator) policy() string {
 		name = "default"
 	}
 	if p.Timeout > 0 {
-		timeout = "timeout " + model.FormatDuration(p.Timeout)
+		timeout = "timeout " + document.FormatDuration(p.Timeout)
 	}
-	if count := p.MaxRetries(); count != model.Unlimited {
+	if count := p.MaxRetries(); count != policy.Unlimited {
 		retries = fmt.Sprintf("%d retries", count)
 	}
 	text := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.Alignment, p.OnExhausted)
 	if p.GiveUpAfter > 0 {
-		text += ", gives up after " + model.FormatDuration(p.GiveUpAfter) + " without a success"
+		text += ", gives up after " + document.FormatDuration(p.GiveUpAfter) + " without a success"
 	}
 	return text
 }
@@ -73,7 +76,7 @@ func (s *narrator) ending(attempt *model.Attempt) string {
 	if attempt.Outcome != model.EventFailure && attempt.Outcome != model.EventTimeout {
 		return fmt.Sprintf("%s of attempt %d%s", attempt.Outcome, attempt.AttemptNo, reason)
 	}
-	if count := s.m.Policy.MaxRetries(); count != model.Unlimited && attempt.AttemptNo <= count+1 {
+	if count := s.m.Policy.MaxRetries(); count != policy.Unlimited && attempt.AttemptNo <= count+1 {
 		return fmt.Sprintf("failure %d of %d%s", attempt.AttemptNo, count+1, reason)
 	}
 	return fmt.Sprintf("failure %d%s", attempt.AttemptNo, reason)
@@ -81,15 +84,15 @@ func (s *narrator) ending(attempt *model.Attempt) string {
 
 // reckoning tells how the time of the retry came about, in the order in which it was decided.
 func (s *narrator) reckoning(attempt *model.Attempt, refresh string) string {
-	parts := []string{"delay " + model.FormatDuration(time.Duration(*attempt.DelayMS)*time.Millisecond)}
+	parts := []string{"delay " + document.FormatDuration(time.Duration(*attempt.DelayMS)*time.Millisecond)}
 	if jitter := time.Duration(attempt.JitterMS) * time.Millisecond; jitter != 0 {
 		parts[0] += ", jitter " + signed(jitter)
 	}
 	retry, planned := instant(attempt.RetryAt), instant(attempt.PlannedAt)
 	switch attempt.Overlap {
-	case model.NonePlanned:
+	case policy.NonePlanned:
 		parts = append(parts, s.clock(retry)+", with none planned")
-	case model.Same:
+	case policy.Same:
 		parts = append(parts, s.clock(retry)+" is planned itself ("+string(attempt.Overlap)+")")
 	default:
 		parts = append(parts, s.position(attempt.Overlap, retry, planned))
@@ -105,15 +108,15 @@ func (s *narrator) reckoning(attempt *model.Attempt, refresh string) string {
 
 // position says how a retry lies to the planned refresh. Which timeout was in force then nobody has written down; the one of
 // now is left out where it contradicts what was found then.
-func (s *narrator) position(overlap model.Overlap, retry, planned time.Time) string {
+func (s *narrator) position(overlap policy.Overlap, retry, planned time.Time) string {
 	timeout := s.m.Policy.Timeout
 	end := retry.Add(timeout)
 	side := map[bool]string{true: "after", false: "before"}
 	text := s.clock(retry)
 	switch {
-	case overlap == model.OverlapsEnd || overlap == model.After:
+	case overlap == policy.OverlapsEnd || overlap == policy.After:
 		return fmt.Sprintf("%s is after planned %s (%s)", text, s.clock(planned), overlap)
-	case timeout == 0 || end.After(planned) != (overlap == model.OverlapsStart):
+	case timeout == 0 || end.After(planned) != (overlap == policy.OverlapsStart):
 		return fmt.Sprintf("%s, planned %s (%s)", text, s.clock(planned), overlap)
 	case end.Equal(planned):
 		return fmt.Sprintf("%s would end %s, exactly when planned (%s)", text, s.clock(end), overlap)

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
@@ -42,11 +44,11 @@ type attemptView struct {
 	DeadlineAt *string     `json:"deadline_at"`
 
 	// How the time of the retry came about (S0-47); null where no retry was considered.
-	DelayMS   *int64        `json:"delay_ms"`
-	JitterMS  int64         `json:"jitter_ms"`
-	RetryAt   *string       `json:"retry_at"`
-	PlannedAt *string       `json:"planned_at"`
-	Overlap   model.Overlap `json:"overlap"`
+	DelayMS   *int64         `json:"delay_ms"`
+	JitterMS  int64          `json:"jitter_ms"`
+	RetryAt   *string        `json:"retry_at"`
+	PlannedAt *string        `json:"planned_at"`
+	Overlap   policy.Overlap `json:"overlap"`
 
 	RefreshAt  *string `json:"refresh_at"`
 	RefreshWhy string  `json:"refresh_why"`

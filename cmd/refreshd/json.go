@@ -9,7 +9,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // readJSON reads one object, several, or a list of them.
@@ -76,7 +76,7 @@ func (c *cursor) lineOf(err error) int {
 func (d *fileDocument) orderJSON(text []byte) *order {
 	if !utf8.Valid(text) {
 		o := &order{place: d.place}
-		o.refuse(fmt.Errorf("expected UTF-8, found %s", model.Found(string(text))))
+		o.refuse(fmt.Errorf("expected UTF-8, found %s", document.Found(string(text))))
 		return o
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -89,7 +89,7 @@ func (d *fileDocument) orderJSON(text []byte) *order {
 		}
 		err = errors.New("expected one object, found more behind it")
 	} else {
-		err = fmt.Errorf("expected a JSON object, found %s: %w", model.Found(string(text)), err)
+		err = fmt.Errorf("expected a JSON object, found %s: %w", document.Found(string(text)), err)
 	}
 	o := &order{place: d.place}
 	o.refuse(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
@@ -68,7 +70,7 @@ func uidArgs(_ *cobra.Command, args []string) error {
 		return errors.New("expected the uid of a model, found none")
 	}
 	for _, uid := range args {
-		if err := model.ValidateUID(uid); err != nil {
+		if err := document.ValidateUID(uid); err != nil {
 			return err
 		}
 	}

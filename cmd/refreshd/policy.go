@@ -7,9 +7,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -68,7 +70,7 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 		if name != "" {
 			source.policy.Name = name
 		}
-		if err := model.ValidatePolicyName(source.policy.Name); err != nil {
+		if err := policy.ValidateName(source.policy.Name); err != nil {
 			return source.at(err)
 		}
 	}
@@ -124,17 +126,17 @@ func (a *app) tellPolicy(told policyOutcome) error {
 }
 
 // storedPolicy reads a policy that may be stored. One that cannot be read is as good as none: it is about to be replaced.
-func storedPolicy(ctx context.Context, store *scripts.Store, name string) (policy model.Policy, stored bool, err error) {
+func storedPolicy(ctx context.Context, store *scripts.Store, name string) (p policy.Policy, stored bool, err error) {
 	text, stored, err := store.PolicyText(ctx, name)
 	if err != nil || !stored {
-		return policy, false, err
+		return p, false, err
 	}
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return policy, false, nil
+		return p, false, nil
 	}
-	policy, unreadable := model.ParsePolicy(value)
-	return policy, unreadable == nil, nil
+	p, unreadable := policy.Parse(value)
+	return p, unreadable == nil, nil
 }
 
 func policyRmCommand(a *app) *cobra.Command {
@@ -209,12 +211,12 @@ func (a *app) lsPolicies(ctx context.Context, store *scripts.Store) error {
 
 // policyView is a stored policy in a list.
 type policyView struct {
-	Name     string        `json:"name"`
-	Readable bool          `json:"readable"`
-	Policy   *model.Policy `json:"policy"` // null: it cannot be read
+	Name     string         `json:"name"`
+	Readable bool           `json:"readable"`
+	Policy   *policy.Policy `json:"policy"` // null: it cannot be read
 }
 
-func newPolicyView(policy model.Policy, readable bool) policyView {
+func newPolicyView(policy policy.Policy, readable bool) policyView {
 	view := policyView{Name: policy.Name, Readable: readable}
 	if readable {
 		view.Policy = &policy
@@ -222,20 +224,20 @@ func newPolicyView(policy model.Policy, readable bool) policyView {
 	return view
 }
 
-func policyRow(policy model.Policy) []string {
+func policyRow(p policy.Policy) []string {
 	timeout, retries, schedule := "none", "-", "-"
-	if policy.Timeout > 0 {
-		timeout = model.FormatDuration(policy.Timeout)
+	if p.Timeout > 0 {
+		timeout = document.FormatDuration(p.Timeout)
 	}
-	switch count := policy.MaxRetries(); count {
+	switch count := p.MaxRetries(); count {
 	case 0:
-	case model.Unlimited:
+	case policy.Unlimited:
 		retries = "unlimited"
 	default:
 		retries = fmt.Sprint(count)
 	}
-	if policy.Rule != "" {
-		schedule = strings.ReplaceAll(policy.Rule, "\n", " ")
+	if p.Rule != "" {
+		schedule = strings.ReplaceAll(p.Rule, "\n", " ")
 	}
-	return []string{plain(policy.Name), timeout, retries, plain(schedule)}
+	return []string{plain(p.Name), timeout, retries, plain(schedule)}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -23,13 +25,13 @@ func (i impact) String() string {
 }
 
 // measureImpact asks every model that uses the policy called name what it would do under another one.
-func measureImpact(ctx context.Context, store *scripts.Store, name string, policy model.Policy) (*impact, error) {
+func measureImpact(ctx context.Context, store *scripts.Store, name string, policy policy.Policy) (*impact, error) {
 	total := &impact{}
 	now, err := store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var schedules model.Schedules
+	var schedules schedule.Cache
 	err = eachUser(ctx, store, name, func(record *scripts.Record) {
 		total.Models++
 		switch {

@@ -10,6 +10,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
@@ -39,7 +43,7 @@ func (a *app) eachPolicy(ctx context.Context, from string, visit func(int, *poli
 	return nil
 }
 
-func (a *app) printPolicy(i int, policy model.Policy) error {
+func (a *app) printPolicy(i int, policy policy.Policy) error {
 	if a.json() {
 		return a.printJSON(policy)
 	}
@@ -50,7 +54,7 @@ func (a *app) printPolicy(i int, policy model.Policy) error {
 }
 
 // writeYAML prints the canonical form with its fields in their order: JSON is YAML, so that its nodes only lose their braces.
-func writeYAML(to io.Writer, policy model.Policy) error {
+func writeYAML(to io.Writer, policy policy.Policy) error {
 	text, err := json.Marshal(policy)
 	if err != nil {
 		return fmt.Errorf("encode policy: %w", err)
@@ -88,7 +92,7 @@ func policyEnglishCommand(a *app) *cobra.Command {
 		})
 }
 
-func (a *app) printEnglish(i int, policy model.Policy) error {
+func (a *app) printEnglish(i int, policy policy.Policy) error {
 	fields, err := policyFields(policy)
 	if err != nil {
 		return err
@@ -105,7 +109,7 @@ func (a *app) printEnglish(i int, policy model.Policy) error {
 }
 
 // policyFields is the canonical form of a policy as fields.
-func policyFields(policy model.Policy) (fields map[string]any, err error) {
+func policyFields(policy policy.Policy) (fields map[string]any, err error) {
 	text, err := json.Marshal(policy)
 	if err == nil {
 		err = json.Unmarshal(text, &fields)
@@ -140,16 +144,16 @@ func (a *app) checkPolicies(ctx context.Context, from string, strict bool) error
 // warn tells what is seldom meant in a policy, each with its place, and returns it.
 func (a *app) warn(source *policySource, now time.Time) []string {
 	warnings := []string{}
-	tell := func(w model.Warning) {
+	tell := func(w policy.Warning) {
 		text := plain(source.place(w.Field) + ": " + w.String())
 		warnings = append(warnings, text)
 		fmt.Fprintln(a.stderr, "warning: "+text)
 	}
 	if fields, ok := source.value.(map[string]any); ok && fields["timeout"] == nil {
-		tell(model.Warning{Field: "timeout", Text: "is missing: " + model.FormatDuration(model.DefaultTimeout)})
+		tell(policy.Warning{Field: "timeout", Text: "is missing: " + document.FormatDuration(policy.DefaultTimeout)})
 	}
 	m := model.Model{UID: "policy"}
-	if err := m.Resolve(source.policy, model.ParseSchedule); err != nil {
+	if err := m.Resolve(source.policy, schedule.Parse); err != nil {
 		return warnings // it was parsed, so it compiles
 	}
 	for _, w := range m.Lint(source.policy.Dtstart != "", now) {
@@ -196,7 +200,7 @@ func (a *app) diffPolicies(ctx context.Context, from []string) error {
 }
 
 // comparePolicies lists the fields of the canonical forms that differ, but for the name.
-func comparePolicies(before, after model.Policy) ([]difference, error) {
+func comparePolicies(before, after policy.Policy) ([]difference, error) {
 	old, err := policyFields(before)
 	if err != nil {
 		return nil, err

@@ -12,17 +12,19 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/refreshd/refreshd/internal/english"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 // policySource is one policy as somebody wrote it: in a file, on standard input, or in Redis.
 type policySource struct {
 	value   any // decoded, as it was written
-	policy  model.Policy
+	policy  policy.Policy
 	english bool // it was written in English
 	stored  bool // it came from Redis
 	// place says where a field stands.
@@ -36,7 +38,7 @@ const maxPolicyText = 4 << 20
 // such file. Each is known to be a policy; an error names the place of the first that is not.
 func (a *app) readPolicySources(ctx context.Context, from string) ([]*policySource, error) {
 	name, text, err := a.readPolicyText(from)
-	if errors.Is(err, os.ErrNotExist) && model.ValidatePolicyName(from) == nil {
+	if errors.Is(err, os.ErrNotExist) && policy.ValidateName(from) == nil {
 		return a.readStoredPolicy(ctx, from)
 	}
 	if err != nil {
@@ -50,7 +52,7 @@ func (a *app) readPolicySources(ctx context.Context, from string) ([]*policySour
 		return nil, fmt.Errorf("%s: expected a policy, found nothing", name)
 	}
 	for _, source := range sources {
-		if source.policy, err = model.ParsePolicy(source.value); err != nil {
+		if source.policy, err = policy.Parse(source.value); err != nil {
 			return nil, source.at(err)
 		}
 	}
@@ -72,7 +74,7 @@ func (a *app) readPolicySource(ctx context.Context, from string) (*policySource,
 // at places an error of the model where its field was written.
 func (s *policySource) at(err error) error {
 	field := ""
-	if refused := (*model.FieldError)(nil); errors.As(err, &refused) {
+	if refused := (*document.Error)(nil); errors.As(err, &refused) {
 		field = refused.Field
 	}
 	return fmt.Errorf("%s: %w", s.place(field), err)
@@ -113,7 +115,7 @@ func (a *app) readStoredPolicy(ctx context.Context, name string) (sources []*pol
 		if err := json.Unmarshal([]byte(text), &source.value); err != nil {
 			return source.at(fmt.Errorf("expected JSON: %w", err))
 		}
-		if source.policy, err = model.ParsePolicy(source.value); err != nil {
+		if source.policy, err = policy.Parse(source.value); err != nil {
 			return source.at(err)
 		}
 		source.policy.Name = name

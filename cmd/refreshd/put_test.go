@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/model"
 )
 
 func TestASecondSaveChangesNothing(t *testing.T) {
@@ -97,7 +98,7 @@ func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
 
 func TestAPolicyMayBeUsedByItsNameInTheFileThatBringsIt(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
-	policy, err := model.ParsePolicy(map[string]any{"timeout": "7m"})
+	policy, err := policy.Parse(map[string]any{"timeout": "7m"})
 	if err != nil {
 		t.Fatal(err)
 	}

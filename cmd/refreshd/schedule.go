@@ -7,6 +7,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
@@ -59,7 +62,7 @@ times in UTC.`,
 type outlook struct {
 	rule     string
 	zone     *time.Location
-	schedule *model.Schedule
+	schedule *schedule.Schedule
 	next     []time.Time
 	ended    bool // there are fewer than asked for
 }
@@ -99,8 +102,8 @@ func (q question) readAfter(now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, q.after); err == nil && at.Year() >= 1970 && at.Year() <= 2200 {
 		return at, nil
 	}
-	at, err := model.Instant(q.after, q.timezone)
-	var field *model.FieldError
+	at, err := schedule.Instant(q.after, q.timezone)
+	var field *document.Error
 	if errors.As(err, &field) && field.Field == "dtstart" {
 		return at, usagef("--after: expected a time such as 2026-01-31T06:00:00Z or a wall clock such as 2026-01-31T06:00:00, from 1970 to 2200, found %s", field.Found)
 	}
@@ -109,16 +112,16 @@ func (q question) readAfter(now time.Time) (time.Time, error) {
 
 func (q question) compile(after time.Time) (o *outlook, err error) {
 	o = &outlook{zone: time.UTC}
-	if o.rule, err = model.RuleText(q.rule); err != nil {
+	if o.rule, err = schedule.RuleText(q.rule); err != nil {
 		return nil, err
 	}
 	dtstart := q.dtstart
 	if dtstart == "" {
-		if dtstart, err = model.Midnight(after, q.timezone); err != nil {
+		if dtstart, err = schedule.Midnight(after, q.timezone); err != nil {
 			return nil, err
 		}
 	}
-	if o.schedule, err = model.ParseSchedule(o.rule, q.timezone, dtstart); err != nil {
+	if o.schedule, err = schedule.Parse(o.rule, q.timezone, dtstart); err != nil {
 		return nil, err
 	}
 	o.zone, err = time.LoadLocation(q.timezone)
@@ -127,12 +130,12 @@ func (q question) compile(after time.Time) (o *outlook, err error) {
 
 // flagError names the flag that holds a refused value.
 func flagError(err error) error {
-	var field *model.FieldError
+	var field *document.Error
 	if errors.As(err, &field) {
 		name, rest, _ := strings.Cut(field.Field, " ")
 		flag := map[string]string{"rrule": "--rule", "timezone": "--timezone", "dtstart": "--dtstart"}[name]
 		where := strings.TrimSpace(flag + " " + rest)
-		return usageError{&model.FieldError{Field: where, Want: field.Want, Found: field.Found}}
+		return usageError{&document.Error{Field: where, Want: field.Want, Found: field.Found}}
 	}
 	return err
 }

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 // duration is a flag in the forms that policies use: 90s, 1h 30m, 2 days, PT5M.
 type duration time.Duration
 
 func (d *duration) Set(text string) error {
-	parsed, err := model.ParseDuration(text)
+	parsed, err := document.ParseDuration(text)
 	*d = duration(parsed)
 	return err
 }
@@ -29,7 +29,7 @@ func (d *duration) String() string {
 	if *d == 0 {
 		return "0"
 	}
-	return model.FormatDuration(time.Duration(*d))
+	return document.FormatDuration(time.Duration(*d))
 }
 
 func (d *duration) Type() string { return "duration" }
@@ -92,7 +92,7 @@ func refusedValue(where string, flag *pflag.Flag, text string) error {
 	if want == "" {
 		want = "a " + flag.Value.Type()
 	}
-	return usagef("%s: expected %s, found %s", where, want, model.Found(text))
+	return usagef("%s: expected %s, found %s", where, want, document.Found(text))
 }
 
 // settings are the lines of a configuration file.
@@ -144,7 +144,7 @@ func (s settings) read(node *yaml.Node, known map[string]bool) error {
 		if value.Kind == yaml.AliasNode {
 			value = value.Alias
 		}
-		where := fmt.Sprintf("%s line %d: %s", s.path, key.Line, model.Found(key.Value))
+		where := fmt.Sprintf("%s line %d: %s", s.path, key.Line, document.Found(key.Value))
 		switch {
 		case !known[key.Value]:
 			return usagef("%s: expected the name of a flag without its dashes (refreshd --help lists them), found an unknown key", where)

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -64,16 +67,16 @@ func TestModelsAreListed(t *testing.T) {
 
 func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 	six := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
-	policy, err := model.ParsePolicy(map[string]any{"rrule": "FREQ=HOURLY", "timeout": "50m", "retries": []any{"20m"}})
+	p, err := policy.Parse(map[string]any{"rrule": "FREQ=HOURLY", "timeout": "50m", "retries": []any{"20m"}})
 	m := model.Model{UID: "a", State: model.State{RefreshAt: six}}
-	if err != nil || m.Resolve(policy, model.ParseSchedule) != nil {
+	if err != nil || m.Resolve(p, schedule.Parse) != nil {
 		t.Fatal(err)
 	}
 	m.State = m.Start(six, "a1").Next
-	failed := m.Fail(model.Failure{Reason: "HTTP 503"}, six.Add(10*time.Minute))
+	failed := m.Fail(policy.Failure{Reason: "HTTP 503"}, six.Add(10*time.Minute))
 	m.State = failed.Next
 	m.State = m.Start(six.Add(time.Hour), "a2").Next
-	exhausted := m.Fail(model.Failure{}, six.Add(70*time.Minute))
+	exhausted := m.Fail(policy.Failure{}, six.Add(70*time.Minute))
 	for name, test := range map[string]struct {
 		attempt *model.Attempt
 		want    string

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/refreshd/refreshd/internal/simulate"
-	"github.com/refreshd/refreshd/model"
 )
 
 const (
@@ -77,12 +78,12 @@ func (s *simulation) end(start time.Time, zone *time.Location) (time.Time, error
 	case s.until == "":
 		return time.Time{}, nil
 	}
-	if length, err := model.ParseDuration(s.until); err == nil {
+	if length, err := document.ParseDuration(s.until); err == nil {
 		return start.Add(length), nil
 	}
 	until, err := instantOf("--until", s.until, zone)
 	if err == nil && until.Before(start) {
-		err = usagef("--until: expected a time after --start, found %s", model.Found(s.until))
+		err = usagef("--until: expected a time after --start, found %s", document.Found(s.until))
 	}
 	return until, err
 }
@@ -99,7 +100,7 @@ func instantOf(flag, text string, zone *time.Location) (time.Time, error) {
 		at, err = time.ParseInLocation(layout, text, zone)
 	}
 	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
-		return at, usagef("%s: expected a time such as 2026-11-21T06:00 or 2026-11-21T06:00:00Z, found %s", flag, model.Found(text))
+		return at, usagef("%s: expected a time such as 2026-11-21T06:00 or 2026-11-21T06:00:00Z, found %s", flag, document.Found(text))
 	}
 	return at.UTC().Truncate(time.Millisecond), nil
 }
@@ -110,7 +111,7 @@ func (s *simulation) readSeed() (uint64, error) {
 	}
 	seed, err := strconv.ParseUint(s.seed, 10, 64)
 	if err != nil {
-		return 0, usagef("--seed: expected a whole number, found %s", model.Found(s.seed))
+		return 0, usagef("--seed: expected a whole number, found %s", document.Found(s.seed))
 	}
 	return seed, nil
 }
@@ -140,7 +141,7 @@ func share(flag, text string, usual float64) (float64, error) {
 	}
 	number, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
 	if err != nil || !(number >= 0 && number <= 100) {
-		return 0, usagef("%s: expected a percentage such as 5%%, found %s", flag, model.Found(text))
+		return 0, usagef("%s: expected a percentage such as 5%%, found %s", flag, document.Found(text))
 	}
 	return number / 100, nil
 }
@@ -154,11 +155,11 @@ func lengths(text string) (shortest, longest time.Duration, err error) {
 	if !ranged {
 		to = from
 	}
-	if shortest, err = model.ParseDuration(from); err == nil {
-		longest, err = model.ParseDuration(to)
+	if shortest, err = document.ParseDuration(from); err == nil {
+		longest, err = document.ParseDuration(to)
 	}
 	if err != nil || shortest > longest {
-		err = usagef("--duration: expected a duration or a range such as 1m-5m, found %s", model.Found(text))
+		err = usagef("--duration: expected a duration or a range such as 1m-5m, found %s", document.Found(text))
 	}
 	return shortest, longest, err
 }

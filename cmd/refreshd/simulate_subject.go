@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -15,7 +17,7 @@ import (
 type subject struct {
 	name       string // for people
 	definition model.Definition
-	policy     model.Policy
+	policy     policy.Policy
 	at         func(error) error // places an error
 }
 
@@ -42,7 +44,7 @@ func (a *app) readSubject(ctx context.Context, from string) (*subject, error) {
 	name, text, err := a.readPolicyText(from)
 	var sources []*policySource
 	switch {
-	case errors.Is(err, os.ErrNotExist) && model.ValidatePolicyName(from) == nil:
+	case errors.Is(err, os.ErrNotExist) && policy.ValidateName(from) == nil:
 		sources, err = a.readStoredPolicy(ctx, from)
 	case err == nil:
 		sources, err = decodePolicies(name, text)
@@ -71,7 +73,7 @@ func isModel(fields map[string]any) bool {
 }
 
 func (s *subject) readPolicy(value any) (err error) {
-	if s.policy, err = model.ParsePolicy(value); err != nil {
+	if s.policy, err = policy.Parse(value); err != nil {
 		return s.at(err)
 	}
 	s.definition = model.Definition{UID: unnamed, Payload: "{}"}
@@ -97,7 +99,7 @@ func (a *app) readModel(ctx context.Context, s *subject, fields map[string]any) 
 		s.policy = *s.definition.Inline
 		return nil
 	case s.definition.PolicyName == "":
-		s.policy = model.DefaultPolicy()
+		s.policy = policy.Default()
 		return nil
 	}
 	stored, err := a.readStoredPolicy(ctx, s.definition.PolicyName)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -46,7 +48,7 @@ type modelView struct {
 	Timezone string          `json:"timezone"`
 	Dtstart  string          `json:"dtstart"`
 	Policy   string          `json:"policy"`
-	InForce  model.Policy    `json:"policy_definition"`
+	InForce  policy.Policy   `json:"policy_definition"`
 	Payload  json.RawMessage `json:"payload"`
 
 	Rev   int64  `json:"rev"`

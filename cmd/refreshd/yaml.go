@@ -8,9 +8,9 @@ import (
 	"io"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/refreshd/refreshd/model/document"
 
-	"github.com/refreshd/refreshd/model"
+	"go.yaml.in/yaml/v3"
 )
 
 // readYAML reads many documents, each a model or a list of models. Empty documents are skipped.
@@ -84,7 +84,7 @@ func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
 	if s.left--; s.left < 0 || depth > maxYAMLDepth {
 		want := fmt.Sprintf("at most %d values and %d for each byte of the file, %d deep, with aliases written out",
 			maxYAMLValues, maxYAMLGrowth, maxYAMLDepth)
-		return nil, &model.FieldError{Field: path, Want: want, Found: "more"}
+		return nil, &document.Error{Field: path, Want: want, Found: "more"}
 	}
 	switch node.Kind {
 	case yaml.AliasNode:
@@ -128,7 +128,7 @@ func (s *yamlScan) mapping(node *yaml.Node, path string, depth int, fields map[s
 			return err
 		}
 		if own[name] {
-			return &model.FieldError{Field: at, Want: "each field once", Found: fmt.Sprintf("it again on line %d", key.Line)}
+			return &document.Error{Field: at, Want: "each field once", Found: fmt.Sprintf("it again on line %d", key.Line)}
 		}
 		own[name] = true
 		if _, overridden := fields[name]; overridden {
@@ -148,7 +148,7 @@ func (s *yamlScan) key(key *yaml.Node, path string) (name, at string, err error)
 	}
 	if key.Kind != yaml.ScalarNode || isNull(key) {
 		found := fmt.Sprintf("something else on line %d", key.Line)
-		return "", "", &model.FieldError{Field: path, Want: "names of fields", Found: found}
+		return "", "", &document.Error{Field: path, Want: "names of fields", Found: found}
 	}
 	if path == "" {
 		return key.Value, key.Value, nil
@@ -159,7 +159,7 @@ func (s *yamlScan) key(key *yaml.Node, path string) (name, at string, err error)
 func (s *yamlScan) merge(values []*yaml.Node, path string, depth int, fields map[string]any) error {
 	for _, value := range values {
 		if s.left--; s.left < 0 || depth > maxYAMLDepth {
-			return &model.FieldError{Field: path, Want: "merge keys that end", Found: "one that merges itself"}
+			return &document.Error{Field: path, Want: "merge keys that end", Found: "one that merges itself"}
 		}
 		for value.Kind == yaml.AliasNode {
 			value = value.Alias
@@ -171,7 +171,7 @@ func (s *yamlScan) merge(values []*yaml.Node, path string, depth int, fields map
 		case yaml.SequenceNode:
 			err = s.merge(value.Content, path, depth+1, fields)
 		default:
-			err = &model.FieldError{Field: path, Want: "a mapping to merge", Found: model.Found(value.Value)}
+			err = &document.Error{Field: path, Want: "a mapping to merge", Found: document.Found(value.Value)}
 		}
 		if err != nil {
 			return err
@@ -223,7 +223,7 @@ func scalar(node *yaml.Node, path string) (any, error) {
 	case "!!str", "!!timestamp", "!!binary":
 		return node.Value, nil
 	default:
-		return nil, &model.FieldError{Field: path, Want: "a plain value", Found: "one with the tag " + model.Found(tag)}
+		return nil, &document.Error{Field: path, Want: "a plain value", Found: "one with the tag " + document.Found(tag)}
 	}
 }
 
@@ -234,11 +234,11 @@ func number(node *yaml.Node, path string) (any, error) {
 	}
 	var value any
 	if err := node.Decode(&value); err != nil {
-		return nil, &model.FieldError{Field: path, Want: "a number", Found: model.Found(node.Value)}
+		return nil, &document.Error{Field: path, Want: "a number", Found: document.Found(node.Value)}
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return nil, &model.FieldError{Field: path, Want: "a number that JSON can hold", Found: model.Found(node.Value)}
+		return nil, &document.Error{Field: path, Want: "a number that JSON can hold", Found: document.Found(node.Value)}
 	}
 	return json.Number(text), nil
 }

@@ -152,7 +152,7 @@ func TestSleeps(t *testing.T) { t.SkipNow() }
 func TestMain(m *testing.M) {}
 func (s suite) TestOfASuite(t *testing.T) {}
 func helper(t *testing.T) {}`,
-		"model/a.go":                 "package model\nfunc TestInNoTestFile() {}",
+		"model/a.go":             "package model\nfunc TestInNoTestFile() {}",
 		"test/wire/wire_test.go": "package wire\nfunc TestSpeaks(t *testing.T) {}",
 	})))
 	const head, first, second = "# Rules\n\n| rule | in short | proven by |\n|---|---|---|\n", "| bug 1 | no bug | `model.TestRuns` |\n",

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // teller writes down what happens to a model; the time goes on with every word.
@@ -125,7 +125,7 @@ func givesUp(berlin *time.Location) Chart {
 	for k, wait := range []time.Duration{0, time.Minute, 5 * time.Minute} {
 		why := "retry at once"
 		if wait > 0 {
-			why = "retry " + []string{"1/3", "2/3", "3/3"}[k] + " +" + model.FormatDuration(wait)
+			why = "retry " + []string{"1/3", "2/3", "3/3"}[k] + " +" + document.FormatDuration(wait)
 		}
 		s.start(time.Hour).after(time.Hour).fail(Timeout, wait, why, "timeout")
 	}

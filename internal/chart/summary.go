@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Summary is what a run comes to.
@@ -113,7 +113,7 @@ func (t *tally) stale(until time.Time) {
 func (s Summary) MarshalJSON() ([]byte, error) {
 	var giveUp *string
 	if s.GaveUp {
-		text := model.FormatDuration(s.TimeToGiveUp)
+		text := document.FormatDuration(s.TimeToGiveUp)
 		giveUp = &text
 	}
 	var ended *Kind
@@ -132,7 +132,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		TimeToGiveUp      *string `json:"time_to_give_up"`
 		Ended             *Kind   `json:"ended"`
 	}{s.Attempts, s.AttemptsPerDay, s.Successes, s.Failures, s.Timeouts, s.Retries, s.RetriesThatHelped,
-		model.FormatDuration(s.WorstStaleness), giveUp, ended})
+		document.FormatDuration(s.WorstStaleness), giveUp, ended})
 }
 
 // pairs are the lines for people: a name and its value.
@@ -166,5 +166,5 @@ func rounded(d time.Duration) string {
 	case d.Abs() >= time.Minute:
 		d = d.Truncate(time.Second)
 	}
-	return model.FormatDuration(d)
+	return document.FormatDuration(d)
 }

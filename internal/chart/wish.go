@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // waits matches the why of a retry that waits for the planned refresh, as the failure rule writes it (S0-29).
@@ -17,7 +17,7 @@ func (a *attempt) wished() (from, to time.Time, found bool) {
 	if parts == nil {
 		return from, to, false
 	}
-	delay, err := model.ParseDuration(parts[1])
+	delay, err := document.ParseDuration(parts[1])
 	if err != nil {
 		return from, to, false
 	}

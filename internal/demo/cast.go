@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -79,11 +81,11 @@ func (r role) put(site string, start time.Time, edition int) string {
 	return encode(message)
 }
 
-func (r role) exhausted() model.OnExhausted {
+func (r role) exhausted() policy.OnExhausted {
 	if r.giveUp {
-		return model.GiveUp
+		return policy.GiveUp
 	}
-	return model.NextPlanned
+	return policy.NextPlanned
 }
 
 func runMessage(uid string) string {

@@ -3,6 +3,8 @@ package demo
 import (
 	"strings"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -17,7 +19,7 @@ type behaviour struct {
 // evidence is what has happened so far.
 type evidence struct {
 	journal  map[string][]scripts.JournalEntry // by model
-	notices  map[string][]model.Notice         // by model
+	notices  map[string][]policy.Notice        // by model
 	counters map[string]int64
 	progress map[string]bool // models that told how far they were, somewhere between nothing and all
 }
@@ -49,7 +51,7 @@ func newChecklist() *checklist {
 	return &checklist{
 		evidence: evidence{
 			journal:  make(map[string][]scripts.JournalEntry),
-			notices:  make(map[string][]model.Notice),
+			notices:  make(map[string][]policy.Notice),
 			progress: make(map[string]bool),
 		},
 		ticked: make([]bool, len(behaviours)),
@@ -158,14 +160,14 @@ func toldProgress(ev *evidence) bool {
 
 func disabled(uid string) func(*evidence) bool {
 	return func(ev *evidence) bool {
-		return ev.follow(uid, final(event(model.EventFailure))) != nil && len(ev.notices[uid]) > 0 && ev.notices[uid][0] == model.NoticeDisabled
+		return ev.follow(uid, final(event(model.EventFailure))) != nil && len(ev.notices[uid]) > 0 && ev.notices[uid][0] == policy.NoticeDisabled
 	}
 }
 
 func recovered(ev *evidence) bool {
 	steps := []step{final(event(model.EventFailure)), event(model.EventUpdate), event(model.EventSuccess)}
 	told := ev.notices[uidMoved]
-	return ev.follow(uidMoved, steps...) != nil && len(told) > 1 && told[1] == model.NoticeRecovered
+	return ev.follow(uidMoved, steps...) != nil && len(told) > 1 && told[1] == policy.NoticeRecovered
 }
 
 func savedWhileRunning(ev *evidence) bool {

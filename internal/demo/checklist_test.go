@@ -4,12 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func journal(entries ...scripts.JournalEntry) *evidence {
-	ev := &evidence{journal: make(map[string][]scripts.JournalEntry), notices: make(map[string][]model.Notice)}
+	ev := &evidence{journal: make(map[string][]scripts.JournalEntry), notices: make(map[string][]policy.Notice)}
 	for _, e := range entries {
 		ev.journal[e.UID] = append(ev.journal[e.UID], e)
 	}
@@ -60,7 +62,7 @@ func TestGivingUpCountsOnlyWithAReasonForTheOwner(t *testing.T) {
 	gave := happened(uidGone, model.EventFailure, 1)
 	gave.Final = true
 	silent := journal(gave)
-	silent.notices[uidGone] = []model.Notice{model.NoticeDisabled}
+	silent.notices[uidGone] = []policy.Notice{policy.NoticeDisabled}
 	if disabled(uidGone)(silent) {
 		t.Error("a final failure without a reason was accepted")
 	}
@@ -69,7 +71,7 @@ func TestGivingUpCountsOnlyWithAReasonForTheOwner(t *testing.T) {
 		t.Error("a final failure of which nobody was told was accepted")
 	}
 	told := journal(gave)
-	told.notices[uidGone] = []model.Notice{model.NoticeDisabled}
+	told.notices[uidGone] = []policy.Notice{policy.NoticeDisabled}
 	if !disabled(uidGone)(told) {
 		t.Error("a final failure with reason and notification was not accepted")
 	}
@@ -79,15 +81,15 @@ func TestRecoveryCountsOnlyWhenTheOwnerIsTold(t *testing.T) {
 	gave := happened(uidMoved, model.EventFailure, 1)
 	gave.Final, gave.DisabledReason = true, "The feed was not found"
 	ev := journal(gave, happened(uidMoved, model.EventUpdate, 0), happened(uidMoved, model.EventSuccess, 1))
-	ev.notices[uidMoved] = []model.Notice{model.NoticeDisabled}
+	ev.notices[uidMoved] = []policy.Notice{policy.NoticeDisabled}
 	if recovered(ev) {
 		t.Error("a recovery of which nobody was told was accepted")
 	}
-	ev.notices[uidMoved] = append(ev.notices[uidMoved], model.NoticeDisabled)
+	ev.notices[uidMoved] = append(ev.notices[uidMoved], policy.NoticeDisabled)
 	if recovered(ev) {
 		t.Error("a second final failure was accepted as a recovery")
 	}
-	ev.notices[uidMoved][1] = model.NoticeRecovered
+	ev.notices[uidMoved][1] = policy.NoticeRecovered
 	if !recovered(ev) {
 		t.Error("a recovery with its notification was not accepted")
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -36,7 +38,7 @@ func transitionLine(e scripts.JournalEntry) line {
 
 func noticeLine(e scripts.OutboxEntry) line {
 	why := "the owner is told: it is well again"
-	if e.Notice == model.NoticeDisabled {
+	if e.Notice == policy.NoticeDisabled {
 		why = "the owner is told: " + e.Reason
 	}
 	return line{at: e.At, uid: e.UID, event: "outbox", why: why}

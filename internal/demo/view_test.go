@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/model"
@@ -34,7 +36,7 @@ func testLines() []line {
 			UID: "hangs", Event: model.EventTimeout, At: seven.Add(time.Second), AttemptNo: 3, Why: "final: exhausted after 3",
 			Reason: "timeout", Final: true, DisabledReason: "Cannot refresh after 3 attempts: timeout",
 		}),
-		noticeLine(scripts.OutboxEntry{UID: "hangs", At: seven.Add(time.Second), Notice: model.NoticeDisabled, Reason: "Cannot refresh"}),
+		noticeLine(scripts.OutboxEntry{UID: "hangs", At: seven.Add(time.Second), Notice: policy.NoticeDisabled, Reason: "Cannot refresh"}),
 		actLine(seven.Add(2*time.Second), "manual", "somebody asks for a refresh by hand"),
 		statusLine(seven.Add(3*time.Second), &scripts.Record{Model: model.Model{UID: "slow", State: model.State{
 			AttemptUID: "a", AttemptNo: 1, Progress: 45, UserFriendlyStatus: "45 kB",
@@ -235,7 +237,7 @@ func TestObjectsPrintOneJSONObjectForEachThingThatHappens(t *testing.T) {
 }
 
 func TestTimeoutIsNotToldTwice(t *testing.T) {
-	l := transitionLine(scripts.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: model.ReasonTimeout})
+	l := transitionLine(scripts.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout})
 	if l.why != "retry 1/2 at once" {
 		t.Errorf("why = %q, want only the consequence beside the event timeout", l.why)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -131,7 +133,7 @@ func caused(e scripts.JournalEntry, n scripts.OutboxEntry) bool {
 	if e.UID != n.UID || !e.At.Equal(n.At) {
 		return false
 	}
-	return e.Final || n.Notice == model.NoticeRecovered && e.Event == model.EventSuccess
+	return e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
 }
 
 // act lets the director act on something that is no transition, and shows what was done.

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -94,7 +95,7 @@ var damages = map[string]damage{
 		w.ok(r.HSet(ctx, k.Policies(), "odd", `{"retries":"for ever"}`).Err())
 	}},
 	"an inline policy that no model uses": {"policy-unused", Info, "bigtables:policies", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(w.Store.SavePolicy(ctx, model.DefaultPolicy()))
+		w.ok(w.Store.SavePolicy(ctx, policy.Default()))
 	}},
 	"a model without payload": {"payload-missing", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
 		w.ok(r.Del(ctx, k.Payload("idle")).Err())

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -44,7 +45,7 @@ func (e *examination) inputEntries(ctx context.Context, entries []scripts.InputE
 	for i, entry := range entries {
 		switch {
 		case entry.UID == "" || entry.AttemptUID == "":
-			e.note(Finding{Warning, "input-unreadable", e.store.Keys.Input(), "JSON with big_table_uid and refresh_attempt_uid", model.Found(entry.Raw),
+			e.note(Finding{Warning, "input-unreadable", e.store.Keys.Input(), "JSON with big_table_uid and refresh_attempt_uid", document.Found(entry.Raw),
 				byHand("LREM " + e.store.Keys.Input() + " 1 and the entry; workers drop it"), false})
 		case fences[i].Err == nil && fences[i].AttemptUID != entry.AttemptUID:
 			stale = append(stale, entry.Raw)
@@ -72,7 +73,7 @@ func (e *examination) staleEntries(ctx context.Context, stale []string, from int
 		if !still {
 			continue
 		}
-		f := Finding{Warning, "input-stale", entry.UID, "entries of running attempts only", "one of attempt " + model.Found(entry.AttemptUID) + ", which is over",
+		f := Finding{Warning, "input-stale", entry.UID, "entries of running attempts only", "one of attempt " + document.Found(entry.AttemptUID) + ", which is over",
 			"--repair removes it; workers drop it", false}
 		err := e.attend(f, true, "mended: removed", func() error {
 			n, err := e.store.DropInput(ctx, []string{raw})

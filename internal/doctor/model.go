@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -73,7 +75,7 @@ func (e *examination) diagnose(c *scripts.Checkup) []Finding {
 	}
 	d.definition(c)
 	if c.RevBroken() {
-		d.add(Warning, "model-rev", "rev: a whole number", "rev: "+model.Found(c.Record.Rev()), mendRev)
+		d.add(Warning, "model-rev", "rev: a whole number", "rev: "+document.Found(c.Record.Rev()), mendRev)
 	}
 	return d.findings
 }
@@ -139,7 +141,7 @@ func (d *diagnosis) sets(c *scripts.Checkup) {
 // idle tells a model that nothing will ever start although its schedule goes on.
 func (d *diagnosis) idle(c *scripts.Checkup) {
 	if planned := c.Record.Planned(d.now); !planned.IsZero() {
-		d.add(Warning, "model-idle", "a refresh_at, as the schedule goes on at "+model.FormatTime(planned), "none: "+model.Found(c.Record.Why), byHand("refreshd model run "+d.uid))
+		d.add(Warning, "model-idle", "a refresh_at, as the schedule goes on at "+model.FormatTime(planned), "none: "+document.Found(c.Record.Why), byHand("refreshd model run "+d.uid))
 	}
 }
 
@@ -168,6 +170,6 @@ func (d *diagnosis) definition(c *scripts.Checkup) {
 	case !c.Payload:
 		d.add(Error, "payload-missing", "a payload, at least {}", "none: workers get only the uid", byHand("save the model again"))
 	case json.Unmarshal([]byte(c.Record.Payload), &object) != nil || object == nil:
-		d.add(Error, "payload-unreadable", "a JSON object", model.Found(c.Record.Payload), byHand("save the model again"))
+		d.add(Error, "payload-unreadable", "a JSON object", document.Found(c.Record.Payload), byHand("save the model again"))
 	}
 }

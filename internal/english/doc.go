@@ -10,6 +10,6 @@
 // lines and headings do not matter, and several sentences may share a line. But every sentence must be one of those in
 // sentences.go and actions.go, and no two may contradict each other: a sentence is never ignored and never guessed.
 //
-// Parse returns the policy as a decoded document, which model.ParsePolicy checks, and Print is its inverse. Whatever Parse
+// Parse returns the policy as a decoded document, which policy.Parse checks, and Print is its inverse. Whatever Parse
 // refuses, it names the line, what it found there, and the nearest sentence that it knows.
 package english

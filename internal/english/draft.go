@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // draft is a policy while its sentences are read.
@@ -24,9 +24,9 @@ type draft struct {
 // errNotKnown is returned for a sentence whose form fits while its parts say nothing that is known.
 var errNotKnown = errors.New("not a known sentence")
 
-// Parse reads a policy in English and returns it as a decoded document in canonical form, as model.ParsePolicy takes it,
+// Parse reads a policy in English and returns it as a decoded document in canonical form, as policy.Parse takes it,
 // together with the lines that its fields come from. At most 256 KB in 1000 lines. Every error is an *Error, which names the
-// line. What a sentence says well but not sensibly, such as a time zone that does not exist, is left for ParsePolicy to refuse
+// line. What a sentence says well but not sensibly, such as a time zone that does not exist, is left for policy.Parse to refuse
 // and for Source.Place to place.
 func Parse(text string) (map[string]any, *Source, error) {
 	sentences, err := readText(text)
@@ -60,7 +60,7 @@ func (d *draft) read(s *sentence) error {
 		err = d.readAlone(s)
 	}
 	if errors.Is(err, errNotKnown) {
-		return &Error{s.line, &model.FieldError{Want: "a known sentence", Found: d.found()}, nearest(s.original())}
+		return &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, nearest(s.original())}
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (d *draft) setInner(field, path string) error {
 
 // twice refuses a second sentence about a field.
 func (d *draft) twice(field string, line int, found string) error {
-	return refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+model.Found(found))
+	return refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found))
 }
 
 // subjects are what the fields are about, in words.
@@ -162,7 +162,7 @@ func (d *draft) notify(notice string) error {
 
 func (d *draft) refuse(want, found string) error { return refuse(d.now.line, want, found) }
 
-func (d *draft) found() string { return model.Found(d.now.original()) }
+func (d *draft) found() string { return document.Found(d.now.original()) }
 
 // duration reads a duration in words as a canonical one. A refusal is about field.
 func (d *draft) duration(field, text string) (string, error) {
@@ -172,7 +172,7 @@ func (d *draft) duration(field, text string) (string, error) {
 
 // place puts the line at hand, and the field, before a refusal of the model.
 func (d *draft) place(err error, field string) error {
-	var refused *model.FieldError
+	var refused *document.Error
 	if !errors.As(err, &refused) {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // outcome is what the sentences about one failure say together.
@@ -113,7 +113,7 @@ func (d *draft) lastOfStrategy(order []int) error {
 	case final == "":
 		return d.twice("retries", o.line, o.said)
 	case !counted:
-		return refuse(o.line, "no number of a failure, because line "+line+" does not say how many retries there are", model.Found(o.said))
+		return refuse(o.line, "no number of a failure, because line "+line+" does not say how many retries there are", document.Found(o.said))
 	case k != count+1:
 		return refuse(o.line, "the "+formatOrdinal(count+1)+" failure, the one after the last retry of line "+line, "the "+formatOrdinal(k))
 	case len(order) > 1:

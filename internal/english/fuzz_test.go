@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // FuzzParse checks that no text breaks the reader, that each refusal has the place of its fault, and that what both Parse and the
@@ -46,8 +47,8 @@ func FuzzParse(f *testing.F) {
 			checkRefusal(t, text, err)
 			return
 		}
-		if _, err := model.ParsePolicy(doc); err != nil {
-			var refused *model.FieldError
+		if _, err := policy.Parse(doc); err != nil {
+			var refused *document.Error
 			if !errors.As(err, &refused) {
 				t.Fatalf("%q is refused without a field: %v", text, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 var ones = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen " +
@@ -109,13 +109,13 @@ func readDuration(text string) (string, error) {
 	if len(words) > 1 && words[0] == "half" {
 		words = append([]string{"0.5"}, words[2:]...)
 	}
-	length, err := model.ParseDuration(strings.Join(words, " "))
-	return model.FormatDuration(length), err
+	length, err := document.ParseDuration(strings.Join(words, " "))
+	return document.FormatDuration(length), err
 }
 
 // formatDuration renders a canonical duration in words: "1h30m" is "1 hour 30 minutes".
 func formatDuration(canonical string) string {
-	length, err := model.ParseDuration(canonical)
+	length, err := document.ParseDuration(canonical)
 	if err != nil {
 		return canonical
 	}

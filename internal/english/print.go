@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Print renders a canonical policy (as model.Policy marshals it, decoded again) in English, one sentence per line. What
-// model.ParsePolicy makes of it when Parse has read it is the same policy, to the letter, whatever its texts hold. What
-// ParsePolicy adds by itself (the alignment, the end of the retries) is not said. Retries beyond the twentieth share lines.
+// policy.Parse makes of it when Parse has read it is the same policy, to the letter, whatever its texts hold. What
+// policy.Parse adds by itself (the alignment, the end of the retries) is not said. Retries beyond the twentieth share lines.
 //
 // A document that is not canonical prints too, but what has no meaning there has no sentence.
 func Print(policy map[string]any) string {
@@ -70,7 +70,7 @@ func (p *printer) rule(rule, zone string) {
 	if zone != "" {
 		zone = " in the time zone " + bareZone(zone)
 	}
-	if phrase, ok := model.RuleEnglish(rule); ok {
+	if phrase, ok := schedule.RuleEnglish(rule); ok {
 		p.say("Refresh the model %s%s", phrase, zone)
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
@@ -108,7 +108,7 @@ func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s:\n got %v\nwant %s", text, err, want)
 		}
-		if located := (*Error)(nil); !errors.As(err, &located) || !errors.As(err, new(*model.FieldError)) {
+		if located := (*Error)(nil); !errors.As(err, &located) || !errors.As(err, new(*document.Error)) {
 			t.Errorf("%.80s: %T is no *Error with a *model.FieldError", text, err)
 		}
 	}

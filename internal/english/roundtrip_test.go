@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 // reporter is a *testing.T or a *rapid.T.
@@ -21,7 +21,7 @@ type reporter interface {
 // canonical is the text of the policy that a document describes.
 func canonical(t reporter, doc map[string]any) string {
 	t.Helper()
-	policy, err := model.ParsePolicy(doc)
+	policy, err := policy.Parse(doc)
 	if err != nil {
 		t.Fatalf("%v: %v", doc, err)
 	}

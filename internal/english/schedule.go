@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 var (
@@ -82,7 +82,7 @@ func (d *draft) schedule(text string, begins func([]string) bool) error {
 		if !maySchedule(lower[i:]) {
 			continue
 		}
-		rule, err := model.RuleText(d.now.restore(strings.Join(words[i:], " ")))
+		rule, err := schedule.RuleText(d.now.restore(strings.Join(words[i:], " ")))
 		if err == nil {
 			return d.set("rrule", rule)
 		}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
-// Error is the refusal of one line of a text. It unwraps to a *model.FieldError.
+// Error is the refusal of one line of a text. It unwraps to a *document.Error.
 type Error struct {
 	Line       int // 1 is the first; 0: the text as a whole
-	FieldError *model.FieldError
+	FieldError *document.Error
 	Nearest    string // for a sentence that is not known: the most similar one that is
 }
 
@@ -25,7 +25,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the *model.FieldError.
+// Unwrap returns the *document.Error.
 func (e *Error) Unwrap() error { return e.FieldError }
 
 // Source knows which line of a text said which field of its policy.

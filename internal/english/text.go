@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Bounds of a text. They keep a hostile one cheap; the longest policy that the model accepts fits when it is printed.
@@ -49,7 +49,7 @@ func readText(text string) ([]sentence, error) {
 }
 
 func refuse(line int, want, found string) error {
-	return &Error{Line: line, FieldError: &model.FieldError{Want: want, Found: found}}
+	return &Error{Line: line, FieldError: &document.Error{Want: want, Found: found}}
 }
 
 func readLine(number int, line string) ([]sentence, error) {
@@ -98,7 +98,7 @@ func (s *sentence) takeQuotes(line string) (string, error) {
 		}
 		length, quoted, ok := cutQuote(line[at:])
 		if !ok {
-			return "", refuse(s.line, `a text in quotes, with \" for a quote in it and \\ for a backslash`, model.Found(line[at:]))
+			return "", refuse(s.line, `a text in quotes, with \" for a quote in it and \\ for a backslash`, document.Found(line[at:]))
 		}
 		out.WriteString(line[:at] + `"` + strconv.Itoa(len(s.quotes)) + `"`)
 		s.quotes = append(s.quotes, quoted)

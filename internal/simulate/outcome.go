@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Result is how an attempt ends.
@@ -63,7 +63,7 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
 
-// Unwrap returns the reason, a *model.FieldError.
+// Unwrap returns the reason, a *document.Error.
 func (e *LineError) Unwrap() error { return e.Err }
 
 // ReadOutcomes reads one outcome a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost". What follows a # and
@@ -82,7 +82,7 @@ func ReadOutcomes(in io.Reader) ([]Outcome, error) {
 		}
 		outcome, err := readOutcome(words)
 		if err == nil && len(list) == maxOutcomes {
-			err = &model.FieldError{Want: fmt.Sprintf("at most %d outcomes", maxOutcomes), Found: "more"}
+			err = &document.Error{Want: fmt.Sprintf("at most %d outcomes", maxOutcomes), Found: "more"}
 		}
 		if err != nil {
 			return nil, &LineError{line, err}
@@ -90,7 +90,7 @@ func ReadOutcomes(in io.Reader) ([]Outcome, error) {
 		list = append(list, outcome)
 	}
 	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
-		return nil, &LineError{line + 1, &model.FieldError{Want: fmt.Sprintf("at most %d bytes", maxOutcomeLine), Found: "more"}}
+		return nil, &LineError{line + 1, &document.Error{Want: fmt.Sprintf("at most %d bytes", maxOutcomeLine), Found: "more"}}
 	}
 	return list, scanner.Err()
 }
@@ -101,14 +101,14 @@ func readOutcome(words []string) (Outcome, error) {
 	outcome := Outcome{Result: Result(words[0])}
 	most := map[Result]int{Success: 2, Failure: 3, Lost: 1}[outcome.Result]
 	if most == 0 || len(words) > most || most > 1 && len(words) == 1 {
-		return outcome, &model.FieldError{Want: wantOutcome, Found: model.Found(strings.Join(words, " "))}
+		return outcome, &document.Error{Want: wantOutcome, Found: document.Found(strings.Join(words, " "))}
 	}
 	if len(words) > 2 {
 		outcome.ErrorType = words[2]
 	}
 	var err error
 	if len(words) > 1 {
-		outcome.After, err = model.ParseDuration(words[1])
+		outcome.After, err = document.ParseDuration(words[1])
 	}
 	return outcome, err
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/refreshd/refreshd/model/document"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestOutcomesAreReadOneALine(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAnUnreadableOutcomeIsRefusedWithItsLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadOutcomes(strings.NewReader(test.text))
 			var line *LineError
-			var field *model.FieldError
+			var field *document.Error
 			if !errors.As(err, &line) || !errors.As(err, &field) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("expected %q, found %v", test.want, err)
 			}

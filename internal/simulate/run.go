@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
 )
@@ -110,6 +112,6 @@ func (r *runner) settle(outcome Outcome) {
 func (r *runner) message(outcome Outcome) model.Message {
 	return model.Message{
 		Type: model.MessageType(outcome.Result), UID: r.model.UID, AttemptUID: r.model.AttemptUID,
-		Failure: model.Failure{Reason: outcome.ErrorType, ErrorType: outcome.ErrorType},
+		Failure: policy.Failure{Reason: outcome.ErrorType, ErrorType: outcome.ErrorType},
 	}
 }

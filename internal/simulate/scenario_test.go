@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/chart"
@@ -27,12 +30,12 @@ func at6And16(t testing.TB, fields map[string]any) model.Model {
 
 func resolved(t testing.TB, document map[string]any) model.Model {
 	t.Helper()
-	policy, err := model.ParsePolicy(document)
+	policy, err := policy.Parse(document)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := model.Model{UID: "tbl_1"}
-	if err := m.Resolve(policy, model.ParseSchedule); err != nil {
+	if err := m.Resolve(policy, schedule.Parse); err != nil {
 		t.Fatal(err)
 	}
 	return m

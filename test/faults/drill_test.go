@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/doctor"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
@@ -34,7 +35,7 @@ type drill struct {
 	clients *scripts.Clients
 	store   *scripts.Store // how the test reaches it
 	ledger  *ledger
-	policy  model.Policy
+	policy  policy.Policy
 
 	uids        []string
 	feed        string // input_url of the models
@@ -81,10 +82,10 @@ func parallel(t *testing.T) {
 }
 
 // loadPolicy lets each model be refreshed every second, evenly spread, and gives an attempt little time.
-func loadPolicy() model.Policy {
-	return model.Policy{
+func loadPolicy() policy.Policy {
+	return policy.Policy{
 		Name: "load", Rule: "FREQ=SECONDLY", Spread: 900 * time.Millisecond, Timeout: 3 * time.Second,
-		Alignment: model.AlignPlanned, OnExhausted: model.NextPlanned,
+		Alignment: policy.AlignPlanned, OnExhausted: policy.NextPlanned,
 	}
 }
 
@@ -236,7 +237,7 @@ func (d *drill) settle() {
 	d.until("the clock of redis", func() (ok bool, err error) { d.healed, err = d.store.Now(d.ctx); return true, err })
 	d.examine()
 	once := d.policy
-	once.Rule, once.Spread, once.Retries = "", 0, model.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	once.Rule, once.Spread, once.Retries = "", 0, policy.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	d.check("store the policy", d.store.PutPolicy(d.ctx, once))
 	d.until("an empty queue", func() (bool, error) {
 		stats, err := d.store.Stats(d.ctx)

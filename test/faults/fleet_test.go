@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
@@ -56,7 +58,7 @@ func (f *fleet) put(count int) {
 		for i := first; i < min(first+batch, count); i++ {
 			record := &scripts.Record{Model: model.Model{UID: fmt.Sprint("m", i)}}
 			definition := model.Definition{UID: record.UID, Payload: `{"input_url":"http://feed"}`}
-			decision, _, putErr := record.Put(definition, model.DefaultPolicy(), false, now)
+			decision, _, putErr := record.Put(definition, policy.Default(), false, now)
 			if putErr != nil {
 				f.t.Fatal(putErr)
 			}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
@@ -49,7 +51,7 @@ func newService(t *testing.T, deaf int) *service {
 // putLong saves due one-shots whose attempts have an hour.
 func (f *fleet) putLong(uids ...string) {
 	f.t.Helper()
-	policy := model.DefaultPolicy()
+	policy := policy.Default()
 	policy.Name, policy.Timeout = "hour", time.Hour
 	now, err := f.Store.Now(f.ctx)
 	if err == nil {

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -40,7 +41,7 @@ func (d *desk) put(text string) {
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		d.t.Fatal(err)
 	}
-	policy, err := model.ParsePolicy(value)
+	policy, err := policy.Parse(value)
 	if err != nil {
 		d.t.Fatal(err)
 	}

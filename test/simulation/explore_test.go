@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // explorer visits every place of the small scope down to a depth, depth first. A place that was reached before, in no more moves,
@@ -26,7 +27,7 @@ type explorer struct {
 }
 
 func newScope(t testing.TB, told lie) *scope {
-	return &scope{rig: newRig(t, told), schedules: &model.Schedules{}, policies: map[string]model.Policy{}, known: map[step]result{}}
+	return &scope{rig: newRig(t, told), schedules: &schedule.Cache{}, policies: map[string]policy.Policy{}, known: map[step]result{}}
 }
 
 // visit explores a place that took path to reach.

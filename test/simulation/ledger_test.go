@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -41,8 +44,8 @@ type deed struct {
 	work          bool             // it may move attempts between the input list and those of worker pools
 	orders        *[]model.Command // commands that its caller may carry out without a message
 	maxQueued     int              // high-water mark of the input list
-	schedules     *model.Schedules
-	policies      map[string]model.Policy // by their text
+	schedules     *schedule.Cache
+	policies      map[string]policy.Policy // by their text
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.

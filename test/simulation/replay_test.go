@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -113,7 +115,7 @@ func (p *replay) enter(entry map[string]string) error {
 	if err := p.book(uid, m, decision); err != nil {
 		return err
 	}
-	if decision.Notice != model.NoticeNone && !decision.Muted {
+	if decision.Notice != policy.NoticeNone && !decision.Muted {
 		p.notices++
 	}
 	return p.follow(uid, m, decision, at)
@@ -135,9 +137,9 @@ func (p *replay) model(uid string) *model.Model {
 }
 
 // policy reads a stored policy.
-func (p *replay) policy(name string) model.Policy {
+func (p *replay) policy(name string) policy.Policy {
 	if name == "" {
-		return model.DefaultPolicy()
+		return policy.Default()
 	}
 	text := p.after.policies[name]
 	if policy, cached := p.policies[text]; cached {
@@ -145,12 +147,12 @@ func (p *replay) policy(name string) model.Policy {
 	}
 	var value any
 	_ = json.Unmarshal([]byte(text), &value)
-	policy, err := model.ParsePolicy(value)
+	chosen, err := policy.Parse(value)
 	if err != nil {
-		policy = model.DefaultPolicy()
+		chosen = policy.Default()
 	}
-	p.policies[text] = policy
-	return policy
+	p.policies[text] = chosen
+	return chosen
 }
 
 // decide asks package model; what the entry says of its occasion must be true.
@@ -251,7 +253,7 @@ func (p *replay) carryOut(m *model.Model, command model.Command, event model.Eve
 	exists := m != nil
 	if !exists {
 		m = &model.Model{UID: command.UID}
-		_ = m.Resolve(model.DefaultPolicy(), p.schedules.Get)
+		_ = m.Resolve(policy.Default(), p.schedules.Get)
 	}
 	decision, outcome, err := m.Obey(command, p.policy(command.Definition.PolicyName), exists, at)
 	return decision, err == nil && outcome == model.Applied && says(decision, event, entry)

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/model"
 )
@@ -57,8 +60,8 @@ var scopeUIDs = []string{"m1", "m2"}
 // scope plays moves on one rig.
 type scope struct {
 	rig       *rig
-	schedules *model.Schedules
-	policies  map[string]model.Policy
+	schedules *schedule.Cache
+	policies  map[string]policy.Policy
 	known     map[step]result // what a process does depends on the ground and on its own past only
 }
 

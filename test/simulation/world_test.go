@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/model"
 )
 
 // world is one run of the simulation. Everything in it follows from its seed.
@@ -40,8 +42,8 @@ type world struct {
 	writes    int // executed calls that changed something since all is calm
 	attempts  int
 	births    int
-	schedules *model.Schedules
-	policies  map[string]model.Policy
+	schedules *schedule.Cache
+	policies  map[string]policy.Policy
 
 	lines func(string) // the trace; nil: none
 	sum   uint64       // of all lines
@@ -52,7 +54,7 @@ var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 func newWorld(r *rig, seed uint64, told lie, lines func(string)) (*world, error) {
 	w := &world{
 		rig: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), ledger: newLedger(), lines: lines,
-		queue: r.store, uids: []string{"m1", "m2", "m3"}, schedules: &model.Schedules{}, policies: map[string]model.Policy{},
+		queue: r.store, uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
 	}
 	if told.store != nil {
 		w.queue = told.store(r.store)

@@ -1,0 +1,165 @@
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// document is one decoded JSON or YAML object under inspection: its fields, and the names that it may have.
+type Object struct {
+	Fields map[string]any
+}
+
+// object accepts value only as an object without fields other than known (decision 12).
+func ReadObject(value any, known ...string) (Object, error) {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return Object{}, &Error{"", "an object with " + strings.Join(known, ", "), Found(value)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) {
+			return Object{}, &Error{Shorten(name, MaxFound), "one of " + strings.Join(known, ", "), "an unknown field"}
+		}
+	}
+	return Object{fields}, nil
+}
+
+// Text returns a string field; absent and null are "".
+func (d Object) Text(name string) (string, error) {
+	switch value := d.Fields[name].(type) {
+	case nil:
+		return "", nil
+	case string:
+		return value, nil
+	default:
+		return "", &Error{name, "a text", Found(value)}
+	}
+}
+
+// Scalar returns a text or a number as text; false: the field is absent.
+func (d Object) Scalar(name string) (string, bool, error) {
+	value, found := d.Fields[name]
+	if !found {
+		return "", false, nil
+	}
+	text, ok := ScalarText(value)
+	if !ok {
+		return "", false, &Error{name, "a text or a number", Found(value)}
+	}
+	return text, true, nil
+}
+
+// Flag returns a boolean field; nil: absent.
+func (d Object) Flag(name string) (*bool, error) {
+	switch value := d.Fields[name].(type) {
+	case nil:
+		return nil, nil
+	case bool:
+		return &value, nil
+	default:
+		return nil, &Error{name, "true or false", Found(value)}
+	}
+}
+
+// OneOf returns a text field that must be one of the choices; absent is the fallback.
+func (d Object) OneOf(name, fallback string, choices ...string) (string, error) {
+	value, err := d.Text(name)
+	switch {
+	case err != nil:
+		return "", err
+	case value == "":
+		return fallback, nil
+	case !slices.Contains(choices, value):
+		return "", &Error{name, strings.Join(choices, " or "), Found(value)}
+	}
+	return value, nil
+}
+
+// Length returns a duration field; absent is the fallback, null is zero.
+func (d Object) Length(name string, fallback time.Duration) (time.Duration, error) {
+	text, found, err := d.Scalar(name)
+	if err != nil || !found {
+		return fallback, err
+	}
+	return DurationAt(name, text)
+}
+
+// Number returns a field that is a number from low to high; false: the field is absent or null.
+func (d Object) Number(name string, low, high float64) (float64, bool, error) {
+	if d.Fields[name] == nil {
+		return 0, false, nil
+	}
+	text, _, err := d.Scalar(name)
+	if err != nil {
+		return 0, false, err
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= low && n <= high) {
+		return 0, false, &Error{name, fmt.Sprintf("a number from %g to %g", low, high), Found(d.Fields[name])}
+	}
+	return n, true, nil
+}
+
+// Words returns a field that is a list of texts, or one text alone; absent and null are nil.
+func (d Object) Words(name string) ([]string, error) {
+	switch value := d.Fields[name].(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{value}, nil
+	case []any:
+		words := make([]string, len(value))
+		for i, item := range value {
+			text, ok := item.(string)
+			if !ok {
+				return nil, &Error{fmt.Sprintf("%s[%d]", name, i), "a text", Found(item)}
+			}
+			words[i] = text
+		}
+		return words, nil
+	default:
+		return nil, &Error{name, "a list of texts", Found(value)}
+	}
+}
+
+// DurationAt reads text as a duration and places an error at field.
+func DurationAt(field, text string) (time.Duration, error) {
+	duration, err := ParseDuration(text)
+	if err != nil {
+		return 0, Place(err, field)
+	}
+	return duration, nil
+}
+
+// Place puts the field of a refusal below prefix.
+func Place(err error, prefix string) error {
+	var refused *Error
+	if errors.As(err, &refused) {
+		err = refused.At(prefix)
+	}
+	return err
+}
+
+// ScalarText renders what JSON and YAML decoders make of a number, a text or null; false for anything else.
+func ScalarText(value any) (string, bool) {
+	switch v := value.(type) {
+	case nil:
+		return "0", true
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case int, int64, uint64:
+		return fmt.Sprint(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	default:
+		return "", false
+	}
+}

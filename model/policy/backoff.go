@@ -1,0 +1,184 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Strategy names how the delay of a Backoff grows with the failures of a cycle.
+type Strategy string
+
+// The strategies of document 004, each with what it is good for.
+const (
+	Fixed       Strategy = "fixed"       // base: a recovery whose length is known
+	Linear      Strategy = "linear"      // base * k: contention for a resource
+	Exponential Strategy = "exponential" // base * factor^(k-1): networks, rate limits, outages of others
+	Fibonacci   Strategy = "fibonacci"   // base * F(k): in between (document 002, rule 7)
+)
+
+// Backoff computes the delay after failure k from a formula (decision 2).
+type Backoff struct {
+	Strategy Strategy
+	Base     time.Duration // above 0
+	Factor   float64       // exponential only, 1 to 100
+	Cap      time.Duration // no delay is longer; 0: ten years
+	Retries  int           // how many retries there are; Unlimited: no end
+}
+
+// Delay returns the delay after failure k, at most Cap.
+func (b Backoff) Delay(o Occasion) (time.Duration, bool, error) {
+	if o.K < 1 || b.Retries != Unlimited && o.K > b.Retries {
+		return 0, false, nil
+	}
+	return b.limit(float64(b.Base) * b.growth(o.K)), true, nil
+}
+
+func (b Backoff) growth(k int) float64 {
+	switch b.Strategy {
+	case Linear:
+		return float64(k)
+	case Exponential:
+		return math.Pow(b.Factor, float64(k-1))
+	case Fibonacci:
+		return fibonacci(k)
+	default:
+		return 1
+	}
+}
+
+// fibonacci returns F(k) with F(1) = F(2) = 1. Beyond every possible cap it stops growing.
+func fibonacci(k int) float64 {
+	before, number := 0.0, 1.0
+	for range min(k, 100) - 1 {
+		before, number = number, before+number
+	}
+	return number
+}
+
+// limit caps a delay, which may be infinite, and makes it whole milliseconds.
+func (b Backoff) limit(delay float64) time.Duration {
+	longest := document.MaxDuration
+	if b.Cap > 0 {
+		longest = b.Cap
+	}
+	if delay >= float64(longest) {
+		return longest
+	}
+	return time.Duration(delay).Truncate(time.Millisecond)
+}
+
+// Count is the number of retries.
+func (b Backoff) Count() int { return b.Retries }
+
+func (b Backoff) document() any {
+	d := struct {
+		Strategy Strategy `json:"strategy"`
+		Base     string   `json:"base"`
+		Factor   float64  `json:"factor,omitempty"`
+		Cap      string   `json:"cap,omitempty"`
+		Count    *int     `json:"count,omitempty"`
+	}{Strategy: b.Strategy, Base: document.FormatDuration(b.Base)}
+	if b.Strategy == Exponential && b.Factor != defaultFactor {
+		d.Factor = b.Factor
+	}
+	if b.Cap > 0 {
+		d.Cap = document.FormatDuration(b.Cap)
+	}
+	if b.Retries != Unlimited {
+		d.Count = &b.Retries
+	}
+	return d
+}
+
+const defaultFactor = 2 // document 003 shows it, document 004 says it
+
+func parseBackoff(fields map[string]any) (Backoff, error) {
+	b := Backoff{Retries: Unlimited}
+	doc, err := document.ReadObject(fields, "strategy", "base", "factor", "cap", "count")
+	if err == nil {
+		err = b.read(doc)
+	}
+	if err != nil {
+		return b, document.Place(err, "retries")
+	}
+	return b, nil
+}
+
+func (b *Backoff) read(doc document.Object) error {
+	strategy, err := doc.OneOf("strategy", "", string(Fixed), string(Linear), string(Exponential), string(Fibonacci))
+	if err != nil {
+		return err
+	}
+	if strategy == "" {
+		return document.Refuse("strategy", "fixed or linear or exponential or fibonacci", `""`)
+	}
+	b.Strategy = Strategy(strategy)
+	if b.Base, err = doc.Length("base", time.Minute); err != nil {
+		return err
+	}
+	if b.Base <= 0 {
+		return document.Refuse("base", `a duration above zero, such as "1m"`, document.Found(doc.Fields["base"]))
+	}
+	if b.Cap, err = doc.Length("cap", 0); err != nil {
+		return err
+	}
+	if b.Cap != 0 && b.Cap < b.Base {
+		return document.Refuse("cap", "at least the base of "+document.FormatDuration(b.Base), document.Found(doc.Fields["cap"]))
+	}
+	if b.Retries, err = readCount(doc, "count", Unlimited); err != nil {
+		return err
+	}
+	return b.readFactor(doc)
+}
+
+func (b *Backoff) readFactor(doc document.Object) error {
+	factor, found, err := doc.Number("factor", 1, 100)
+	switch {
+	case err != nil:
+		return err
+	case b.Strategy != Exponential && found:
+		return document.Refuse("factor", "strategy exponential with it", document.Found(string(b.Strategy)))
+	case b.Strategy == Exponential && !found:
+		b.Factor = defaultFactor
+	default:
+		b.Factor = factor
+	}
+	return nil
+}
+
+// parseFTL reads "[<count>] <min> [<max>]" (document 003): fixed without max, doubling up to it with one, unlimited without
+// count. A number without a unit at the front is the count.
+func parseFTL(text string) (Retries, error) {
+	refused := document.Refuse("retries", `"[<count>] <min> [<max>]" such as "10 5s 10m", or a list`, document.Found(text))
+	words := strings.Fields(text)
+	b := Backoff{Strategy: Fixed, Retries: Unlimited}
+	if len(words) > 1 {
+		if count, err := strconv.Atoi(words[0]); err == nil {
+			if count < 0 || count > MaxRetries {
+				refused.Want = fmt.Sprintf("a count from 0 to %d", MaxRetries)
+				return nil, refused
+			}
+			b.Retries, words = count, words[1:]
+		}
+	}
+	if len(words) == 0 || len(words) > 2 {
+		return nil, refused
+	}
+	var err error
+	if b.Base, err = document.ParseDuration(words[0]); err != nil || b.Base <= 0 {
+		return nil, refused
+	}
+	if len(words) == 1 {
+		return b, nil
+	}
+	b.Strategy, b.Factor = Exponential, defaultFactor
+	if b.Cap, err = document.ParseDuration(words[1]); err != nil || b.Cap < b.Base {
+		return nil, refused
+	}
+	return b, nil
+}

@@ -1,0 +1,140 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Classes says by error_type which failures are retried, and how soon (S0-51). The result's own `retryable` goes before all of
+// it (decision 5).
+type Classes struct {
+	RetryOn []string // opt-in: only these are retried (document 003, rule 6); nil: all but NeverRetry
+	Never   []string // opt-out: these are final at once (document 004, rule 3)
+	// Delays replaces the delay of these; neverDelay makes them final, UntilPlanned waits for the schedule.
+	Delays map[string]time.Duration
+}
+
+// neverDelay is the delay of an error class that is not retried, written `never`.
+const neverDelay time.Duration = -2
+
+// PermanentErrors are the classes of document 004 that no retry mends. In a policy the word `permanent` stands for them.
+var PermanentErrors = []string{"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
+
+const permanentErrors = "permanent"
+
+// Verdict reports whether a failure is retried; if not, why. What failed by our own doing (a timeout, too many deferrals) is not
+// asked to be on an opt-in list: no worker could have named its class.
+func (c *Classes) Verdict(failure Failure) (retry bool, why string) {
+	class := document.Shorten(failure.ErrorType, document.MaxFound)
+	switch {
+	case failure.Retryable != nil && *failure.Retryable:
+		return true, ""
+	case failure.Retryable != nil:
+		return false, "not retryable"
+	case slices.Contains(c.Never, failure.ErrorType), c.Delays[failure.ErrorType] == neverDelay:
+		return false, "never retry " + class
+	case c.RetryOn != nil && !failure.Ours && !slices.Contains(c.RetryOn, failure.ErrorType):
+		return false, "retried only on other errors than " + document.Quote(class)
+	default:
+		return true, ""
+	}
+}
+
+// Delay returns the delay of a class; false: it has none of its own.
+func (c *Classes) Delay(errorType string) (time.Duration, bool) {
+	delay, found := c.Delays[errorType]
+	return delay, found && delay != neverDelay
+}
+
+// maxClasses bounds each list of error types.
+const maxClasses = 200
+
+func (c *Classes) read(doc document.Object) (err error) {
+	if c.RetryOn, err = readErrorTypes(doc, "retry_on"); err != nil {
+		return err
+	}
+	if c.Never, err = readErrorTypes(doc, "never_retry"); err != nil {
+		return err
+	}
+	if c.RetryOn != nil && c.Never != nil {
+		return document.Refuse("never_retry", "retry_on or never_retry", "both")
+	}
+	return c.readDelays(doc)
+}
+
+// readErrorTypes reads a list of error types; an empty one is a list too.
+func readErrorTypes(doc document.Object, name string) ([]string, error) {
+	words, err := doc.Words(name)
+	if err != nil || words == nil {
+		return nil, err
+	}
+	if len(words) > maxClasses {
+		return nil, document.Refuse(name, fmt.Sprintf("at most %d error types", maxClasses), fmt.Sprint(len(words)))
+	}
+	types := []string{}
+	for i, word := range words {
+		switch {
+		case word == permanentErrors:
+			types = append(types, PermanentErrors...)
+		case !isErrorType(word):
+			return nil, document.Refuse(fmt.Sprintf("%s[%d]", name, i), wantErrorType, document.Found(word))
+		default:
+			types = append(types, word)
+		}
+	}
+	slices.Sort(types)
+	return slices.Compact(types), nil
+}
+
+const wantErrorType = "an error type of 1-100 printable characters"
+
+func isErrorType(text string) bool {
+	return text != "" && len(text) <= 100 && text == document.Shorten(text, 100)
+}
+
+func (c *Classes) readDelays(doc document.Object) error {
+	value := doc.Fields["delays_by_error"]
+	if value == nil {
+		return nil
+	}
+	fields, ok := value.(map[string]any)
+	if !ok || len(fields) > maxClasses {
+		return document.Refuse("delays_by_error", fmt.Sprintf("an object of at most %d error types and delays, such as {RateLimited: 1h}", maxClasses), document.Found(value))
+	}
+	c.Delays = make(map[string]time.Duration, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		field := "delays_by_error." + document.Shorten(name, document.MaxFound)
+		if !isErrorType(name) {
+			return document.Refuse(field, wantErrorType, document.Found(name))
+		}
+		delay, err := parseClassDelay(field, fields[name])
+		if err != nil {
+			return err
+		}
+		c.Delays[name] = delay
+	}
+	return nil
+}
+
+func parseClassDelay(field string, value any) (time.Duration, error) {
+	if text, ok := value.(string); ok && strings.EqualFold(strings.TrimSpace(text), "never") {
+		return neverDelay, nil
+	}
+	return parseDelay(field, value)
+}
+
+// delaysDocument renders Delays; a map marshals in the order of its keys.
+func (c *Classes) delaysDocument() map[string]string {
+	texts := make(map[string]string, len(c.Delays))
+	for name, delay := range c.Delays {
+		if texts[name] = "never"; delay != neverDelay {
+			texts[name] = FormatDelay(delay)
+		}
+	}
+	return texts
+}

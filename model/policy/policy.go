@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Policy says how long an attempt may take and what happens when it fails. It is data: shared by many models, stored once
+// under a name. What is compiled of it stands behind pointers, so that copies are cheap.
+type Policy struct {
+	Name string // under which it is stored; empty for an inline policy
+
+	// The schedule of models that have none of their own: an RRULE set, its zone, and the wall clock that it counts from
+	// (schedule.DefaultDtstart if empty).
+	Rule, Timezone, Dtstart string
+
+	Timeout      time.Duration // from the start (or the worker's `started`) to the deadline, 1 ms to 10 years; 0: none (S0-8)
+	QueueTimeout time.Duration // from the start to the worker's `started`, for workers that send it; 0: no such limit (bug 31)
+
+	Retries     Retries       // when a failure is followed by a retry (S0-18); nil: never
+	Jitter      float64       // a delay varies by this share of itself, 0 to 1
+	Alignment   Alignment     // how a retry is joined with the schedule (S0-43)
+	OnExhausted OnExhausted   // what follows the failure after the last retry (S0-44)
+	GiveUpAfter time.Duration // without a success, final (decision 8); 0: never
+	Classes     Classes       // which errors are retried, and how soon
+	RetryWindow string        // a rule: retries start only inside its hours (S0-51); empty: at any time
+
+	Misfire Misfire       // what becomes of a planned refresh that was missed
+	Spread  time.Duration // planned refreshes are shifted by a part of this, fixed for each model; 0: not
+
+	// Silent lists what nobody is told of.
+	Silent []Notice
+	// DisabledReason is what the owner of a disabled model reads when the worker said nothing fit for him; empty: a template.
+	DisabledReason string
+}
+
+// OnExhausted is what follows the failure after the last retry.
+type OnExhausted string
+
+const (
+	// GiveUp disables the model until it is updated (S0-12).
+	GiveUp OnExhausted = "give_up"
+	// NextPlanned resets attempt_no and waits for the planned refresh (S0-44); without one it gives up (S0-45).
+	NextPlanned OnExhausted = "next_planned"
+)
+
+// DefaultTimeout is the timeout of a policy that names none (S0-48).
+const DefaultTimeout = 10 * time.Minute
+
+// Default serves models that name no policy: three retries, then the schedule goes on.
+func Default() Policy {
+	return Policy{
+		Timeout:     DefaultTimeout,
+		Retries:     Delays{0, time.Minute, 5 * time.Minute},
+		Alignment:   AlignPlanned,
+		OnExhausted: NextPlanned,
+	}
+}
+
+// ContentName is the name under which an inline policy is stored: equal content, equal name.
+func (p Policy) ContentName() string {
+	p.Name = ""
+	sum := sha256.Sum256([]byte(p.Canonical()))
+	return inlinePrefix + hex.EncodeToString(sum[:8])
+}
+
+// inlinePrefix begins the names of inline policies, and of no other.
+const inlinePrefix = "inline-"
+
+// Equal reports whether both policies decide alike, whatever their names.
+func (p Policy) Equal(other Policy) bool {
+	p.Name, other.Name = "", ""
+	return p.Canonical() == other.Canonical()
+}
+
+func (p Policy) Canonical() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("marshal policy: %v", err)) // texts and finite numbers: cannot fail
+	}
+	return string(text)
+}
+
+// MaxRetries is how many retries a cycle may have; Unlimited: no end.
+func (p *Policy) MaxRetries() int {
+	if p.Retries == nil {
+		return 0
+	}
+	return p.Retries.Count()
+}
+
+// Tells reports whether the owner is told of a notice.
+func (p *Policy) Tells(notice Notice) bool {
+	for _, silent := range p.Silent {
+		if silent == notice {
+			return false
+		}
+	}
+	return true
+}

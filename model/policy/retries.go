@@ -1,0 +1,158 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Retries is a retry strategy: Delays, Backoff, AgeTable or *Expression. It is immutable and safe for concurrent use.
+type Retries interface {
+	// Delay returns how long to wait after a failure, or UntilPlanned; false: there is no retry for it. The error is one of
+	// an expression.
+	Delay(o Occasion) (delay time.Duration, retry bool, err error)
+	// Count is the most retries that one cycle can have, or Unlimited.
+	Count() int
+	// document is the strategy as it stands in a canonical policy.
+	document() any
+}
+
+// Unlimited is the Count of a strategy that never ends by itself.
+const Unlimited = -1
+
+// UntilPlanned is the delay that waits for the planned refresh, whenever that is (S0-46).
+const UntilPlanned time.Duration = -1
+
+// nextPlanned is how UntilPlanned is written.
+const nextPlanned = "next"
+
+// Occasion is what a strategy may know of the failure that it is asked about.
+type Occasion struct {
+	K            int           // failures in this cycle, 1 is the first (decision 1)
+	Reason       string        // of the worker, or "timeout"
+	ErrorType    string        // likewise
+	QueueDepth   int           // entries of the input list
+	SinceSuccess time.Duration // since the last success, or the first start of a model that never succeeded
+}
+
+// Delays is an explicit retry list: Delays[k-1] follows failure k. N delays are N retries are N+1 runs (decision 1).
+type Delays []time.Duration
+
+// Delay returns the delay after failure k; false: there is no retry for it.
+func (d Delays) Delay(o Occasion) (time.Duration, bool, error) {
+	if o.K < 1 || o.K > len(d) {
+		return 0, false, nil
+	}
+	return d[o.K-1], true, nil
+}
+
+// Count is the number of delays.
+func (d Delays) Count() int { return len(d) }
+
+func (d Delays) document() any {
+	texts := make([]string, len(d))
+	for i, delay := range d {
+		texts[i] = FormatDelay(delay)
+	}
+	return texts
+}
+
+func FormatDelay(delay time.Duration) string {
+	if delay == UntilPlanned {
+		return nextPlanned
+	}
+	return document.FormatDuration(delay)
+}
+
+// parseRetries reads the retries of a policy. jitter is what the form implies when the policy says nothing of it.
+func parseRetries(value any) (retries Retries, jitter float64, err error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, 0, nil
+	case []any:
+		retries, err = parseDelays(v)
+	case string:
+		retries, err = parseFTL(v)
+	case map[string]any:
+		return parseStrategy(v)
+	default:
+		err = document.Refuse("retries", WantRetries, document.Found(value))
+	}
+	return retries, 0, err
+}
+
+const WantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
+
+func parseStrategy(fields map[string]any) (Retries, float64, error) {
+	switch {
+	case fields["by_age"] != nil:
+		table, err := parseAgeTable(fields)
+		return table, 0, err
+	case fields["expr"] != nil:
+		expression, err := parseExpressionField(fields)
+		if err != nil {
+			return nil, 0, err
+		}
+		return expression, 0, nil
+	case fields["strategy"] == nil:
+		return nil, 0, document.Refuse("retries", WantRetries, "an object without strategy, by_age or expr")
+	default:
+		backoff, err := parseBackoff(fields)
+		return backoff, strategyJitter, err
+	}
+}
+
+// strategyJitter is the jitter of a strategy that names none (document 004, rule 2).
+const strategyJitter = 0.2
+
+func parseDelays(list []any) (Delays, error) {
+	if len(list) > MaxRetries {
+		return nil, document.Refuse("retries", fmt.Sprintf("at most %d delays", MaxRetries), fmt.Sprint(len(list)))
+	}
+	delays := make(Delays, 0, len(list))
+	for i, item := range list {
+		delay, err := parseDelay(fmt.Sprintf("retries[%d]", i), item)
+		if err != nil {
+			return nil, err
+		}
+		delays = append(delays, delay)
+	}
+	return delays, nil
+}
+
+// MaxRetries bounds the retries of one cycle that a policy may write down.
+const MaxRetries = 1000
+
+// parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next` (S0-19, S0-20, S0-46).
+func parseDelay(field string, value any) (time.Duration, error) {
+	text, ok := document.ScalarText(value)
+	if !ok {
+		return 0, document.Refuse(field, `a delay such as 0, "5m" or next`, document.Found(value))
+	}
+	if strings.EqualFold(strings.TrimSpace(text), nextPlanned) {
+		return UntilPlanned, nil
+	}
+	return document.DurationAt(field, text)
+}
+
+// readCount returns a field that is a whole number from 0 to maxRetries, or `unlimited`; absent and null are the fallback.
+func readCount(d document.Object, name string, fallback int) (int, error) {
+	if d.Fields[name] == nil {
+		return fallback, nil
+	}
+	text, _, err := d.Scalar(name)
+	if err != nil {
+		return 0, err
+	}
+	if text == "unlimited" {
+		return Unlimited, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > MaxRetries {
+		return 0, document.Refuse(name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", MaxRetries), document.Found(d.Fields[name]))
+	}
+	return n, nil
+}

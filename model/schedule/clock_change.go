@@ -1,0 +1,53 @@
+package schedule
+
+import (
+	"time"
+)
+
+// maxSampled bounds how many occurrences are looked at around one change of the clocks.
+const maxSampled = 500
+
+// ClockChange is an occurrence that a change of the clocks moves, or that comes twice on the clock.
+type ClockChange struct {
+	Day  string // on which it happens, as 2006-01-02
+	Note string // what becomes of the occurrence, see Note
+}
+
+// ClockChanges returns what the changes of the clocks do to the schedule within some days after an instant, the first occurrence of
+// each change.
+func (s *Schedule) ClockChanges(after time.Time, days int64) (changes []ClockChange) {
+	if s.zone.loc == time.UTC {
+		return nil
+	}
+	from := after.Unix()
+	for to := from + daySeconds; to < from+days*daySeconds; to += daySeconds {
+		if s.zone.offset(to-daySeconds) == s.zone.offset(to) {
+			continue
+		}
+		if change, found := s.around(s.zone.changed(to-daySeconds, to)); found {
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}
+
+// around finds the first occurrence that a change of the clocks concerns. What clocks skip runs in the hour after the change, and
+// what they show twice runs in the hour before it.
+func (s *Schedule) around(change int64) (ClockChange, bool) {
+	from, to := change, change+s.zone.offset(change)-s.zone.offset(change-1)
+	if to < from {
+		from, to = to, from
+	}
+	at, end := time.Unix(from-1, 0), time.Unix(to, 0)
+	for range maxSampled {
+		next, found := s.Next(at)
+		if !found || !next.Before(end) {
+			break
+		}
+		if note := s.Note(next); note != "" {
+			return ClockChange{next.In(s.zone.loc).Format(time.DateOnly), note}, true
+		}
+		at = next
+	}
+	return ClockChange{}, false
+}

@@ -1,0 +1,225 @@
+package schedule
+
+import (
+	"errors"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+func TestEnglishBecomesTheRuleThatItSays(t *testing.T) {
+	const six = ";BYHOUR=6;BYMINUTE=0;BYSECOND=0"
+	const zero = ";BYHOUR=0;BYMINUTE=0;BYSECOND=0"
+	for text, want := range map[string]string{
+		// Elapsed time
+		"every 2 hours": "FREQ=HOURLY;INTERVAL=2", "every hour": "FREQ=HOURLY", "Hourly": "FREQ=HOURLY", "every minute": "FREQ=MINUTELY",
+		"every 30 minutes": "FREQ=MINUTELY;INTERVAL=30", "every 90 seconds": "FREQ=SECONDLY;INTERVAL=90", "every second": "FREQ=SECONDLY",
+		"every other hour": "FREQ=HOURLY;INTERVAL=2", "every two hours": "FREQ=HOURLY;INTERVAL=2", "every 1 minute": "FREQ=MINUTELY",
+		"every 15m": "FREQ=MINUTELY;INTERVAL=15", "every 1 hour and 30 minutes": "FREQ=MINUTELY;INTERVAL=90", "once per hour": "FREQ=HOURLY",
+
+		// Days
+		"every day at 6 AM and 4 PM": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "daily at 06:00": "FREQ=DAILY" + six,
+		"Refresh twice per day at 6 AM and 4 PM.": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0",
+		"twice a day, at 4pm and 6am":             "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0",
+		"3 times per day at 6, 12 and 18":         "FREQ=DAILY;BYHOUR=6,12,18;BYMINUTE=0;BYSECOND=0",
+		"6 AM on every day":                       "FREQ=DAILY" + six,
+		"at 6:00 every day":                       "FREQ=DAILY" + six,
+		"every 2 days at 6:00":                    "FREQ=DAILY;INTERVAL=2" + six, "every second day at 6:00": "FREQ=DAILY;INTERVAL=2" + six,
+		"once a day": "FREQ=DAILY" + zero, "every day at 12 AM": "FREQ=DAILY" + zero, "every day at midnight": "FREQ=DAILY" + zero,
+		"every day at 12 PM": "FREQ=DAILY;BYHOUR=12;BYMINUTE=0;BYSECOND=0", "every day at 12:30 a.m.": "FREQ=DAILY;BYHOUR=0;BYMINUTE=30;BYSECOND=0",
+		"every day at 9:00, 9:30, 17:00 and 17:30": "FREQ=DAILY;BYHOUR=9,17;BYMINUTE=0,30;BYSECOND=0",
+
+		// Weeks
+		"every Monday at 6:00": "FREQ=WEEKLY;BYDAY=MO" + six, "Mondays at 6": "FREQ=WEEKLY;BYDAY=MO" + six,
+		"every Friday, Monday and wed at 9:00 and 17:30": "RRULE:FREQ=WEEKLY;BYDAY=MO,WE,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0\n" +
+			"RRULE:FREQ=WEEKLY;BYDAY=MO,WE,FR;BYHOUR=17;BYMINUTE=30;BYSECOND=0",
+		"every weekday at 6:00": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR" + six, "every weekend at noon": "FREQ=WEEKLY;BYDAY=SA,SU;BYHOUR=12;BYMINUTE=0;BYSECOND=0",
+		"every weekday and Saturday at 6:00": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA" + six,
+		"every 2 weeks on Monday at 6:00":    "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO" + six, "every other Monday at 6:00": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO" + six,
+		"twice per week on Monday and Friday": "FREQ=WEEKLY;BYDAY=MO,FR" + zero, "weekly": "FREQ=WEEKLY;BYDAY=MO" + zero,
+
+		// Months
+		"on the last Friday of the month at 6:00":    "FREQ=MONTHLY;BYDAY=-1FR" + six,
+		"on the first Monday of every month at 6 AM": "FREQ=MONTHLY;BYDAY=1MO" + six,
+		"every second Monday of the month at 6 AM":   "FREQ=MONTHLY;BYDAY=2MO" + six,
+		"on the first and 3rd Monday of the month":   "FREQ=MONTHLY;BYDAY=1MO,3MO" + zero,
+		"on the 1st and 15th of the month at 06:00":  "FREQ=MONTHLY;BYMONTHDAY=1,15" + six,
+		"every 2nd of the month at 06:00":            "FREQ=MONTHLY;BYMONTHDAY=2" + six,
+		"every 2nd month at 06:00":                   "FREQ=MONTHLY;INTERVAL=2;BYMONTHDAY=1" + six,
+		"on the last day of the month at midnight":   "FREQ=MONTHLY;BYMONTHDAY=-1" + zero,
+		"on the last and first day of the month":     "FREQ=MONTHLY;BYMONTHDAY=1,-1" + zero,
+		"every 3 months on the 15th":                 "FREQ=MONTHLY;INTERVAL=3;BYMONTHDAY=15" + zero,
+		"twice a month on the 1st and the 15th":      "FREQ=MONTHLY;BYMONTHDAY=1,15" + zero,
+		"monthly":                                    "FREQ=MONTHLY;BYMONTHDAY=1" + zero,
+		"every quarter on the 1st at 6:00":           "FREQ=YEARLY;BYMONTH=1,4,7,10;BYMONTHDAY=1" + six,
+		"on the last day of every quarter at 6:00":   "FREQ=YEARLY;BYMONTH=3,6,9,12;BYMONTHDAY=-1" + six,
+		"on the first Monday of the quarter at 6:00": "FREQ=YEARLY;BYMONTH=1,4,7,10;BYDAY=1MO" + six,
+		"quarterly":                                       "FREQ=YEARLY;BYMONTH=1,4,7,10;BYMONTHDAY=1" + zero,
+		"every year on March 1 at 6:00":                   "FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=1" + six,
+		"every year on the 1st of March at 6:00":          "FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=1" + six,
+		"every 2 years on March 1st at 6:00":              "FREQ=YEARLY;INTERVAL=2;BYMONTH=3;BYMONTHDAY=1" + six,
+		"twice a year on January 1 and July 1 at 6:00":    "FREQ=YEARLY;BYMONTH=1,7;BYMONTHDAY=1" + six,
+		"on the last Friday of November every year at 6 ": "FREQ=YEARLY;BYMONTH=11;BYDAY=-1FR" + six,
+		"annually": "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=1" + zero,
+	} {
+		got, err := RuleText(text)
+		if got != want || err != nil {
+			t.Errorf("%s:\ngot  %s, %v\nwant %s", text, got, err, want)
+		}
+		if _, err := Parse(got, "", "2001-01-01"); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestEnglishThatCouldMeanSomethingElseIsRefusedWithTheReasonAndAnExample(t *testing.T) {
+	for text, wants := range map[string][]string{
+		"twice per day at 6":                     {`"twice" asks for 2, the rest names 1`, "twice per day at 6 AM and 4 PM"},
+		"twice per day":                          {"the rest names 1"},
+		"once per day at 6 and 7":                {`"once" asks for 1, the rest names 2`},
+		"3 times per week on Monday":             {`"3 times" asks for 3`},
+		"0 times per day":                        {`"0"`},
+		"twice per hour":                         {"every 30 minutes"},
+		"every hour at 6:00":                     {"count from the start"},
+		"hour":                                   {`"every" is missing`},
+		"day at 6":                               {`"every" is missing`},
+		"at 6":                                   {"how often"},
+		"every":                                  {"how often"},
+		"month":                                  {"how often"},
+		"every day at 6 and 4 PM":                {"AM or PM"},
+		"every day at 25:00":                     {`"25:00" is no time of day`, "every day at 6 AM and 4 PM"},
+		"every day at 24":                        {`"24" is no time of day`},
+		"every day at 6:5":                       {`"6:5" is no time of day`},
+		"every day at 6:60":                      {`"6:60" is no time of day`},
+		"every day at 13 PM":                     {`"13 pm" is no time of day`},
+		"every day at 0 AM":                      {`"0 am" is no time of day`},
+		"every day at 6:00:30":                   {`"6:00:30" is no time of day`},
+		"every day at 99999999":                  {"too much"},
+		"every Monday at 9 and Friday at 10":     {"RRULE line each"},
+		"every Monday and the 15th of the month": {"RRULE line each"},
+		"every second Monday":                    {`"of the month" or "every 2 weeks" is missing`},
+		"every other weekday":                    {"a unit such as days"},
+		"every 0 days":                           {"from 1 to 1000000"},
+		"every 1000001 seconds":                  {"from 1 to 1000000"},
+		"every 5":                                {`"5" does not belong`},
+		"every day every week":                   {`"every" stands there twice`},
+		"every day of the month":                 {`"day" and "month" do not go together`},
+		"every day on Monday":                    {"no day to choose"},
+		"every Monday of the month":              {"first, last"},
+		"on the 1st":                             {`"of the month" is missing`},
+		"every week on the 1st":                  {"a week has days"},
+		"every 2 quarters":                       {"quarters are those"},
+		"1st and last day of the quarter":        {"RRULE line each"},
+		"on the 32nd of the month":               {"32 is no number from 1 to 31"},
+		"on the 6th Monday of the month":         {"6 is no number from 1 to 5"},
+		"on March 1":                             {`"every year" is missing`, "every year on March 1 at noon"},
+		"every year on the 1st":                  {"the month is missing"},
+		"every month on March 1":                 {"a month is named"},
+		"every year on January 1 and July 2":     {"RRULE line each"},
+		"March 1 every year on April 1":          {"RRULE line each"},
+		"1st of March 2 every year":              {"RRULE line each"},
+		"15 minutes":                             {`"15" does not belong`, "every 30 minutes"},
+		"every fortnight":                        {`"fortnight" is not known`},
+		"every day; at 0:00,0:01,0:02,1:03,2:04,3:05,4:06,5:07,6:08,7:09,8:10": {"more than 8"},
+	} {
+		rule, err := RuleText(text)
+		field := (*document.Error)(nil)
+		if !errors.As(err, &field) || field.Field != "rrule" {
+			t.Errorf("%s: got %q, %v; want a refusal", text, rule, err)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: expected %q in %v", text, want, err)
+			}
+		}
+	}
+}
+
+func TestARuleIsSaidAsAPersonWouldSayIt(t *testing.T) {
+	for rule, want := range map[string]string{
+		"FREQ=HOURLY":                                                                                        "every hour",
+		"FREQ=MINUTELY;INTERVAL=90":                                                                          "every 90 minutes",
+		"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0":                                                       "every day at 06:00 and 16:00",
+		"FREQ=DAILY;INTERVAL=2;BYHOUR=6;BYMINUTE=0,30;BYSECOND=0":                                            "every 2 days at 06:00 and 06:30",
+		"FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=8;BYMINUTE=0;BYSECOND=0":                                    "every weekday at 08:00",
+		"FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0;BYSECOND=0":                                     "every 2 weeks on Monday at 09:00",
+		"FREQ=WEEKLY;BYDAY=MO,WE,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0":                                          "every Monday, Wednesday and Friday at 09:00",
+		"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                            "on the last Friday of the month at 18:00",
+		"FREQ=MONTHLY;BYMONTHDAY=1,22,-1;BYHOUR=18;BYMINUTE=0;BYSECOND=0":                                    "on the 1st, 22nd and last day of the month at 18:00",
+		"FREQ=MONTHLY;BYMONTHDAY=11,12,13,23,31;BYHOUR=6;BYMINUTE=0;BYSECOND=0":                              "on the 11th, 12th, 13th, 23rd and 31st of the month at 06:00",
+		"FREQ=YEARLY;BYMONTH=1,4,7,10;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0":                           "every quarter on the 1st at 06:00",
+		"FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=1;BYHOUR=12;BYMINUTE=0;BYSECOND=0":                                 "every year on March 1 at 12:00",
+		"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1;BYHOUR=12;BYMINUTE=0;BYSECOND=0":                                "every year on the last day of February at 12:00",
+		"RRULE:FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=DAILY;BYHOUR=16;BYMINUTE=30;BYSECOND=0": "every day at 06:00 and 16:30",
+
+		// No words for these
+		"": "", "FREQ=DAILY": "", "FREQ=DAILY;BYHOUR=6": "", "FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=30": "", "FREQ=HOURLY;BYMINUTE=0;BYSECOND=0": "", "nonsense": "",
+		"FREQ=DAILY;BYHOUR=16,6;BYMINUTE=0;BYSECOND=0": "", "FREQ=DAILY;INTERVAL=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "", "RDATE:20260101T000000": "",
+		"FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0;COUNT=3": "", "FREQ=MONTHLY;BYDAY=1MO,-1FR;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "",
+		"FREQ=YEARLY;BYMONTH=13;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "", "FREQ=WEEKLY;BYDAY=XX;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "",
+		"FREQ=FORTNIGHTLY;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "", "FREQ=;BYMONTH=3;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "",
+		"RRULE:FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=16;BYMINUTE=30;BYSECOND=0": "",
+	} {
+		if got, ok := RuleEnglish(rule); got != want || ok != (want != "") {
+			t.Errorf("%s: got %q, %t, want %q", rule, got, ok, want)
+		}
+	}
+}
+
+// randomPhraseRule writes a rule of a shape that RuleEnglish has words for.
+func randomPhraseRule(r *rand.Rand) string {
+	pick := func(most, first, last int) []int {
+		var list []int
+		for range 1 + r.Intn(most) {
+			list = append(list, first+r.Intn(last-first+1))
+		}
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	interval := 0
+	if r.Intn(2) == 0 {
+		interval = 2 + r.Intn(20)
+	}
+	p := phrase{weekdays: pick(4, 0, 6)}
+	o := outline{interval: interval}
+	switch r.Intn(7) {
+	case 0:
+		return outline{freq: []string{"HOURLY", "MINUTELY", "SECONDLY"}[r.Intn(3)], interval: interval}.String()
+	case 1:
+		o.freq = "DAILY"
+	case 2:
+		o.freq, o.days = "WEEKLY", p.ordinalDays([]int{0})
+	case 3:
+		o.freq, o.days = "MONTHLY", p.ordinalDays(append(pick(2, 1, 5), -1)[r.Intn(2):])
+	case 4:
+		o.freq, o.monthDays = "MONTHLY", append(pick(3, 1, 31), -1)[r.Intn(2):]
+	case 5:
+		o.freq, o.months, o.monthDays = "YEARLY", pick(4, 1, 12), append(pick(3, 1, 28), -1)[r.Intn(2):]
+	case 6:
+		o.freq, o.months, o.days = "YEARLY", pick(4, 1, 12), p.ordinalDays(append(pick(2, 1, 5), -1)[r.Intn(2):])
+	}
+	lines, _ := atClocks(o, pick(5, 0, 1439))
+	return ruleOf(lines)
+}
+
+func TestWhatIsSaidOfARuleReadsBackAsTheRule(t *testing.T) {
+	r, said := rand.New(rand.NewSource(3)), map[string]string{}
+	for range 20_000 {
+		rule := randomPhraseRule(r)
+		text, ok := RuleEnglish(rule)
+		if !ok {
+			t.Fatalf("no words for %s", rule)
+		}
+		if again, err := RuleText(text); again != rule || err != nil {
+			t.Fatalf("%s is said as %q, which is %s, %v", rule, text, again, err)
+		}
+		if other, twice := said[text]; twice && other != rule {
+			t.Fatalf("%q is said of %s and of %s", text, rule, other)
+		}
+		said[text] = rule
+	}
+}

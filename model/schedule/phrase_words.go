@@ -1,0 +1,222 @@
+package schedule
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// phraseWord is one word of a schedule in English, in one form for all its spellings.
+type phraseWord struct {
+	kind wordKind
+	text string // as it was found; of a plain word its one form
+	n    int    // of a clock: minutes since midnight; of a weekday: 0 is Monday; of a month: 1 is January
+}
+
+type wordKind int
+
+const (
+	plainWord    wordKind = iota // "every", "day", "weekday"
+	numberWord                   // "2", "two"
+	ordinalWord                  // "1st", "first", and -1 for "last"
+	clockWord                    // "6 AM", "06:00", "noon"
+	weekdayWord                  // "Monday"
+	monthWord                    // "March"
+	countWord                    // "twice"
+	intervalWord                 // "other" and "2", as in "every 2 days"
+)
+
+// phraseReader turns the text of a phrase into words. A reason is why it cannot.
+type phraseReader struct {
+	fields  []string
+	words   []phraseWord
+	afterAt bool // a bare number is a time of day
+	halves  bool // some time has AM or PM
+	bare    bool // some time is only a number
+	reason  string
+}
+
+// maxPhrase bounds a phrase, in words.
+const maxPhrase = 64
+
+var phraseCleaner = strings.NewReplacer("a.m.", "am", "p.m.", "pm", ",", " ", "&", " ", ";", " ")
+
+// readPhrase leaves out what carries no meaning: "refresh", "at", "on", "and", "the", commas.
+func readPhrase(text string) (words []phraseWord, reason string) {
+	lower := strings.TrimRight(phraseCleaner.Replace(strings.ToLower(text)), " .!\t\r\n")
+	r := phraseReader{fields: strings.Fields(lower)}
+	if len(r.fields) > maxPhrase {
+		return nil, "more than " + strconv.Itoa(maxPhrase) + " words"
+	}
+	for len(r.fields) > 0 && r.reason == "" {
+		r.read()
+	}
+	if r.reason == "" && r.halves && r.bare {
+		r.reason = "AM or PM is needed at each time or at none"
+	}
+	return r.words, r.reason
+}
+
+// next takes the next field.
+func (r *phraseReader) next() string {
+	field := r.fields[0]
+	r.fields = r.fields[1:]
+	return field
+}
+
+func (r *phraseReader) read() {
+	field := r.next()
+	switch field {
+	case "at":
+		r.afterAt = true
+		return
+	case "and":
+		return
+	}
+	if field[0] >= '0' && field[0] <= '9' {
+		r.readNumber(field)
+		return
+	}
+	r.afterAt = false
+	if slices.Contains(noiseWords, field) {
+		return
+	}
+	if words, ok := phraseWords[field]; ok {
+		r.add(words...)
+		return
+	}
+	r.reason = document.Found(field) + " is not known"
+}
+
+// readNumber reads a field that begins with a digit.
+func (r *phraseReader) readNumber(field string) {
+	digits := len(field) - len(strings.TrimLeft(field, "0123456789"))
+	n, ok := atoi(field[:digits])
+	if !ok {
+		r.reason = document.Found(field) + " is too much"
+		return
+	}
+	switch rest := field[digits:]; rest {
+	case "st", "nd", "rd", "th":
+		r.add(phraseWord{ordinalWord, field, n})
+	case "":
+		r.readBare(field, n)
+	default:
+		r.readClock(field, n, rest)
+	}
+}
+
+// readBare reads a number alone: an hour when AM or PM follows or "at" stands before it.
+func (r *phraseReader) readBare(field string, n int) {
+	switch {
+	case len(r.fields) > 0 && isHalf(r.fields[0]):
+		half := r.next()
+		r.readClock(field+" "+half, n, half)
+	case r.afterAt:
+		r.bare = true
+		r.addClock(field, n, 0)
+	default:
+		r.add(phraseWord{numberWord, field, n})
+	}
+}
+
+func isHalf(text string) bool { return text == "am" || text == "pm" }
+
+// readClock reads what follows an hour: ":30", "pm" or ":30pm", perhaps with "pm" in the next field.
+func (r *phraseReader) readClock(field string, hour int, rest string) {
+	minute, ok := 0, true
+	if after, colon := strings.CutPrefix(rest, ":"); colon {
+		length := min(2, len(after))
+		minute, ok = atoi(after[:length])
+		ok, rest = ok && length == 2 && minute < 60, after[length:]
+		if rest == "" && len(r.fields) > 0 && isHalf(r.fields[0]) {
+			rest = r.next()
+			field += " " + rest
+		}
+	}
+	if isHalf(rest) {
+		r.halves = true
+		ok = ok && hour >= 1 && hour <= 12
+		hour %= 12
+		if rest == "pm" {
+			hour += 12
+		}
+		rest = ""
+	}
+	if !ok || rest != "" {
+		r.reason = document.Found(field) + " is no time of day"
+		return
+	}
+	r.addClock(field, hour, minute)
+}
+
+func (r *phraseReader) addClock(field string, hour, minute int) {
+	if hour > 23 {
+		r.reason = document.Found(field) + " is no time of day"
+		return
+	}
+	r.add(phraseWord{clockWord, field, hour*60 + minute})
+}
+
+// add appends words. A number right between "every" and a unit is an interval: "every second month", but not "every 2nd of
+// the month".
+func (r *phraseReader) add(words ...phraseWord) {
+	kind, last := words[0].kind, len(r.words)-1
+	if (kind == numberWord || kind == ordinalWord && words[0].n > 1) && last >= 0 && r.words[last].text == "every" &&
+		len(r.fields) > 0 && slices.Contains(phraseUnits, strings.TrimSuffix(r.fields[0], "s")) {
+		words = []phraseWord{{intervalWord, words[0].text, words[0].n}}
+	}
+	r.words = append(r.words, words...)
+}
+
+var phraseUnits = []string{"second", "minute", "hour", "day", "week", "month", "quarter", "year"}
+
+var noiseWords = []string{"refresh", "refreshes", "refreshed", "on", "the", "of", "in", "per", "a", "an", "o'clock"}
+
+// phraseWords knows every word that means something, by all its spellings.
+var phraseWords = func() map[string][]phraseWord {
+	known := map[string][]phraseWord{
+		"noon": {{clockWord, "noon", 12 * 60}}, "midday": {{clockWord, "midday", 12 * 60}}, "midnight": {{clockWord, "midnight", 0}},
+		"other": {{intervalWord, "other", 2}}, "times": {{countWord, "times", 0}}, "once": {{countWord, "once", 1}},
+		"twice": {{countWord, "twice", 2}}, "last": {{ordinalWord, "last", -1}},
+	}
+	every := phraseWord{plainWord, "every", 0}
+	add := func(kind wordKind, n int, names ...string) {
+		for _, name := range names {
+			known[name] = []phraseWord{{kind, names[0], n}}
+		}
+	}
+	for i, name := range []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"} {
+		add(numberWord, i+1, name)
+	}
+	for i, name := range ordinalNames {
+		add(ordinalWord, i+1, name)
+	}
+	for i, name := range weekdayNames {
+		lower := strings.ToLower(name)
+		add(weekdayWord, i, lower, lower+"s", lower[:3])
+	}
+	for i, name := range monthNames {
+		lower := strings.ToLower(name)
+		add(monthWord, i+1, lower, lower[:3])
+	}
+	add(plainWord, 0, "every", "each")
+	add(plainWord, 0, "weekday", "weekdays", "workday", "workdays")
+	add(plainWord, 0, "weekend", "weekends")
+	for unit, adverb := range map[string]string{"second": "secondly", "minute": "minutely", "hour": "hourly", "day": "daily",
+		"week": "weekly", "month": "monthly", "quarter": "quarterly", "year": "yearly"} {
+		add(plainWord, 0, unit, unit+"s")
+		known[adverb] = []phraseWord{every, {plainWord, unit, 0}}
+	}
+	known["annually"] = known["yearly"]
+	add(ordinalWord, 2, "second") // a unit only where no day follows
+	return known
+}()
+
+var (
+	ordinalNames = []string{"first", "second", "third", "fourth", "fifth"}
+	weekdayNames = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+	monthNames   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
+)

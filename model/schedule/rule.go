@@ -1,0 +1,206 @@
+package schedule
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/teambition/rrule-go"
+)
+
+// Bounds of what a rule may ask for. They keep every admitted rule cheap, and they are far from anything in use.
+const (
+	maxInterval = 1_000_000
+	maxCount    = 10_000
+	maxTimes    = 1_440 // length of BYHOUR times BYMINUTE times BYSECOND: one a minute
+)
+
+// ruleLine is one RRULE line as it was read: the library's options, without a DTSTART.
+type ruleLine struct {
+	rrule.ROption
+	hasUntil bool
+	until    int64 // an instant, inclusive
+
+	field string // what the line is called in a refusal, e.g. "rrule line 2"
+	zone  zone   // the zone of an UNTIL without Z
+	seen  []string
+}
+
+// refuse names a part of the line, or the line as a whole when part is empty.
+func (r *ruleLine) refuse(part, want, found string) error {
+	return &document.Error{Field: strings.TrimSpace(r.field + " " + part), Want: want, Found: found}
+}
+
+// readRule reads the parts of an RRULE, e.g. "FREQ=DAILY;BYHOUR=6,16". It is stricter than the library, which lets pass what
+// makes it panic, loop for ever or mean something else.
+func readRule(field, text string, z zone) (*ruleLine, error) {
+	r := &ruleLine{field: field, zone: z}
+	r.Interval = 1
+	for part := range strings.SplitSeq(strings.TrimSuffix(text, ";"), ";") {
+		if err := r.read(part); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *ruleLine) read(part string) error {
+	name, value, ok := strings.Cut(part, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if !ok || name == "" || value == "" {
+		return r.refuse("", "parts such as FREQ=DAILY, separated by semicolons", document.Found(part))
+	}
+	if slices.Contains(r.seen, name) {
+		return r.refuse(name, "each part once", "it twice")
+	}
+	r.seen = append(r.seen, name)
+	if list, ok := intLists[name]; ok {
+		return r.readInts(name, value, list)
+	}
+	switch name {
+	case "FREQ":
+		return r.readFreq(value)
+	case "INTERVAL":
+		return r.readInt(name, value, maxInterval, &r.Interval)
+	case "COUNT":
+		return r.readInt(name, value, maxCount, &r.Count)
+	case "UNTIL":
+		return r.readUntil(value)
+	case "BYDAY":
+		return r.readDays(value)
+	case "WKST":
+		return r.readWeekStart(value)
+	case "DTSTART":
+		return r.refuse(name, dtstartElsewhere, document.Found(part))
+	default:
+		return r.refuse("", "one of "+partNames, document.Found(name))
+	}
+}
+
+const (
+	partNames = "FREQ, INTERVAL, COUNT, UNTIL, WKST, BYMONTH, BYMONTHDAY, BYYEARDAY, BYWEEKNO, BYDAY, BYHOUR, BYMINUTE, BYSECOND, BYSETPOS"
+
+	dtstartElsewhere = "the start in the dtstart field, not in the rule"
+)
+
+var frequencies = map[string]rrule.Frequency{
+	"YEARLY": rrule.YEARLY, "MONTHLY": rrule.MONTHLY, "WEEKLY": rrule.WEEKLY, "DAILY": rrule.DAILY,
+	"HOURLY": rrule.HOURLY, "MINUTELY": rrule.MINUTELY, "SECONDLY": rrule.SECONDLY,
+}
+
+func (r *ruleLine) readFreq(value string) error {
+	freq, ok := frequencies[value]
+	if !ok {
+		return r.refuse("FREQ", "YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY or SECONDLY", document.Found(value))
+	}
+	r.Freq = freq
+	return nil
+}
+
+func (r *ruleLine) readInt(name, value string, limit int, to *int) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > limit {
+		return r.refuse(name, "a whole number from 1 to "+strconv.Itoa(limit), document.Found(value))
+	}
+	*to = n
+	return nil
+}
+
+// intList is a part that lists numbers from first to last and, where they may count from the end, from -last to -1.
+type intList struct {
+	first, last int
+	fromEnd     bool
+	of          func(*ruleLine) *[]int
+}
+
+var intLists = map[string]intList{
+	"BYMONTH":    {1, 12, false, func(r *ruleLine) *[]int { return &r.Bymonth }},
+	"BYMONTHDAY": {1, 31, true, func(r *ruleLine) *[]int { return &r.Bymonthday }},
+	"BYYEARDAY":  {1, 366, true, func(r *ruleLine) *[]int { return &r.Byyearday }},
+	"BYWEEKNO":   {1, 53, true, func(r *ruleLine) *[]int { return &r.Byweekno }},
+	"BYHOUR":     {0, 23, false, func(r *ruleLine) *[]int { return &r.Byhour }},
+	"BYMINUTE":   {0, 59, false, func(r *ruleLine) *[]int { return &r.Byminute }},
+	"BYSECOND":   {0, 59, false, func(r *ruleLine) *[]int { return &r.Bysecond }},
+	"BYSETPOS":   {1, 366, true, func(r *ruleLine) *[]int { return &r.Bysetpos }},
+}
+
+func (l intList) want() string {
+	text := "numbers from " + strconv.Itoa(l.first) + " to " + strconv.Itoa(l.last)
+	if l.fromEnd {
+		text += " or from -" + strconv.Itoa(l.last) + " to -1"
+	}
+	return text + ", each once"
+}
+
+func (r *ruleLine) readInts(name, value string, list intList) error {
+	to := list.of(r)
+	for item := range strings.SplitSeq(value, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(item))
+		size := n
+		if list.fromEnd {
+			size = max(n, -n)
+		}
+		if err != nil || size < list.first || size > list.last || slices.Contains(*to, n) {
+			return r.refuse(name, list.want(), document.Found(value))
+		}
+		*to = append(*to, n)
+	}
+	return nil
+}
+
+// forever is the last year of an UNTIL; 99991231T235959Z is a customary way to write "no end".
+const forever = 9999
+
+func (r *ruleLine) readUntil(value string) error {
+	at, ok := readMoment(value, r.zone, forever)
+	if !ok {
+		return r.refuse("UNTIL", wantMoment(forever), document.Found(value))
+	}
+	r.until, r.hasUntil = at, true
+	return nil
+}
+
+// weekdays is in the order of the library, which begins on Monday.
+var weekdays = []rrule.Weekday{rrule.MO, rrule.TU, rrule.WE, rrule.TH, rrule.FR, rrule.SA, rrule.SU}
+
+// readDay reads "MO" or "-1FR".
+func readDay(text string) (day rrule.Weekday, ok bool) {
+	if len(text) < 2 {
+		return day, false
+	}
+	at := slices.Index([]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}, text[len(text)-2:])
+	if at < 0 {
+		return day, false
+	}
+	ordinal := text[:len(text)-2]
+	if ordinal == "" {
+		return weekdays[at], true
+	}
+	n, err := strconv.Atoi(ordinal)
+	return weekdays[at].Nth(n), err == nil && n != 0
+}
+
+func (r *ruleLine) readDays(value string) error {
+	for item := range strings.SplitSeq(value, ",") {
+		day, ok := readDay(strings.TrimSpace(item))
+		if !ok || slices.Contains(r.Byweekday, day) {
+			return r.refuse("BYDAY", "weekdays such as MO or -1FR, each once", document.Found(value))
+		}
+		r.Byweekday = append(r.Byweekday, day)
+	}
+	return nil
+}
+
+func (r *ruleLine) readWeekStart(value string) error {
+	day, ok := readDay(value)
+	if !ok || day.N() != 0 {
+		return r.refuse("WKST", "one weekday such as MO", document.Found(value))
+	}
+	r.Wkst = day
+	return nil
+}

@@ -1,0 +1,204 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Schedule says when a model is refreshed as planned. It is immutable and safe for concurrent use.
+type Schedule struct {
+	zone   zone
+	rules  []recurrence
+	dates  []int64 // RDATE: instants in rising order, in seconds since 1970
+	except []int64 // EXDATE: likewise
+}
+
+// Parse compiles a rule.
+//
+// rule holds one or more lines: RRULE ("RRULE:FREQ=DAILY;BYHOUR=6,16", where "RRULE:" may be left out), RDATE and EXDATE
+// ("RDATE:20260101T090000,20260102T090000Z"). The schedule is the union of all RRULE and RDATE lines without the instants
+// of the EXDATE lines. At most 4096 bytes of ASCII in 64 lines, 8 of them RRULE; case does not matter.
+//
+// timezone is an IANA name, empty for UTC. dtstart is the wall clock there which the rule counts from: "2006-01-02T15:04:05"
+// or "2006-01-02", from 1970 to 2200. It is an occurrence only if the rule says so. A part that the rule leaves open (the
+// minute of a daily rule) is that of dtstart.
+//
+// Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. One that clocks skip runs at the offset
+// before the gap (02:30 becomes 03:30); one that occurs twice runs once, at the first (decision 10). That holds for rules
+// finer than a day as well, once they have a BY part: HOURLY;BYHOUR=1 is DAILY;BYHOUR=1. Without one they are elapsed time
+// from dtstart: no holes, no doubles. UNTIL is inclusive; COUNT counts distinct instants, before EXDATE. Every schedule ends
+// at the year 2300.
+//
+// A rule that cannot be read, that never occurs, or that the library cannot evaluate is refused with a *document.Error. One that
+// is over is fine.
+func Parse(rule, timezone, dtstart string) (s *Schedule, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s, err = nil, &document.Error{Field: "rrule", Want: "a rule that can be evaluated", Found: fmt.Sprintf("%s (%v)", document.Found(rule), p)}
+		}
+	}()
+	z, err := loadZone(timezone)
+	if err != nil {
+		return nil, err
+	}
+	start, err := parseDtstart(dtstart)
+	if err != nil {
+		return nil, err
+	}
+	set, err := readRuleSet(rule, z)
+	if err != nil {
+		return nil, err
+	}
+	return compile(set, z, start)
+}
+
+func compile(set *ruleSet, z zone, dtstart int64) (*Schedule, error) {
+	s := &Schedule{zone: z, dates: sorted(set.dates), except: sorted(set.except)}
+	for _, line := range set.rules {
+		rule, err := newRecurrence(line, z, dtstart)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := rule.next(-endless, new(ticks)); !ok {
+			return nil, line.refuse("", "a rule that occurs at least once, from dtstart to the year 2299", "one that never does")
+		}
+		s.rules = append(s.rules, rule)
+	}
+	if _, ok := s.next(-endless); !ok {
+		return nil, &document.Error{Field: "rrule", Want: "at least one occurrence", Found: "EXDATE for each"}
+	}
+	return s, nil
+}
+
+func sorted(instants []int64) []int64 {
+	slices.Sort(instants)
+	return slices.Compact(instants)
+}
+
+// Next returns the first occurrence strictly after an instant, in UTC, on a whole second. ok is false when none is left.
+//
+// It costs some microseconds, whatever the age of the schedule. It never panics and never says in error that a schedule is
+// over: should Evaluate return an error, the model is planned for a day later, when the evaluation gets another chance.
+func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
+	next, ok, err := s.Evaluate(after)
+	if err != nil {
+		return after.UTC().Truncate(time.Second).AddDate(0, 0, 1), true
+	}
+	return next, ok
+}
+
+// Evaluate is Next for those who want to know about an error, which is a fault of the rule library and not of the rule.
+// Parse finds such faults at the first occurrence; none is known that shows up later only.
+func (s *Schedule) Evaluate(after time.Time) (next time.Time, ok bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			next, ok, err = time.Time{}, false, fmt.Errorf("evaluate the schedule after %s: %v", after.UTC().Format(time.RFC3339), p)
+		}
+	}()
+	at, ok := s.next(after.Unix())
+	if !ok {
+		return time.Time{}, false, nil
+	}
+	return time.Unix(at, 0).UTC(), true, nil
+}
+
+// lineHead is how far next has got with one line.
+type lineHead struct {
+	seen  ticks
+	asked bool
+	at    int64 // the next occurrence, endless when there is none; not known until asked
+}
+
+// next merges the lines. Each is asked again only when its own occurrence was excluded, so that one line which seldom occurs
+// does not pay for many exceptions of another.
+func (s *Schedule) next(after int64) (int64, bool) {
+	if after >= horizon {
+		return 0, false
+	}
+	heads := make([]lineHead, len(s.rules))
+	for {
+		best := s.dateAfter(after)
+		for i, rule := range s.rules {
+			head := &heads[i]
+			if !head.asked || head.at <= after {
+				head.at, head.asked = orEndless(rule.next(after, &head.seen)), true
+			}
+			best = min(best, head.at)
+		}
+		if _, excluded := slices.BinarySearch(s.except, best); !excluded {
+			return best, best != endless
+		}
+		after = best
+	}
+}
+
+func (s *Schedule) dateAfter(after int64) int64 {
+	if i, _ := slices.BinarySearch(s.dates, after+1); i < len(s.dates) {
+		return s.dates[i]
+	}
+	return endless
+}
+
+func orEndless(at int64, ok bool) int64 {
+	if !ok {
+		return endless
+	}
+	return at
+}
+
+// Midnight returns the default dtstart of a model that is created at an instant: the beginning of that day in the zone, as
+// "2006-01-02T00:00:00" (decision 9). It refuses an unknown zone and a day outside of 1970 to 2200 with a *document.Error.
+func Midnight(now time.Time, timezone string) (dtstart string, err error) {
+	z, err := loadZone(timezone)
+	if err != nil {
+		return "", err
+	}
+	return CanonicalDtstart(now.In(z.loc).Format(time.DateOnly))
+}
+
+// Instant returns the instant at which the clocks of a zone show a wall clock, which may have the forms of a dtstart. One that
+// clocks skip is read with the offset before the gap, and one that occurs twice is the first (decision 10). The errors are
+// those of Midnight.
+func Instant(wall, timezone string) (time.Time, error) {
+	z, err := loadZone(timezone)
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, err := parseDtstart(wall)
+	if err != nil {
+		return time.Time{}, err
+	}
+	at, _, _ := z.resolve(seconds)
+	return time.Unix(at, 0).UTC(), nil
+}
+
+const DtstartLayout = "2006-01-02T15:04:05"
+
+// CanonicalDtstart checks a dtstart and returns it as "2006-01-02T15:04:05". It accepts that form, a date alone (midnight),
+// and the form of RFC 5545 ("20060102T150405"): a wall clock without Z or offset, on a whole second, from the year 1970
+// to 2200. Everything else is refused with a *document.Error.
+func CanonicalDtstart(text string) (string, error) {
+	wall, err := parseDtstart(text)
+	if err != nil {
+		return "", err
+	}
+	return time.Unix(wall, 0).UTC().Format(DtstartLayout), nil
+}
+
+func parseDtstart(text string) (wall int64, err error) {
+	t, ok := parseFirst(text, DtstartLayout, time.DateOnly, rfcLayout)
+	if !ok || t.Year() < 1970 || t.Year() > 2200 {
+		return 0, &document.Error{Field: "dtstart", Want: `a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200`, Found: document.Found(text)}
+	}
+	return t.Unix(), nil
+}
+
+// DefaultDtstart is what the schedule of a policy counts from when it names no dtstart: a Monday that begins a month and a
+// year, so that "every second day" means the same days for all models.
+const DefaultDtstart = "2001-01-01T00:00:00"
+
+// Compile is Parse, or a cache of it.
+type Compile func(rule, timezone, dtstart string) (*Schedule, error)

@@ -1,0 +1,247 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/teambition/rrule-go"
+)
+
+func TestARuleIsReadLeniently(t *testing.T) {
+	want := []string{"01-01T06:00:00+00:00", "01-01T16:00:00+00:00", "01-02T06:00:00+00:00"}
+	for _, rule := range []string{
+		"FREQ=DAILY;BYHOUR=6,16", "RRULE:FREQ=DAILY;BYHOUR=6,16", "freq=daily;byhour=6,16", "rrule:Freq=Daily;ByHour=6,16", "FREQ=DAILY;BYHOUR=6,16;",
+		"FREQ=DAILY;BYHOUR=6, 16", " FREQ = DAILY ; BYHOUR = 16 , 6 ", "BYHOUR=6,16;FREQ=DAILY", "\r\nRRULE:FREQ=DAILY;BYHOUR=6,16\r\n\r\n",
+		"FREQ=DAILY;BYHOUR=6,16;UNTIL=99991231T235959Z", "FREQ=DAILY;BYHOUR=6\r\nFREQ=DAILY;BYHOUR=16", "FREQ=DAILY;BYHOUR=6\n\nRDATE:20260101T160000Z",
+		"FREQ=DAILY;BYHOUR=6\nRDATE;VALUE=DATE-TIME:20260101T160000, 20260101T060000", "FREQ=DAILY;BYHOUR=6\nRDATE:2026-01-01T17:00:00+01:00",
+		"FREQ=DAILY;BYHOUR=6,16,20\nEXDATE:20260101T200000,20260102T200000",
+	} {
+		zoneCase{"UTC", rule, "2026-01-01", "2025-01-01T00:00:00Z", want}.check(t)
+	}
+}
+
+func TestTheUnionOfLinesOccursOnceAndWithoutItsExceptions(t *testing.T) {
+	for _, c := range []zoneCase{
+		// The same instant in two lines, or in a line and a date
+		{"", "FREQ=DAILY;COUNT=2\nFREQ=HOURLY;INTERVAL=12;COUNT=4", "2026-01-01", "2025-01-01T00:00:00Z",
+			[]string{"01-01T00:00:00+00:00", "01-01T12:00:00+00:00", "01-02T00:00:00+00:00", "01-02T12:00:00+00:00"}},
+		{"", "FREQ=DAILY;COUNT=1\nRDATE:20260101T000000Z,20260101T000000,20260101T000001", "2026-01-01", "2025-01-01T00:00:00Z", []string{"01-01T00:00:00+00:00", "01-01T00:00:01+00:00"}},
+
+		// Dates alone, also before dtstart
+		{"", "RDATE:20260105T000000,20260101T000000", "2026-01-03", "2025-01-01T00:00:00Z", []string{"01-01T00:00:00+00:00", "01-05T00:00:00+00:00"}},
+
+		// Exceptions: by instant, in any notation, wherever the occurrence comes from
+		{"America/New_York", "FREQ=DAILY\nEXDATE:20260102T050000Z,20260103T000000", "2026-01-01", "2026-01-01T00:00:00Z", []string{"01-01T00:00:00-05:00", "01-04T00:00:00-05:00"}},
+		{"", "RDATE:20260101T000000,20260102T000000\nEXDATE:20260101T000000", "2026-01-01", "2025-01-01T00:00:00Z", []string{"01-02T00:00:00+00:00"}},
+
+		// COUNT counts before EXDATE
+		{"", "FREQ=DAILY;COUNT=3\nEXDATE:20260102T000000", "2026-01-01", "2025-01-01T00:00:00Z", []string{"01-01T00:00:00+00:00", "01-03T00:00:00+00:00"}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestAnEndIsInclusive(t *testing.T) {
+	for _, c := range []zoneCase{
+		// With Z an instant, without Z wall clock: 09:00 in New York is 14:00Z
+		{"America/New_York", "FREQ=DAILY;UNTIL=20260102T140000Z", "2026-01-01T09:00:00", "2025-01-01T00:00:00Z", []string{"01-01T09:00:00-05:00", "01-02T09:00:00-05:00"}},
+		{"America/New_York", "FREQ=DAILY;UNTIL=20260102T135959Z", "2026-01-01T09:00:00", "2025-01-01T00:00:00Z", []string{"01-01T09:00:00-05:00"}},
+		{"America/New_York", "FREQ=DAILY;UNTIL=20260102T090000", "2026-01-01T09:00:00", "2025-01-01T00:00:00Z", []string{"01-01T09:00:00-05:00", "01-02T09:00:00-05:00"}},
+		{"America/New_York", "FREQ=DAILY;UNTIL=20260102T085959", "2026-01-01T09:00:00", "2025-01-01T00:00:00Z", []string{"01-01T09:00:00-05:00"}},
+		{"America/New_York", "FREQ=HOURLY;UNTIL=20260101T100000", "2026-01-01T09:00:00", "2025-01-01T00:00:00Z", []string{"01-01T09:00:00-05:00", "01-01T10:00:00-05:00"}},
+
+		// COUNT: that many distinct instants, also where two wall times fall on one
+		{"America/New_York", "FREQ=HOURLY;COUNT=3", "2026-03-08T01:00:00", "2025-01-01T00:00:00Z", []string{"03-08T01:00:00-05:00", "03-08T03:00:00-04:00", "03-08T04:00:00-04:00"}},
+		{"America/New_York", "FREQ=HOURLY;BYMINUTE=0;COUNT=3", "2026-03-08T01:00:00", "2025-01-01T00:00:00Z", []string{"03-08T01:00:00-05:00", "03-08T03:00:00-04:00", "03-08T04:00:00-04:00"}},
+		{"America/New_York", "FREQ=DAILY;BYHOUR=2,3;BYMINUTE=0,15;BYSETPOS=2,3;COUNT=3", "2026-03-08", "2025-01-01T00:00:00Z",
+			[]string{"03-08T03:00:00-04:00", "03-08T03:15:00-04:00", "03-09T02:15:00-04:00"}},
+		{"", "FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13;COUNT=2", "2026-01-01", "2025-01-01T00:00:00Z", []string{"02-13T00:00:00+00:00", "03-13T00:00:00+00:00"}},
+	} {
+		if got := occurrences(t, c.rule, c.zone, c.dtstart, c.after, len(c.want)+5); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s, %s:\ngot  %v\nwant %v", c.zone, c.rule, got, c.want)
+		}
+	}
+}
+
+func TestARuleIsCountedFromItsStartAndTakesFromItWhatItLeavesOpen(t *testing.T) {
+	for _, c := range []zoneCase{
+		// The INTERVAL does not begin anew each day
+		{"", "FREQ=HOURLY;INTERVAL=5", "2026-01-01", "2026-01-01T19:00:00Z", []string{"01-01T20:00:00+00:00", "01-02T01:00:00+00:00", "01-02T06:00:00+00:00"}},
+		{"", "FREQ=DAILY;INTERVAL=2", "2026-01-01", "2026-01-30T19:00:00Z", []string{"01-31T00:00:00+00:00", "02-02T00:00:00+00:00"}},
+		{"", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TH", "2026-01-01", "2026-01-01T01:00:00Z", []string{"01-12T00:00:00+00:00", "01-15T00:00:00+00:00", "01-26T00:00:00+00:00"}},
+
+		// Minute, second, weekday and day
+		{"", "FREQ=DAILY;BYHOUR=6,16", "2026-01-01T01:23:45", "2026-01-01T00:00:00Z", []string{"01-01T06:23:45+00:00", "01-01T16:23:45+00:00"}},
+		{"", "FREQ=WEEKLY", "2026-01-01T08:00:00", "2026-01-01T09:00:00Z", []string{"01-08T08:00:00+00:00"}},
+		{"", "FREQ=MONTHLY", "2026-01-31", "2026-01-31T00:00:00Z", []string{"03-31T00:00:00+00:00", "05-31T00:00:00+00:00"}},
+		{"", "FREQ=YEARLY", "2024-02-29", "2024-03-01T00:00:00Z", []string{"02-29T00:00:00+00:00"}},
+
+		// dtstart is no occurrence unless the rule says so, and nothing comes before it
+		{"", "FREQ=WEEKLY;BYDAY=MO", "2026-01-01", "2020-01-01T00:00:00Z", []string{"01-05T00:00:00+00:00"}},
+		{"", "FREQ=DAILY;BYHOUR=6", "2026-01-01T07:00:00", "2020-01-01T00:00:00Z", []string{"01-02T06:00:00+00:00"}},
+
+		// BYSETPOS counts whole weeks: Thursday is third of Monday, Tuesday, Thursday
+		{"", "FREQ=WEEKLY;BYDAY=MO,TU,TH;BYSETPOS=1,3", "2026-01-01", "2020-01-01T00:00:00Z", []string{"01-01T00:00:00+00:00", "01-05T00:00:00+00:00", "01-08T00:00:00+00:00"}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestFarFromItsStartAScheduleAnswersAtOnce(t *testing.T) {
+	for _, rule := range []string{
+		"FREQ=SECONDLY", "FREQ=MINUTELY;BYDAY=MO", "FREQ=DAILY", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO", "FREQ=WEEKLY;INTERVAL=1000000", "FREQ=MONTHLY;INTERVAL=1000000",
+		"FREQ=YEARLY;INTERVAL=1000000;BYDAY=MO", "FREQ=DAILY;INTERVAL=1000000;BYDAY=TH", "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=0", "FREQ=HOURLY;INTERVAL=1000000", "RDATE:20260101T000000",
+	} {
+		for _, zone := range []string{"", "America/New_York"} {
+			s, err := Parse(rule, zone, "2026-01-01")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, year := range []int{-290_000_000, -1, 1, 1970, 2025} {
+				if next, ok := s.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); !ok || next.Year() != 2026 && !strings.Contains(rule, "29") {
+					t.Errorf("%s: after the year %d: %s, %v", rule, year, next, ok)
+				}
+			}
+			for _, year := range []int{2300, 9000, 9999, 10_000, 290_000_000} {
+				if next, ok := s.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); ok {
+					t.Errorf("%s: after the year %d: %s", rule, year, next)
+				}
+			}
+		}
+	}
+}
+
+func TestNothingIsPlannedPastTheHorizon(t *testing.T) {
+	for _, rule := range []string{"FREQ=SECONDLY", "FREQ=HOURLY;BYMINUTE=0", "FREQ=DAILY", "FREQ=YEARLY;BYDAY=-1MO", "FREQ=DAILY;BYHOUR=0,12;BYSETPOS=-1",
+		"FREQ=DAILY;UNTIL=99991231T235959Z", "FREQ=SECONDLY;UNTIL=99991231T235959Z"} {
+		for _, zone := range []string{"", "Pacific/Kiritimati", "Pacific/Pago_Pago"} {
+			s, err := Parse(rule, zone, "2200-12-31")
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := time.Unix(horizon-1, 0)
+			if next, ok := s.Next(last); ok {
+				t.Errorf("%s in %q: %s", rule, zone, next)
+			}
+			if next, ok := s.Next(last.AddDate(0, -2, 0)); !ok && strings.Contains(rule, "DAILY") || ok && next.Year() >= horizonYear {
+				t.Errorf("%s in %q: %s, %v", rule, zone, next, ok)
+			}
+		}
+	}
+}
+
+// The library searches up to its last year, so the fewer years are left, the sooner a search for nothing ends.
+func TestTheLibraryIsKeptNearItsLastYear(t *testing.T) {
+	for _, rule := range []string{"FREQ=MINUTELY;BYDAY=MO", "FREQ=DAILY;BYDAY=MO", "FREQ=WEEKLY", "FREQ=MONTHLY", "FREQ=YEARLY", "FREQ=YEARLY;BYDAY=MO", "FREQ=MONTHLY;INTERVAL=1000000"} {
+		s, err := Parse(rule, "", "1970-01-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		days := &s.rules[0].(*calendar).days
+		for wall := int64(0); wall < horizon; wall += 1000 * daySeconds {
+			start := days.period(wall)
+			if start.Year() < 9569 || start.Year() >= 9900 || start.Unix()-era > wall || days.plain {
+				t.Fatalf("%s: the library begins at %s for %s", rule, start, time.Unix(wall, 0).UTC())
+			}
+		}
+	}
+}
+
+func TestAFractionOfASecondIsCutFromTheQuestionNotFromTheAnswer(t *testing.T) {
+	s, err := Parse("FREQ=SECONDLY", "", "2026-01-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
+	for _, after := range []time.Time{at.Add(-time.Nanosecond), at.Add(-time.Millisecond), at.Add(-time.Second)} {
+		if next, ok := s.Next(after); !ok || !next.Equal(at) {
+			t.Errorf("Next(%s) = %s, %v", after, next, ok)
+		}
+	}
+}
+
+func TestAFaultOfTheLibraryNeverEndsASchedule(t *testing.T) {
+	for fault, spoil := range map[string]func(*rrule.ROption){
+		"index out of range":              func(o *rrule.ROption) { o.Byeaster = []int{1000} }, // reads behind the end of a slice
+		"interval must be greater than 0": func(o *rrule.ROption) { o.Interval = -1 },
+	} {
+		s, err := Parse("FREQ=YEARLY;BYDAY=MO", "", "2026-01-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(&s.rules[0].(*calendar).days.option)
+		at := time.Date(2026, 6, 1, 12, 0, 0, 5, time.UTC)
+		if _, ok, err := s.Evaluate(at); ok || err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("Evaluate hides the fault %q: %v, %v", fault, ok, err)
+		}
+		if next, ok := s.Next(at); !ok || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)) {
+			t.Errorf("%s: Next = %s, %v, want a day later", fault, next, ok)
+		}
+	}
+}
+
+func TestAFaultOfTheLibraryIsARefusalAtAdmission(t *testing.T) {
+	easter := intLists["BYSETPOS"]
+	easter.last, easter.of = 5000, func(r *ruleLine) *[]int { return &r.Byeaster }
+	intLists["BYEASTER"] = easter
+	defer delete(intLists, "BYEASTER")
+	_, err := Parse("FREQ=YEARLY;BYDAY=MO;BYEASTER=1000", "", "2026-01-01")
+	if field := (*document.Error)(nil); !errors.As(err, &field) || field.Field != "rrule" || !strings.Contains(field.Want, "evaluated") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAScheduleMayBeAskedByManyAtOnce(t *testing.T) {
+	const rule = "FREQ=DAILY;BYDAY=MO,TU;COUNT=500\nFREQ=MONTHLY;BYDAY=-1FR;UNTIL=20280101T000000Z\nRDATE:20260103T000000\nEXDATE:20260106T000000"
+	s, err := Parse(rule, "America/New_York", "2026-01-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk := func() (all []time.Time) {
+		for at, ok := s.Next(time.Unix(0, 0)); ok; at, ok = s.Next(at) {
+			all = append(all, at)
+		}
+		return all
+	}
+	want, group := walk(), sync.WaitGroup{}
+	for range 8 {
+		group.Go(func() {
+			if got := walk(); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Error("another walk gave another sequence")
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestTheDefaultStartIsMidnightOfTheDayInTheZone(t *testing.T) {
+	now := time.Date(2026, 7, 1, 2, 30, 0, 0, time.UTC)
+	for zone, want := range map[string]string{
+		"": "2026-07-01T00:00:00", "UTC": "2026-07-01T00:00:00", "America/New_York": "2026-06-30T00:00:00", "Asia/Tokyo": "2026-07-01T00:00:00", "Pacific/Kiritimati": "2026-07-01T00:00:00",
+	} {
+		if got, err := Midnight(now, zone); err != nil || got != want {
+			t.Errorf("Midnight in %q = %q, %v, want %q", zone, got, err, want)
+		}
+	}
+	for zone, at := range map[string]time.Time{"Nowhere": now, "Local": now, "": time.Unix(-1, 0)} {
+		if got, err := Midnight(at, zone); !errors.As(err, new(*document.Error)) || got != "" {
+			t.Errorf("Midnight in %q = %q, %v, want a refusal", zone, got, err)
+		}
+	}
+}
+
+func TestADtstartHasOneCanonicalForm(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-01-31T06:07:08": "2026-01-31T06:07:08", "2026-01-31": "2026-01-31T00:00:00", "20260131T060708": "2026-01-31T06:07:08", "1970-01-01": "1970-01-01T00:00:00", "2200-12-31": "2200-12-31T00:00:00",
+	} {
+		if got, err := CanonicalDtstart(text); err != nil || got != want {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package schedule
+
+import (
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+	_ "time/tzdata" // the same zones on every machine
+)
+
+// occurrences walks a schedule from an instant on and gives the wall clock and offset of each occurrence.
+func occurrences(t testing.TB, rule, timezone, dtstart, after string, n int) []string {
+	t.Helper()
+	s, err := Parse(rule, timezone, dtstart)
+	if err != nil {
+		t.Fatalf("%s: %v", rule, err)
+	}
+	loc, err := time.LoadLocation(timezone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := time.Parse(time.RFC3339, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for range n {
+		next, ok := s.Next(at)
+		if !ok {
+			break
+		}
+		if !next.After(at) || next.Location() != time.UTC {
+			t.Fatalf("%s: Next(%s) = %s", rule, at, next)
+		}
+		found = append(found, next.In(loc).Format("01-02T15:04:05-07:00"))
+		at = next
+	}
+	return found
+}
+
+type zoneCase struct {
+	zone, rule, dtstart, after string
+	want                       []string
+}
+
+func (c zoneCase) check(t *testing.T) {
+	t.Helper()
+	if got := occurrences(t, c.rule, c.zone, c.dtstart, c.after, len(c.want)); !slices.Equal(got, c.want) {
+		t.Errorf("%s, %s from %s:\ngot  %v\nwant %v", c.zone, c.rule, c.dtstart, got, c.want)
+	}
+}
+
+const (
+	daily0230 = "FREQ=DAILY;BYHOUR=2;BYMINUTE=30"
+	daily0130 = "FREQ=DAILY;BYHOUR=1;BYMINUTE=30"
+	daily0030 = "FREQ=DAILY;BYHOUR=0;BYMINUTE=30"
+)
+
+func TestAWallTimeInAGapRunsAtTheOffsetBeforeTheGap(t *testing.T) {
+	for _, c := range []zoneCase{
+		// The gap of an hour in the night, west and east of Greenwich
+		{"America/New_York", daily0230, "2026-01-01", "2026-03-07T12:00:00Z", []string{"03-08T03:30:00-04:00", "03-09T02:30:00-04:00"}},
+		{"Europe/Berlin", daily0230, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T03:30:00+02:00", "03-30T02:30:00+02:00"}},
+
+		// Half an hour only
+		{"Australia/Lord_Howe", "FREQ=DAILY;BYHOUR=2;BYMINUTE=15", "2026-01-01", "2026-10-03T00:00:00Z", []string{"10-04T02:45:00+11:00", "10-05T02:15:00+11:00"}},
+
+		// Clocks that change at midnight
+		{"America/Santiago", daily0030, "2026-01-01", "2026-09-05T12:00:00Z", []string{"09-06T01:30:00-03:00", "09-07T00:30:00-03:00"}},
+		{"America/Havana", daily0030, "2026-01-01", "2026-03-07T12:00:00Z", []string{"03-08T01:30:00-04:00", "03-09T00:30:00-04:00"}},
+		{"Africa/Cairo", daily0030, "2026-01-01", "2026-04-23T12:00:00Z", []string{"04-24T01:30:00+03:00", "04-25T00:30:00+03:00"}},
+		{"Asia/Beirut", daily0030, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:30:00+03:00", "03-30T00:30:00+03:00"}},
+		{"Asia/Beirut", "FREQ=DAILY", "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:00:00+03:00", "03-30T00:00:00+03:00"}},
+
+		// A dtstart inside of the gap
+		{"Europe/Berlin", "FREQ=DAILY", "2026-03-29T02:30:00", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00", "03-30T02:30:00+02:00"}},
+		{"Europe/Berlin", "FREQ=HOURLY", "2026-03-29T02:30:00", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00", "03-29T04:30:00+02:00"}},
+		{"Europe/Berlin", "RDATE:20260329T023000", "2026-01-01", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00"}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestAWallTimeThatOccursTwiceRunsOnceAtTheFirst(t *testing.T) {
+	for _, c := range []zoneCase{
+		{"America/New_York", daily0130, "2026-01-01", "2026-10-31T12:00:00Z", []string{"11-01T01:30:00-04:00", "11-02T01:30:00-05:00"}},
+		{"Europe/Berlin", daily0230, "2026-01-01", "2026-10-24T12:00:00Z", []string{"10-25T02:30:00+02:00", "10-26T02:30:00+01:00"}},
+		{"Australia/Lord_Howe", "FREQ=DAILY;BYHOUR=1;BYMINUTE=45", "2026-01-01", "2026-04-04T00:00:00Z", []string{"04-05T01:45:00+11:00", "04-06T01:45:00+10:30"}},
+		{"America/Santiago", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-04-04T12:00:00Z", []string{"04-04T23:30:00-03:00", "04-05T23:30:00-04:00"}},
+		{"America/Havana", daily0030, "2026-01-01", "2026-10-31T12:00:00Z", []string{"11-01T00:30:00-04:00", "11-02T00:30:00-05:00"}},
+		{"Africa/Cairo", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-10-29T12:00:00Z", []string{"10-29T23:30:00+03:00", "10-30T23:30:00+02:00"}},
+		{"Asia/Beirut", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-10-24T12:00:00Z", []string{"10-24T23:30:00+03:00", "10-25T23:30:00+02:00"}},
+
+		// Asked in the second round: 01:30 is over
+		{"America/New_York", daily0130, "2026-01-01", "2026-11-01T06:00:00Z", []string{"11-02T01:30:00-05:00"}},
+		{"America/New_York", "FREQ=DAILY;BYHOUR=2;BYMINUTE=0", "2026-01-01", "2026-11-01T06:59:59Z", []string{"11-01T02:00:00-05:00"}},
+
+		// A dtstart that occurs twice
+		{"America/New_York", "FREQ=DAILY", "2026-11-01T01:30:00", "2026-01-01T00:00:00Z", []string{"11-01T01:30:00-04:00", "11-02T01:30:00-05:00"}},
+		{"America/New_York", "FREQ=MINUTELY;INTERVAL=30", "2026-11-01T01:30:00", "2026-01-01T00:00:00Z", []string{"11-01T01:30:00-04:00", "11-01T01:00:00-05:00", "11-01T01:30:00-05:00"}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestNoDayIsLostWhereClocksChangeAtMidnight(t *testing.T) {
+	for _, c := range []zoneCase{
+		{"America/Santiago", "FREQ=DAILY", "2026-01-01T09:00:00", "2026-09-05T00:00:00Z", []string{"09-05T09:00:00-04:00", "09-06T09:00:00-03:00", "09-07T09:00:00-03:00"}},
+		{"America/Santiago", "FREQ=WEEKLY;BYDAY=SU", "2026-01-01T09:00:00", "2026-09-01T00:00:00Z", []string{"09-06T09:00:00-03:00", "09-13T09:00:00-03:00"}},
+		{"America/Havana", "FREQ=WEEKLY;BYDAY=SU", "2026-01-01T09:00:00", "2026-03-03T00:00:00Z", []string{"03-08T09:00:00-04:00", "03-15T09:00:00-04:00"}},
+		{"Africa/Cairo", "FREQ=DAILY", "2026-01-01T09:00:00", "2026-04-23T00:00:00Z", []string{"04-23T09:00:00+02:00", "04-24T09:00:00+03:00", "04-25T09:00:00+03:00"}},
+		{"Asia/Beirut", "FREQ=DAILY", "2026-01-01T09:00:00", "2026-03-28T00:00:00Z", []string{"03-28T09:00:00+02:00", "03-29T09:00:00+03:00", "03-30T09:00:00+03:00"}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestADayThatAZoneSkippedRunsOnceTogetherWithTheNext(t *testing.T) {
+	zoneCase{"Pacific/Apia", "FREQ=DAILY", "2011-01-01T09:00:00", "2011-12-28T22:00:00Z",
+		[]string{"12-29T09:00:00-10:00", "12-31T09:00:00+14:00", "01-01T09:00:00+14:00"}}.check(t)
+	zoneCase{"Pacific/Apia", "FREQ=WEEKLY;BYDAY=FR", "2011-01-01T09:00:00", "2011-12-28T22:00:00Z",
+		[]string{"12-31T09:00:00+14:00", "01-06T09:00:00+14:00"}}.check(t)
+}
+
+func TestARuleFinerThanADayWithoutBYPartsIsElapsedTime(t *testing.T) {
+	for _, c := range []zoneCase{
+		// Forward: no hour twice
+		{"America/New_York", "FREQ=HOURLY", "2026-01-01", "2026-03-08T05:30:00Z", []string{"03-08T01:00:00-05:00", "03-08T03:00:00-04:00", "03-08T04:00:00-04:00"}},
+		{"America/New_York", "FREQ=HOURLY;INTERVAL=2", "2026-01-01", "2026-03-08T04:30:00Z", []string{"03-08T00:00:00-05:00", "03-08T03:00:00-04:00", "03-08T05:00:00-04:00"}},
+		{"Europe/Berlin", "FREQ=MINUTELY;INTERVAL=20", "2026-01-01", "2026-03-29T00:30:00Z", []string{"03-29T01:40:00+01:00", "03-29T03:00:00+02:00", "03-29T03:20:00+02:00"}},
+
+		// Back: no hole
+		{"America/New_York", "FREQ=HOURLY", "2026-01-01", "2026-11-01T04:30:00Z", []string{"11-01T01:00:00-04:00", "11-01T01:00:00-05:00", "11-01T02:00:00-05:00"}},
+		{"America/New_York", "FREQ=MINUTELY", "2026-01-01", "2026-11-01T05:59:30Z", []string{"11-01T01:00:00-05:00", "11-01T01:01:00-05:00"}},
+		{"America/New_York", "FREQ=SECONDLY;INTERVAL=30", "2026-01-01", "2026-11-01T05:59:30Z", []string{"11-01T01:00:00-05:00", "11-01T01:00:30-05:00"}},
+		{"Australia/Lord_Howe", "FREQ=HOURLY", "2026-01-01", "2026-04-04T14:30:00Z", []string{"04-05T01:30:00+10:30", "04-05T02:30:00+10:30"}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestTheLastDayOfALeapYearFarAheadIsAnOrdinaryDay(t *testing.T) {
+	for _, zone := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "Australia/Lord_Howe"} {
+		for _, year := range []string{"2028", "2032", "2040", "2104"} {
+			got := occurrences(t, "FREQ=DAILY", zone, "2026-01-01T09:00:00", year+"-12-29T20:00:00Z", 3)
+			if got[0][:14] != "12-30T09:00:00" || got[1][:14] != "12-31T09:00:00" || got[2][:14] != "01-01T09:00:00" {
+				t.Errorf("%s, %s: %v", zone, year, got)
+			}
+		}
+	}
+}
+
+// A rule finer than a day with BY-parts names wall times, like HOURLY;BYHOUR=1, which is DAILY;BYHOUR=1.
+func TestARuleFinerThanADayWithBYPartsNamesWallTimes(t *testing.T) {
+	for _, c := range []zoneCase{
+		// Into a gap: what falls on an instant of its own kind runs once with it
+		{"America/New_York", "FREQ=HOURLY;BYMINUTE=30", "2026-01-01", "2026-03-08T06:00:00Z", []string{"03-08T01:30:00-05:00", "03-08T03:30:00-04:00", "03-08T04:30:00-04:00"}},
+		{"America/New_York", "FREQ=MINUTELY;INTERVAL=25;BYHOUR=2,3", "2026-03-08", "2026-03-08T00:00:00Z",
+			[]string{"03-08T03:05:00-04:00", "03-08T03:20:00-04:00", "03-08T03:30:00-04:00", "03-08T03:45:00-04:00", "03-08T03:55:00-04:00", "03-09T02:15:00-04:00"}},
+		{"America/New_York", "FREQ=MINUTELY;INTERVAL=45;BYHOUR=2,3", "2026-03-08", "2026-03-08T00:00:00Z",
+			[]string{"03-08T03:00:00-04:00", "03-08T03:15:00-04:00", "03-08T03:45:00-04:00", "03-09T02:15:00-04:00"}},
+		{"America/New_York", "FREQ=DAILY;BYHOUR=2,3;BYMINUTE=10,50", "2026-01-01", "2026-03-08T00:00:00Z", []string{"03-08T03:10:00-04:00", "03-08T03:50:00-04:00", "03-09T02:10:00-04:00"}},
+		{"America/New_York", "FREQ=DAILY;BYHOUR=2;BYMINUTE=45\nFREQ=DAILY;BYHOUR=3;BYMINUTE=15", "2026-01-01", "2026-03-08T05:00:00Z", []string{"03-08T03:15:00-04:00", "03-08T03:45:00-04:00"}},
+
+		// Across an overlap: the second round is silent
+		{"America/New_York", "FREQ=HOURLY;BYMINUTE=30", "2026-01-01", "2026-11-01T04:00:00Z", []string{"11-01T00:30:00-04:00", "11-01T01:30:00-04:00", "11-01T02:30:00-05:00"}},
+		{"Europe/Berlin", "FREQ=MINUTELY;INTERVAL=30;BYHOUR=2,3", "2026-10-25", "2026-10-24T23:00:00Z", []string{"10-25T02:00:00+02:00", "10-25T02:30:00+02:00", "10-25T03:00:00+01:00"}},
+	} {
+		c.check(t)
+	}
+}
+
+// slowResolve gives the instant of every wall minute around a change, by looking at one minute after the other.
+func slowResolve(loc *time.Location, change int64) map[int64]int64 {
+	instants := map[int64]int64{}
+	shown := func(minute int64) int64 {
+		_, offset := time.Unix(minute*60, 0).In(loc).Zone()
+		return minute + int64(offset)/60
+	}
+	for minute, end := change/60-12*1440, change/60+8*1440; minute < end; minute++ {
+		for wall := shown(minute); wall < shown(minute+1) || wall == shown(minute); wall++ {
+			if _, seen := instants[wall]; !seen {
+				instants[wall] = minute + wall - shown(minute) // skipped ones as if the offset had stayed
+			}
+		}
+	}
+	return instants
+}
+
+// changes lists the hours in which the clocks of a zone were moved.
+func changes(loc *time.Location) []time.Time {
+	var found []time.Time
+	last := 0
+	for at, end := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC); at.Before(end); at = at.Add(time.Hour) {
+		_, offset := at.In(loc).Zone()
+		if offset != last {
+			found = append(found, at)
+		}
+		last = offset
+	}
+	return found[1:]
+}
+
+func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *testing.T) {
+	r, rounds := rand.New(rand.NewSource(5)), 40
+	if testing.Short() {
+		rounds = 8
+	}
+	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
+		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
+		loc, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved := changes(loc)
+		for range rounds {
+			compareAround(t, r, name, loc, moved[r.Intn(len(moved))])
+		}
+	}
+}
+
+var aroundRules = []string{
+	"FREQ=MINUTELY;BYHOUR=0,1,2,3", "FREQ=MINUTELY;INTERVAL=7;BYHOUR=0,1,2,3,23", "FREQ=HOURLY;BYMINUTE=0,15,30,45", "FREQ=HOURLY;INTERVAL=3;BYMINUTE=10,50",
+	"FREQ=SECONDLY;INTERVAL=35;BYHOUR=0,1,2,23", "FREQ=DAILY;BYHOUR=0,1,2,3,22,23;BYMINUTE=0,10,29,30,59", "FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SU,FR,SA;BYHOUR=0,2,9;BYMINUTE=30",
+	"FREQ=DAILY;BYHOUR=0,1,2,3;BYMINUTE=0,20,40;BYSETPOS=2,5,-1", "FREQ=MINUTELY;INTERVAL=13;BYDAY=SU,MO,FR,SA", "FREQ=MONTHLY;BYDAY=SU,FR;BYHOUR=0,1,2,3;BYMINUTE=15,45",
+}
+
+// compareAround walks a rule for six days around a change, against all its wall times, resolved, sorted and without doubles.
+func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, change time.Time) {
+	t.Helper()
+	rule := aroundRules[r.Intn(len(aroundRules))]
+	_, offset := change.In(loc).Zone()
+	wall := change.Unix() + int64(offset)
+	dtstart := time.Unix(wall-3*daySeconds-r.Int63n(3*daySeconds), 0).UTC()
+	var want []int64
+	instants := slowResolve(loc, change.Unix())
+	for next := slowly(t, rule, dtstart); ; {
+		at, ok := next()
+		if !ok || at.Unix() > wall+4*daySeconds {
+			break
+		}
+		want = append(want, instants[at.Unix()/60]*60+at.Unix()%60)
+	}
+	want = sorted(want)
+	s, err := Parse(rule, name, dtstart.Format(DtstartLayout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after, i := change.Unix()-10*daySeconds, 0; i < len(want) && want[i] < change.Unix()+3*daySeconds; i++ {
+		// Every instant since the occurrence before has this one as its next.
+		for _, from := range []int64{after, after + r.Int63n(want[i]-after), want[i] - 1} {
+			if got, ok := s.Next(time.Unix(from, 999_999_999)); !ok || got.Unix() != want[i] {
+				t.Fatalf("%s in %s from %s: Next(%s) = %s, want %s", rule, name, dtstart, time.Unix(from, 0).In(loc), got.In(loc), time.Unix(want[i], 0).In(loc))
+			}
+		}
+		after = want[i]
+	}
+}

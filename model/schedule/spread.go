@@ -1,0 +1,68 @@
+package schedule
+
+import "time"
+
+// Spread shifts the occurrences of a schedule for one model, by a phase that is derived from its uid and less than length, so
+// that a hundred thousand hourly models do not start at :00. No occurrence is shifted to its next one or past it.
+type Spread struct {
+	Schedule *Schedule
+	Phase    float64 // of length, 0 up to but not including 1
+	Length   time.Duration
+}
+
+// shifted returns when an occurrence runs, given the one after it.
+func (s Spread) shifted(at, next time.Time, found bool) time.Time {
+	room := s.Length
+	if found {
+		room = min(room, next.Sub(at))
+	}
+	return at.Add(time.Duration(s.Phase * float64(room)).Truncate(time.Millisecond))
+}
+
+// Next returns the first shifted occurrence strictly after an instant.
+func (s Spread) Next(after time.Time) (time.Time, bool) {
+	at, found := s.Schedule.Next(s.before(after))
+	for found {
+		following, more := s.Schedule.Next(at)
+		if shifted := s.shifted(at, following, more); shifted.After(after) {
+			return shifted, true
+		}
+		at, found = following, more
+	}
+	return time.Time{}, false
+}
+
+// before returns an instant before the only occurrence that can have begun by after and be shifted past it: the last one. Where
+// many lie within the length of the spread, it searches for that one instead of walking through all.
+func (s Spread) before(after time.Time) time.Time {
+	longest := s.Length.Truncate(time.Second) + time.Second
+	first, found := s.Schedule.Next(after.Add(-longest))
+	if !found || first.After(after) {
+		return after.Add(-longest)
+	}
+	if second, more := s.Schedule.Next(first); !more || second.After(after) {
+		return after.Add(-longest)
+	}
+	return after.Add(-s.back(after, longest))
+}
+
+// back returns how far before an instant the last occurrence lies, at least and to the second. There is one within longest.
+func (s Spread) back(after time.Time, longest time.Duration) time.Duration {
+	within := func(back time.Duration) bool {
+		at, found := s.Schedule.Next(after.Add(-back))
+		return found && !at.After(after)
+	}
+	none, back := time.Duration(0), time.Second
+	for back < longest && !within(back) {
+		none, back = back, 2*back
+	}
+	back = min(back, longest)
+	for back-none > time.Second {
+		if middle := (none + (back-none)/2).Truncate(time.Second); within(middle) {
+			back = middle
+		} else {
+			none = middle
+		}
+	}
+	return back
+}

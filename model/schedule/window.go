@@ -1,0 +1,101 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Window is when retries may start (S0-51): the hours that a rule names, on the wall clock of a zone. A nil Window is always
+// open. It is immutable and safe for concurrent use.
+type Window struct {
+	starts *Schedule
+	length time.Duration // of one opening
+	zone   zone
+}
+
+// ParseWindow compiles the rule of a retry window. Each hour that it names is open as a whole: BYHOUR=9,10 is open from 9:00 to
+// 11:00. With BYMINUTE it is each minute named; without BYHOUR the whole day. compile is Parse, or a cache of it.
+func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
+	text, length, err := windowRule(rule)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := compile(text, timezone, DefaultDtstart)
+	if err != nil {
+		return nil, atWindow(err)
+	}
+	z, err := loadZone(timezone)
+	return &Window{starts, length, z}, err
+}
+
+const WindowField = "retry_window"
+
+// atWindow tells an error about the rule as one about the window.
+func atWindow(err error) error {
+	refused, ok := err.(*document.Error) //nolint:errorlint // ParseSchedule returns it bare
+	if !ok || !strings.HasPrefix(refused.Field, "rrule") {
+		return err
+	}
+	moved := *refused
+	moved.Field = WindowField + strings.TrimPrefix(refused.Field, "rrule")
+	return &moved
+}
+
+// windowRule completes the rule to one that names the start of each opening.
+func windowRule(rule string) (text string, length time.Duration, err error) {
+	text = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(rule)), "RRULE:")
+	want := "one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11"
+	if strings.Contains(text, "\n") {
+		return "", 0, document.Refuse(WindowField, want, "several lines")
+	}
+	has := func(part string) bool {
+		return slices.ContainsFunc(strings.Split(text, ";"), func(item string) bool { return strings.HasPrefix(strings.TrimSpace(item), part+"=") })
+	}
+	for _, part := range []string{"BYSECOND", "COUNT", "UNTIL"} {
+		if has(part) {
+			return "", 0, document.Refuse(WindowField, want, part)
+		}
+	}
+	switch {
+	case has("BYMINUTE") && !has("BYHOUR"):
+		return "", 0, document.Refuse(WindowField, "BYHOUR with BYMINUTE", "BYMINUTE alone")
+	case has("BYMINUTE"):
+		return text + ";BYSECOND=0", time.Minute, nil
+	case has("BYHOUR"):
+		return text + ";BYMINUTE=0;BYSECOND=0", time.Hour, nil
+	default:
+		return text + allHours + ";BYMINUTE=0;BYSECOND=0", time.Hour, nil
+	}
+}
+
+const allHours = ";BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"
+
+// Open returns the first instant from at on that lies in the window; at itself when the window will not open again, because a
+// retry is not lost for that.
+func (w *Window) Open(at time.Time) time.Time {
+	if w == nil {
+		return at
+	}
+	if first := w.shownFirst(at); w.holds(at) || !first.Equal(at) && w.holds(first) {
+		return at
+	}
+	if opens, found := w.starts.Next(at); found {
+		return opens
+	}
+	return at
+}
+
+func (w *Window) holds(at time.Time) bool {
+	began, found := w.starts.Next(at.Add(-w.length))
+	return found && !began.After(at)
+}
+
+// shownFirst returns when the clocks first showed what they show at an instant. It is another one in the night in which they go
+// back: an opening comes once there (decision 10), but its hours last twice.
+func (w *Window) shownFirst(at time.Time) time.Time {
+	first, _, _ := w.zone.resolve(at.Unix() + w.zone.offset(at.Unix()))
+	return at.Add(time.Duration(first-at.Unix()) * time.Second)
+}

@@ -1,0 +1,129 @@
+package schedule
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// A wall clock is kept as "floating" seconds: what the clock shows, read as if it stood in UTC, in seconds since 1970. An
+// instant is real seconds since 1970. Both are int64 and differ by the zone's offset.
+const (
+	hourSeconds = 3600
+	daySeconds  = 86_400
+)
+
+// zone converts between the wall clocks of one time zone and instants.
+type zone struct{ loc *time.Location }
+
+// loadedZones holds a *time.Location by name, because time.LoadLocation reads a file each time. Only names that exist get
+// in, so that it is bounded by the zone database.
+var loadedZones sync.Map
+
+// loadZone returns the zone of an IANA name; the empty name is UTC. Names which mean "the zone of this machine" are refused:
+// they would mean something else on the next one.
+func loadZone(name string) (zone, error) {
+	if name == "" || name == "UTC" {
+		return zone{time.UTC}, nil
+	}
+	if loc, ok := loadedZones.Load(name); ok {
+		return zone{loc.(*time.Location)}, nil
+	}
+	refused := &document.Error{Field: "timezone", Want: `an IANA time zone such as "Europe/Berlin"`, Found: document.Found(name)}
+	if ofThisMachine(name) {
+		refused.Found += " (the zone of one machine)"
+		return zone{}, refused
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return zone{}, refused
+	}
+	loadedZones.Store(strings.Clone(name), loc)
+	return zone{loc}, nil
+}
+
+// CheckZone refuses what is no IANA name with a *document.Error; the empty name is UTC.
+func CheckZone(name string) error {
+	_, err := loadZone(name)
+	return err
+}
+
+func ofThisMachine(name string) bool {
+	return strings.EqualFold(name, "local") || name == "localtime" || name == "posixrules"
+}
+
+// offset returns how far the clocks are ahead of UTC at an instant, in seconds. Everything here is built on it alone and not on
+// time.Time.ZoneBounds, which is a day off at the end of leap years that the zone's data do not list (Go 1.26).
+func (z zone) offset(at int64) int64 {
+	if z.loc == time.UTC {
+		return 0
+	}
+	_, offset := time.Unix(at, 0).In(z.loc).Zone()
+	return int64(offset)
+}
+
+// changed returns the instant, later than from and not later than to, at which the clocks got the offset that they have at to.
+// They must have had another one at from.
+func (z zone) changed(from, to int64) int64 {
+	old := z.offset(from)
+	for from+1 < to {
+		if middle := from + (to-from)/2; z.offset(middle) == old {
+			from = middle
+		} else {
+			to = middle
+		}
+	}
+	return to
+}
+
+// resolve returns the instant at which the clocks of the zone show wall (decision 10). A wall time that occurs twice means
+// the first. One that does not occur is read with the offset before the gap, so that 02:30 becomes 03:30; then gap is true
+// and resume is the wall time at which the clocks went on.
+func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
+	// No offset reaches a day, so a day either way is surely before and after. Clocks do not change twice in two days.
+	before := z.offset(wall - daySeconds)
+	if at = wall - before; z.offset(at) == before {
+		return at, 0, false
+	}
+	later := z.offset(wall + daySeconds)
+	if at = wall - later; z.offset(at) == later {
+		return at, 0, false
+	}
+	return wall - before, z.changed(wall-daySeconds, wall+daySeconds) + later, true
+}
+
+// longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati
+// skipped a whole day.
+const longestChange = 25 * hourSeconds
+
+// outlook says where to look for the wall times that come later than an instant.
+type outlook struct {
+	shown int64 // they lie after this wall time, except for
+	from  int64 // those after from
+	to    int64 // and before to, which are in a gap that has just passed and come at wall - shift. None when from >= to.
+	shift int64
+}
+
+// outlook usually finds what the clock shows. After an overlap it finds the end of the overlap, because all wall times in it
+// ran the first time round. After a gap it finds the rest of the gap as well: it runs in the shadow of the gap, so to say.
+func (z zone) outlook(after int64) outlook {
+	now, before := z.offset(after), z.offset(after-longestChange)
+	if now == before {
+		return outlook{shown: after + now}
+	}
+	change := z.changed(after-longestChange, after)
+	shown := max(after+now, change+before-1)
+	return outlook{shown: shown, from: after + before, to: change + now, shift: before}
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func floorMod(a, b int64) int64 { return a - floorDiv(a, b)*b }
