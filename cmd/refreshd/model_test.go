@@ -190,7 +190,7 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 			for _, text := range []string{`{"uid":"a","payload":{"n":1}}`, `{"uid":"still","payload":{"n":1}}`, `{"uid":"a","payload":{"n":1}}`} {
 				orders = append(orders, (&fileDocument{}).orderJSON([]byte(text)))
 			}
-			if err := obey(t.Context(), other, orders); err != nil {
+			if err := execute(t.Context(), other, orders); err != nil {
 				t.Fatal(err)
 			}
 			if orders[0].result != test.want || orders[1].result != resultUpdated {
