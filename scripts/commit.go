@@ -102,16 +102,16 @@ func (s *Store) savePolicies(ctx context.Context, items []Item) error {
 	var pipe redis.Pipeliner
 	saved := make(map[string]bool)
 	for _, item := range items {
-		if item.Transition == nil || item.Transition.inline == nil {
+		if item.Transition == nil || item.Transition.Inline == nil {
 			continue
 		}
-		name := item.Transition.inline.ContentName()
-		if saved[name] {
-			continue
-		}
-		text, err := json.Marshal(*item.Transition.inline)
+		text, err := json.Marshal(*item.Transition.Inline)
 		if err != nil {
 			return fmt.Errorf("encode policy: %w", err)
+		}
+		name := item.Transition.Inline.ContentName()
+		if saved[name] {
+			continue
 		}
 		if pipe == nil {
 			pipe = s.clients.Write.Pipeline()

@@ -140,11 +140,11 @@ while at <= #ARGV do
         pushed[#pushed + 1] = push --@ push
         queued = queued + 1
       end
-      if due_at[uid] == nil then
+      if due_at[uid] == nil then --@ more than one
         uids[#uids + 1] = uid
       end
       due_at[uid] = due_ms --@ due
-      deadline_at[uid] = running_ms --@ running
+      deadline_at[uid] = running_ms
       events[#events + 1] = #event > 0 and event or nil --@ journal
       notices[#notices + 1] = #notice > 0 and notice or nil --@ outbox
       count(counters) --@ count
@@ -177,7 +177,7 @@ for first, last in chunks(start) do
 end
 local begin, finish = split(deadline_at)
 for first, last in chunks(begin) do
-  redis.call('ZADD', running, unpack(begin, first, last))
+  redis.call('ZADD', running, unpack(begin, first, last)) --@ deadline
 end
 for first, last in chunks(finish) do
   redis.call('ZREM', running, unpack(finish, first, last))

@@ -69,7 +69,7 @@ func (s *Snapshot) Execute(command *model.Command, now time.Time) (*Transition, 
 		return nil, outcome, err
 	}
 	transition := record.Decide(decision, now)
-	transition.inline = command.Definition.Inline
+	transition.Inline = command.Definition.Inline
 	if command.Supersedes() {
 		transition.TakeBack = queued
 	}

@@ -16,10 +16,11 @@ type Transition struct {
 	uid, rev, attemptUID string // as read
 	decision             model.Decision
 	brake                model.Brake
-	inline               *policy.Policy // that the definition brings along; nil: none
-	set, deleted         []string       // fields of the hash: with values, and without
-	payload              string         // empty: it stays
+	set, deleted         []string // fields of the hash: with values, and without
+	payload              string   // empty: it stays
 
+	// Inline is the policy that the definition brings along, stored before the transition. Nil: none.
+	Inline *policy.Policy
 	// TakeBack is an entry of the input list that must still stand there and is removed. Empty: none.
 	TakeBack string
 }
