@@ -57,7 +57,7 @@ var anyEvent = rapid.Custom(func(t *rapid.T) Event {
 	return Event{
 		At: anyTime.Draw(t, "at"), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), AttemptNo: rapid.IntRange(-1, 9).Draw(t, "no"),
 		RefreshAt: anyTime.Draw(t, "refresh"), DeadlineAt: anyTime.Draw(t, "deadline"),
-		Why: anyText.Draw(t, "why"), Reason: anyText.Draw(t, "reason"),
+		Why: anyText.Draw(t, "why"), Reason: anyText.Draw(t, "reason"), RetryAt: anyTime.Draw(t, "retry"),
 	}
 })
 
@@ -179,7 +179,7 @@ func TestALongRunStaysReadable(t *testing.T) {
 	if len(diagram) > 50_000 {
 		t.Errorf("expected at most 50000 characters, which is what mermaid reads, found %d", len(diagram))
 	}
-	if rows := len(windowsOf(&run{chart: &chart, events: chart.Events}, schemes[1])); rows != maxWindows {
+	if rows := len(windowsOf(read(chart), schemes[1])); rows != maxWindows {
 		t.Errorf("got %d rows, want %d", rows, maxWindows)
 	}
 }
@@ -189,7 +189,7 @@ func TestAnAttemptOfASecondInADayCanBeSeen(t *testing.T) {
 		after(23 * time.Hour).start(time.Minute).after(time.Second).succeed(time.Time{}).events}
 	bars := regexp.MustCompile(`class="success" x="\S+" y="\S+" width="(\S+)"`).FindAllStringSubmatch(render(t, SVG, []Chart{chart}), 2)
 	for _, bar := range bars {
-		if width, _ := strconv.ParseFloat(bar[1], 64); width < stairMin {
+		if width, _ := strconv.ParseFloat(bar[1], 64); width < float64(stairMin) {
 			t.Errorf("got a bar of %v pixels, want at least %v", width, stairMin)
 		}
 	}
@@ -227,7 +227,7 @@ func TestTicksAreRoundTimesOfTheWallClock(t *testing.T) {
 	}
 	for _, test := range tests {
 		var labels []string
-		for _, tick := range (axis{from: instant(test.from), to: instant(test.to), zone: berlin}).ticks() {
+		for _, tick := range (axis{period: period{instant(test.from), instant(test.to)}, zone: berlin}).ticks() {
 			labels = append(labels, tick.label)
 		}
 		if got := strings.Join(labels, " "); got != test.want {

@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Chart is the run as package timeline shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
+// Chart is the run as package chart shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
 // for nothing until then; else to the last event.
 func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 	last := plan.Start
