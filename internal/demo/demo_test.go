@@ -36,7 +36,7 @@ func (p *paper) String() string {
 	return p.text.String()
 }
 
-// watched plays the demo until everything was seen, and returns what it printed.
+// watched runs the demo until everything was seen, and returns what it printed.
 func watched(t *testing.T, config Config) string {
 	t.Helper()
 	ctx, end := context.WithTimeout(t.Context(), patience)
@@ -97,7 +97,7 @@ func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
 	}
 }
 
-func TestDemoRefusesWhatItCannotPlay(t *testing.T) {
+func TestDemoRefusesWhatItCannotRun(t *testing.T) {
 	tests := map[string]Config{
 		"out":  {},
 		"for":  {Out: &paper{}, For: -time.Second},
