@@ -25,7 +25,7 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 		want   []short
 	}{
 		{"success", []Event{at(0, Start), at(2, Success), at(2, Finished)}, []short{{0, 2, Success}}},
-		{"failure, told three times", []Event{at(0, Start), at(2, Failure), at(2, Exhausted), at(2, Disabled)}, []short{{0, 2, Failure}}},
+		{"a failure of three events", []Event{at(0, Start), at(2, Failure), at(2, Exhausted), at(2, Disabled)}, []short{{0, 2, Failure}}},
 		{"still running", []Event{at(3, Start)}, []short{{3, 0, ""}}},
 		{"disabled while it ran", []Event{at(0, Start), at(4, Disabled)}, []short{{0, 4, Disabled}}},
 		{"started twice: the first was superseded", []Event{at(0, Start), at(4, Start), at(5, Success)}, []short{{0, 4, Superseded}, {4, 1, Success}}},
@@ -110,7 +110,7 @@ func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 			}
 			for _, event := range events[1:] {
 				if !event.RetryAt.IsZero() {
-					t.Errorf("%s tells of the retry again", event.Kind)
+					t.Errorf("%s has the retry again", event.Kind)
 				}
 			}
 		})
@@ -118,7 +118,7 @@ func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 }
 
 func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
-	s := tell("2026-03-02T14:00:00Z")
+	s := eventsFrom("2026-03-02T14:00:00Z")
 	s.start(time.Hour).after(time.Minute).fail(Failure, 79*time.Minute, "retry 1/6 +30m, planned first: overlaps", "HTTP 503").gaveWay(30 * time.Minute)
 	s.start(time.Hour).after(time.Minute).succeed(time.Time{})
 	if picture := render(t, SVG, []Chart{{Events: s.events}}); !strings.Contains(picture, ">would run 14:31 – 15:31<") {

@@ -158,7 +158,7 @@ func checkTable(t rapid.TB, table string) {
 
 // busy is a run of failures, one every five minutes.
 func busy(attempts int) Chart {
-	s := tell("2026-03-02T00:00:00Z")
+	s := eventsFrom("2026-03-02T00:00:00Z")
 	for range attempts {
 		s.start(time.Hour).after(time.Minute).fail(Failure, 4*time.Minute, strings.Repeat("long ", 50), "HTTP 503")
 	}
@@ -185,7 +185,7 @@ func TestALongRunStaysReadable(t *testing.T) {
 }
 
 func TestAnAttemptOfASecondInADayCanBeSeen(t *testing.T) {
-	chart := Chart{Events: tell("2026-03-02T00:00:00Z").start(time.Minute).after(time.Second).succeed(time.Time{}).
+	chart := Chart{Events: eventsFrom("2026-03-02T00:00:00Z").start(time.Minute).after(time.Second).succeed(time.Time{}).
 		after(23 * time.Hour).start(time.Minute).after(time.Second).succeed(time.Time{}).events}
 	bars := regexp.MustCompile(`class="success" x="\S+" y="\S+" width="(\S+)"`).FindAllStringSubmatch(render(t, SVG, []Chart{chart}), 2)
 	for _, bar := range bars {
@@ -237,7 +237,7 @@ func TestTicksAreRoundTimesOfTheWallClock(t *testing.T) {
 }
 
 func TestBarsOfMermaidHaveALengthBecauseWallClocksTurnBack(t *testing.T) {
-	chart := Chart{Location: zone(t, "Europe/Berlin"), Events: tell("2026-10-25T00:50:00Z").start(time.Hour).after(20 * time.Minute).succeed(time.Time{}).events}
+	chart := Chart{Location: zone(t, "Europe/Berlin"), Events: eventsFrom("2026-10-25T00:50:00Z").start(time.Hour).after(20 * time.Minute).succeed(time.Time{}).events}
 	diagram := render(t, Mermaid, []Chart{chart})
 	if want := "⚙️ Refresh : done, 2026-10-25T02:50:00, 20m\n"; !strings.Contains(diagram, want) {
 		t.Errorf("expected %q in\n%s", want, diagram)

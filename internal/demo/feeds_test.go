@@ -105,8 +105,8 @@ func TestSlowFeedStopsHalfwayAtOneRequestOnly(t *testing.T) {
 			if rows := strings.Count(answer.Body.String(), "\n"); rows != want*slowRows {
 				t.Errorf("request %d brought %d rows within an hour, want %d", hit, rows, want*slowRows)
 			}
-			if told := len(f.stopped) == 1; told != (hit == stuck) {
-				t.Errorf("request %d told that the feed has stopped: %t", hit, told)
+			if sent := len(f.stopped) == 1; sent != (hit == stuck) {
+				t.Errorf("request %d sent that the feed has stopped: %t", hit, sent)
 			}
 		})
 	}

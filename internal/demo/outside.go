@@ -93,7 +93,7 @@ func (o *outside) react(ctx context.Context, e scripts.JournalEntry) error {
 // before their request has reached the feed, and the next request would be the one that gets stuck.
 func (o *outside) slowStopped(ctx context.Context) error {
 	o.workers.stop <- struct{}{}
-	return o.tell(ctx, uidSlow, "a deploy: the workers have to stop")
+	return o.show(ctx, uidSlow, "a deploy: the workers have to stop")
 }
 
 // workersStopped is called when the last worker has stopped: no worker takes what is started now, until its deadline.
@@ -102,13 +102,13 @@ func (o *outside) workersStopped(ctx context.Context) error {
 		o.workers.restart <- struct{}{}
 		return nil
 	}})
-	if err := o.tell(ctx, uidManual, "no worker is there: somebody asks for a refresh by hand"); err != nil {
+	if err := o.show(ctx, uidManual, "no worker is there: somebody asks for a refresh by hand"); err != nil {
 		return err
 	}
 	return o.run(uidManual)(ctx)
 }
 
-func (o *outside) tell(ctx context.Context, uid, text string) error {
+func (o *outside) show(ctx context.Context, uid, text string) error {
 	now, err := o.store.Now(ctx)
 	if err != nil {
 		return err

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Chance decides by random numbers how attempts end. The same seed gives the same outcomes, whatever else changes: attempt 5 of one policy ends like attempt 5
-// of another.
+// Chance decides by random numbers how attempts end. The same seed gives the same outcomes, whatever else changes: attempt 5 of
+// one policy ends like attempt 5 of another.
 type Chance struct {
 	Seed              uint64
 	Fail, Lost        float64 // shares of the attempts, from 0 to 1, together at most 1

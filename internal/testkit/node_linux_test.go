@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestServerDiesWithAKilledTestProcess runs this test binary once more, which starts a server, tells its address and is
+// TestServerDiesWithAKilledTestProcess runs this test binary once more, which starts a server, prints its address and is
 // killed before any cleanup.
 func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 	RequireProgram(t, "redis-server", "redis-server")
@@ -24,7 +24,7 @@ func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 	out, _ := victim.Output()
 	_, addr, found := strings.Cut(strings.TrimSpace(string(out)), "addr=")
 	if !found {
-		t.Fatalf("the victim told no address:\n%s", out)
+		t.Fatalf("the victim printed no address:\n%s", out)
 	}
 	awaitRefusal(t, addr)
 }
