@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // bundle is a dispatcher with everything it touches.
 type bundle struct {
-	*fixture.Rig
+	*fixture.Queue
 	t testing.TB
 }
 

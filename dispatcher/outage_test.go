@@ -40,8 +40,8 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	desk := health.NewDesk(time.Hour, clock)
-	progress := desk.Loop("dispatcher", time.Second, false)
+	checks := health.NewChecks(time.Hour, clock)
+	progress := checks.Loop("dispatcher", time.Second, false)
 	var text bytes.Buffer
 	log := zerolog.New(&text)
 	store := &away{Store: b.Store, left: 300, met: func() { now = now.Add(time.Second) }, back: make(chan struct{})}

@@ -40,7 +40,7 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	progress := health.NewDesk(time.Hour, clock).Loop("poller", time.Second, false)
+	progress := health.NewChecks(time.Hour, clock).Loop("poller", time.Second, false)
 	var text bytes.Buffer
 	log := zerolog.New(&text)
 	store := &away{Store: b.Store, left: 300, met: func() { now = now.Add(time.Second) }, back: make(chan struct{})}

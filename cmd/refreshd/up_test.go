@@ -134,7 +134,7 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 }
 
 // awaitJournal waits in Redis for a transition.
-func awaitJournal(t *testing.T, rig *fixture.Rig, event string) {
+func awaitJournal(t *testing.T, rig *fixture.Queue, event string) {
 	t.Helper()
 	for id := "0"; ; {
 		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "10000", "STREAMS", rig.Store.Keys.Journal(), id).Result()

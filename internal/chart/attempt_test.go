@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 		want   []short
 	}{
 		{"success", []Event{at(0, Start), at(2, Success), at(2, Finished)}, []short{{0, 2, Success}}},
-		{"failure, told three times", []Event{at(0, Start), at(2, Failure), at(2, Exhausted), at(2, Disabled)}, []short{{0, 2, Failure}}},
+		{"a failure of three events", []Event{at(0, Start), at(2, Failure), at(2, Exhausted), at(2, Disabled)}, []short{{0, 2, Failure}}},
 		{"still running", []Event{at(3, Start)}, []short{{3, 0, ""}}},
 		{"disabled while it ran", []Event{at(0, Start), at(4, Disabled)}, []short{{0, 4, Disabled}}},
 		{"started twice: the first was superseded", []Event{at(0, Start), at(4, Start), at(5, Success)}, []short{{0, 4, Superseded}, {4, 1, Success}}},
@@ -76,25 +77,51 @@ func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
 }
 
 func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
-	start := instant("2026-03-02T14:00:00Z")
+	end := instant("2026-03-02T14:00:00Z")
+	at := func(minutes int) *string {
+		text := model.FormatTime(end.Add(time.Duration(minutes) * time.Minute))
+		return &text
+	}
 	tests := []struct {
-		why   string
-		want  time.Duration // after the failure
-		found bool
+		name    string
+		attempt model.Attempt
+		want    time.Duration // after the failure; 0: nowhere else than where it runs
 	}{
-		{"retry 3/6 +30m, planned first: overlaps", 30 * time.Minute, true},
-		{"retry 1/6 at once, planned first: overlaps", 0, true},
-		{"retry 2/6 +1h30m as asked, planned first: starts after", 90 * time.Minute, true},
-		{"retry 3/6 ~28m12s, planned first: overlaps start", 28*time.Minute + 12*time.Second, true},
-		{"retry 3/6 +30m", 0, false},
-		{"retry 3/6 +soon, planned first", 0, false},
-		{"", 0, false},
+		{"planned comes in its place", model.Attempt{RetryAt: at(30), PlannedAt: at(79), RefreshAt: at(79)}, 30 * time.Minute},
+		{"even before it", model.Attempt{RetryAt: at(90), PlannedAt: at(79), RefreshAt: at(79)}, 90 * time.Minute},
+		{"the retry comes first", model.Attempt{RetryAt: at(30), PlannedAt: at(79), RefreshAt: at(30)}, 0},
+		{"both at once", model.Attempt{RetryAt: at(79), PlannedAt: at(79), RefreshAt: at(79)}, 0},
+		{"nothing planned", model.Attempt{RetryAt: at(30), RefreshAt: at(30)}, 0},
+		{"the retry is to wait for planned", model.Attempt{PlannedAt: at(79), RefreshAt: at(79)}, 0},
+		{"it gave up", model.Attempt{RetryAt: at(30), PlannedAt: at(79), Final: true}, 0},
+		{"it gave up, nothing planned", model.Attempt{RetryAt: at(30), Final: true}, 0},
+		{"a success", model.Attempt{RefreshAt: at(79)}, 0},
 	}
 	for _, test := range tests {
-		a := attempt{start: start, end: start.Add(time.Minute), deadline: start.Add(time.Hour), why: test.why}
-		from, to, found := a.wished()
-		if found != test.found || found && (from.Sub(a.end) != test.want || to.Sub(from) != time.Hour) {
-			t.Errorf("%q: got %v to %v, %v", test.why, from, to, found)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			test.attempt.EndedAt = end
+			var want time.Time
+			if test.want > 0 {
+				want = end.Add(test.want)
+			}
+			events := EndOf(test.attempt)
+			if got := events[0].RetryAt; !got.Equal(want) {
+				t.Errorf("retry at %v, want %v", got, want)
+			}
+			for _, event := range events[1:] {
+				if !event.RetryAt.IsZero() {
+					t.Errorf("%s has the retry again", event.Kind)
+				}
+			}
+		})
+	}
+}
+
+func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
+	s := eventsFrom("2026-03-02T14:00:00Z")
+	s.start(time.Hour).after(time.Minute).fail(Failure, 79*time.Minute, "retry 1/6 +30m, planned first: overlaps", "HTTP 503").gaveWay(30 * time.Minute)
+	s.start(time.Hour).after(time.Minute).succeed(time.Time{})
+	if picture := render(t, SVG, []Chart{{Events: s.events}}); !strings.Contains(picture, ">would run 14:31 – 15:31<") {
+		t.Errorf("expected the hour from 14:31 on in\n%s", picture)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// patience bounds how long a test waits for the last behaviour: no longer than `refreshd demo --for 20s` does.
-const patience = 20 * time.Second
+// waitLimit bounds how long a test waits for the last behaviour: no longer than `refreshd demo --for 20s` does.
+const waitLimit = 20 * time.Second
 
 // paper is a writer that may be read while somebody writes.
 type paper struct {
@@ -36,10 +36,10 @@ func (p *paper) String() string {
 	return p.text.String()
 }
 
-// watched plays the demo until everything was seen, and returns what it printed.
+// watched runs the demo until everything was seen, and returns what it printed.
 func watched(t *testing.T, config Config) string {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), patience)
+	ctx, end := context.WithTimeout(t.Context(), waitLimit)
 	defer end()
 	var out paper
 	config.Out, config.complete = &out, end
@@ -97,7 +97,7 @@ func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
 	}
 }
 
-func TestDemoRefusesWhatItCannotPlay(t *testing.T) {
+func TestDemoRefusesWhatItCannotRun(t *testing.T) {
 	tests := map[string]Config{
 		"out":  {},
 		"for":  {Out: &paper{}, For: -time.Second},

@@ -93,7 +93,7 @@ func numbered(n int) string {
 	return strconv.Itoa(n) + ending
 }
 
-// readDuration reads what model.ParseDuration reads, and numbers in words: "one week", "half an hour", "an hour and a half".
+// readDuration reads what document.ParseDuration reads, and numbers in words: "one week", "half an hour", "an hour and a half".
 func readDuration(text string) (string, error) {
 	lower := strings.ToLower(text)
 	lower, half := strings.CutSuffix(lower, " and a half")

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Print renders a canonical policy (as model.Policy marshals it, decoded again) in English, one sentence per line. What
+// Print renders a canonical policy (as policy.Policy marshals it, decoded again) in English, one sentence per line. What
 // policy.Parse makes of it when Parse has read it is the same policy, to the letter, whatever its texts hold. What
 // policy.Parse adds by itself (the alignment, the end of the retries) is not said. Retries beyond the twentieth share lines.
 //

@@ -33,7 +33,7 @@ const patience = 3 * time.Minute
 
 // fleet is a queue full of due models and whatever works on it.
 type fleet struct {
-	*fixture.Rig
+	*fixture.Queue
 	t      testing.TB
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -43,7 +43,7 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)
-	f := &fleet{Rig: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}
+	f := &fleet{Queue: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}
 	t.Cleanup(func() { stop(); f.daemon.Wait() })
 	return f
 }

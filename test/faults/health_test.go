@@ -29,7 +29,7 @@ func newWard(t *testing.T) *ward {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(stop)
 	rig := fixture.Live(t, testkit.Redis(t, "--databases", "2"))
-	w := &ward{&fleet{Rig: rig, t: t, ctx: ctx, stop: stop}, map[string]string{}, map[string]*testkit.Process{}}
+	w := &ward{&fleet{Queue: rig, t: t, ctx: ctx, stop: stop}, map[string]string{}, map[string]*testkit.Process{}}
 	dir := t.TempDir()
 	w.admit("dispatcher")
 	w.admit("poller")

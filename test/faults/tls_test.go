@@ -17,7 +17,7 @@ func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testin
 	server, port := testkit.TLS(t, ca)
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(stop)
-	f := &fleet{Rig: fixture.Live(t, server), t: t, ctx: ctx, stop: stop}
+	f := &fleet{Queue: fixture.Live(t, server), t: t, ctx: ctx, stop: stop}
 	secured := []string{"--redis", "rediss://127.0.0.1:" + port, "--tls-ca", ca.File("ca.crt"), "--tls-server-name", "redis.internal"}
 	known := append([]string{"--tls-cert", ca.File("client.crt"), "--tls-key", ca.File("client.key")}, secured...)
 	daemons := []*testkit.Process{

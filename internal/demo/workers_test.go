@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func TestCrewStopsWhenSentAwayAndWorksAgainWhenCalledBack(t *testing.T) {
+func TestWorkersStopWhenToldAndWorkAgainAfterARestart(t *testing.T) {
 	shifts, ended := make(chan struct{}), make(chan struct{})
-	c := newCrew(func(ctx context.Context) error {
+	w := newWorkers(func(ctx context.Context) error {
 		shifts <- struct{}{}
 		<-ctx.Done()
 		ended <- struct{}{}
@@ -16,12 +16,12 @@ func TestCrewStopsWhenSentAwayAndWorksAgainWhenCalledBack(t *testing.T) {
 	})
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- c.run(ctx) }()
+	go func() { done <- w.run(ctx) }()
 	<-shifts
-	c.leave()
+	w.stop <- struct{}{}
 	<-ended
-	<-c.gone
-	c.comeBack()
+	<-w.stopped
+	w.restart <- struct{}{}
 	<-shifts
 	end()
 	<-ended
@@ -30,24 +30,24 @@ func TestCrewStopsWhenSentAwayAndWorksAgainWhenCalledBack(t *testing.T) {
 	}
 }
 
-func TestCrewTellsTheErrorOfItsWork(t *testing.T) {
+func TestWorkersReturnTheErrorOfTheirWork(t *testing.T) {
 	broken := errors.New("broken")
-	c := newCrew(func(context.Context) error { return broken })
-	if err := c.run(t.Context()); !errors.Is(err, broken) {
+	w := newWorkers(func(context.Context) error { return broken })
+	if err := w.run(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("run = %v, want %v", err, broken)
 	}
 }
 
-func TestCrewThatIsAwayEndsAtOnce(t *testing.T) {
-	c := newCrew(func(ctx context.Context) error {
+func TestStoppedWorkersEndAtOnce(t *testing.T) {
+	w := newWorkers(func(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	})
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- c.run(ctx) }()
-	c.leave()
-	<-c.gone
+	go func() { done <- w.run(ctx) }()
+	w.stop <- struct{}{}
+	<-w.stopped
 	end()
 	if err := <-done; err != nil {
 		t.Errorf("run = %v, want no error", err)

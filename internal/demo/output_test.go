@@ -53,9 +53,9 @@ const pipeGolden = `time          model       event        try  next            
 07:00:03.000  slow        status       1    45%              45 kB
 `
 
-func TestPipePrintsOneAlignedLineForEachThingThatHappens(t *testing.T) {
+func TestTextPrintsOneAlignedLineForEachThingThatHappens(t *testing.T) {
 	var out bytes.Buffer
-	p := pipe{&out}
+	p := textLines{&out}
 	p.begin(testIntroduction())
 	for _, l := range testLines() {
 		p.line(l)
@@ -205,14 +205,14 @@ func TestUntilIsShort(t *testing.T) {
 	}
 }
 
-func TestObjectsPrintOneJSONObjectForEachThingThatHappens(t *testing.T) {
+func TestJSONPrintsOneJSONObjectForEachThingThatHappens(t *testing.T) {
 	var out bytes.Buffer
-	o := objects{&out}
-	o.begin(testIntroduction())
+	j := jsonLines{&out}
+	j.begin(testIntroduction())
 	for _, l := range testLines() {
-		o.line(l)
+		j.line(l)
 	}
-	o.summary(newChecklist(), map[string]int64{"start": 1})
+	j.summary(newChecklist(), map[string]int64{"start": 1})
 	var got []map[string]any
 	for text := range strings.Lines(out.String()) {
 		var object map[string]any

@@ -8,8 +8,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// teller writes down what happens to a model; the time goes on with every word.
-type teller struct {
+// builder builds the events of a run, one after the other; its time goes on between them.
+type builder struct {
 	now    time.Time
 	no     int
 	events []Event
@@ -32,15 +32,15 @@ func zone(t testing.TB, name string) *time.Location {
 	return location
 }
 
-func tell(start string) *teller { return &teller{now: instant(start)} }
+func eventsFrom(start string) *builder { return &builder{now: instant(start)} }
 
-func (s *teller) add(event Event) *teller {
+func (s *builder) add(event Event) *builder {
 	event.At = s.now
 	s.events = append(s.events, event)
 	return s
 }
 
-func (s *teller) start(timeout time.Duration) *teller {
+func (s *builder) start(timeout time.Duration) *builder {
 	s.no++
 	kind := Start
 	if s.no > 1 {
@@ -49,24 +49,31 @@ func (s *teller) start(timeout time.Duration) *teller {
 	return s.add(Event{Kind: kind, AttemptNo: s.no, DeadlineAt: s.now.Add(timeout), RefreshAt: s.now.Add(timeout), Why: "if lost: retry"})
 }
 
-func (s *teller) after(wait time.Duration) *teller {
+func (s *builder) after(wait time.Duration) *builder {
 	s.now = s.now.Add(wait)
 	return s
 }
 
-func (s *teller) succeed(next time.Time) *teller {
+func (s *builder) succeed(next time.Time) *builder {
 	no := s.no
 	s.no = 0
 	return s.add(Event{Kind: Success, AttemptNo: no, RefreshAt: next, Why: "planned"})
 }
 
 // fail ends the attempt and goes to the next start.
-func (s *teller) fail(kind Kind, wait time.Duration, why, reason string) *teller {
+func (s *builder) fail(kind Kind, wait time.Duration, why, reason string) *builder {
 	s.add(Event{Kind: kind, AttemptNo: s.no, RefreshAt: s.now.Add(wait), Why: why, Reason: reason})
 	return s.after(wait)
 }
 
-func (s *teller) giveUp(kind Kind, why, reason string) *teller {
+// gaveWay says that the latest failure would have been retried after a delay.
+func (s *builder) gaveWay(delay time.Duration) *builder {
+	last := &s.events[len(s.events)-1]
+	last.RetryAt = last.At.Add(delay)
+	return s
+}
+
+func (s *builder) giveUp(kind Kind, why, reason string) *builder {
 	s.add(Event{Kind: kind, AttemptNo: s.no, Why: why, Reason: reason})
 	s.add(Event{Kind: Exhausted, AttemptNo: s.no, Why: why})
 	return s.add(Event{Kind: Disabled, AttemptNo: s.no, Why: why})
@@ -89,11 +96,11 @@ func charts(t testing.TB) map[string][]Chart {
 	short, long := waitsForPlanned(berlin), givesUp(berlin)
 	return map[string][]Chart{
 		"success": {{Title: "start → success",
-			Events: tell("2026-03-02T08:00:00Z").start(time.Hour).after(2 * time.Minute).succeed(instant("2026-03-02T10:00:00Z")).events}},
-		"retry": {{Title: "start → retry → success", Events: tell("2026-03-02T08:00:00Z").
+			Events: eventsFrom("2026-03-02T08:00:00Z").start(time.Hour).after(2 * time.Minute).succeed(instant("2026-03-02T10:00:00Z")).events}},
+		"retry": {{Title: "start → retry → success", Events: eventsFrom("2026-03-02T08:00:00Z").
 			start(time.Hour).after(5*time.Minute).fail(Failure, 0, "retry 1/6 at once", "HTTP 503").
 			start(time.Hour).after(time.Minute).succeed(instant("2026-03-02T10:00:00Z")).events}},
-		"retries": {{Title: "start → retry → retry → success", Events: tell("2026-03-02T08:00:00Z").
+		"retries": {{Title: "start → retry → retry → success", Events: eventsFrom("2026-03-02T08:00:00Z").
 			start(time.Hour).after(5*time.Minute).fail(Failure, 0, "retry 1/6 at once", "HTTP 503").
 			start(time.Hour).after(5*time.Minute).fail(Failure, 5*time.Minute, "retry 2/6 +5m", "HTTP 503").
 			start(time.Hour).after(2 * time.Minute).succeed(instant("2026-03-02T10:00:00Z")).events}},
@@ -103,7 +110,7 @@ func charts(t testing.TB) map[string][]Chart {
 		"month": {{Title: "A month with an outage", Policy: "twice-daily", Location: berlin, Start: monday, End: monday.AddDate(0, 0, 30),
 			Events: month(monday), Planned: twiceADay(monday, 30)}},
 		"empty": {{Title: "nothing", Start: monday, End: monday.AddDate(0, 0, 1)}},
-		"hostile": {{Title: "</title><script>alert(1)</script>\n    click: a", Policy: "%%{init: {}}%%", Events: tell("2026-03-02T08:00:00Z").
+		"hostile": {{Title: "</title><script>alert(1)</script>\n    click: a", Policy: "%%{init: {}}%%", Events: eventsFrom("2026-03-02T08:00:00Z").
 			start(time.Hour).after(time.Minute).fail(Failure, time.Minute, "</text><script>alert(1)</script>", "--> %%{init}; #quot;\x1b[2J\u202e\nsection x").
 			start(time.Hour).after(time.Minute).giveUp(Failure, "]]>", "\"' onload=\x00\uFFFF").events}},
 	}
@@ -111,17 +118,18 @@ func charts(t testing.TB) map[string][]Chart {
 
 // waitsForPlanned: the failure at 14:41 would start a retry at 15:11, which may last beyond the planned refresh at 16:00.
 func waitsForPlanned(berlin *time.Location) Chart {
-	s := tell("2026-03-02T14:00:00+01:00")
+	s := eventsFrom("2026-03-02T14:00:00+01:00")
 	s.start(time.Hour).after(8*time.Minute).fail(Failure, time.Minute, "retry 1/6 +1m", "HTTP 503").
 		start(time.Hour).after(12*time.Minute).fail(Failure, 5*time.Minute, "retry 2/6 +5m", "HTTP 503").
 		start(time.Hour).after(15*time.Minute).fail(Failure, 79*time.Minute, "retry 3/6 +30m, planned first: overlaps", "connection reset by peer").
+		gaveWay(30 * time.Minute).
 		start(time.Hour).after(9 * time.Minute).succeed(instant("2026-03-03T06:00:00+01:00"))
 	return Chart{Title: "A retry waits for the planned refresh", Policy: "twice-daily", Location: berlin, Events: s.events,
 		Planned: twiceADay(s.now.In(berlin), 2), Start: instant("2026-03-02T14:00:00+01:00"), End: instant("2026-03-03T14:00:00+01:00")}
 }
 
 func givesUp(berlin *time.Location) Chart {
-	s := tell("2026-03-02T16:00:00+01:00")
+	s := eventsFrom("2026-03-02T16:00:00+01:00")
 	for k, wait := range []time.Duration{0, time.Minute, 5 * time.Minute} {
 		why := "retry at once"
 		if wait > 0 {
@@ -137,7 +145,7 @@ func givesUp(berlin *time.Location) Chart {
 // month runs at 6 and 16 o'clock; every fifth run fails once, and an outage of four days ends in giving up.
 func month(monday time.Time) []Event {
 	random := rand.New(rand.NewPCG(1, 2))
-	s := &teller{}
+	s := &builder{}
 	planned := twiceADay(monday, 31)
 	for i := range 40 {
 		s.now = planned[i]
