@@ -46,14 +46,6 @@ func (a *Attempt) Status(text string, percent int) {
 // Unchanged makes the success that follows say that the refresh found nothing new.
 func (a *Attempt) Unchanged() { a.unchanged.Store(true) }
 
-// changed is nil when the handler did not say: most cannot know.
-func (a *Attempt) changed() *bool {
-	if !a.unchanged.Load() {
-		return nil
-	}
-	return new(bool)
-}
-
 func (a *Attempt) message(kind model.MessageType) message {
 	return message{Type: kind, UID: a.UID, AttemptUID: a.AttemptUID, owner: a.owner}
 }

@@ -19,5 +19,5 @@
 // An attempt stands in a list of the pool in Redis until it is answered. What a pool that died had taken is done by another
 // one within seconds: see Pool.Run for what that promises and what it does not.
 //
-// Exec, HTTP and Fetch are ready handlers: a program, a web service, a download into a directory.
+// Package handlers has ready ones: a program, a web service, a download into a directory. Try runs a handler in a test.
 package worker

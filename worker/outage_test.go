@@ -15,7 +15,7 @@ import (
 
 func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 	server := testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
-	r, b := newRig(t, server), newBench()
+	r, b := newFixture(t, server), newBench()
 	r.block = true
 	run(t, r, quick(), b.handle)
 	r.offer("before")
@@ -37,7 +37,7 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 }
 
 func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	refusals := make(chan struct{}, 5)
 	for range cap(refusals) {
 		refusals <- struct{}{}
@@ -61,7 +61,7 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 }
 
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	refused := make(chan struct{}, 1)
 	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
 		defer signal(refused)
@@ -88,7 +88,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 
 func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
 		q.take = func(taking scripts.Taking) (scripts.Taken, error) {
 			taken, err := r.Take(t.Context(), taking)

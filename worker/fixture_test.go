@@ -30,8 +30,8 @@ const patience = 20 * time.Second
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(model.Failure{})
 
-// rig is a queue on a real server, held at both ends.
-type rig struct {
+// fixture is a queue on a real server, held at both ends.
+type fixture struct {
 	*scripts.Store
 	t     testing.TB
 	redis redis.UniversalClient
@@ -39,7 +39,7 @@ type rig struct {
 }
 
 // WaitInput spares most tests the second that a blocking call takes to notice the end.
-func (r *rig) WaitInput(ctx context.Context) (bool, error) {
+func (r *fixture) WaitInput(ctx context.Context) (bool, error) {
 	if r.block {
 		return r.Store.WaitInput(ctx)
 	}
@@ -48,7 +48,7 @@ func (r *rig) WaitInput(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-func newRig(t testing.TB, server *testkit.Server) *rig {
+func newFixture(t testing.TB, server *testkit.Server) *fixture {
 	t.Helper()
 	clients, err := scripts.Connect(server.URL, scripts.ConnectOptions{})
 	if err != nil {
@@ -59,19 +59,19 @@ func newRig(t testing.TB, server *testkit.Server) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{Store: store, t: t, redis: server.Client(t)}
+	return &fixture{Store: store, t: t, redis: server.Client(t)}
 }
 
 // offer queues an attempt as the start script does: the hash holds the fence, the list the entry. The attempt is called
 // uid-1 and has an hour.
-func (r *rig) offer(uids ...string) {
+func (r *fixture) offer(uids ...string) {
 	r.t.Helper()
 	for _, uid := range uids {
 		r.offerUntil(uid, time.Hour)
 	}
 }
 
-func (r *rig) offerUntil(uid string, left time.Duration) {
+func (r *fixture) offerUntil(uid string, left time.Duration) {
 	r.t.Helper()
 	deadline := model.FormatTime(r.now().Add(left))
 	r.set(uid, "attempt_uid", uid+"-1", "deadline_at", deadline)
@@ -79,26 +79,26 @@ func (r *rig) offerUntil(uid string, left time.Duration) {
 		uid, uid+"-1", deadline))
 }
 
-func (r *rig) now() time.Time {
+func (r *fixture) now() time.Time {
 	r.t.Helper()
 	now, err := r.Now(context.Background())
 	r.must(err)
 	return now
 }
 
-func (r *rig) set(uid string, fields ...any) {
+func (r *fixture) set(uid string, fields ...any) {
 	r.t.Helper()
 	r.must(r.redis.HSet(context.Background(), r.Keys.Model(uid), fields...).Err())
 }
 
-func (r *rig) queue(entries ...string) {
+func (r *fixture) queue(entries ...string) {
 	r.t.Helper()
 	for _, entry := range entries {
 		r.must(r.redis.RPush(context.Background(), r.Keys.Input(), entry).Err())
 	}
 }
 
-func (r *rig) must(err error) {
+func (r *fixture) must(err error) {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
@@ -106,7 +106,7 @@ func (r *rig) must(err error) {
 }
 
 // told waits for the next message, as the poller reads it.
-func (r *rig) told() model.Message {
+func (r *fixture) told() model.Message {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -127,7 +127,7 @@ func (r *rig) told() model.Message {
 }
 
 // toldOf waits for a message of a type and skips all others.
-func (r *rig) toldOf(kind model.MessageType) model.Message {
+func (r *fixture) toldOf(kind model.MessageType) model.Message {
 	r.t.Helper()
 	for {
 		if m := r.told(); m.Type == kind {
@@ -137,7 +137,7 @@ func (r *rig) toldOf(kind model.MessageType) model.Message {
 }
 
 // left reads all messages that are there.
-func (r *rig) left() []model.Message {
+func (r *fixture) left() []model.Message {
 	r.t.Helper()
 	var all []model.Message
 	texts, err := r.redis.LRange(context.Background(), r.Keys.Output(), 0, -1).Result()

@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // HTTPOptions tunes HTTP. The zero value is usable.
@@ -38,7 +39,7 @@ const maxReply = 64 << 10
 // or network when there was no response. Obey the end of the connection: the attempt is over then.
 //
 // The error says that the URL is not one.
-func HTTP(address string, options HTTPOptions) (Handler, error) {
+func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
 	target, err := checkURL(address)
 	if err != nil {
 		return nil, fmt.Errorf("http: %w, found %s", err, model.Found(address))
@@ -62,10 +63,10 @@ type caller struct {
 	client *http.Client
 }
 
-func (c *caller) call(ctx context.Context, attempt *Attempt) error {
+func (c *caller) call(ctx context.Context, attempt *worker.Attempt) error {
 	request, err := c.request(ctx, attempt)
 	if err != nil {
-		return NotRetryable(fmt.Errorf("make the request: %w", err))
+		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *caller) call(ctx context.Context, attempt *Attempt) error {
 	return result(attempt, response, body)
 }
 
-func (c *caller) request(ctx context.Context, attempt *Attempt) (*http.Request, error) {
+func (c *caller) request(ctx context.Context, attempt *worker.Attempt) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(attempt.Payload))
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (c *caller) request(ctx context.Context, attempt *Attempt) (*http.Request, 
 }
 
 // result reads status and body. A body that is not the JSON expected says nothing.
-func result(attempt *Attempt, response *http.Response, body []byte) error {
+func result(attempt *worker.Attempt, response *http.Response, body []byte) error {
 	var reply struct {
 		Changed            *bool  `json:"changed"`
 		Reason             string `json:"reason"`
@@ -118,7 +119,7 @@ func result(attempt *Attempt, response *http.Response, body []byte) error {
 		err = fmt.Errorf("%w: %s", err, reply.Reason)
 	}
 	if reply.UserFriendlyReason != "" {
-		err = UserFriendly(err, reply.UserFriendlyReason)
+		err = worker.UserFriendly(err, reply.UserFriendlyReason)
 	}
 	return err
 }
