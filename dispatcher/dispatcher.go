@@ -40,7 +40,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	return &Dispatcher{store: store, config: config}, nil
 }
 
-// Run works until ctx ends, and then returns nil: the round in hand is finished first. Trouble with Redis is logged and
+// Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and
 // waited out, for ever.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	wake, listening := make(chan struct{}, 1), make(chan struct{})
@@ -51,10 +51,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer func() { <-listening }()
 	retry := d.config.retry()
 	for ctx.Err() == nil {
-		end := d.config.Progress.Begin()
+		ended := d.config.Observe()
 		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := d.RunOnce(context.WithoutCancel(ctx))
-		end(err)
+		ended(err)
 		sleep := retry.After(err)
 		if err == nil {
 			sleep = round.Sleep
@@ -88,7 +88,7 @@ func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
 	for ctx.Err() == nil {
 		called, err := d.store.WaitWake(context.WithoutCancel(ctx))
 		if err != nil {
-			d.rest(ctx, d.config.Tick, nil) // the loop itself logs the trouble
+			d.rest(ctx, d.config.Tick, nil) // the loop itself logs the error
 		}
 		if called {
 			select {

@@ -32,7 +32,7 @@ type Store interface {
 type Poller struct {
 	store   Store
 	config  Config
-	adopted time.Time // when silent pollers were last looked for, on the clock of Redis; run goroutine only
+	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.
@@ -44,7 +44,7 @@ func New(store Store, config Config) (*Poller, error) {
 	return &Poller{store: store, config: config}, nil
 }
 
-// Run works until ctx ends, and then returns nil: the batch in hand is finished first. Trouble with Redis is logged and
+// Run works until ctx ends, and then returns nil: the batch in hand is finished first. Errors of Redis are logged and
 // waited out, for ever.
 func (p *Poller) Run(ctx context.Context) error {
 	output, control := newWatch(p.store.WaitOutput), newWatch(p.store.WaitControl)
@@ -54,10 +54,10 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer watching.Wait()
 	retry := p.config.retry()
 	for ctx.Err() == nil {
-		end := p.config.Progress.Begin()
+		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := p.RunOnce(context.WithoutCancel(ctx))
-		end(err)
+		ended(err)
 		pause := retry.After(err)
 		switch {
 		case err != nil:
@@ -128,7 +128,7 @@ func (w *watch) run(ctx context.Context) {
 		case <-w.asked:
 		}
 		for ctx.Err() == nil {
-			// An error is a signal too: the round that follows meets the same trouble, logs it and pauses.
+			// An error is a signal too: the round that follows meets the same error, logs it and pauses.
 			if found, err := w.wait(context.WithoutCancel(ctx)); found || err != nil {
 				signal(w.ready)
 				break
