@@ -228,7 +228,7 @@ func TestWhatCouldNotBeToldIsHandedBackAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
+func TestAPauseInTheHeartbeatsBeginsTheLeaseAnew(t *testing.T) {
 	const s = time.Second
 	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {

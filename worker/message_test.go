@@ -133,11 +133,11 @@ func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
 	}
 }
 
-func TestAStatusOutsideAPoolIsSilent(*testing.T) {
+func TestAStatusOutsideAPoolGoesNowhere(*testing.T) {
 	new(Attempt).Status("test of a handler", 1)
 }
 
-func TestARefusedPushKeepsTheOrder(t *testing.T) {
+func TestARefusedPushKeepsTheSequence(t *testing.T) {
 	var o *sender
 	var pushed []string
 	refusals := 1

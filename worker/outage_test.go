@@ -111,7 +111,7 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	})
 }
 
-func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
+func TestErrorsAreLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	lines := 0
 	log := zerolog.New(nil).Hook(zerolog.HookFunc(func(*zerolog.Event, zerolog.Level, string) { lines++ })).Output(discard{})
 	config := Config{Backoff: 50 * time.Millisecond, MaxBackoff: time.Second, Log: &log}
@@ -130,7 +130,7 @@ func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 		t.Errorf("after the success: pause %s, %d lines; want 0 and 8", pause, lines)
 	}
 	if pause := retry.After(errBroken); pause > 50*time.Millisecond {
-		t.Errorf("the next trouble begins with a pause of %s", pause)
+		t.Errorf("the next error begins with a pause of %s", pause)
 	}
 }
 

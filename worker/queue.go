@@ -17,12 +17,12 @@ type Queue interface {
 	Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error)
 	// Fences reads what each of the models is running, and the clock.
 	Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error)
-	// Beat is a sign of life; false: the pool is forgotten and has lost what it had taken.
+	// Beat is a heartbeat; false: the pool is forgotten and has lost what it had taken.
 	Beat(ctx context.Context, owner string) (time.Time, bool, error)
-	// SilentWorkers lists the pools without a sign of life for a lease.
+	// SilentWorkers lists the dead pools: those without a heartbeat for a lease.
 	SilentWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.SilentWorker, error)
-	// HandBack returns what a silent pool had taken to the input list.
-	HandBack(ctx context.Context, silent scripts.SilentWorker) (int, error)
+	// HandBack returns what a dead pool had taken to the input list.
+	HandBack(ctx context.Context, dead scripts.SilentWorker) (int, error)
 	// Leave forgets the pool itself and hands back what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 }

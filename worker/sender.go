@@ -23,7 +23,7 @@ type sender struct {
 
 	mu      sync.Mutex
 	waiting []message // guarded by mu; memory is bounded because nothing is taken while a full batch is held
-	pushing int       // guarded by mu; messages of the push under way: Redis does not surely have them
+	pushing int       // guarded by mu; how many of them are being pushed
 	news    chan struct{}
 	drained chan struct{}
 }
@@ -41,11 +41,10 @@ func (s *sender) add(m message) {
 	defer s.mu.Unlock()
 	defer signal(s.news)
 	if m.Type == model.MessageStatus {
-		for i, older := range s.waiting {
-			if older.Type == m.Type && older.AttemptUID == m.AttemptUID {
-				s.waiting[i] = m
-				return
-			}
+		later := s.waiting[s.pushing:]
+		if i := slices.IndexFunc(later, func(older message) bool { return older.Type == m.Type && older.AttemptUID == m.AttemptUID }); i >= 0 {
+			later[i] = m
+			return
 		}
 	}
 	s.waiting = append(s.waiting, m)
@@ -66,7 +65,7 @@ func (s *sender) room(ctx context.Context) {
 func (s *sender) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.waiting) + s.pushing
+	return len(s.waiting)
 }
 
 // run pushes until ctx ends.
@@ -97,35 +96,34 @@ func (s *sender) pushOnce(ctx context.Context, timeout time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	if _, err := s.queue.Answer(ctx, messages[0].owner, answers); err != nil {
-		s.putBack(messages)
-		return err
+	_, err := s.queue.Answer(ctx, messages[0].owner, answers)
+	if err == nil {
+		s.holding.release(messages)
 	}
-	s.holding.release(messages)
-	s.putBack(nil)
-	signal(s.drained)
-	return nil
+	s.pushed(err == nil)
+	return err
 }
 
-// take returns the next messages to push together, which are all of one owner.
+// take returns the next messages to push together, which are all of one owner. They wait on until they are pushed.
 func (s *sender) take() []message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := min(s.batch, len(s.waiting))
-	if other := slices.IndexFunc(s.waiting[:n], func(m message) bool { return m.owner != s.waiting[0].owner }); other > 0 {
-		n = other
+	s.pushing = min(s.batch, len(s.waiting))
+	if other := slices.IndexFunc(s.waiting[:s.pushing], func(m message) bool { return m.owner != s.waiting[0].owner }); other > 0 {
+		s.pushing = other
 	}
-	messages := s.waiting[:n:n]
-	s.waiting, s.pushing = s.waiting[n:], n
-	return messages
+	return slices.Clone(s.waiting[:s.pushing])
 }
 
-// putBack ends a push: with what Redis may not have, which goes to the head again.
-func (s *sender) putBack(messages []message) {
+// pushed ends a push.
+func (s *sender) pushed(arrived bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if arrived {
+		s.waiting = s.waiting[s.pushing:]
+		signal(s.drained)
+	}
 	s.pushing = 0
-	s.waiting = append(messages, s.waiting...)
 }
 
 // flush is the last drain: it gives up after timeout and says how much it leaves behind.

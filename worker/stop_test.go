@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-func TestWorkInHandMayFinishAfterTheOrderToStop(t *testing.T) {
+func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		r.block = true
@@ -99,11 +99,11 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 		r := newFixture(t, server)
 		config := quick()
 		config.Grace, config.Linger = -1, time.Millisecond
-		began, deaf, gone := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
+		began, release, gone := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
 		p := run(t, r, config, func(_ context.Context, attempt *Attempt) error {
 			defer func() { gone <- struct{}{} }()
 			began <- struct{}{}
-			<-deaf
+			<-release
 			attempt.Status("too late", 100)
 			return nil
 		})
@@ -114,7 +114,7 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 		if err == nil || !strings.Contains(err.Error(), "2 handlers") {
 			t.Errorf("Run returned %v, want an error about 2 handlers", err)
 		}
-		close(deaf)
+		close(release)
 		await(t, gone, "a handler")
 		await(t, gone, "the other handler")
 		want := []model.MessageType{model.MessageInterrupted, model.MessageInterrupted}
@@ -140,14 +140,14 @@ func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
 	}
 }
 
-func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
+func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	q := &faulty{Queue: r}
 	r.offer("m")
 	stop := make(chan func())
 	q.take = func(taking scripts.Taking) (scripts.Taken, error) {
 		taken, err := r.Take(t.Context(), taking)
-		(<-stop)() // the reply is under way, then comes the order
+		(<-stop)() // the reply is under way when the pool is told to stop
 		return taken, err
 	}
 	p := run(t, q, quick(), b.handle)

@@ -97,7 +97,7 @@ func newClockwork(r *fixture) *clockwork {
 	return c
 }
 
-func TestAMovedDeadlineIsObeyedWithoutBeingEarly(t *testing.T) {
+func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
 	config := quick()

@@ -86,7 +86,7 @@ func (d *download) finish() {
 
 func (d *download) sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
 
-// failure sorts what went wrong by whom it concerns: the order to stop, the owner, the network, or this machine.
+// failure sorts what went wrong by whom it concerns: the end of the context, the owner, the network, or this machine.
 func (d *download) failure(err error) error {
 	switch {
 	case d.ctx.Err() != nil:

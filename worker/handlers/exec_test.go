@@ -173,11 +173,11 @@ func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{
 
 func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 	for name, script := range map[string]string{
-		"stops when told":       `exec 3>"$0"; sleep 1000 & wait`,
-		"deaf":                  `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
-		"deaf grandchild":       `(trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done) & wait`,
-		"grandchild of nobody":  `exec 3>"$0"; (trap "" TERM; sleep 1000) & exec 3>&-; wait`,
-		"succeeds when stopped": `trap "exit 0" TERM; exec 3>"$0"; sleep 1000 & wait`,
+		"stops when told":                 `exec 3>"$0"; sleep 1000 & wait`,
+		"ignores the signal":              `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
+		"a grandchild ignores the signal": `(trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done) & wait`,
+		"grandchild of nobody":            `exec 3>"$0"; (trap "" TERM; sleep 1000) & exec 3>&-; wait`,
+		"succeeds when stopped":           `trap "exit 0" TERM; exec 3>"$0"; sleep 1000 & wait`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, began, gone := fifo(t)

@@ -30,13 +30,13 @@ const maxReply = 64 << 10
 //
 //	2xx            success; with the JSON body {"changed":false} the refresh found nothing new
 //	304            success that found nothing new
-//	429, 503       failure; Retry-After, in seconds or as a date, is obeyed
+//	429, 503       failure; Retry-After, in seconds or as a date, is respected
 //	408, 425, 5xx  failure; the policy decides about a retry
 //	3xx            failure; a redirection is not followed, because it would lose the payload
 //	any other 4xx  failure that no retry mends
 //
 // A failure may explain itself with the JSON body {"reason":"…","user_friendly_reason":"…"}; its error type is as in http_503,
-// or network when there was no response. Obey the end of the connection: the attempt is over then.
+// or network when there was no response. When the connection ends, the attempt is over: the service should stop.
 //
 // The error says that the URL is not one.
 func HTTP(address string, options HTTPOptions) (worker.Handler, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // statusError is the failure that a status other than 2xx and 304 means: 408, 425, 429 and 5xx, as well as a redirection that
-// is not followed, leave it to the policy whether to retry, and any other 4xx is not retryable. Retry-After is obeyed.
+// is not followed, leave it to the policy whether to retry, and any other 4xx is not retryable. Retry-After is respected.
 func statusError(response *http.Response) error {
 	code := response.StatusCode
 	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
