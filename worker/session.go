@@ -137,8 +137,7 @@ func (s *session) admit(ctx context.Context, f *flight, current string, now time
 		s.count(&s.stats.Stale, 1)
 		s.sender.add(f.over(message{}))
 	case isPast(f.DeadlineAt, now), ctx.Err() != nil:
-		s.count(&s.stats.Interrupted, 1)
-		s.sender.add(f.over(f.message(model.MessageInterrupted)))
+		s.end(f, f.message(model.MessageInterrupted))
 	default:
 		s.start(f, now)
 	}
@@ -178,10 +177,15 @@ func (s *session) finish(f *flight, err error) {
 	}
 	m, wanted := f.ending(err)
 	f.status.end(wanted)
-	s.sender.add(f.over(m))
-	s.count(s.stats.counter(m.Type), 1)
+	s.end(f, m)
 	s.config.Log.Debug().Str("uid", f.UID).Str("attempt_uid", f.AttemptUID).Str("outcome", string(m.Type)).
 		AnErr("cause", context.Cause(f.ctx)).Err(err).Msg("worker: attempt ended")
+}
+
+// end counts and tells how an attempt ended; without a type nothing is told.
+func (s *session) end(f *flight, m message) {
+	s.count(s.stats.counter(m.Type), 1)
+	s.sender.add(f.over(m))
 }
 
 // abandon hands back every attempt whose handler did not return, and says how many there are.
@@ -190,8 +194,7 @@ func (s *session) abandon() (left int) {
 		if f.release() {
 			left++
 			f.status.end(false)
-			s.count(&s.stats.Interrupted, 1)
-			s.sender.add(f.over(f.message(model.MessageInterrupted)))
+			s.end(f, f.message(model.MessageInterrupted))
 		}
 	}
 	return left

@@ -92,7 +92,7 @@ func TestTheExitCodeMakesTheResult(t *testing.T) {
 		`echo out; exit 3`:                 {Reason: "exit status 3", ErrorType: "exit_3"},
 	} {
 		t.Run(script, func(t *testing.T) {
-			_, got := try(t, t.Context(), shell(t, script, ExecOptions{}), example())
+			_, got := try(t.Context(), t, shell(t, script, ExecOptions{}), example())
 			if got.Type != model.MessageFailure {
 				t.Fatalf("got %+v", got)
 			}
@@ -300,7 +300,7 @@ func TestAProgramThatCannotBeFoundIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
-	_, got := try(t, t.Context(), shell(t, "exit 0", ExecOptions{Dir: filepath.Join(t.TempDir(), "gone")}), example())
+	_, got := try(t.Context(), t, shell(t, "exit 0", ExecOptions{Dir: filepath.Join(t.TempDir(), "gone")}), example())
 	if got.ErrorType != "exec_start" {
 		t.Errorf("got %+v, want error type exec_start", got)
 	}

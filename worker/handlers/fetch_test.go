@@ -53,7 +53,7 @@ func (f *feed) fetch(ctx context.Context, url string) model.Message {
 		f.t.Fatal(err)
 	}
 	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: payload}
-	said, end := try(f.t, ctx, f.handler, a)
+	said, end := try(ctx, f.t, f.handler, a)
 	f.said = append(f.said, said...)
 	if ctx.Err() == nil {
 		f.clean()
@@ -278,7 +278,7 @@ func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
 		`{"input_url":"file:///etc/passwd"}`, `{"input_url":"ftp://x/y"}`, `{"input_url":"http:///y"}`, `{"input_url":"http://x/%zz"}`,
 	} {
 		a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(payload)}
-		_, m := try(t, t.Context(), handler, a)
+		_, m := try(t.Context(), t, handler, a)
 		if m.Type != model.MessageFailure || m.ErrorType != "input_url" || m.Retryable == nil || *m.Retryable {
 			t.Errorf("%s: told %+v", payload, m)
 		}

@@ -36,7 +36,7 @@ func example() *worker.Attempt {
 }
 
 // try runs a handler as a pool would and returns what the poller understands, without the uids.
-func try(t *testing.T, ctx context.Context, handler worker.Handler, attempt *worker.Attempt) (statuses []model.Message, end model.Message) {
+func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *worker.Attempt) (statuses []model.Message, end model.Message) {
 	t.Helper()
 	told, err := worker.Try(ctx, handler, attempt)
 	if err != nil {

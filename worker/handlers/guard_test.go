@@ -70,7 +70,7 @@ func guarded(t *testing.T, address string, options FetchOptions) (model.Message,
 		t.Fatal(err)
 	}
 	a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + address + `"}`)}
-	_, m := try(t, t.Context(), handler, a)
+	_, m := try(t.Context(), t, handler, a)
 	return m, dir
 }
 

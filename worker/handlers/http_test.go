@@ -117,7 +117,7 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, c.body)
 			})
-			_, got := try(t, t.Context(), post(t, url+"/"), example())
+			_, got := try(t.Context(), t, post(t, url+"/"), example())
 			if diff := cmp.Diff(c.want, got, whole); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
@@ -142,7 +142,7 @@ func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = listener.Close()
-	_, m := try(t, t.Context(), post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
+	_, m := try(t.Context(), t, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
 	if m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil {
 		t.Errorf("told %+v", m)
 	}
