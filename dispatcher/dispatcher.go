@@ -60,7 +60,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			sleep = round.Sleep
 			d.report(round)
 		}
-		d.rest(ctx, sleep, wake)
+		backoff.Rest(ctx, sleep, wake)
 	}
 	return nil
 }
@@ -69,32 +69,15 @@ func (c *Config) retry() *backoff.Backoff {
 	return backoff.New(backoff.Config{Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
 }
 
-// rest sleeps until the next thing to do, a wake call or the end of ctx.
-func (d *Dispatcher) rest(ctx context.Context, sleep time.Duration, wake <-chan struct{}) {
-	if sleep <= 0 {
-		return
-	}
-	timer := time.NewTimer(sleep)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-timer.C:
-	}
-}
-
 // listen turns wake calls in Redis into signals for Run. A waiting call ends within a second of the end of ctx.
 func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
 	for ctx.Err() == nil {
 		called, err := d.store.WaitWake(context.WithoutCancel(ctx))
 		if err != nil {
-			d.rest(ctx, d.config.Tick, nil) // the loop itself logs the error
+			backoff.Rest(ctx, d.config.Tick, nil) // the loop itself logs the error
 		}
 		if called {
-			select {
-			case wake <- struct{}{}:
-			default: // a signal is waiting already
-			}
+			backoff.Signal(wake)
 		}
 	}
 }

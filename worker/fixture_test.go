@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -43,7 +44,7 @@ func (r *fixture) WaitInput(ctx context.Context) (bool, error) {
 	if r.block {
 		return r.Store.WaitInput(ctx)
 	}
-	rest(ctx, 2*time.Millisecond)
+	backoff.Rest(ctx, 2*time.Millisecond, nil)
 	n, err := r.redis.LLen(ctx, r.Keys.Input()).Result()
 	return n > 0, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -64,7 +65,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 	r := newFixture(t, testkit.Miniredis(t))
 	refused := make(chan struct{}, 1)
 	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
-		defer signal(refused)
+		defer backoff.Signal(refused)
 		return errBroken
 	}}
 	config := quick()

@@ -119,17 +119,3 @@ func within(done <-chan struct{}, d time.Duration, hurry <-chan struct{}) bool {
 	}
 	return false
 }
-
-// rest waits for a while or until ctx ends.
-func rest(ctx context.Context, pause time.Duration) {
-	if pause > 0 {
-		within(ctx.Done(), pause, nil)
-	}
-}
-
-func signal(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a signal is waiting already
-	}
-}

@@ -39,7 +39,7 @@ func newSender(queue Queue, holding *holding, config *Config) *sender {
 func (s *sender) add(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer signal(s.news)
+	defer backoff.Signal(s.news)
 	if m.Type == model.MessageStatus {
 		later := s.waiting[s.pushing:]
 		if i := slices.IndexFunc(later, func(older message) bool { return older.Type == m.Type && older.AttemptUID == m.AttemptUID }); i >= 0 {
@@ -84,7 +84,7 @@ func (s *sender) run(ctx context.Context, timeout time.Duration) {
 // harmless: what has ended an attempt ends no other. It is not cut off by the end of ctx, because half of a push would leave its end unknown.
 func (s *sender) drain(ctx context.Context, timeout time.Duration) {
 	for s.len() > 0 && ctx.Err() == nil {
-		rest(ctx, s.retry.After(s.pushOnce(ctx, timeout)))
+		backoff.Rest(ctx, s.retry.After(s.pushOnce(ctx, timeout)), nil)
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *sender) pushed(arrived bool) {
 	defer s.mu.Unlock()
 	if arrived {
 		s.waiting = s.waiting[s.pushing:]
-		signal(s.drained)
+		backoff.Signal(s.drained)
 	}
 	s.pushing = 0
 }

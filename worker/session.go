@@ -3,8 +3,6 @@ package worker
 import (
 	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +25,7 @@ type session struct {
 	cancel context.CancelCauseFunc
 
 	working sync.WaitGroup
-	mu      sync.Mutex
-	flights map[*flight]struct{} // guarded by mu
+	flights sync.Map // the keys are *flight
 }
 
 func newSession(background context.Context, p *Pool) *session {
@@ -37,7 +34,6 @@ func newSession(background context.Context, p *Pool) *session {
 		holding: newHolding(),
 		overdue: make(chan struct{}, 1),
 		slots:   make(chan struct{}, p.config.Concurrency),
-		flights: map[*flight]struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(p.queue, s.holding, &p.config)
@@ -58,7 +54,7 @@ func (s *session) takeAll(ctx context.Context) {
 		if err == nil && !found {
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
-		rest(ctx, retry.After(err))
+		backoff.Rest(ctx, retry.After(err), nil)
 	}
 }
 
@@ -148,8 +144,8 @@ func (s *session) start(f *flight, now time.Time) {
 	f.ctx, f.cancel = context.WithCancelCause(s.ctx)
 	f.status = &status{every: s.config.StatusEvery, send: s.sender.add}
 	s.slots <- struct{}{}
-	s.enter(f)
-	if !s.holding.is(f.owner) { // asked after enter: whoever forgets the owner now finds f, and who did before is found here
+	s.flights.Store(f, nil)
+	if !s.holding.is(f.owner) { // asked after Store: whoever forgets the owner now finds f, and who did before is found here
 		f.cancel(ErrHandedBack)
 	}
 	f.due(f.DeadlineAt, now, s.kick)
@@ -171,7 +167,7 @@ func (s *session) work(f *flight) {
 
 // finish tells how an attempt ended, unless it was abandoned before.
 func (s *session) finish(f *flight, err error) {
-	s.leave(f)
+	s.flights.Delete(f)
 	if !f.release() {
 		return
 	}
@@ -200,20 +196,9 @@ func (s *session) abandon() (left int) {
 	return left
 }
 
-func (s *session) enter(f *flight) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.flights[f] = struct{}{}
-}
-
-func (s *session) leave(f *flight) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.flights, f)
-}
-
-func (s *session) inFlight() []*flight {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.flights))
+func (s *session) inFlight() (flights []*flight) {
+	for f := range s.flights.Range {
+		flights = append(flights, f.(*flight))
+	}
+	return flights
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -72,7 +73,7 @@ func (s *session) judge(f *flight, fence scripts.Fence, now time.Time) {
 }
 
 // kick asks for a check of the fences now.
-func (s *session) kick() { signal(s.overdue) }
+func (s *session) kick() { backoff.Signal(s.overdue) }
 
 // isPast reports whether a deadline has come; no deadline never comes.
 func isPast(deadline, now time.Time) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -14,7 +15,7 @@ import (
 // counting tells of every look at the fences.
 func counting(r *fixture, checks chan struct{}) *faulty {
 	return &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
-		defer signal(checks)
+		defer backoff.Signal(checks)
 		return r.Fences(context.Background(), uids)
 	}}
 }
@@ -84,7 +85,7 @@ func newClockwork(r *fixture) *clockwork {
 	c.fences = func(uids []string) ([]scripts.Fence, time.Time, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		defer signal(c.checks)
+		defer backoff.Signal(c.checks)
 		if c.err != nil {
 			return nil, time.Time{}, c.err
 		}
@@ -155,7 +156,7 @@ func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	checks := make(chan struct{}, 1)
 	q := &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
-		defer signal(checks)
+		defer backoff.Signal(checks)
 		return []scripts.Fence{{Err: errBroken}}, r.now(), nil
 	}}
 	run(t, q, quick(), b.handle)

@@ -45,25 +45,16 @@ func (o ExecOptions) withDefaults() ExecOptions {
 	return o
 }
 
-// Exit codes with a meaning, from sysexits.h.
-const (
-	exitUsage    = 64
-	exitDataErr  = 65
-	exitTempFail = 75
-	exitNoPerm   = 77
-	exitConfig   = 78
-)
-
-// exitError is the failure that an exit code means.
+// exitError is the failure that an exit code means. Some have a meaning in sysexits.h.
 func exitError(code int, reason string) error {
 	if reason == "" {
 		reason = fmt.Sprintf("exit status %d", code)
 	}
 	err := worker.ErrorType(errors.New(reason), fmt.Sprintf("exit_%d", code))
 	switch code {
-	case exitTempFail:
+	case 75: // EX_TEMPFAIL
 		return worker.Retryable(err)
-	case exitUsage, exitDataErr, exitNoPerm, exitConfig:
+	case 64, 65, 77, 78: // EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG
 		return worker.NotRetryable(err)
 	default:
 		return err

@@ -123,22 +123,14 @@ func isPublic(address netip.Addr) bool {
 	if address.Is6() && !netip.MustParsePrefix("2000::/3").Contains(address) {
 		return false
 	}
-	return !slices.ContainsFunc(reserved, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
+	return !slices.ContainsFunc(reserved, func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(address) })
 }
 
 // translated are addresses that stand for one of IPv4, their last four bytes.
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 // reserved are the blocks that net/netip does not know to be special, of the registries of special-purpose addresses of the IANA.
-var reserved = prefixes(
+var reserved = []string{
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
-)
-
-func prefixes(texts ...string) []netip.Prefix {
-	all := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		all[i] = netip.MustParsePrefix(text)
-	}
-	return all
 }
