@@ -19,7 +19,7 @@ type Config struct {
 	// FenceEvery is how often all attempts in flight are compared with Redis, and how long one comparison may take.
 	// 10 ms to 1 min. Defaults to 1 s.
 	FenceEvery time.Duration
-	// Lease is how long another pool may give no heartbeat before this one hands back what it had taken. All pools of a queue
+	// Lease is how long another pool may give no heartbeat before this one requeues what it had taken. All pools of a queue
 	// should have the same. At least four heartbeats, at most 1 h. Defaults to 5 s. Too short a lease costs work done twice,
 	// never a result.
 	Lease time.Duration

@@ -12,7 +12,7 @@ type Stats struct {
 	Postponed   int64
 	Interrupted int64 // handed back: at a stop, or because the deadline passed in line
 	Cancelled   int64 // deadline passed or fence lost during the work: nothing was told
-	HandedBack  int64 // attempts of other pools, whose heartbeat ended, that this one returned to the input list
+	Requeued    int64 // attempts of dead pools that this one returned to the input list
 }
 
 // Stats returns the counters at one instant.

@@ -16,9 +16,9 @@ var (
 	ErrDeadline = errors.New("the deadline of the attempt has passed")
 	// ErrFenceLost means that the model is no longer running this attempt: whatever it writes now is stale.
 	ErrFenceLost = errors.New("the model is no longer running this attempt")
-	// ErrHandedBack means that the pool gave no heartbeat for a lease, so that another one has been given the attempt. It is an
+	// ErrRequeued means that the pool gave no heartbeat for a lease, so that another one has been given the attempt. It is an
 	// ErrFenceLost.
-	ErrHandedBack = fmt.Errorf("another worker has been given the attempt: %w", ErrFenceLost)
+	ErrRequeued = fmt.Errorf("another worker has been given the attempt: %w", ErrFenceLost)
 	// ErrShutdown means that the pool has to stop; the attempt is handed back unless the handler still succeeds.
 	ErrShutdown = errors.New("the worker is stopping")
 )

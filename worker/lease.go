@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// lease gives the pool's heartbeats, and hands back what other pools had taken when theirs have ended.
+// lease gives the pool's heartbeats, and requeues what other pools had taken when theirs have ended.
 type lease struct {
 	session *session
 	length  time.Duration
@@ -50,7 +50,7 @@ func (l *lease) even(now time.Time) bool {
 	return now.Sub(l.steady) >= l.length
 }
 
-// look hands back what dead pools had taken. Of several pools that look at the same time, one does it.
+// look requeues what dead pools had taken. Of several pools that look at the same time, one does it.
 func (l *lease) look(ctx context.Context, owner string, now time.Time) error {
 	s := l.session
 	expired, err := s.queue.SilentWorkers(ctx, now, l.length)
@@ -66,7 +66,7 @@ func (l *lease) look(ctx context.Context, owner string, now time.Time) error {
 			return err
 		}
 		if count > 0 {
-			s.count(&s.stats.HandedBack, count)
+			s.count(&s.stats.Requeued, count)
 			s.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastSign).Int("attempts", count).
 				Msg("worker: handed back what a silent worker had taken")
 		}
@@ -81,7 +81,7 @@ func (s *session) forgotten(ctx context.Context, owner string) error {
 	}
 	for _, f := range s.inFlight() {
 		if f.owner == owner {
-			f.cancel(ErrHandedBack)
+			f.cancel(ErrRequeued)
 		}
 	}
 	s.config.Log.Warn().Str("owner", owner).Msg("worker: was silent for too long: its attempts were handed back")

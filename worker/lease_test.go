@@ -69,8 +69,8 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 			}
 		}
 		r.must(p.stop())
-		if s := p.Stats(); s.HandedBack != 3 || s.Succeeded != 4 {
-			t.Errorf("counters: %+v, want 3 handed back and 4 succeeded", s)
+		if s := p.Stats(); s.Requeued != 3 || s.Succeeded != 4 {
+			t.Errorf("counters: %+v, want 3 requeued and 4 succeeded", s)
 		}
 		if len(r.workers())+len(r.standing()) > 0 {
 			t.Errorf("left behind: workers %q, entries %q", r.workers(), r.standing())
@@ -111,7 +111,7 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 		b.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.must(errors.Join(busy.stop(), p.stop()))
-		if s := p.Stats(); s.HandedBack+s.Taken > 0 {
+		if s := p.Stats(); s.Requeued+s.Taken > 0 {
 			t.Errorf("counters of the other one: %+v", s)
 		}
 	})
@@ -129,11 +129,11 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		heir := newBench()
 		other := run(t, r, config, heir.handle)
 		if a := await(t, heir.began, "the same attempt"); a.AttemptUID != "m-1" {
-			t.Errorf("handed back %s", a.AttemptUID)
+			t.Errorf("requeued %s", a.AttemptUID)
 		}
 		cut.change(func() { cut.beat = nil })
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrHandedBack) || !errors.Is(cause, ErrFenceLost) {
-			t.Errorf("cause: %v, want ErrHandedBack", cause)
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost) {
+			t.Errorf("cause: %v, want ErrRequeued", cause)
 		}
 		heir.result <- nil
 		r.toldOf(model.MessageSuccess)
@@ -184,7 +184,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		r.offer("m")
 		await(t, b.began, "the attempt")
 		r.set("m", "attempt_uid", "newer") // superseded during the work
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrHandedBack) {
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrRequeued) {
 			t.Errorf("cause: %v, want ErrFenceLost", cause)
 		}
 		r.offer("stale")

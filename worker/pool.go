@@ -41,7 +41,7 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 // pool dies, any other one returns what it had taken to the head of the input list, under the same attempt uids and not
 // counted again, about a Lease later. Two things remain possible. An attempt may run twice, one after the other, so a
 // handler must bear to begin anew. And a pool that is cut off from Redis while others are not works on until it reaches Redis again
-// or the deadline passes; then its contexts end with ErrHandedBack. Only the pool that has the entry can end the attempt, so
+// or the deadline passes; then its contexts end with ErrRequeued. Only the pool that has the entry can end the attempt, so
 // what the other says changes nothing.
 //
 // The error says how many handlers ignored their context and were abandoned, and how many messages could not be pushed. Run

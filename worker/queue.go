@@ -21,8 +21,8 @@ type Queue interface {
 	Beat(ctx context.Context, owner string) (time.Time, bool, error)
 	// SilentWorkers lists the dead pools: those without a heartbeat for a lease.
 	SilentWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.SilentWorker, error)
-	// HandBack returns what a dead pool had taken to the input list.
+	// HandBack requeues what a dead pool had taken: at the head of the input list.
 	HandBack(ctx context.Context, dead scripts.SilentWorker) (int, error)
-	// Leave forgets the pool itself and hands back what it still has.
+	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 }

@@ -146,7 +146,7 @@ func (s *session) start(f *flight, now time.Time) {
 	s.slots <- struct{}{}
 	s.flights.Store(f, nil)
 	if !s.holding.is(f.owner) { // asked after Store: whoever forgets the owner now finds f, and who did before is found here
-		f.cancel(ErrHandedBack)
+		f.cancel(ErrRequeued)
 	}
 	f.due(f.DeadlineAt, now, s.kick)
 	started := f.message(model.MessageStarted)

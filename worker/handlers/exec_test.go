@@ -318,7 +318,7 @@ func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
 	p.fence("m", "newer")
 	await(t, gone, "the end of every process")
 	stop()
-	for _, message := range p.List(p.Store.Keys.Output()) {
+	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output(), 0, -1).Val() {
 		if m, err := model.DecodeMessage([]byte(message)); err != nil || m.Type != model.MessageStarted {
 			t.Errorf("told %s, %v; want nothing after the start", message, err)
 		}

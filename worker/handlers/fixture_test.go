@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -66,15 +67,17 @@ func await[T any](t testing.TB, from <-chan T, what string) T {
 
 // pool is a pool at work on a queue.
 type pool struct {
-	*fixture.Rig
-	t testing.TB
+	t     testing.TB
+	store *scripts.Store
+	redis redis.UniversalClient
 }
 
 // start runs a handler in a pool until the test ends or the returned function is called.
 func start(t testing.TB, server *testkit.Server, handler worker.Handler) (p *pool, stop func()) {
 	t.Helper()
-	p = &pool{fixture.Live(t, server), t}
-	w, err := worker.New(p.Store, handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: patience})
+	queue := fixture.Live(t, server)
+	p = &pool{t, queue.Store, queue.Redis}
+	w, err := worker.New(p.store, handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +99,14 @@ func (p *pool) offer(uid, inputURL string) {
 	p.t.Helper()
 	p.fence(uid, uid+"-1")
 	entry, _ := json.Marshal(map[string]string{"big_table_uid": uid, "refresh_attempt_uid": uid + "-1", "input_url": inputURL})
-	if err := p.Redis.RPush(context.Background(), p.Store.Keys.Input(), entry).Err(); err != nil {
+	if err := p.redis.RPush(context.Background(), p.store.Keys.Input(), entry).Err(); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
 func (p *pool) fence(uid, attemptUID string) {
 	p.t.Helper()
-	if err := p.Redis.HSet(context.Background(), p.Store.Keys.Model(uid), "attempt_uid", attemptUID).Err(); err != nil {
+	if err := p.redis.HSet(context.Background(), p.store.Keys.Model(uid), "attempt_uid", attemptUID).Err(); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -111,7 +114,7 @@ func (p *pool) fence(uid, attemptUID string) {
 // told waits for the next message, as the poller reads it.
 func (p *pool) told() model.Message {
 	p.t.Helper()
-	reply, err := p.Redis.BLPop(context.Background(), patience, p.Store.Keys.Output()).Result()
+	reply, err := p.redis.BLPop(context.Background(), patience, p.store.Keys.Output()).Result()
 	if err != nil {
 		p.t.Fatal(err)
 	}
