@@ -44,7 +44,7 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 	var text bytes.Buffer
 	log := zerolog.New(&text)
 	store := &away{Store: b.Store, left: 300, met: func() { now = now.Add(time.Second) }, back: make(chan struct{})}
-	p, err := poller.New(store, poller.Config{Tick: 10 * time.Millisecond, Backoff: time.Millisecond, Log: &log, Clock: clock, Progress: progress})
+	p, err := poller.New(store, poller.Config{Tick: 10 * time.Millisecond, Backoff: time.Millisecond, Log: &log, Clock: clock, Observe: progress.Begin})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,12 @@ import (
 // brief is quick with a lease that a test can wait for.
 func brief() Config {
 	config := quick()
-	config.Lease, config.Beat = 400*time.Millisecond, 50*time.Millisecond
+	config.Lease, config.Heartbeat = 400*time.Millisecond, 50*time.Millisecond
 	return config
 }
 
 // takeAs takes all entries under a name and does nothing more, as a pool does that dies.
-func (r *rig) takeAs(owner string, most int) {
+func (r *fixture) takeAs(owner string, most int) {
 	r.t.Helper()
 	taken, err := r.Take(context.Background(), scripts.Taking{Owner: owner, New: true, Most: most})
 	r.must(err)
@@ -31,7 +31,7 @@ func (r *rig) takeAs(owner string, most int) {
 	}
 }
 
-func (r *rig) workers() []string {
+func (r *fixture) workers() []string {
 	r.t.Helper()
 	owners, err := r.redis.ZRange(context.Background(), r.Keys.Workers(), 0, -1).Result()
 	r.must(err)
@@ -39,7 +39,7 @@ func (r *rig) workers() []string {
 }
 
 // standing lists what stands in any taken list.
-func (r *rig) standing() []string {
+func (r *fixture) standing() []string {
 	r.t.Helper()
 	var all []string
 	lists, err := r.redis.Keys(context.Background(), r.Keys.Taken("*")).Result()
@@ -52,7 +52,7 @@ func (r *rig) standing() []string {
 
 func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		r.offer("a", "b", "c")
 		r.takeAs("dead", 3)
 		r.offer("d")
@@ -69,8 +69,8 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 			}
 		}
 		r.must(p.stop())
-		if s := p.Stats(); s.HandedBack != 3 || s.Succeeded != 4 {
-			t.Errorf("counters: %+v, want 3 handed back and 4 succeeded", s)
+		if s := p.Stats(); s.Requeued != 3 || s.Succeeded != 4 {
+			t.Errorf("counters: %+v, want 3 requeued and 4 succeeded", s)
 		}
 		if len(r.workers())+len(r.standing()) > 0 {
 			t.Errorf("left behind: workers %q, entries %q", r.workers(), r.standing())
@@ -80,12 +80,12 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 
 // looks are the looks for silent workers that a pool takes.
 type looks struct {
-	*rig
+	*fixture
 	taken chan []scripts.ExpiredWorker
 }
 
 func (l *looks) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
-	silent, err := l.rig.ExpiredWorkers(ctx, now, lease)
+	silent, err := l.fixture.ExpiredWorkers(ctx, now, lease)
 	select {
 	case l.taken <- silent:
 	default:
@@ -95,7 +95,7 @@ func (l *looks) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		config := brief()
 		config.Concurrency = 1
 		busy := run(t, r, config, b.handle)
@@ -111,7 +111,7 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 		b.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.must(errors.Join(busy.stop(), p.stop()))
-		if s := p.Stats(); s.HandedBack+s.Taken > 0 {
+		if s := p.Stats(); s.Requeued+s.Taken > 0 {
 			t.Errorf("counters of the other one: %+v", s)
 		}
 	})
@@ -119,7 +119,7 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 
 func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		cut := &faulty{Queue: r, beat: func(string) (time.Time, bool, error) { return time.Time{}, false, errBroken }}
 		config := brief()
 		config.Concurrency = 1
@@ -129,11 +129,11 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		heir := newBench()
 		other := run(t, r, config, heir.handle)
 		if a := await(t, heir.began, "the same attempt"); a.AttemptUID != "m-1" {
-			t.Errorf("handed back %s", a.AttemptUID)
+			t.Errorf("requeued %s", a.AttemptUID)
 		}
 		cut.change(func() { cut.beat = nil })
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrHandedBack) || !errors.Is(cause, ErrFenceLost) {
-			t.Errorf("cause: %v, want ErrHandedBack", cause)
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost) {
+			t.Errorf("cause: %v, want ErrRequeued", cause)
 		}
 		heir.result <- nil
 		r.toldOf(model.MessageSuccess)
@@ -154,7 +154,7 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 
 func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		p := run(t, r, quick(), b.handle)
 		r.offer("m")
 		await(t, b.began, "the attempt")
@@ -176,7 +176,7 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 
 func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		config := quick()
 		config.Concurrency = 1
 		p := run(t, r, config, b.handle)
@@ -184,7 +184,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		r.offer("m")
 		await(t, b.began, "the attempt")
 		r.set("m", "attempt_uid", "newer") // superseded during the work
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrHandedBack) {
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrRequeued) {
 			t.Errorf("cause: %v, want ErrFenceLost", cause)
 		}
 		r.offer("stale")
@@ -208,7 +208,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 
 func TestWhatCouldNotBeToldIsHandedBackAtTheEnd(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
 		config := quick()
 		config.FlushTimeout = 20 * time.Millisecond
@@ -228,7 +228,7 @@ func TestWhatCouldNotBeToldIsHandedBackAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
+func TestAPauseInTheHeartbeatsBeginsTheLeaseAnew(t *testing.T) {
 	const s = time.Second
 	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
@@ -308,7 +308,7 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 
 func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
 	var owners []string
-	o := newOutbox(ownerQueue{owners: &owners}, newHolding(), &Config{PushBatch: 10, Log: Config{}.WithDefaults().Log})
+	o := newSender(ownerQueue{owners: &owners}, newHolding(), &Config{PushBatch: 10, Log: Config{}.WithDefaults().Log})
 	for _, owner := range []string{"old", "old", "new", "old"} {
 		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}

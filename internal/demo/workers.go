@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/worker"
+	"github.com/refreshd/refreshd/worker/handlers"
 )
 
 // daemons are the real ones, in this process.
@@ -31,7 +32,7 @@ func newDaemons(s *servers, log *zerolog.Logger) (*daemons, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetch, err := worker.Fetch(s.dir, worker.FetchOptions{AllowPrivate: true}) // its feeds are on this machine
+	fetch, err := handlers.Fetch(s.dir, handlers.FetchOptions{AllowPrivate: true}) // its feeds are on this machine
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // HTTPOptions tunes HTTP. The zero value is usable.
@@ -31,16 +32,16 @@ const maxReply = 64 << 10
 //
 //	2xx            success; with the JSON body {"changed":false} the refresh found nothing new
 //	304            success that found nothing new
-//	429, 503       failure; Retry-After, in seconds or as a date, is obeyed
+//	429, 503       failure; Retry-After, in seconds or as a date, is respected
 //	408, 425, 5xx  failure; the policy decides about a retry
 //	3xx            failure; a redirection is not followed, because it would lose the payload
 //	any other 4xx  failure that no retry mends
 //
 // A failure may explain itself with the JSON body {"reason":"…","user_friendly_reason":"…"}; its error type is as in http_503,
-// or network when there was no response. Obey the end of the connection: the attempt is over then.
+// or network when there was no response. When the connection ends, the attempt is over: the service should stop.
 //
 // The error says that the URL is not one.
-func HTTP(address string, options HTTPOptions) (Handler, error) {
+func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
 	target, err := checkURL(address)
 	if err != nil {
 		return nil, fmt.Errorf("http: %w, found %s", err, document.Found(address))
@@ -64,10 +65,10 @@ type caller struct {
 	client *http.Client
 }
 
-func (c *caller) call(ctx context.Context, attempt *Attempt) error {
+func (c *caller) call(ctx context.Context, attempt *worker.Attempt) error {
 	request, err := c.request(ctx, attempt)
 	if err != nil {
-		return NotRetryable(fmt.Errorf("make the request: %w", err))
+		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
@@ -81,7 +82,7 @@ func (c *caller) call(ctx context.Context, attempt *Attempt) error {
 	return result(attempt, response, body)
 }
 
-func (c *caller) request(ctx context.Context, attempt *Attempt) (*http.Request, error) {
+func (c *caller) request(ctx context.Context, attempt *worker.Attempt) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(attempt.Payload))
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (c *caller) request(ctx context.Context, attempt *Attempt) (*http.Request, 
 }
 
 // result reads status and body. A body that is not the JSON expected says nothing.
-func result(attempt *Attempt, response *http.Response, body []byte) error {
+func result(attempt *worker.Attempt, response *http.Response, body []byte) error {
 	var reply struct {
 		Changed            *bool  `json:"changed"`
 		Reason             string `json:"reason"`
@@ -120,7 +121,7 @@ func result(attempt *Attempt, response *http.Response, body []byte) error {
 		err = fmt.Errorf("%w: %s", err, reply.Reason)
 	}
 	if reply.UserFriendlyReason != "" {
-		err = UserFriendly(err, reply.UserFriendlyReason)
+		err = worker.UserFriendly(err, reply.UserFriendlyReason)
 	}
 	return err
 }

@@ -1,18 +1,20 @@
 //go:build unix
 
-package worker
+package handlers
 
 import (
 	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/worker"
 )
 
 // runShell runs a script for one attempt and returns its error.
 func runShell(t *testing.T, script string, options ExecOptions) error {
 	t.Helper()
-	return shell(t, script, options)(t.Context(), &Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"n":1}`)})
+	return shell(t, script, options)(t.Context(), &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"n":1}`)})
 }
 
 func TestAProgramDoesNotInheritTheSettingsOfRefreshd(t *testing.T) {

@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/refreshd/refreshd/worker"
 )
 
 // FetchOptions tunes Fetch. The zero value is usable.
@@ -43,7 +46,7 @@ type FetchOptions struct {
 // with a hash.
 //
 // The error says that the directory cannot be used or an option is out of range. Temporary files of killed workers are removed.
-func Fetch(dir string, options FetchOptions) (Handler, error) {
+func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
 	if options.MaxBytes == 0 {
 		options.MaxBytes = 1 << 30
 	}
@@ -67,29 +70,26 @@ type fetcher struct {
 	FetchOptions
 }
 
-func (f *fetcher) fetch(ctx context.Context, attempt *Attempt) error {
+func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	source, err := inputURL(attempt.Payload)
 	if err != nil {
 		return err
 	}
 	if err := f.guard.check(source); err != nil {
-		return forbidden(err)
+		return fetchError(ctx, err)
 	}
 	path := filepath.Join(f.dir, fileName(attempt.UID))
 	known, conditional := readSidecar(path, source.String())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
 	if err != nil {
-		return NotRetryable(fmt.Errorf("make the request: %w", err))
+		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
 	}
 	if conditional {
 		known.ask(request.Header)
 	}
 	response, err := f.Client.Do(request)
-	if errors.Is(err, errForbidden) || errors.Is(err, errForbiddenURL) {
-		return forbidden(bare(err))
-	}
 	if err != nil {
-		return requestError(ctx, err)
+		return fetchError(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch {
@@ -101,6 +101,16 @@ func (f *fetcher) fetch(ctx context.Context, attempt *Attempt) error {
 		return refused(response, source)
 	}
 	return f.save(&download{ctx: ctx, attempt: attempt, source: source, response: response, path: path, most: f.MaxBytes}, known)
+}
+
+// fetchError is the failure of a request. What the guard refuses only the owner can mend; the texts around it tell addresses.
+func fetchError(ctx context.Context, err error) error {
+	var refused refusal
+	if errors.As(err, &refused) {
+		return worker.NotRetryable(worker.ErrorType(
+			worker.UserFriendly(fmt.Errorf("input_url: %w", refused), "The address of the feed is not allowed."), "forbidden_address"))
+	}
+	return requestError(ctx, err)
 }
 
 // ask makes a request conditional.
@@ -141,20 +151,23 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 		InputURL any `json:"input_url"`
 	}
 	if err := json.Unmarshal(payload, &fields); err != nil {
-		return nil, NotRetryable(ErrorType(errors.New("payload: expected a JSON object"), "input_url"))
+		return nil, worker.NotRetryable(worker.ErrorType(errors.New("payload: expected a JSON object"), "input_url"))
 	}
 	text, ok := fields.InputURL.(string)
 	if fields.InputURL == nil || ok && text == "" {
 		err := errors.New("input_url: expected a URL, found nothing")
-		return nil, NotRetryable(ErrorType(UserFriendly(err, "No address of the feed (input_url) is set."), "input_url"))
+		return nil, worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "No address of the feed (input_url) is set."), "input_url"))
 	}
 	parsed, err := checkURL(text)
 	if err != nil {
 		err = fmt.Errorf("input_url: %w", err)
-		return nil, NotRetryable(ErrorType(UserFriendly(err, "The address of the feed is not a valid http or https address."), "input_url"))
+		return nil, worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "The address of the feed is not a valid http or https address."), "input_url"))
 	}
 	return parsed, nil
 }
+
+// maxShown is how much of an address an owner is shown, in bytes.
+const maxShown = 200 - len("…")
 
 // refused tells the owner of a feed what its server said, where the owner can do something about it.
 func refused(response *http.Response, source *url.URL) error {
@@ -165,8 +178,13 @@ func refused(response *http.Response, source *url.URL) error {
 		http.StatusUnauthorized: "The feed asks for a login (401): ",
 		http.StatusForbidden:    "Access to the feed was refused (403): ",
 	}
-	if text, found := texts[response.StatusCode]; found {
-		return UserFriendly(err, text+bounded(shown(source), 200))
+	text, found := texts[response.StatusCode]
+	if !found {
+		return err
 	}
-	return err
+	address := shown(source)
+	if len(address) > maxShown {
+		address = strings.ToValidUTF8(address[:maxShown], "") + "…"
+	}
+	return worker.UserFriendly(err, text+address)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package worker
+package handlers
 
 import (
 	"bytes"
@@ -25,6 +25,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // output collects what programs write.
@@ -45,7 +46,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-func shell(t *testing.T, script string, options ExecOptions) Handler {
+func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
 	t.Helper()
 	handler, err := Exec([]string{"sh", "-c", script}, options)
 	if err != nil {
@@ -93,10 +94,9 @@ func TestTheExitCodeMakesTheResult(t *testing.T) {
 		`echo out; exit 3`:                 {Reason: "exit status 3", ErrorType: "exit_3"},
 	} {
 		t.Run(script, func(t *testing.T) {
-			err := shell(t, script, ExecOptions{})(t.Context(), example())
-			got, decodeErr := model.DecodeMessage([]byte(example().outcome(err).encode()))
-			if decodeErr != nil || got.Type != model.MessageFailure {
-				t.Fatalf("got %+v, %v", got, decodeErr)
+			_, got := try(t.Context(), t, shell(t, script, ExecOptions{}), example())
+			if got.Type != model.MessageFailure {
+				t.Fatalf("got %+v", got)
 			}
 			if diff := cmp.Diff(want, got.Failure, whole); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
@@ -106,15 +106,15 @@ func TestTheExitCodeMakesTheResult(t *testing.T) {
 }
 
 func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
-	var l lastLine
+	l := lastLine{next: io.Discard}
 	for range 10_000 {
 		_, _ = l.Write(bytes.Repeat([]byte("x"), 1000))
 	}
-	if cap(l.line) > 2*maxReason {
+	if cap(l.line) > 2*worker.MaxText {
 		t.Errorf("holds %d bytes", cap(l.line))
 	}
-	if got := l.text(); len(got) != maxReason {
-		t.Errorf("kept %d bytes, want %d", len(got), maxReason)
+	if got := l.text(); len(got) != worker.MaxText {
+		t.Errorf("kept %d bytes, want %d", len(got), worker.MaxText)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestAProgramNeedNotReadItsInput(t *testing.T) {
 }
 
 func TestPayloadFieldsBecomeVariables(t *testing.T) {
-	a := &Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"a-b":"1","a_b":"2","n":12345678901234567890.50,
+	a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"a-b":"1","a_b":"2","n":12345678901234567890.50,
 		"t":true,"nul":"x\u0000y","null":null,"list":[1],"object":{},"ünï":"é\n","big":"` + strings.Repeat("x", maxEnv) + `"}`)}
 	var got []string
 	for _, variable := range environment(a) {
@@ -175,11 +175,11 @@ func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{
 
 func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 	for name, script := range map[string]string{
-		"obedient":              `exec 3>"$0"; sleep 1000 & wait`,
-		"deaf":                  `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
-		"deaf grandchild":       `(trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done) & wait`,
-		"grandchild of nobody":  `exec 3>"$0"; (trap "" TERM; sleep 1000) & exec 3>&-; wait`,
-		"succeeds when stopped": `trap "exit 0" TERM; exec 3>"$0"; sleep 1000 & wait`,
+		"stops when told":                 `exec 3>"$0"; sleep 1000 & wait`,
+		"ignores the signal":              `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
+		"a grandchild ignores the signal": `(trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done) & wait`,
+		"grandchild of nobody":            `exec 3>"$0"; (trap "" TERM; sleep 1000) & exec 3>&-; wait`,
+		"succeeds when stopped":           `trap "exit 0" TERM; exec 3>"$0"; sleep 1000 & wait`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, began, gone := fifo(t)
@@ -192,9 +192,9 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- handler(ctx, example()) }()
 			await(t, began, "the begin of the program")
-			cancel(ErrFenceLost)
-			if err := await(t, ended, "the end of the handler"); !errors.Is(err, ErrFenceLost) {
-				t.Errorf("got %v, want ErrFenceLost", err)
+			cancel(worker.ErrFenceLost)
+			if err := await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
+				t.Errorf("got %v, want worker.ErrFenceLost", err)
 			}
 			await(t, gone, "the end of every process")
 		})
@@ -203,7 +203,7 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 
 func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
 	path, began, gone := fifo(t)
-	// The leader outlives the signal until its child has obeyed it too.
+	// The leader outlives the signal until its child has ended by it too.
 	handler, err := Exec([]string{"sh", "-c", `trap : TERM; (exec 3>"$0"; exec sleep 1000) & wait; wait`, path}, ExecOptions{KillAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -212,9 +212,9 @@ func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- handler(ctx, example()) }()
 	await(t, began, "the begin of the program")
-	cancel(ErrShutdown)
-	if err := await(t, ended, "the end of the handler"); !errors.Is(err, ErrShutdown) {
-		t.Errorf("got %v, want ErrShutdown", err)
+	cancel(worker.ErrShutdown)
+	if err := await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrShutdown) {
+		t.Errorf("got %v, want worker.ErrShutdown", err)
 	}
 	await(t, gone, "the end of every process")
 }
@@ -254,7 +254,7 @@ func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			a := example()
 			a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), patience/2, ErrDeadline)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), patience/2, worker.ErrDeadline)
 			defer cancel()
 			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})(ctx, a)
 			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
@@ -302,39 +302,38 @@ func TestAProgramThatCannotBeFoundIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
-	err := shell(t, "exit 0", ExecOptions{Dir: filepath.Join(t.TempDir(), "gone")})(t.Context(), example())
-	var typed *typedError
-	if !errors.As(err, &typed) || typed.kind != "exec_start" {
-		t.Errorf("got %v, want error type exec_start", err)
+	_, got := try(t.Context(), t, shell(t, "exit 0", ExecOptions{Dir: filepath.Join(t.TempDir(), "gone")}), example())
+	if got.ErrorType != "exec_start" {
+		t.Errorf("got %+v, want error type exec_start", got)
 	}
 }
 
 func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `exec 3>"$0"; sleep 1000`, path}, ExecOptions{})
-	r.must(err)
-	p := run(t, r, quick(), handler)
-	r.offer("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, stop := start(t, testkit.Miniredis(t), handler)
+	p.offer("m", "http://x/")
 	await(t, began, "the begin of the program")
-	r.set("m", "attempt_uid", "newer")
+	p.fence("m", "newer")
 	await(t, gone, "the end of every process")
-	r.must(p.stop())
-	if got := ends(r.left()); len(got) > 0 {
-		t.Errorf("told %v", got)
+	stop()
+	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output(), 0, -1).Val() {
+		if m, err := model.DecodeMessage([]byte(message)); err != nil || m.Type != model.MessageStarted {
+			t.Errorf("told %s, %v; want nothing after the start", message, err)
+		}
 	}
 }
 
 func TestManyProgramsAtOnce(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
-	config := quick()
-	config.Concurrency = 8
-	run(t, r, config, shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{}))
+	p, _ := start(t, testkit.Miniredis(t), shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{}))
 	for i := range 40 {
-		r.offer(fmt.Sprint("m", i))
+		p.offer(fmt.Sprint("m", i), "http://x/")
 	}
-	for range 40 {
-		if m := r.told(); m.Type == model.MessageFailure {
+	for range 80 { // a start and an end each
+		if m := p.told(); m.Type != model.MessageStarted && m.Type != model.MessageSuccess {
 			t.Errorf("told %+v", m)
 		}
 	}

@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"compress/gzip"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 const table = "id,name\n1,\"a\nb\"\n2,c\n"
@@ -30,8 +31,8 @@ type feed struct {
 	t       *testing.T
 	dir     string
 	url     string
-	handler Handler
-	said    []message
+	handler worker.Handler
+	said    []model.Message
 }
 
 func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *feed {
@@ -53,14 +54,13 @@ func (f *feed) fetch(ctx context.Context, url string) model.Message {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	a := &Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: payload}
-	a.status = &status{every: time.Hour, send: func(m message) { f.said = append(f.said, m) }}
-	result := f.handler(ctx, a)
-	a.status.end(true)
+	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: payload}
+	said, end := try(ctx, f.t, f.handler, a)
+	f.said = append(f.said, said...)
 	if ctx.Err() == nil {
 		f.clean()
 	}
-	return told(f.t, a, result)
+	return end
 }
 
 // clean checks that no temporary file is left.
@@ -279,8 +279,8 @@ func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
 		``, `[]`, `{}`, `{"input_url":null}`, `{"input_url":""}`, `{"input_url":7}`, `{"input_url":"feed.csv"}`,
 		`{"input_url":"file:///etc/passwd"}`, `{"input_url":"ftp://x/y"}`, `{"input_url":"http:///y"}`, `{"input_url":"http://x/%zz"}`,
 	} {
-		a := &Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(payload)}
-		m := told(t, a, handler(t.Context(), a))
+		a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(payload)}
+		_, m := try(t.Context(), t, handler, a)
 		if m.Type != model.MessageFailure || m.ErrorType != "input_url" || m.Retryable == nil || *m.Retryable {
 			t.Errorf("%s: told %+v", payload, m)
 		}
@@ -375,12 +375,12 @@ func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 	block = true
 	ctx, cancel := context.WithCancelCause(t.Context())
 	result := make(chan error, 1)
-	a := &Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + f.url + `"}`)}
+	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + f.url + `"}`)}
 	go func() { result <- f.handler(ctx, a) }()
 	await(t, began, "the first bytes")
-	cancel(ErrFenceLost)
-	if err := await(t, result, "the end of the handler"); !errors.Is(err, ErrFenceLost) {
-		t.Errorf("got %v, want ErrFenceLost", err)
+	cancel(worker.ErrFenceLost)
+	if err := await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
+		t.Errorf("got %v, want worker.ErrFenceLost", err)
 	}
 	f.clean()
 	f.holds(table)
@@ -389,10 +389,10 @@ func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	d := &download{ctx: ctx, attempt: example(), response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
-	cancel(ErrFenceLost)
+	cancel(worker.ErrFenceLost)
 	path := filepath.Join(t.TempDir(), "feed")
-	if err := replace(path, d.receive); !errors.Is(err, ErrFenceLost) {
-		t.Errorf("got %v, want ErrFenceLost", err)
+	if err := replace(path, d.receive); !errors.Is(err, worker.ErrFenceLost) {
+		t.Errorf("got %v, want worker.ErrFenceLost", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("stat: %v, want that there is no file", err)
@@ -438,15 +438,15 @@ func TestADirectoryThatCannotBeUsedIsRefusedAtOnce(t *testing.T) {
 
 func TestAPoolFetchesFeeds(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) })
 		handler, err := Fetch(t.TempDir(), FetchOptions{Client: ownClient(t)})
-		r.must(err)
-		run(t, r, quick(), handler)
-		r.set("m", "attempt_uid", "m-1")
-		r.queue(`{"big_table_uid":"m","refresh_attempt_uid":"m-1","input_url":"` + url + `"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := start(t, server, handler)
+		p.offer("m", url)
 		var last model.Message
-		for m := r.told(); m.Type != model.MessageSuccess; m = r.told() {
+		for m := p.told(); m.Type != model.MessageSuccess; m = p.told() {
 			last = m
 		}
 		if last.Status != "Downloaded 2 rows, 20 B" || *last.Progress != 100 {

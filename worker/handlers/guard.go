@@ -1,8 +1,7 @@
-package worker
+package handlers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -24,8 +23,10 @@ type guard struct {
 // maxRedirects is how many redirections a download follows.
 const maxRedirects = 10
 
-// errForbidden is the refusal of an address. It does not tell the address: that of a name inside is not for users.
-var errForbidden = errors.New("expected a public address, found one of this machine or of a private network")
+// refusal says why an address is not asked. It does not tell the address: that of a name inside is not for users.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // newGuard accepts host names such as feeds.example.com and, for all names below one, *.example.com.
 func newGuard(hosts []string, private bool) (*guard, error) {
@@ -40,7 +41,7 @@ func newGuard(hosts []string, private bool) (*guard, error) {
 	return g, nil
 }
 
-// client returns a client that obeys the guard, also where it is redirected. A given one keeps its way of connecting, so the guard then
+// client returns a client that keeps to the guard, also where it is redirected. A given one keeps its way of connecting, so the guard then
 // checks the URLs only.
 func (g *guard) client(given *http.Client) *http.Client {
 	client := http.Client{}
@@ -84,7 +85,7 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	}
 	resolved, err := netip.ParseAddrPort(address)
 	if err != nil || !isPublic(resolved.Addr()) {
-		return errForbidden
+		return refusal("expected a public address, found one of this machine or of a private network")
 	}
 	return nil
 }
@@ -92,16 +93,14 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 // check refuses a URL before anything is asked for it.
 func (g *guard) check(target *url.URL) error {
 	if target.Scheme != "http" && target.Scheme != "https" {
-		return fmt.Errorf("%w: expected http or https", errForbiddenURL)
+		return refusal("the address is not allowed: expected http or https")
 	}
 	host := strings.TrimSuffix(strings.ToLower(target.Hostname()), ".")
 	if len(g.hosts) > 0 && !slices.ContainsFunc(g.hosts, func(allowed string) bool { return matches(host, allowed) }) {
-		return fmt.Errorf("%w: expected one of the allowed hosts", errForbiddenURL)
+		return refusal("the address is not allowed: expected one of the allowed hosts")
 	}
 	return nil
 }
-
-var errForbiddenURL = errors.New("the address is not allowed")
 
 func matches(host, allowed string) bool {
 	if suffix, wild := strings.CutPrefix(allowed, "*"); wild {
@@ -124,35 +123,14 @@ func isPublic(address netip.Addr) bool {
 	if address.Is6() && !netip.MustParsePrefix("2000::/3").Contains(address) {
 		return false
 	}
-	return !slices.ContainsFunc(reserved, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
+	return !slices.ContainsFunc(reserved, func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(address) })
 }
 
 // translated are addresses that stand for one of IPv4, their last four bytes.
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 // reserved are the blocks that net/netip does not know to be special, of the registries of special-purpose addresses of the IANA.
-var reserved = prefixes(
+var reserved = []string{
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
-)
-
-func prefixes(texts ...string) []netip.Prefix {
-	all := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		all[i] = netip.MustParsePrefix(text)
-	}
-	return all
-}
-
-// bare is which of the two refusals an error is about: the texts around it tell addresses.
-func bare(err error) error {
-	if errors.Is(err, errForbidden) {
-		return errForbidden
-	}
-	return errForbiddenURL
-}
-
-// forbidden is the failure of a refused address: only the owner of the feed can mend it.
-func forbidden(err error) error {
-	return NotRetryable(ErrorType(UserFriendly(fmt.Errorf("input_url: %w", err), "The address of the feed is not allowed."), "forbidden_address"))
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package worker
+package handlers
 
 import (
 	"bytes"
@@ -10,9 +10,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/refreshd/refreshd/worker"
 )
 
 // Exec returns a handler that runs a program for every attempt, without a shell. The program finds the payload as a JSON
@@ -31,7 +34,7 @@ import (
 // the context, whoever still holds its output open.
 //
 // The error says that the program cannot be found.
-func Exec(argv []string, options ExecOptions) (Handler, error) {
+func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("exec: expected a program, found nothing")
 	}
@@ -39,15 +42,15 @@ func Exec(argv []string, options ExecOptions) (Handler, error) {
 		return nil, fmt.Errorf("exec: %w", err)
 	}
 	options = options.withDefaults()
-	return func(ctx context.Context, attempt *Attempt) error {
+	return func(ctx context.Context, attempt *worker.Attempt) error {
 		return runProgram(ctx, attempt, argv, options)
 	}, nil
 }
 
-func runProgram(ctx context.Context, attempt *Attempt, argv []string, options ExecOptions) error {
+func runProgram(ctx context.Context, attempt *worker.Attempt, argv []string, options ExecOptions) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = options.Dir
-	cmd.Env = append(inherited(options.Env), environment(attempt)...)
+	cmd.Env = slices.Concat(options.Env, environment(attempt))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	ended := false // the context, before the program; Wait waits for Cancel
 	cmd.Cancel = func() error {
@@ -57,11 +60,15 @@ func runProgram(ctx context.Context, attempt *Attempt, argv []string, options Ex
 	}
 	cmd.WaitDelay = options.KillAfter // after this the leader is killed
 	var pipes pipes
+	var stdout io.Writer
+	if options.Stdout != nil {
+		stdout = &capped{options.Stdout, options.MaxOutput}
+	}
 	stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
-	err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), options.stdout(), stderr)
+	err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
 	if err != nil {
 		pipes.drain()
-		return stopped(ctx, ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
+		return stopped(ctx, worker.ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
 	}
 	err = cmd.Wait()
 	// Nobody is left in most cases. Those who are may hold the pipes open, so they go first.
@@ -85,24 +92,20 @@ type pipes struct {
 }
 
 func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) error {
-	var theirs []*os.File
-	defer func() {
-		for _, file := range theirs {
-			_ = file.Close()
-		}
-	}()
 	if stdout != nil {
-		file, err := p.output(stdout)
+		theirs, err := p.output(stdout)
 		if err != nil {
 			return err
 		}
-		theirs, cmd.Stdout = append(theirs, file), file
+		defer func() { _ = theirs.Close() }()
+		cmd.Stdout = theirs
 	}
-	file, err := p.output(stderr)
+	theirs, err := p.output(stderr)
 	if err != nil {
 		return err
 	}
-	theirs, cmd.Stderr = append(theirs, file), file
+	defer func() { _ = theirs.Close() }()
+	cmd.Stderr = theirs
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -142,13 +145,6 @@ func (p *pipes) drain() {
 	p.copying.Wait()
 }
 
-func inherited(env []string) []string {
-	if env == nil {
-		return withoutSettings(os.Environ())
-	}
-	return append([]string(nil), env...)
-}
-
 func killGroup(cmd *exec.Cmd, signal syscall.Signal) error {
 	err := syscall.Kill(-cmd.Process.Pid, signal)
 	if errors.Is(err, syscall.ESRCH) {
@@ -167,7 +163,7 @@ func verdict(state *os.ProcessState, err error, reason string) error {
 		if reason == "" {
 			reason = "killed by signal: " + status.Signal().String()
 		}
-		return ErrorType(errors.New(reason), fmt.Sprintf("signal_%d", status.Signal()))
+		return worker.ErrorType(errors.New(reason), fmt.Sprintf("signal_%d", status.Signal()))
 	case state.ExitCode() > 0:
 		return exitError(state.ExitCode(), reason)
 	default:

@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"context"
@@ -8,19 +8,21 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/refreshd/refreshd/worker"
 )
 
 // statusError is the failure that a status other than 2xx and 304 means: 408, 425, 429 and 5xx, as well as a redirection that
-// is not followed, leave it to the policy whether to retry, and any other 4xx is not retryable. Retry-After is obeyed.
+// is not followed, leave it to the policy whether to retry, and any other 4xx is not retryable. Retry-After is respected.
 func statusError(response *http.Response) error {
 	code := response.StatusCode
-	err := ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
+	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
 	err = waitAsAsked(err, response.Header)
 	switch {
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
 		return err
 	case code >= 400 && code < 500:
-		return NotRetryable(err)
+		return worker.NotRetryable(err)
 	default:
 		return err
 	}
@@ -31,29 +33,34 @@ func statusError(response *http.Response) error {
 func waitAsAsked(err error, header http.Header) error {
 	text := header.Get("Retry-After")
 	if seconds, failed := strconv.ParseUint(text, 10, 63); failed == nil {
-		return RetryAfter(err, time.Duration(min(seconds, uint64(maxWait.Seconds())))*time.Second)
+		return worker.RetryAfter(err, time.Duration(min(seconds, uint64(worker.MaxWait.Seconds())))*time.Second)
 	}
 	at, failed := http.ParseTime(text)
 	if failed != nil {
 		return err
 	}
 	if now, failed := http.ParseTime(header.Get("Date")); failed == nil {
-		return RetryAfter(err, at.Sub(now))
+		return worker.RetryAfter(err, at.Sub(now))
 	}
-	return RetryAt(err, at)
+	return worker.RetryAt(err, at)
 }
 
 // requestError is the failure of a request that got no response, or only half of one. The texts of net/http repeat the whole
 // URL, with what is secret in it.
 func requestError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	var detailed *url.Error
 	if errors.As(err, &detailed) {
 		err = detailed.Err
 	}
-	return ErrorType(err, "network")
+	return stopped(ctx, worker.ErrorType(err, "network"))
+}
+
+// stopped returns the cause of an ended context in place of err, which is then only its echo.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // checkURL accepts an http or https URL with a host.

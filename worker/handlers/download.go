@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"context"
@@ -11,12 +11,14 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+
+	"github.com/refreshd/refreshd/worker"
 )
 
 // download is one body on its way into a file. One goroutine only.
 type download struct {
 	ctx      context.Context
-	attempt  *Attempt
+	attempt  *worker.Attempt
 	source   *url.URL
 	response *http.Response
 	path     string
@@ -84,7 +86,7 @@ func (d *download) finish() {
 
 func (d *download) sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
 
-// failure sorts what went wrong by whom it concerns: the order to stop, the owner, the network, or this machine.
+// failure sorts what went wrong by whom it concerns: the end of the context, the owner, the network, or this machine.
 func (d *download) failure(err error) error {
 	switch {
 	case d.ctx.Err() != nil:
@@ -92,17 +94,17 @@ func (d *download) failure(err error) error {
 	case errors.Is(d.body, errTooLarge):
 		return d.tooLarge()
 	case errors.Is(d.body, io.ErrUnexpectedEOF):
-		return ErrorType(fmt.Errorf("the body is cut off after %d bytes", d.bytes), "truncated")
+		return worker.ErrorType(fmt.Errorf("the body is cut off after %d bytes", d.bytes), "truncated")
 	case d.body != nil:
 		return requestError(d.ctx, fmt.Errorf("read the body: %w", d.body))
 	default:
-		return ErrorType(fmt.Errorf("write the file: %w", err), "disk")
+		return worker.ErrorType(fmt.Errorf("write the file: %w", err), "disk")
 	}
 }
 
 func (d *download) tooLarge() error {
 	err := fmt.Errorf("%w: expected at most %d bytes", errTooLarge, d.most)
-	return NotRetryable(ErrorType(UserFriendly(err, "The feed is larger than the "+size(d.most)+" that are allowed."), "too_large"))
+	return worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "The feed is larger than the "+size(d.most)+" that are allowed."), "too_large"))
 }
 
 // size renders a number of bytes for people.

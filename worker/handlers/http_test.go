@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) string {
@@ -34,24 +35,13 @@ func ownClient(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func post(t *testing.T, url string) Handler {
+func post(t *testing.T, url string) worker.Handler {
 	t.Helper()
 	handler, err := HTTP(url, HTTPOptions{Client: ownClient(t), Header: http.Header{"authorization": {"Bearer x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return handler
-}
-
-// told is what the poller understands of what a handler returned.
-func told(t *testing.T, a *Attempt, err error) model.Message {
-	t.Helper()
-	m, err := model.DecodeMessage([]byte(a.outcome(err).encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.UID, m.AttemptUID = "", ""
-	return m
 }
 
 func TestAServiceGetsThePayloadAndTheAttempt(t *testing.T) {
@@ -113,7 +103,7 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 		"429 after a past date":      {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:00:00 GMT", "Date": "Sat, 21 Nov 2026 07:01:30 GMT"}, "", failure("429 Too Many Requests", "http_429")},
 		"429 after a date, no clock": {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:01:30 GMT", "Date": "-"}, "", at(failure("429 Too Many Requests", "http_429"), time.Date(2026, 11, 21, 7, 1, 30, 0, time.UTC))},
 		"429 after nonsense":         {429, map[string]string{"Retry-After": "soon"}, "", failure("429 Too Many Requests", "http_429")},
-		"429 after ages":             {429, map[string]string{"Retry-After": "9223372036854775807"}, "", after(failure("429 Too Many Requests", "http_429"), maxWait)},
+		"429 after ages":             {429, map[string]string{"Retry-After": "9223372036854775807"}, "", after(failure("429 Too Many Requests", "http_429"), worker.MaxWait)},
 		"explained": {422, nil, `{"reason":"row 7","user_friendly_reason":"Row 7 is odd."}`,
 			friendly(final(failure("422 Unprocessable Entity: row 7", "http_422")), "Row 7 is odd.")},
 		"a page": {500, nil, "<html>", failure("500 Internal Server Error", "http_500")},
@@ -129,9 +119,8 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, c.body)
 			})
-			a := example()
-			err := post(t, url+"/")(t.Context(), a)
-			if diff := cmp.Diff(c.want, told(t, a, err), whole); diff != "" {
+			_, got := try(t.Context(), t, post(t, url+"/"), example())
+			if diff := cmp.Diff(c.want, got, whole); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 		})
@@ -155,8 +144,7 @@ func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = listener.Close()
-	a := example()
-	m := told(t, a, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret")(t.Context(), a))
+	_, m := try(t.Context(), t, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
 	if m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil {
 		t.Errorf("told %+v", m)
 	}
@@ -181,9 +169,9 @@ func TestARequestEndsWithTheContext(t *testing.T) {
 	handler := post(t, url)
 	go func() { result <- handler(ctx, example()) }()
 	await(t, began, "the request")
-	cancel(ErrDeadline)
-	if err := await(t, result, "the end of the handler"); !errors.Is(err, ErrDeadline) {
-		t.Errorf("got %v, want ErrDeadline", err)
+	cancel(worker.ErrDeadline)
+	if err := await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrDeadline) {
+		t.Errorf("got %v, want worker.ErrDeadline", err)
 	}
 	await(t, ended, "the end of the request")
 }
@@ -204,13 +192,15 @@ func TestTheClientOfTheCallerIsNotChanged(t *testing.T) {
 }
 
 func TestAPoolPostsToAService(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
-	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"changed":false}`)
 	})
-	run(t, r, quick(), post(t, url))
-	r.offer("m")
-	if m := r.toldOf(model.MessageSuccess); m.Changed == nil || *m.Changed {
-		t.Errorf("told %+v, want changed false", m)
+	p, _ := start(t, testkit.Miniredis(t), post(t, url))
+	p.offer("m", "http://x/")
+	if m := p.told(); m.Type != model.MessageStarted {
+		t.Errorf("told %+v, want started", m)
+	}
+	if m := p.told(); m.Type != model.MessageSuccess || m.Changed == nil || *m.Changed {
+		t.Errorf("told %+v, want a success with changed false", m)
 	}
 }

@@ -1,12 +1,16 @@
-package worker
+package handlers
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // FuzzInputURL checks that an accepted address can be asked for as it stands, that its secrets are not shown, and that a refusal is
@@ -27,7 +31,7 @@ func FuzzInputURL(f *testing.F) {
 		}
 		parsed, err := inputURL(payload)
 		if err != nil {
-			if said := told(t, &Attempt{UID: "t", AttemptUID: "a1"}, err); said.Retryable == nil || *said.Retryable || said.ErrorType != "input_url" || said.UserFriendlyReason == "" {
+			if said := said(t, err); said.Retryable == nil || *said.Retryable || said.ErrorType != "input_url" || said.UserFriendlyReason == "" {
 				t.Fatalf("%q is refused with %+v", address, said)
 			}
 			return
@@ -44,4 +48,11 @@ func FuzzInputURL(f *testing.F) {
 			t.Fatalf("%q is shown as %q, %v", address, text, err)
 		}
 	})
+}
+
+// said is what the poller understands of an error.
+func said(t *testing.T, err error) model.Message {
+	t.Helper()
+	_, end := try(t.Context(), t, func(context.Context, *worker.Attempt) error { return err }, example())
+	return end
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -32,8 +33,8 @@ const patience = 20 * time.Second
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
-// rig is a queue on a real server, held at both ends.
-type rig struct {
+// fixture is a queue on a real server, held at both ends.
+type fixture struct {
 	*scripts.Store
 	t     testing.TB
 	redis redis.UniversalClient
@@ -41,16 +42,16 @@ type rig struct {
 }
 
 // WaitInput spares most tests the second that a blocking call takes to notice the end.
-func (r *rig) WaitInput(ctx context.Context) (bool, error) {
+func (r *fixture) WaitInput(ctx context.Context) (bool, error) {
 	if r.block {
 		return r.Store.WaitInput(ctx)
 	}
-	rest(ctx, 2*time.Millisecond)
+	backoff.Rest(ctx, 2*time.Millisecond, nil)
 	n, err := r.redis.LLen(ctx, r.Keys.Input()).Result()
 	return n > 0, err
 }
 
-func newRig(t testing.TB, server *testkit.Server) *rig {
+func newFixture(t testing.TB, server *testkit.Server) *fixture {
 	t.Helper()
 	clients, err := scripts.Connect(server.URL, scripts.ConnectOptions{})
 	if err != nil {
@@ -61,19 +62,19 @@ func newRig(t testing.TB, server *testkit.Server) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{Store: store, t: t, redis: server.Client(t)}
+	return &fixture{Store: store, t: t, redis: server.Client(t)}
 }
 
 // offer queues an attempt as the start script does: the hash holds the fence, the list the entry. The attempt is called
 // uid-1 and has an hour.
-func (r *rig) offer(uids ...string) {
+func (r *fixture) offer(uids ...string) {
 	r.t.Helper()
 	for _, uid := range uids {
 		r.offerUntil(uid, time.Hour)
 	}
 }
 
-func (r *rig) offerUntil(uid string, left time.Duration) {
+func (r *fixture) offerUntil(uid string, left time.Duration) {
 	r.t.Helper()
 	deadline := model.FormatTime(r.now().Add(left))
 	r.set(uid, "attempt_uid", uid+"-1", "deadline_at", deadline)
@@ -81,26 +82,26 @@ func (r *rig) offerUntil(uid string, left time.Duration) {
 		uid, uid+"-1", deadline))
 }
 
-func (r *rig) now() time.Time {
+func (r *fixture) now() time.Time {
 	r.t.Helper()
 	now, err := r.Now(context.Background())
 	r.must(err)
 	return now
 }
 
-func (r *rig) set(uid string, fields ...any) {
+func (r *fixture) set(uid string, fields ...any) {
 	r.t.Helper()
 	r.must(r.redis.HSet(context.Background(), r.Keys.Model(uid), fields...).Err())
 }
 
-func (r *rig) queue(entries ...string) {
+func (r *fixture) queue(entries ...string) {
 	r.t.Helper()
 	for _, entry := range entries {
 		r.must(r.redis.RPush(context.Background(), r.Keys.Input(), entry).Err())
 	}
 }
 
-func (r *rig) must(err error) {
+func (r *fixture) must(err error) {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
@@ -108,7 +109,7 @@ func (r *rig) must(err error) {
 }
 
 // told waits for the next message, as the poller reads it.
-func (r *rig) told() model.Message {
+func (r *fixture) told() model.Message {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -129,7 +130,7 @@ func (r *rig) told() model.Message {
 }
 
 // toldOf waits for a message of a type and skips all others.
-func (r *rig) toldOf(kind model.MessageType) model.Message {
+func (r *fixture) toldOf(kind model.MessageType) model.Message {
 	r.t.Helper()
 	for {
 		if m := r.told(); m.Type == kind {
@@ -139,7 +140,7 @@ func (r *rig) toldOf(kind model.MessageType) model.Message {
 }
 
 // left reads all messages that are there.
-func (r *rig) left() []model.Message {
+func (r *fixture) left() []model.Message {
 	r.t.Helper()
 	var all []model.Message
 	texts, err := r.redis.LRange(context.Background(), r.Keys.Output(), 0, -1).Result()

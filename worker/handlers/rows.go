@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 // rowCount counts the rows of a CSV that is written to it, in constant memory. Rows are the records after the first, which
 // is the header; blank lines are none, and a line break inside quotes ends none. Anything with a NUL in it is no CSV. One

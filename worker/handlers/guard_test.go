@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 func TestOnlyAddressesOfTheOpenInternetArePublic(t *testing.T) {
@@ -68,9 +69,9 @@ func guarded(t *testing.T, address string, options FetchOptions) (model.Message,
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + address + `"}`)}
-	a.status = &status{send: func(message) {}}
-	return told(t, a, handler(t.Context(), a)), dir
+	a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + address + `"}`)}
+	_, m := try(t.Context(), t, handler, a)
+	return m, dir
 }
 
 func expectForbidden(t *testing.T, address string, options FetchOptions) {

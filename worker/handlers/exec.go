@@ -1,17 +1,20 @@
-package worker
+package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // ExecOptions tunes Exec. The zero value is usable.
@@ -31,41 +34,28 @@ type ExecOptions struct {
 }
 
 func (o ExecOptions) withDefaults() ExecOptions {
-	fill(&o.KillAfter, 2*time.Second)
-	if o.MaxOutput == 0 {
-		o.MaxOutput = 1 << 20
+	o.KillAfter = cmp.Or(o.KillAfter, 2*time.Second)
+	o.MaxOutput = cmp.Or(o.MaxOutput, 1<<20)
+	if o.Env == nil {
+		o.Env = withoutSettings(os.Environ())
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
 	}
 	return o
 }
 
-// stdout is where one attempt prints; nil: nowhere.
-func (o ExecOptions) stdout() io.Writer {
-	if o.Stdout == nil {
-		return nil
-	}
-	return &capped{o.Stdout, o.MaxOutput}
-}
-
-// Exit codes with a meaning, from sysexits.h.
-const (
-	exitUsage    = 64
-	exitDataErr  = 65
-	exitTempFail = 75
-	exitNoPerm   = 77
-	exitConfig   = 78
-)
-
-// exitError is the failure that an exit code means.
+// exitError is the failure that an exit code means. Some have a meaning in sysexits.h.
 func exitError(code int, reason string) error {
 	if reason == "" {
 		reason = fmt.Sprintf("exit status %d", code)
 	}
-	err := ErrorType(errors.New(reason), fmt.Sprintf("exit_%d", code))
+	err := worker.ErrorType(errors.New(reason), fmt.Sprintf("exit_%d", code))
 	switch code {
-	case exitTempFail:
-		return Retryable(err)
-	case exitUsage, exitDataErr, exitNoPerm, exitConfig:
-		return NotRetryable(err)
+	case 75: // EX_TEMPFAIL
+		return worker.Retryable(err)
+	case 64, 65, 77, 78: // EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG
+		return worker.NotRetryable(err)
 	default:
 		return err
 	}
@@ -77,7 +67,7 @@ const maxEnv = 128 << 10
 // environment renders an attempt as variables. Payload fields that are texts, numbers or booleans become
 // REFRESHD_PAYLOAD_NAME, with capital letters and _ for everything else; the rest stands only in the JSON on stdin, as do
 // the second of two that end up with one name, texts with a NUL and what exceeds 128 KiB.
-func environment(a *Attempt) []string {
+func environment(a *worker.Attempt) []string {
 	env := []string{
 		"REFRESHD_UID=" + a.UID,
 		"REFRESHD_ATTEMPT_UID=" + a.AttemptUID,
@@ -130,23 +120,20 @@ func scalar(raw json.RawMessage) (string, bool) {
 }
 
 // lastLine keeps the last line that is not blank of all that is written to it, and passes everything on. It holds no more
-// than maxReason bytes, whatever the length of a line. One goroutine only.
+// than a message does, whatever the length of a line. One goroutine only.
 type lastLine struct {
-	next io.Writer // nil: nobody
-	line []byte    // the line being written
-	last string    // the one before that was not blank
+	next io.Writer
+	line []byte // the line being written
+	last string // the one before that was not blank
 }
 
 func (l *lastLine) Write(p []byte) (int, error) {
 	for _, piece := range bytes.SplitAfter(p, []byte("\n")) {
-		room := max(0, maxReason-len(l.line))
+		room := max(0, worker.MaxText-len(l.line))
 		l.line = append(l.line, piece[:min(room, len(piece))]...)
 		if bytes.HasSuffix(piece, []byte("\n")) {
 			l.end()
 		}
-	}
-	if l.next == nil {
-		return len(p), nil
 	}
 	return l.next.Write(p)
 }
@@ -173,16 +160,13 @@ func withoutSettings(env []string) []string {
 
 // capped passes on the first bytes that are written to it and drops the rest. One goroutine only.
 type capped struct {
-	next io.Writer // nil: nobody
-	left int64     // bytes; negative: that something was dropped has been told
+	next io.Writer
+	left int64 // bytes; negative: that something was dropped has been told
 }
 
 func (c *capped) Write(p []byte) (int, error) {
 	pass := p[:min(int64(len(p)), max(0, c.left))]
 	c.left -= int64(len(pass))
-	if c.next == nil {
-		return len(p), nil
-	}
 	if len(pass) > 0 {
 		if _, err := c.next.Write(pass); err != nil {
 			return 0, err

@@ -1,4 +1,4 @@
-package worker
+package handlers
 
 import (
 	"errors"
@@ -58,7 +58,7 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 	if err := replace(path, write("old", nil)); err != nil {
 		t.Fatal(err)
 	}
-	if err := replace(path, write("half", errBroken)); !errors.Is(err, errBroken) {
+	if err := replace(path, write("half", io.ErrShortWrite)); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("got %v, want the error of the writer", err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
