@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -28,6 +29,7 @@ var (
 func Main(m *testing.M, options ...goleak.Option) { os.Exit(run(m, options...)) }
 
 func run(m *testing.M, options ...goleak.Option) int {
+	waitTogether()
 	singles.open()
 	clusters.open()
 	code := m.Run()
@@ -42,6 +44,17 @@ func run(m *testing.M, options ...goleak.Option) int {
 		code = 1
 	}
 	return code
+}
+
+// waitTogether lets more tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
+func waitTogether() {
+	const together = "test.parallel"
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == together })
+	if !said {
+		_ = flag.Set(together, "8")
+	}
 }
 
 // redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.

@@ -11,8 +11,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// patience bounds every wait of this package: for a server to answer, to stop, or to form a cluster.
-const patience = 20 * time.Second
+// patience bounds every wait of this package and of its clients: for a server to answer, to stop, or to form a cluster. It only ends
+// what hangs: a busy machine may need long for little.
+const patience = 5 * time.Minute
 
 // Server is one Redis that a test may use as it likes until the test ends.
 type Server struct {
@@ -87,6 +88,10 @@ func (s *Server) Options() *redis.UniversalOptions {
 		MaxRetries:               -1,
 		MaxRedirects:             -1,
 		DialerRetries:            1,
+		DialTimeout:              patience,
+		ReadTimeout:              patience,
+		WriteTimeout:             patience,
+		PoolTimeout:              patience,
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
