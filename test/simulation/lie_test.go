@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -179,8 +180,9 @@ const enough = 400
 func TestEveryPlantedBugIsFound(t *testing.T) {
 	for _, told := range lies {
 		t.Run(told.name, func(t *testing.T) {
-			if told.seldom && testing.Short() {
-				t.Skip("it takes many seeds")
+			t.Parallel()
+			if told.seldom {
+				long.Only(t)
 			}
 			ran, failed, err := runSeeds(t, told, 1, enough, 1)
 			if err == nil {
