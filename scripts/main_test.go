@@ -1,7 +1,7 @@
 package scripts
 
 import (
-	"flag"
+	flags "flag"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -10,6 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	LogTo(nil)
-	_ = flag.Set("rapid.checks", long.Or("20", "100")) // unless the command line says how many
+	_ = flags.Set("rapid.checks", long.Or("20", "100")) // unless the command line says how many
 	testkit.Main(m)
 }
