@@ -60,7 +60,6 @@ func expectNoAnswer(t *testing.T, c *Clients) {
 }
 
 func TestOneAddressMakesThreeWorkingClients(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		clients := connect(t, s.Addr, ConnectOptions{})
 		expectWorking(t, clients)
@@ -176,7 +175,6 @@ var sideEffects = map[string]struct {
 }
 
 func TestLostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeated(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		for name, effect := range sideEffects {
 			t.Run(name, func(t *testing.T) {
@@ -212,7 +210,6 @@ func expectOnce(t *testing.T, s *testkit.Server, send func(context.Context) erro
 }
 
 func TestLostReplyOfAReadIsAskedForAgain(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, expectReadRepeated)
 	t.Run("cluster", func(t *testing.T) { expectReadRepeated(t, testkit.Cluster(t)) })
 }

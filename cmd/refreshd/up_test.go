@@ -160,7 +160,6 @@ func lastID(reply any) (text, id string) {
 }
 
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		service := newService(t)
 		rig := fixture.Live(t, server)
@@ -267,7 +266,6 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 }
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c, rig := at(t, server), fixture.Live(t, server)
 		dir := t.TempDir()

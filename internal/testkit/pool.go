@@ -13,6 +13,7 @@ import (
 // pool holds the idle fleets of one kind.
 type pool struct {
 	start func() (*fleet, error)
+	lent  chan struct{} // holds one for each fleet that a test has; its room is how many tests may have one at once
 
 	mu   sync.Mutex
 	keep bool     // guarded by mu: whether somebody will stop the idle ones
@@ -20,8 +21,8 @@ type pool struct {
 }
 
 var (
-	singles  = &pool{start: func() (*fleet, error) { return startSingle() }}
-	clusters = &pool{start: startCluster}
+	singles  = &pool{start: func() (*fleet, error) { return startSingle() }, lent: make(chan struct{}, 100)}
+	clusters = &pool{start: startCluster, lent: make(chan struct{}, 2)} // a start costs three processes and seconds
 )
 
 // Main runs the tests of a package, stops every server that they used, removes what they have built, and fails when a goroutine is
@@ -48,13 +49,8 @@ func run(m *testing.M, options ...goleak.Option) int {
 
 // waitTogether lets more tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
 func waitTogether() {
-	const together = "test.parallel"
+	_ = flag.Set("test.parallel", "8") // flag.Parse lets the command line have the last word
 	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == together })
-	if !said {
-		_ = flag.Set(together, "8")
-	}
 }
 
 // redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.
@@ -63,6 +59,8 @@ var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/
 // lend takes an idle fleet or starts one, and takes it back when the test ends.
 func lend(t testing.TB, p *pool) *Server {
 	t.Helper()
+	p.lent <- struct{}{}
+	t.Cleanup(func() { <-p.lent })
 	f, err := p.take()
 	if err != nil {
 		t.Fatal(err)
