@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 
 var _ Queue = (*scripts.Store)(nil)
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must come. It only ends what hangs, and says where.
+const patience = 5 * time.Minute
 
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
