@@ -137,7 +137,7 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 func awaitJournal(t *testing.T, rig *fixture.Rig, event string) {
 	t.Helper()
 	for id := "0"; ; {
-		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "10000", "STREAMS", rig.Store.Keys.Journal(), id).Result()
+		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "0", "STREAMS", rig.Store.Keys.Journal(), id).Result()
 		if err != nil {
 			t.Fatalf("wait for %s in the journal: %v", event, err)
 		}
