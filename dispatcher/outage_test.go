@@ -37,6 +37,7 @@ func (s *away) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
 }
 
 func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
+	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }

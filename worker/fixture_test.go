@@ -27,14 +27,14 @@ func TestMain(m *testing.M) {
 
 var _ Queue = (*scripts.Store)(nil)
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must come. It only ends what hangs, and says where.
+const patience = 5 * time.Minute
 
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
 // fixture is a queue on a real server, held at both ends.
-type fixture struct {
+type queueFixture struct {
 	*scripts.Store
 	t     testing.TB
 	redis redis.UniversalClient
@@ -42,7 +42,7 @@ type fixture struct {
 }
 
 // WaitInput spares most tests the second that a blocking call takes to notice the end.
-func (r *fixture) WaitInput(ctx context.Context) (bool, error) {
+func (r *queueFixture) WaitInput(ctx context.Context) (bool, error) {
 	if r.block {
 		return r.Store.WaitInput(ctx)
 	}
@@ -51,7 +51,7 @@ func (r *fixture) WaitInput(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-func newFixture(t testing.TB, server *testkit.Server) *fixture {
+func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
 	t.Helper()
 	clients, err := scripts.Connect(server.URL, scripts.ConnectOptions{})
 	if err != nil {
@@ -62,19 +62,19 @@ func newFixture(t testing.TB, server *testkit.Server) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Store: store, t: t, redis: server.Client(t)}
+	return &queueFixture{Store: store, t: t, redis: server.Client(t)}
 }
 
 // offer queues an attempt as the start script does: the hash holds the fence, the list the entry. The attempt is called
 // uid-1 and has an hour.
-func (r *fixture) offer(uids ...string) {
+func (r *queueFixture) offer(uids ...string) {
 	r.t.Helper()
 	for _, uid := range uids {
 		r.offerUntil(uid, time.Hour)
 	}
 }
 
-func (r *fixture) offerUntil(uid string, left time.Duration) {
+func (r *queueFixture) offerUntil(uid string, left time.Duration) {
 	r.t.Helper()
 	deadline := model.FormatTime(r.now().Add(left))
 	r.set(uid, "attempt_uid", uid+"-1", "deadline_at", deadline)
@@ -82,26 +82,26 @@ func (r *fixture) offerUntil(uid string, left time.Duration) {
 		uid, uid+"-1", deadline))
 }
 
-func (r *fixture) now() time.Time {
+func (r *queueFixture) now() time.Time {
 	r.t.Helper()
 	now, err := r.Now(context.Background())
 	r.must(err)
 	return now
 }
 
-func (r *fixture) set(uid string, fields ...any) {
+func (r *queueFixture) set(uid string, fields ...any) {
 	r.t.Helper()
 	r.must(r.redis.HSet(context.Background(), r.Keys.Model(uid), fields...).Err())
 }
 
-func (r *fixture) queue(entries ...string) {
+func (r *queueFixture) queue(entries ...string) {
 	r.t.Helper()
 	for _, entry := range entries {
 		r.must(r.redis.RPush(context.Background(), r.Keys.Input(), entry).Err())
 	}
 }
 
-func (r *fixture) must(err error) {
+func (r *queueFixture) must(err error) {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
@@ -109,7 +109,7 @@ func (r *fixture) must(err error) {
 }
 
 // told waits for the next message, as the poller reads it.
-func (r *fixture) told() model.Message {
+func (r *queueFixture) told() model.Message {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -130,7 +130,7 @@ func (r *fixture) told() model.Message {
 }
 
 // toldOf waits for a message of a type and skips all others.
-func (r *fixture) toldOf(kind model.MessageType) model.Message {
+func (r *queueFixture) toldOf(kind model.MessageType) model.Message {
 	r.t.Helper()
 	for {
 		if m := r.told(); m.Type == kind {
@@ -140,7 +140,7 @@ func (r *fixture) toldOf(kind model.MessageType) model.Message {
 }
 
 // left reads all messages that are there.
-func (r *fixture) left() []model.Message {
+func (r *queueFixture) left() []model.Message {
 	r.t.Helper()
 	var all []model.Message
 	texts, err := r.redis.LRange(context.Background(), r.Keys.Output(), 0, -1).Result()

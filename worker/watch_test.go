@@ -13,7 +13,7 @@ import (
 )
 
 // counting tells of every look at the fences.
-func counting(r *fixture, checks chan struct{}) *faulty {
+func counting(r *queueFixture, checks chan struct{}) *faulty {
 	return &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
 		defer backoff.Signal(checks)
 		return r.Fences(context.Background(), uids)
@@ -21,10 +21,12 @@ func counting(r *fixture, checks chan struct{}) *faulty {
 }
 
 func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
-	for name, lose := range map[string]func(*fixture){
-		"superseded": func(r *fixture) { r.set("m", "attempt_uid", "newer") },
-		"idle":       func(r *fixture) { r.must(r.redis.HDel(context.Background(), r.Keys.Model("m"), "attempt_uid").Err()) },
-		"removed":    func(r *fixture) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
+	for name, lose := range map[string]func(*queueFixture){
+		"superseded": func(r *queueFixture) { r.set("m", "attempt_uid", "newer") },
+		"idle": func(r *queueFixture) {
+			r.must(r.redis.HDel(context.Background(), r.Keys.Model("m"), "attempt_uid").Err())
+		},
+		"removed": func(r *queueFixture) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
@@ -79,7 +81,7 @@ type clockwork struct {
 	checks   chan struct{}
 }
 
-func newClockwork(r *fixture) *clockwork {
+func newClockwork(r *queueFixture) *clockwork {
 	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	c := &clockwork{faulty: &faulty{Queue: r}, now: start, deadline: start.Add(30 * time.Millisecond), checks: make(chan struct{}, 1)}
 	c.fences = func(uids []string) ([]scripts.Fence, time.Time, error) {

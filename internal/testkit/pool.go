@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -12,6 +13,7 @@ import (
 // pool holds the idle backends of one kind.
 type pool struct {
 	start func() (*backend, error)
+	lent  chan struct{} // holds one for each backend that a test has; its room is how many tests may have one at once
 
 	mu   sync.Mutex
 	keep bool       // guarded by mu: whether somebody will stop the idle ones
@@ -19,8 +21,8 @@ type pool struct {
 }
 
 var (
-	singles  = &pool{start: func() (*backend, error) { return startSingle() }}
-	clusters = &pool{start: startCluster}
+	singles  = &pool{start: func() (*backend, error) { return startSingle() }, lent: make(chan struct{}, 100)}
+	clusters = &pool{start: startCluster, lent: make(chan struct{}, 2)} // a start costs three processes and seconds
 )
 
 // Main runs the tests of a package, stops every server that they used, removes what they have built, and fails when a goroutine is
@@ -28,6 +30,7 @@ var (
 func Main(m *testing.M, options ...goleak.Option) { os.Exit(run(m, options...)) }
 
 func run(m *testing.M, options ...goleak.Option) int {
+	waitTogether()
 	singles.open()
 	clusters.open()
 	code := m.Run()
@@ -44,12 +47,20 @@ func run(m *testing.M, options ...goleak.Option) int {
 	return code
 }
 
+// waitTogether lets more tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
+func waitTogether() {
+	_ = flag.Set("test.parallel", "8") // flag.Parse lets the command line have the last word
+	flag.Parse()
+}
+
 // redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.
 var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
 // lend takes an idle backend or starts one, and takes it back when the test ends.
 func lend(t testing.TB, p *pool) *Server {
 	t.Helper()
+	p.lent <- struct{}{}
+	t.Cleanup(func() { <-p.lent })
 	b, err := p.take()
 	if err != nil {
 		t.Fatal(err)

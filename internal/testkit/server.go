@@ -11,8 +11,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// waitLimit bounds every wait of this package: for a server to answer, to stop, or to form a cluster.
-const waitLimit = 20 * time.Second
+// waitLimit bounds every wait of this package and of its clients: for a server to answer, to stop, or to form a cluster. It only ends
+// what hangs: a busy machine may need long for little.
+const waitLimit = 5 * time.Minute
 
 // Server is one Redis that a test may use as it likes until the test ends.
 type Server struct {

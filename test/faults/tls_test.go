@@ -11,6 +11,7 @@ import (
 )
 
 func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	ca := testkit.NewAuthority(t)
 	ca.Issue(t, "server", "redis.internal")
 	ca.Issue(t, "client")

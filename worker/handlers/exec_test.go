@@ -254,7 +254,7 @@ func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			a := example()
 			a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), patience/2, worker.ErrDeadline)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), patience, worker.ErrDeadline)
 			defer cancel()
 			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})(ctx, a)
 			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
