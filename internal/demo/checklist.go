@@ -32,7 +32,6 @@ type step struct {
 var (
 	aStart   = step{event: model.EventStart}
 	aSuccess = step{event: model.EventSuccess}
-	aFailure = step{event: model.EventFailure}
 	anUpdate = step{event: model.EventUpdate}
 )
 
