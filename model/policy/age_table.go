@@ -39,7 +39,7 @@ type ageRowDocument struct {
 func (t AgeTable) document() any {
 	rows := make([]ageRowDocument, len(t))
 	for i, row := range t {
-		rows[i] = ageRowDocument{document.FormatDuration(row.UpTo), FormatDelay(row.Delay)}
+		rows[i] = ageRowDocument{document.FormatDuration(row.UpTo), formatDelay(row.Delay)}
 	}
 	return struct {
 		ByAge []ageRowDocument `json:"by_age"`

@@ -83,7 +83,7 @@ func (b Backoff) document() any {
 		Cap      string   `json:"cap,omitempty"`
 		Count    *int     `json:"count,omitempty"`
 	}{Strategy: b.Strategy, Base: document.FormatDuration(b.Base)}
-	if b.Strategy == Exponential && b.Factor != defaultFactor {
+	if b.Strategy == Exponential && b.Factor != DefaultFactor {
 		d.Factor = b.Factor
 	}
 	if b.Cap > 0 {
@@ -95,7 +95,8 @@ func (b Backoff) document() any {
 	return d
 }
 
-const defaultFactor = 2 // document 003 shows it, document 004 says it
+// DefaultFactor is the factor of an exponential strategy that names none.
+const DefaultFactor = 2
 
 func parseBackoff(fields map[string]any) (Backoff, error) {
 	b := Backoff{Retries: Unlimited}
@@ -144,7 +145,7 @@ func (b *Backoff) readFactor(doc document.Object) error {
 	case b.Strategy != Exponential && found:
 		return document.Refuse("factor", "strategy exponential with it", document.Found(string(b.Strategy)))
 	case b.Strategy == Exponential && !found:
-		b.Factor = defaultFactor
+		b.Factor = DefaultFactor
 	default:
 		b.Factor = factor
 	}
@@ -176,7 +177,7 @@ func parseFTL(text string) (Retries, error) {
 	if len(words) == 1 {
 		return b, nil
 	}
-	b.Strategy, b.Factor = Exponential, defaultFactor
+	b.Strategy, b.Factor = Exponential, DefaultFactor
 	if b.Cap, err = document.ParseDuration(words[1]); err != nil || b.Cap < b.Base {
 		return nil, refused
 	}

@@ -59,7 +59,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	if p.MaxRetries() != 0 {
 		d.Retries = p.Retries.document()
 	}
-	if p.Jitter != p.usualJitter() {
+	if p.Jitter != p.DefaultJitter() {
 		d.Jitter = &p.Jitter
 	}
 	if p.Misfire.Limited {
@@ -82,8 +82,8 @@ func formatOptional(d time.Duration) string {
 	return document.FormatDuration(d)
 }
 
-// usualJitter is the jitter of a policy that names none.
-func (p *Policy) usualJitter() float64 {
+// DefaultJitter is the jitter of a policy that names none.
+func (p *Policy) DefaultJitter() float64 {
 	if backoff, ok := p.Retries.(Backoff); ok && backoff.Retries != 0 {
 		return strategyJitter
 	}

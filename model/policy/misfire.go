@@ -24,11 +24,14 @@ const (
 // misfireGrace is how late a refresh may start before `skip` takes it for missed: longer than any tick or full list should last.
 const misfireGrace = time.Minute
 
+// Skips reports whether every missed refresh is skipped.
+func (m Misfire) Skips() bool { return m.Limited && m.Younger == misfireGrace }
+
 func (m Misfire) String() string {
 	switch {
 	case !m.Limited:
 		return misfireRunOnce
-	case m.Younger == misfireGrace:
+	case m.Skips():
 		return misfireSkip
 	default:
 		return misfireYounger + " " + document.FormatDuration(m.Younger)

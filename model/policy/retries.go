@@ -26,8 +26,14 @@ const Unlimited = -1
 // UntilPlanned is the delay that waits for the planned refresh, whenever that is (S0-46).
 const UntilPlanned time.Duration = -1
 
-// nextPlanned is how UntilPlanned is written.
-const nextPlanned = "next"
+// NeverRetry is the delay of an error class that is not retried.
+const NeverRetry time.Duration = -2
+
+// How the delays that are no durations are written.
+const (
+	untilPlanned = "next"
+	neverRetry   = "never"
+)
 
 // Occasion is what a strategy may know of the failure that it is asked about.
 type Occasion struct {
@@ -55,16 +61,21 @@ func (d Delays) Count() int { return len(d) }
 func (d Delays) document() any {
 	texts := make([]string, len(d))
 	for i, delay := range d {
-		texts[i] = FormatDelay(delay)
+		texts[i] = formatDelay(delay)
 	}
 	return texts
 }
 
-func FormatDelay(delay time.Duration) string {
-	if delay == UntilPlanned {
-		return nextPlanned
+// formatDelay is the canonical text of a delay.
+func formatDelay(delay time.Duration) string {
+	switch delay {
+	case UntilPlanned:
+		return untilPlanned
+	case NeverRetry:
+		return neverRetry
+	default:
+		return document.FormatDuration(delay)
 	}
-	return document.FormatDuration(delay)
 }
 
 // parseRetries reads the retries of a policy. jitter is what the form implies when the policy says nothing of it.
@@ -132,7 +143,7 @@ func parseDelay(field string, value any) (time.Duration, error) {
 	if !ok {
 		return 0, document.Refuse(field, `a delay such as 0, "5m" or next`, document.Found(value))
 	}
-	if strings.EqualFold(strings.TrimSpace(text), nextPlanned) {
+	if strings.EqualFold(strings.TrimSpace(text), untilPlanned) {
 		return UntilPlanned, nil
 	}
 	return document.DurationAt(field, text)
