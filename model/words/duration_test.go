@@ -20,8 +20,8 @@ func TestADurationMayHaveItsNumbersInWords(t *testing.T) {
 			t.Errorf("%s: expected a match of the pattern, found none", text)
 		}
 	}
-	for _, text := range []string{"half", "half an", "half hour", "and a half", "hour and a half", "one", "a fortnight", "twenty-one days"} {
-		if got, err := ParseDuration(text); err == nil && text != "one" {
+	for _, text := range []string{"half", "half an", "half hour", "and a half", "hour and a half", "a fortnight", "twenty-one days"} {
+		if got, err := ParseDuration(text); err == nil {
 			t.Errorf("%s is read as %v", text, got)
 		}
 	}

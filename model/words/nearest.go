@@ -73,16 +73,17 @@ func costOf(changes [][]float64, known []int) float64 {
 	return cost
 }
 
-// comparableWords cuts a sentence into words without the marks around them.
-func comparableWords(text string) []string {
-	words := Cut(text[:min(len(text), maxWords*maxWordRunes)])
-	for i, word := range words {
-		words[i] = strings.Trim(word, ".:!`'\"")
+// comparableWords cuts a sentence into words without the marks around them, and without those that tell no sentence from another.
+func comparableWords(text string) (words []string) {
+	for _, word := range Cut(text[:min(len(text), maxWords*maxWordRunes)]) {
+		if word != "and" && word != "am" && word != "pm" && len(words) < maxWords {
+			words = append(words, strings.Trim(word, ".:!`'\""))
+		}
 	}
-	return words[:min(len(words), maxWords)]
+	return words
 }
 
-// wordChange is the cost of taking one word for another, from 0 to 1. One number is as good as another.
+// wordChange is the cost of taking one word for another, from 0 to 1. One number or time of day is as good as another.
 func wordChange(a, b string) float64 {
 	if a == b || isNumber(a) && isNumber(b) {
 		return 0
@@ -99,7 +100,7 @@ func wordChange(a, b string) float64 {
 
 func isNumber(word string) bool {
 	_, written := numbers[word]
-	return written || word != "" && strings.Trim(word, "0123456789.") == ""
+	return written || word != "" && strings.Trim(word, "0123456789.:") == ""
 }
 
 func shortRunes(word string) []rune {

@@ -61,16 +61,20 @@ func alternatives(words map[string]int) string {
 	return strings.Join(sorted, "|")
 }
 
-// Number reads a whole number of at most seven digits, without a sign, or a word in lower case: "zero" to "twenty", "thirty" to
-// "ninety", "a" and "an".
+// Number reads what Digits reads, or a word in lower case: "zero" to "twenty", "thirty" to "ninety", "a" and "an".
 func Number(word string) (n int, ok bool) {
 	if n, ok = numbers[word]; ok {
 		return n, true
 	}
-	if len(word) > 7 || strings.Trim(word, "0123456789") != "" {
+	return Digits(word)
+}
+
+// Digits reads a whole number of at most seven digits, without a sign.
+func Digits(text string) (n int, ok bool) {
+	if text == "" || len(text) > 7 || strings.Trim(text, "0123456789") != "" {
 		return 0, false
 	}
-	n, err := strconv.Atoi(word)
+	n, err := strconv.Atoi(text)
 	return n, err == nil
 }
 
