@@ -35,7 +35,7 @@ func phraseRule(text string) (string, error) {
 // lengthRule reads "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
 func lengthRule(text string) (rule string, ok bool) {
 	length, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "every ")
-	if !ok || !strings.ContainsAny(length, "hms") {
+	if _, unitless := words.Number(length); !ok || unitless || !strings.ContainsAny(length, "hms") {
 		return "", false
 	}
 	every, err := words.ParseDuration(length)
