@@ -9,7 +9,7 @@ import (
 // MaxDuration is the longest duration that a document may ask for: ten years of 365 days.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-const WantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
+const wantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
 
 // ParseDuration reads a length of time in one of four ways (decision 11): ISO 8601 ("PT5M", "P1W", "P1DT2H"), Go ("1h30m",
 // "250ms", and also "1d" and "1w"), plain English ("10 minutes", "1 hour 30 minutes"), or bare seconds ("90"). Empty, "0"
@@ -30,7 +30,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		reason = scan.words()
 	}
 	if reason != "" {
-		return 0, &Error{Want: WantDuration, Found: Found(text) + " (" + reason + ")"}
+		return 0, &Error{Want: wantDuration, Found: Found(text) + " (" + reason + ")"}
 	}
 	return time.Duration(scan.total) * time.Millisecond, nil
 }

@@ -160,8 +160,8 @@ func parseFTL(text string) (Retries, error) {
 	b := Backoff{Strategy: Fixed, Retries: Unlimited}
 	if len(words) > 1 {
 		if count, err := strconv.Atoi(words[0]); err == nil {
-			if count < 0 || count > MaxRetries {
-				refused.Want = fmt.Sprintf("a count from 0 to %d", MaxRetries)
+			if count < 0 || count > maxRetries {
+				refused.Want = fmt.Sprintf("a count from 0 to %d", maxRetries)
 				return nil, refused
 			}
 			b.Retries, words = count, words[1:]

@@ -19,8 +19,8 @@ type Classes struct {
 	Delays map[string]time.Duration
 }
 
-// PermanentErrors are the classes of document 004 that no retry mends. In a policy the word `permanent` stands for them.
-var PermanentErrors = []string{"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
+// permanentTypes are the classes of document 004 that no retry mends. In a policy the word `permanent` stands for them.
+var permanentTypes = []string{"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
 
 const permanentErrors = "permanent"
 
@@ -77,7 +77,7 @@ func readErrorTypes(doc document.Object, name string) ([]string, error) {
 	for i, word := range words {
 		switch {
 		case word == permanentErrors:
-			types = append(types, PermanentErrors...)
+			types = append(types, permanentTypes...)
 		case !isErrorType(word):
 			return nil, document.Refuse(fmt.Sprintf("%s[%d]", name, i), wantErrorType, document.Found(word))
 		default:

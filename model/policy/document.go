@@ -35,8 +35,8 @@ type policyDocument struct {
 	DisabledReason string            `json:"disabled_reason,omitempty"`
 }
 
-// PolicyFields are the names that a policy may have, in their canonical order.
-var PolicyFields = []string{
+// fieldNames are the names that a policy may have, in their canonical order.
+var fieldNames = []string{
 	"name", "rrule", "timezone", "dtstart", "timeout", "queue_timeout", "retries", "jitter", "alignment", "on_exhausted",
 	"give_up_after", "retry_on", "never_retry", "delays_by_error", "retry_window", "misfire", "spread", "notify", "disabled_reason",
 }
@@ -105,7 +105,7 @@ var notices = []Notice{NoticeDisabled, NoticeRecovered}
 // Parse reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, the names of
 // document 004 included. Unknown fields are errors that name the field (decision 12). Every refusal is a *document.Error.
 func Parse(value any) (Policy, error) {
-	doc, err := document.ReadObject(fromChronos(value), PolicyFields...)
+	doc, err := document.ReadObject(fromChronos(value), fieldNames...)
 	if err != nil {
 		return Policy{}, err
 	}
@@ -217,7 +217,7 @@ func (p *Policy) readEnd(doc document.Object) error {
 }
 
 func (p *Policy) readWindow(doc document.Object) (err error) {
-	if p.RetryWindow, err = doc.Text(schedule.WindowField); err != nil || p.RetryWindow == "" {
+	if p.RetryWindow, err = doc.Text("retry_window"); err != nil || p.RetryWindow == "" {
 		return err
 	}
 	_, err = schedule.ParseWindow(p.RetryWindow, p.Timezone, schedule.Parse)

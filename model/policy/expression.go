@@ -41,8 +41,8 @@ const (
 // expressionFunctions are the functions of the language that an expression may use: none that loops, and none that asks the clock.
 var expressionFunctions = []string{"abs", "ceil", "float", "floor", "int", "len", "lower", "max", "min", "round", "string", "trim", "upper"}
 
-// ParseExpression compiles an expression. Every refusal is a *document.Error.
-func ParseExpression(text string) (*Expression, error) {
+// parseExpression compiles an expression. Every refusal is a *document.Error.
+func parseExpression(text string) (*Expression, error) {
 	refused := document.Refuse("expr", "an expression over k, reason, error_type, queue_depth and seconds_since_success", "")
 	if len(text) > maxExpression {
 		refused.Want, refused.Found = fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text))
@@ -151,7 +151,7 @@ func parseExpressionField(fields map[string]any) (*Expression, error) {
 	if err != nil {
 		return nil, document.Place(err, "retries")
 	}
-	expression, err := ParseExpression(text)
+	expression, err := parseExpression(text)
 	if err != nil {
 		return nil, document.Place(err, "retries")
 	}

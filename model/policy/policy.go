@@ -63,7 +63,7 @@ func Default() Policy {
 // ContentName is the name under which an inline policy is stored: equal content, equal name.
 func (p Policy) ContentName() string {
 	p.Name = ""
-	sum := sha256.Sum256([]byte(p.Canonical()))
+	sum := sha256.Sum256([]byte(p.canonical()))
 	return inlinePrefix + hex.EncodeToString(sum[:8])
 }
 
@@ -73,10 +73,10 @@ const inlinePrefix = "inline-"
 // Equal reports whether both policies decide alike, whatever their names.
 func (p Policy) Equal(other Policy) bool {
 	p.Name, other.Name = "", ""
-	return p.Canonical() == other.Canonical()
+	return p.canonical() == other.canonical()
 }
 
-func (p Policy) Canonical() string {
+func (p Policy) canonical() string {
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("marshal policy: %v", err)) // texts and finite numbers: cannot fail
@@ -84,7 +84,7 @@ func (p Policy) Canonical() string {
 	return string(text)
 }
 
-// MaxRetries is how many retries a cycle may have; Unlimited: no end.
+// maxRetries is how many retries a cycle may have; Unlimited: no end.
 func (p *Policy) MaxRetries() int {
 	if p.Retries == nil {
 		return 0

@@ -90,12 +90,12 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	case map[string]any:
 		return parseStrategy(v)
 	default:
-		err = document.Refuse("retries", WantRetries, document.Found(value))
+		err = document.Refuse("retries", wantRetries, document.Found(value))
 	}
 	return retries, 0, err
 }
 
-const WantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
+const wantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
 
 func parseStrategy(fields map[string]any) (Retries, float64, error) {
 	switch {
@@ -109,7 +109,7 @@ func parseStrategy(fields map[string]any) (Retries, float64, error) {
 		}
 		return expression, 0, nil
 	case fields["strategy"] == nil:
-		return nil, 0, document.Refuse("retries", WantRetries, "an object without strategy, by_age or expr")
+		return nil, 0, document.Refuse("retries", wantRetries, "an object without strategy, by_age or expr")
 	default:
 		backoff, err := parseBackoff(fields)
 		return backoff, strategyJitter, err
@@ -120,8 +120,8 @@ func parseStrategy(fields map[string]any) (Retries, float64, error) {
 const strategyJitter = 0.2
 
 func parseDelays(list []any) (Delays, error) {
-	if len(list) > MaxRetries {
-		return nil, document.Refuse("retries", fmt.Sprintf("at most %d delays", MaxRetries), fmt.Sprint(len(list)))
+	if len(list) > maxRetries {
+		return nil, document.Refuse("retries", fmt.Sprintf("at most %d delays", maxRetries), fmt.Sprint(len(list)))
 	}
 	delays := make(Delays, 0, len(list))
 	for i, item := range list {
@@ -134,8 +134,8 @@ func parseDelays(list []any) (Delays, error) {
 	return delays, nil
 }
 
-// MaxRetries bounds the retries of one cycle that a policy may write down.
-const MaxRetries = 1000
+// maxRetries bounds the retries of one cycle that a policy may write down.
+const maxRetries = 1000
 
 // parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next` (S0-19, S0-20, S0-46).
 func parseDelay(field string, value any) (time.Duration, error) {
@@ -162,8 +162,8 @@ func readCount(d document.Object, name string, fallback int) (int, error) {
 		return Unlimited, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > MaxRetries {
-		return 0, document.Refuse(name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", MaxRetries), document.Found(d.Fields[name]))
+	if err != nil || n < 0 || n > maxRetries {
+		return 0, document.Refuse(name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(d.Fields[name]))
 	}
 	return n, nil
 }

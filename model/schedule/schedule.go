@@ -175,7 +175,7 @@ func Instant(wall, timezone string) (time.Time, error) {
 	return time.Unix(at, 0).UTC(), nil
 }
 
-const DtstartLayout = "2006-01-02T15:04:05"
+const dtstartLayout = "2006-01-02T15:04:05"
 
 // CanonicalDtstart checks a dtstart and returns it as "2006-01-02T15:04:05". It accepts that form, a date alone (midnight),
 // and the form of RFC 5545 ("20060102T150405"): a wall clock without Z or offset, on a whole second, from the year 1970
@@ -185,11 +185,11 @@ func CanonicalDtstart(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return time.Unix(wall, 0).UTC().Format(DtstartLayout), nil
+	return time.Unix(wall, 0).UTC().Format(dtstartLayout), nil
 }
 
 func parseDtstart(text string) (wall int64, err error) {
-	t, ok := parseFirst(text, DtstartLayout, time.DateOnly, rfcLayout)
+	t, ok := parseFirst(text, dtstartLayout, time.DateOnly, rfcLayout)
 	if !ok || t.Year() < 1970 || t.Year() > 2200 {
 		return 0, &document.Error{Field: "dtstart", Want: `a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200`, Found: document.Found(text)}
 	}

@@ -31,7 +31,7 @@ func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
 	return &Window{starts, length, z}, err
 }
 
-const WindowField = "retry_window"
+const windowField = "retry_window"
 
 // atWindow tells an error about the rule as one about the window.
 func atWindow(err error) error {
@@ -40,7 +40,7 @@ func atWindow(err error) error {
 		return err
 	}
 	moved := *refused
-	moved.Field = WindowField + strings.TrimPrefix(refused.Field, "rrule")
+	moved.Field = windowField + strings.TrimPrefix(refused.Field, "rrule")
 	return &moved
 }
 
@@ -49,19 +49,19 @@ func windowRule(rule string) (text string, length time.Duration, err error) {
 	text = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(rule)), "RRULE:")
 	want := "one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11"
 	if strings.Contains(text, "\n") {
-		return "", 0, document.Refuse(WindowField, want, "several lines")
+		return "", 0, document.Refuse(windowField, want, "several lines")
 	}
 	has := func(part string) bool {
 		return slices.ContainsFunc(strings.Split(text, ";"), func(item string) bool { return strings.HasPrefix(strings.TrimSpace(item), part+"=") })
 	}
 	for _, part := range []string{"BYSECOND", "COUNT", "UNTIL"} {
 		if has(part) {
-			return "", 0, document.Refuse(WindowField, want, part)
+			return "", 0, document.Refuse(windowField, want, part)
 		}
 	}
 	switch {
 	case has("BYMINUTE") && !has("BYHOUR"):
-		return "", 0, document.Refuse(WindowField, "BYHOUR with BYMINUTE", "BYMINUTE alone")
+		return "", 0, document.Refuse(windowField, "BYHOUR with BYMINUTE", "BYMINUTE alone")
 	case has("BYMINUTE"):
 		return text + ";BYSECOND=0", time.Minute, nil
 	case has("BYHOUR"):

@@ -21,7 +21,7 @@ func decoded(t *testing.T, text string) map[string]any {
 }
 
 // The canonical forms are worked out by hand from the source document.
-func TestTheTextsOfTheSourceDocumentsAreRead(t *testing.T) {
+func TestWholePoliciesInEnglishAreRead(t *testing.T) {
 	for name, want := range map[string]string{
 		"expr":      `{"rrule":"FREQ=HOURLY;INTERVAL=2","timeout":"1h","retries":["0s","1m","5m","10m","15m"],"alignment":"align_planned","on_exhausted":"give_up"}`,
 		"thumbnail": `{"timeout":"1m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"give_up","disabled_reason":"thumbnail creation failed"}`,
