@@ -11,7 +11,7 @@ const MaxDuration = 10 * 365 * 24 * time.Hour
 
 const wantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
 
-// ParseDuration reads a length of time in one of four ways (decision 11): ISO 8601 ("PT5M", "P1W", "P1DT2H"), Go ("1h30m",
+// ParseDuration reads a length of time in one of four ways: ISO 8601 ("PT5M", "P1W", "P1DT2H"), Go ("1h30m",
 // "250ms", and also "1d" and "1w"), plain English ("10 minutes", "1 hour 30 minutes"), or bare seconds ("90"). Empty, "0"
 // and "null" are zero. Case does not matter; units go from the longest to the shortest, each at most once.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// AgeTable makes retries rarer as a model goes longer without a success (document 002, rules 6, 8 and 9). It is a step
+// AgeTable makes retries rarer as a model goes longer without a success. It is a step
 // function: the first row whose bound holds. Beyond the last row there is no retry.
 type AgeTable []AgeRow
 

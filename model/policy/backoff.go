@@ -13,15 +13,15 @@ import (
 // Strategy names how the delay of a Backoff grows with the failures of a cycle.
 type Strategy string
 
-// The strategies of document 004, each with what it is good for.
+// The strategies, each with what it is good for.
 const (
 	Fixed       Strategy = "fixed"       // base: a recovery whose length is known
 	Linear      Strategy = "linear"      // base * k: contention for a resource
 	Exponential Strategy = "exponential" // base * factor^(k-1): networks, rate limits, outages of others
-	Fibonacci   Strategy = "fibonacci"   // base * F(k): in between (document 002, rule 7)
+	Fibonacci   Strategy = "fibonacci"   // base * F(k): in between
 )
 
-// Backoff computes the delay after failure k from a formula (decision 2).
+// Backoff computes the delay after failure k from a formula.
 type Backoff struct {
 	Strategy Strategy
 	Base     time.Duration // above 0
@@ -152,9 +152,9 @@ func (b *Backoff) readFactor(doc document.Object) error {
 	return nil
 }
 
-// parseFTL reads "[<count>] <min> [<max>]" (document 003): fixed without max, doubling up to it with one, unlimited without
+// parseShortForm reads "[<count>] <min> [<max>]": fixed without max, doubling up to it with one, unlimited without
 // count. A number without a unit at the front is the count.
-func parseFTL(text string) (Retries, error) {
+func parseShortForm(text string) (Retries, error) {
 	refused := document.Refuse("retries", `"[<count>] <min> [<max>]" such as "10 5s 10m", or a list`, document.Found(text))
 	words := strings.Fields(text)
 	b := Backoff{Strategy: Fixed, Retries: Unlimited}

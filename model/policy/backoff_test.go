@@ -10,7 +10,7 @@ import (
 
 func TestADelayGrowsByItsStrategy(t *testing.T) {
 	for text, want := range map[string]string{
-		// Document 004: base 1 min
+		// The base is a minute unless it is named
 		`{"strategy":"exponential"}`:                          "1m 2m 4m 8m 16m 32m 1h4m 2h8m",
 		`{"strategy":"linear"}`:                               "1m 2m 3m 4m 5m 6m 7m 8m",
 		`{"strategy":"fixed"}`:                                "1m 1m 1m 1m 1m 1m 1m 1m",
@@ -26,7 +26,7 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		`{"strategy":"fibonacci","count":"unlimited"}`:        "1m 1m 2m 3m 5m 8m 13m 21m",
 		`{"strategy":"fixed","base":90,"count":1}`:            "1m30s - - - - - - -",
 
-		// Document 003
+		// The short form
 		`"5s"`:             "5s 5s 5s 5s 5s 5s 5s 5s",
 		`"5s 10m"`:         "5s 10s 20s 40s 1m20s 2m40s 5m20s 10m",
 		`"3 5s"`:           "5s 5s 5s - - - - -",
@@ -36,7 +36,7 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		`"5"`:              "5s 5s 5s 5s 5s 5s 5s 5s", // seconds, as everywhere
 		`"2 5 8"`:          "5s 8s - - - - - -",
 
-		// A list, and the word for the planned refresh (S0-46)
+		// A list, and the word for the planned refresh
 		`[0,"next","5m"]`: "0s next 5m - - - - -",
 	} {
 		if got := delaysOf(t, policyOf(t, `{"retries":`+text+`}`), 8); got != want {

@@ -10,16 +10,16 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Classes says by error_type which failures are retried, and how soon (S0-51). The result's own `retryable` goes before all of
-// it (decision 5).
+// Classes says by error_type which failures are retried, and how soon. The result's own `retryable` goes before all of
+// it.
 type Classes struct {
-	RetryOn []string // opt-in: only these are retried (document 003, rule 6); nil: all but NeverRetry
-	Never   []string // opt-out: these are final at once (document 004, rule 3)
+	RetryOn []string // opt-in: only these are retried; nil: all but NeverRetry
+	Never   []string // opt-out: these are final at once
 	// Delays replaces the delay of these: NeverRetry makes them final, UntilPlanned waits for the schedule.
 	Delays map[string]time.Duration
 }
 
-// permanentTypes are the classes of document 004 that no retry mends. In a policy the word `permanent` stands for them.
+// permanentTypes are the error types that no retry mends. In a policy the word `permanent` stands for them.
 var permanentTypes = []string{"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
 
 const permanentErrors = "permanent"

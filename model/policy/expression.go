@@ -15,7 +15,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Expression is a strategy written as a formula over the Occasion (document 001, rule 6): k, reason, error_type, queue_depth and
+// Expression is a strategy written as a formula over the Occasion: k, reason, error_type, queue_depth and
 // seconds_since_success. It returns a duration as text ("10m"), or seconds as a number, or false for no retry. It has no
 // loops, no clock and no side effects.
 type Expression struct {
@@ -101,7 +101,7 @@ func isPredicate(node ast.Node) bool {
 	return predicate
 }
 
-// Delay evaluates the expression. Its error is a policy_error (document 001, rule 7).
+// Delay evaluates the expression. Its error is a policy_error.
 func (e *Expression) Delay(o Occasion) (time.Duration, bool, error) {
 	result, err := expr.Run(e.program, occasionEnv{o.K, o.Reason, o.ErrorType, o.QueueDepth, o.SinceSuccess.Seconds()})
 	if err != nil {

@@ -18,11 +18,11 @@ func inExpression(t testing.TB, text string) *Expression {
 	return expression
 }
 
-// onFailureRetryDelay(n) of document 001: false or seconds, by the number of failures.
+// False or seconds, by the number of failures.
 func TestAnExpressionSaysTheDelay(t *testing.T) {
 	for text, want := range map[string]string{
 		`10 * k`:                                 "10s 20s 30s 40s 50s 1m",    // wait(10 * n)->retry()
-		`false`:                                  "- - - - - -",               // none, the default of document 001
+		`false`:                                  "- - - - - -",               // none
 		`k <= 3 ? 60 : false`:                    "1m 1m 1m - - -",            // simple: at most 3, each after a minute
 		`k <= 5 ? min(2 ** (k - 1), 10) : false`: "1s 2s 4s 8s 10s -",         // exponential: max retry, max delay, curvature
 		`k == 1 ? 0 : k < 5 ? "10m" : false`:     "0s 10m 10m 10m - -",        // a duration as text
@@ -60,7 +60,7 @@ func TestAnExpressionKnowsTheOccasion(t *testing.T) {
 	}
 }
 
-// What is no duration, and what fails while it is evaluated, is an error of the policy and not a delay (001/7).
+// What is no duration, and what fails while it is evaluated, is an error of the policy and not a delay.
 func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 	const notSeconds = "expected 0 seconds to ten years, found "
 	for text, want := range map[string]string{

@@ -24,7 +24,7 @@ func TestAPolicyIsRead(t *testing.T) {
 		text string
 		want Policy
 	}{
-		// Defaults: a policy without retries goes on with the schedule (bug 28), one with retries gives up after them
+		// Defaults: a policy without retries goes on with the schedule, one with retries gives up after them
 		{`{}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 		{`{"retries":null}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 		{`{"retries":[]}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},

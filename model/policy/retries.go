@@ -23,7 +23,7 @@ type Retries interface {
 // Unlimited is the Count of a strategy that never ends by itself.
 const Unlimited = -1
 
-// UntilPlanned is the delay that waits for the planned refresh, whenever that is (S0-46).
+// UntilPlanned is the delay that waits for the planned refresh, whenever that is.
 const UntilPlanned time.Duration = -1
 
 // NeverRetry is the delay of an error class that is not retried.
@@ -37,14 +37,14 @@ const (
 
 // Occasion is what a strategy may know of the failure that it is asked about.
 type Occasion struct {
-	K            int           // failures in this cycle, 1 is the first (decision 1)
+	K            int           // failures in this cycle, 1 is the first
 	Reason       string        // of the worker, or "timeout"
 	ErrorType    string        // likewise
 	QueueDepth   int           // entries of the input list
 	SinceSuccess time.Duration // since the last success, or the first start of a model that never succeeded
 }
 
-// Delays is an explicit retry list: Delays[k-1] follows failure k. N delays are N retries are N+1 runs (decision 1).
+// Delays is an explicit retry list: Delays[k-1] follows failure k. N delays are N retries are N+1 runs.
 type Delays []time.Duration
 
 // Delay returns the delay after failure k; false: there is no retry for it.
@@ -86,7 +86,7 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	case []any:
 		retries, err = parseDelays(v)
 	case string:
-		retries, err = parseFTL(v)
+		retries, err = parseShortForm(v)
 	case map[string]any:
 		return parseStrategy(v)
 	default:
@@ -116,7 +116,7 @@ func parseStrategy(fields map[string]any) (Retries, float64, error) {
 	}
 }
 
-// strategyJitter is the jitter of a strategy that names none (document 004, rule 2).
+// strategyJitter is the jitter of a strategy that names none.
 const strategyJitter = 0.2
 
 func parseDelays(list []any) (Delays, error) {
@@ -137,7 +137,7 @@ func parseDelays(list []any) (Delays, error) {
 // maxRetries bounds the retries of one cycle that a policy may write down.
 const maxRetries = 1000
 
-// parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next` (S0-19, S0-20, S0-46).
+// parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next`.
 func parseDelay(field string, value any) (time.Duration, error) {
 	text, ok := document.ScalarText(value)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Window is when retries may start (S0-51): the hours that a rule names, on the wall clock of a zone. A nil Window is always
+// Window is when retries may start: the hours that a rule names, on the wall clock of a zone. A nil Window is always
 // open. It is immutable and safe for concurrent use.
 type Window struct {
 	starts *Schedule
@@ -35,7 +35,7 @@ const windowField = "retry_window"
 
 // atWindow tells an error about the rule as one about the window.
 func atWindow(err error) error {
-	refused, ok := err.(*document.Error) //nolint:errorlint // ParseSchedule returns it bare
+	refused, ok := err.(*document.Error) //nolint:errorlint // Parse returns it bare
 	if !ok || !strings.HasPrefix(refused.Field, "rrule") {
 		return err
 	}
@@ -94,7 +94,7 @@ func (w *Window) holds(at time.Time) bool {
 }
 
 // shownFirst returns when the clocks first showed what they show at an instant. It is another one in the night in which they go
-// back: an opening comes once there (decision 10), but its hours last twice.
+// back: an opening comes once there, but its hours last twice.
 func (w *Window) shownFirst(at time.Time) time.Time {
 	first, _, _ := w.zone.resolve(at.Unix() + w.zone.offset(at.Unix()))
 	return at.Add(time.Duration(first-at.Unix()) * time.Second)
