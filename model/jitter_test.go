@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -124,34 +123,5 @@ func TestAlignmentJudgesTheJitteredRetry(t *testing.T) { // decision 2, RULES 1.
 	}
 	if before < 60 || planned < 60 {
 		t.Errorf("%d before planned, %d when planned", before, planned)
-	}
-}
-
-func TestABadJitterIsRefused(t *testing.T) {
-	for value, found := range map[string]string{`-0.1`: `-0.1`, `1.1`: `1.1`, `"NaN"`: `"NaN"`, `"Inf"`: `"Inf"`, `1e400`: `1e400`, `"some"`: `"some"`} {
-		refusals(t, map[string]string{`{"jitter":` + value + `}`: "jitter: expected a number from 0 to 1, found " + found})
-	}
-	refusals(t, map[string]string{`{"jitter":true}`: "jitter: expected a text or a number, found true"})
-	for value, want := range map[string]float64{`0`: 0, `1`: 1, `"0.5"`: 0.5, `null`: 0.2} {
-		if got := policyOf(t, `{"retries":{"strategy":"fixed"},"jitter":`+value+`}`).Jitter; got != want {
-			t.Errorf("%s: %g", value, got)
-		}
-	}
-}
-
-func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
-	sum := 0.0
-	for i := range 100_000 {
-		f := policy.Fraction("jitter", fmt.Sprint(i))
-		if !(f >= 0 && f < 1) {
-			t.Fatalf("%d: %g", i, f)
-		}
-		sum += f
-	}
-	if mean := sum / 100_000; math.Abs(mean-0.5) > 0.005 {
-		t.Errorf("mean %g", mean)
-	}
-	if policy.Fraction("spread", "a") == policy.Fraction("jitter", "a") {
-		t.Error("two purposes have one number")
 	}
 }

@@ -21,3 +21,34 @@ func TestRetriesAreCounted(t *testing.T) { // 004/8, 004/13
 		}
 	}
 }
+
+func TestThreeRetriesAreFourRuns(t *testing.T) { // 004/4, 004/5, 004/12, decision 1
+	const job = `"policy":{"maxRetries":3,"jitterEnabled":false}`
+	runLives(t, []lifeTest{
+		{job, "00:00 wake | 00:01 failure", "#1, next 00:02: retry 1/3 +1m, none planned"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure", "#2, next 00:05: retry 2/3 +2m, none planned"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure | 00:05 wake | 00:06 failure", "#3, next 00:10: retry 3/3 +4m, none planned"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure | 00:05 wake | 00:06 failure | 00:10 wake | 00:11 failure",
+			"#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
+		{job, `00:00 wake | 00:01 failure "error_type":"NotFoundError"`, "#1 disabled (Cannot refresh after 1 attempt): final: never retry NotFoundError"},
+	})
+}
+
+// Unlimited retries: the count is never said to end (003/4); the schedule goes before them all the same (003/11).
+func TestUnlimitedRetriesGoOnForEver(t *testing.T) {
+	l := live(t, `"policy":{"retries":"1m"}`, "")
+	now := monday
+	for k := 1; k <= 2000; k++ {
+		l.step(now, "wake", "")
+		l.step(now, "failure", "")
+		if l.m.Disabled || l.m.AttemptNo != k {
+			t.Fatalf("after %d failures: %s", k, l)
+		}
+		now = l.m.RefreshAt
+	}
+	if want := "retry 2000 +1m, none planned"; l.m.Why != want {
+		t.Errorf("why %q, want %q", l.m.Why, want)
+	}
+	live(t, atSixAnd16+`"policy":{"retries":"1h"}`, "15:30 run | 15:30 wake | 15:31 failure").
+		expect("#1, next 16:00: retry 1 +1h, planned first: after")
+}
