@@ -76,7 +76,7 @@ func (m *Model) expectTimeout(next *State) {
 	}
 	lost := m.afterFailure(next, failure, next.DeadlineAt)
 	next.RefreshAt = lost.at
-	next.Why = document.Shorten(text+lost.why, maxWhy)
+	next.Why = document.Shorten(text+lost.why.String(), maxWhy)
 }
 
 // awaitsBegin reports whether the deadline of the attempt is that of the queue: no worker has said `started` yet (bug 31).
@@ -174,9 +174,9 @@ func (m *Model) follow(decision *Decision, failure policy.Failure, now time.Time
 		next.FailingSince = now
 	}
 	rule := m.afterFailure(next, failure, now)
-	next.AttemptNo, next.RefreshAt, next.Why = rule.attemptNo, rule.at, rule.why
+	next.AttemptNo, next.RefreshAt, next.Why = rule.attemptNo, rule.at, rule.why.String()
 	decision.Exhausted, decision.Held = rule.exhausted, rule.held
-	decision.PolicyError, decision.reckoning = rule.policyError, rule.reckoning
+	decision.PolicyError, decision.why = rule.policyError, rule.why
 	if rule.final {
 		m.disable(decision, failure, now)
 	}

@@ -47,7 +47,7 @@ type Decision struct {
 	Held bool
 	// PolicyError is what went wrong in the policy's own expression (document 001, rule 7); empty: nothing.
 	PolicyError string
-	reckoning   *reckoning
+	why         why
 	// Late: the result came after the deadline, but before anybody had noticed.
 	Late   bool
 	Notice policy.Notice
@@ -120,24 +120,21 @@ func (d *Decision) end(before *State, now time.Time, failure policy.Failure, cha
 		RefreshAt:  optionalTime(d.Next.RefreshAt),
 		Why:        d.Next.Why,
 	}
-	d.Ended.explain(d.reckoning)
+	d.Ended.explain(d.why)
 	if no := d.CountedAttempt(); no > 0 {
 		d.Next.countRetry(no, d.Event == EventSuccess)
 	}
 }
 
 // explain records how the time of the retry came about.
-func (a *Attempt) explain(r *reckoning) {
-	if r == nil {
-		return
+func (a *Attempt) explain(w why) {
+	a.PlannedAt = optionalTime(w.plannedAt)
+	if w.overlap == "" {
+		return // no delay was considered
 	}
-	a.PlannedAt = optionalTime(r.plannedAt)
-	if r.overlap == "" {
-		return // waited for the planned refresh from the beginning
-	}
-	delay := r.delay.Milliseconds()
-	a.DelayMS, a.JitterMS = &delay, r.jitter.Milliseconds()
-	a.RetryAt, a.Overlap = optionalTime(r.retryAt), r.overlap
+	delay := w.delay.Milliseconds()
+	a.DelayMS, a.JitterMS = &delay, w.jitter.Milliseconds()
+	a.RetryAt, a.Overlap = optionalTime(w.retryAt), w.overlap
 }
 
 // CountedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that

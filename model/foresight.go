@@ -22,5 +22,5 @@ func (m *Model) Foresee(now time.Time) Foresight {
 		probe.AttemptUID = "foreseen"
 	}
 	after := m.afterFailure(&probe, policy.Failure{}, now)
-	return Foresight{Planned: m.Planned(now), Deadline: m.deadline(&probe, now), Next: after.at, Why: after.why}
+	return Foresight{Planned: m.Planned(now), Deadline: m.deadline(&probe, now), Next: after.at, Why: after.why.String()}
 }

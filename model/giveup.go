@@ -3,7 +3,6 @@ package model
 import (
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -33,31 +32,14 @@ func (m *Model) giveUpAt(s *State) time.Time {
 	return since.Add(m.Policy.GiveUpAfter)
 }
 
-// bound makes a model wait no longer than its give-up window lasts: it wakes at the end of it and not at the next failure
-// (decision 8, bug 27).
-func (m *Model) bound(s *State, next *consequence) {
-	end := m.giveUpAt(s)
-	if end.IsZero() || next.final || next.at.Before(end) {
-		return
-	}
-	next.at, next.why = end, m.whyGivesUp()
-	if !next.exhausted {
-		next.attemptNo = s.AttemptNo
-	}
-}
-
-// boundWait does the same for a wait that no failure began: a wish of the worker, or a missed refresh. A model that has not
-// failed may wait.
+// boundWait lets a failing model wait no longer than its give-up window lasts, where no failure began the wait: a wish of the
+// worker, or a missed refresh.
 func (m *Model) boundWait(next *State, now time.Time) {
 	end := m.giveUpAt(next)
 	if end.IsZero() || next.FailingSince.IsZero() || !next.RefreshAt.After(now) || next.RefreshAt.Before(end) {
 		return
 	}
-	next.RefreshAt, next.Why = end, m.whyGivesUp()
-}
-
-func (m *Model) whyGivesUp() string {
-	return "gives up then: no success for " + document.FormatDuration(m.Policy.GiveUpAfter)
+	next.RefreshAt, next.Why = end, givesUpText(m.Policy.GiveUpAfter)
 }
 
 // windowEnded reports whether the give-up window is over, which nobody may have noticed yet.
@@ -74,10 +56,6 @@ func (m *Model) GivesUpAt() time.Time {
 	return m.giveUpAt(&m.State)
 }
 
-func (m *Model) whyGivenUp() string {
-	return "final: no success for " + document.FormatDuration(m.Policy.GiveUpAfter)
-}
-
 // givenUp reports whether what the model is due for is not a start but the end of its give-up window. A start that was promised
 // before the end runs, however late: that it is late is our doing. So does one that was planned anew, behind the end.
 func (m *Model) givenUp() bool {
@@ -88,8 +66,8 @@ func (m *Model) givenUp() bool {
 // giveUp disables a model at the end of its give-up window (S0-30, S0-31). No attempt is running.
 func (m *Model) giveUp(now time.Time) Decision {
 	decision := Decision{Event: EventGiveUp, Next: m.State}
-	failure := policy.Failure{Reason: "no success for " + document.FormatDuration(m.Policy.GiveUpAfter)}
-	decision.Next.RefreshAt, decision.Next.Why = time.Time{}, m.whyGivenUp()
+	failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
+	decision.Next.RefreshAt, decision.Next.Why = time.Time{}, "final: "+failure.Reason
 	m.disable(&decision, failure, now)
 	return decision
 }
