@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -59,43 +58,6 @@ type Decision struct {
 	Definition *Model
 }
 
-// Attempt is the record of one attempt that has ended, as the history keeps it.
-type Attempt struct {
-	AttemptUID string    `json:"attempt_uid"`
-	AttemptNo  int       `json:"attempt_no"`
-	StartedAt  time.Time `json:"started_at"`
-	EndedAt    time.Time `json:"ended_at"`
-	DurationMS int64     `json:"duration_ms"`
-	Outcome    Event     `json:"outcome"`
-	Final      bool      `json:"final,omitempty"`
-	Changed    *bool     `json:"changed,omitempty"`
-	Exhausted  bool      `json:"retries_exhausted,omitempty"`
-	Reason     string    `json:"reason,omitempty"`
-	ErrorType  string    `json:"error_type,omitempty"`
-	Worker     string    `json:"worker,omitempty"`
-	DeadlineAt *string   `json:"deadline_at,omitempty"`
-
-	// How the time of the retry came about (S0-47); absent where no retry was considered.
-	DelayMS   *int64         `json:"delay_ms,omitempty"`
-	JitterMS  int64          `json:"jitter_ms,omitempty"`
-	RetryAt   *string        `json:"retry_at,omitempty"`
-	PlannedAt *string        `json:"planned_at,omitempty"`
-	Overlap   policy.Overlap `json:"overlap,omitempty"`
-
-	RefreshAt *string `json:"refresh_at"`
-	Why       string  `json:"refresh_why"`
-}
-
-// MarshalJSON writes times as they stand everywhere else: time.Time would drop the zeros of its milliseconds.
-func (a Attempt) MarshalJSON() ([]byte, error) {
-	type plain Attempt
-	return json.Marshal(struct {
-		StartedAt string `json:"started_at"`
-		EndedAt   string `json:"ended_at"`
-		plain
-	}{FormatTime(a.StartedAt), FormatTime(a.EndedAt), plain(a)})
-}
-
 // maxWhy keeps refresh_why inside the compact encoding of a Redis hash (64 bytes a value).
 const maxWhy = 60
 
@@ -108,33 +70,27 @@ func (d *Decision) end(before *State, now time.Time, failure policy.Failure, cha
 		AttemptNo:  before.AttemptNo,
 		StartedAt:  before.StartedAt,
 		EndedAt:    now,
-		DurationMS: now.Sub(before.StartedAt).Milliseconds(),
+		Duration:   now.Sub(before.StartedAt),
 		Outcome:    d.Event,
 		Final:      d.Final,
 		Changed:    changed,
 		Exhausted:  d.Exhausted,
-		DeadlineAt: optionalTime(before.DeadlineAt),
+		DeadlineAt: before.DeadlineAt,
 		Reason:     document.Shorten(failure.Reason, document.MaxText),
 		ErrorType:  document.Shorten(failure.ErrorType, document.MaxText),
 		Worker:     before.Worker,
-		RefreshAt:  optionalTime(d.Next.RefreshAt),
+		RefreshAt:  d.Next.RefreshAt,
 		Why:        d.Next.Why,
+
+		Delay:     d.why.delay,
+		Jitter:    d.why.jitter,
+		RetryAt:   d.why.retryAt,
+		PlannedAt: d.why.plannedAt,
+		Overlap:   d.why.overlap,
 	}
-	d.Ended.explain(d.why)
 	if no := d.CountedAttempt(); no > 0 {
 		d.Next.countRetry(no, d.Event == EventSuccess)
 	}
-}
-
-// explain records how the time of the retry came about.
-func (a *Attempt) explain(w why) {
-	a.PlannedAt = optionalTime(w.plannedAt)
-	if w.overlap == "" {
-		return // no delay was considered
-	}
-	delay := w.delay.Milliseconds()
-	a.DelayMS, a.JitterMS = &delay, w.jitter.Milliseconds()
-	a.RetryAt, a.Overlap = optionalTime(w.retryAt), w.overlap
 }
 
 // CountedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that
@@ -160,12 +116,4 @@ func FormatTime(at time.Time) string {
 		return ""
 	}
 	return at.UTC().Format(TimeLayout)
-}
-
-func optionalTime(at time.Time) *string {
-	if at.IsZero() {
-		return nil
-	}
-	text := FormatTime(at)
-	return &text
 }

@@ -101,7 +101,7 @@ func TestAVariedDelayIsToldAsAboutItself(t *testing.T) {
 		t.Errorf("why %q", l.m.Why)
 	}
 	ended, after := l.decision.Ended, l.m.RefreshAt.Sub(clock("00:05"))
-	if *ended.DelayMS != 3600_000 || ended.JitterMS == 0 || *ended.DelayMS+ended.JitterMS != after.Milliseconds() || *ended.RetryAt != FormatTime(l.m.RefreshAt) {
+	if ended.Delay != time.Hour || ended.Jitter == 0 || ended.Delay+ended.Jitter != after || !ended.RetryAt.Equal(l.m.RefreshAt) {
 		t.Errorf("the history says %+v, but the retry is after %v", ended, after)
 	}
 }
@@ -113,10 +113,10 @@ func TestAlignmentJudgesTheJitteredRetry(t *testing.T) { // decision 2, RULES 1.
 		l := live(t, atSixteen+`"policy":{"timeout":"1h","retries":["1h"],"jitter":0.2}`, "13:50 run")
 		l.starts = i
 		l.on("13:50 wake | 14:00 failure")
-		switch retryAt := *l.decision.Ended.RetryAt; {
-		case retryAt <= FormatTime(clock("15:00")) && l.m.RefreshAt.Before(clock("16:00")):
+		switch retryAt := l.decision.Ended.RetryAt; {
+		case !retryAt.After(clock("15:00")) && l.m.RefreshAt.Before(clock("16:00")):
 			before++
-		case retryAt > FormatTime(clock("15:00")) && l.m.RefreshAt.Equal(clock("16:00")):
+		case retryAt.After(clock("15:00")) && l.m.RefreshAt.Equal(clock("16:00")):
 			planned++
 		default:
 			t.Fatalf("retry alone at %s: %s", retryAt, l)

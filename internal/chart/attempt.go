@@ -16,6 +16,7 @@ type attempt struct {
 	why        string
 	reason     string
 	next       time.Time // when the next one starts; zero: none
+	retryAt    time.Time // when a retry would have started, had the planned refresh not come first; zero: none
 }
 
 // attemptsOf pairs the beginnings and ends of events in the order of time.
@@ -45,7 +46,7 @@ func begun(event Event) attempt {
 }
 
 func (a *attempt) close(event Event) {
-	a.end, a.outcome, a.next = event.At, event.Kind, event.RefreshAt
+	a.end, a.outcome, a.next, a.retryAt = event.At, event.Kind, event.RefreshAt, event.RetryAt
 	a.why, a.reason = event.Why, event.Reason
 }
 

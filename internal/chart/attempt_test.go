@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
@@ -48,7 +49,6 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 }
 
 func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
-	next, deadline := "2026-03-02T06:02:00.000Z", "2026-03-02T06:30:00.000Z"
 	at := func(minute int) time.Time {
 		return instant("2026-03-02T06:00:00Z").Add(time.Duration(minute) * time.Minute)
 	}
@@ -56,7 +56,7 @@ func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
 		{AttemptNo: 3, StartedAt: at(9), EndedAt: at(10), Outcome: model.EventSuccess, Why: "finished: one-shot"},
 		{AttemptNo: 2, StartedAt: at(2), EndedAt: at(5), Outcome: model.EventTimeout, Final: true, Exhausted: true,
 			Why: "final: exhausted after 2", Reason: "timeout"},
-		{AttemptNo: 1, StartedAt: at(0), EndedAt: at(2), Outcome: model.EventFailure, RefreshAt: &next, DeadlineAt: &deadline,
+		{AttemptNo: 1, StartedAt: at(0), EndedAt: at(2), Outcome: model.EventFailure, RefreshAt: at(2), DeadlineAt: at(30),
 			Why: "retry 1/1 at once", Reason: "HTTP 503"},
 	}
 	want := []Event{
@@ -77,24 +77,32 @@ func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
 
 func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 	start := instant("2026-03-02T14:00:00Z")
-	tests := []struct {
-		why   string
-		want  time.Duration // after the failure
-		found bool
+	planned := start.Add(2 * time.Hour)
+	failed := model.Attempt{AttemptNo: 1, StartedAt: start, EndedAt: start.Add(time.Minute), DeadlineAt: start.Add(time.Hour), Outcome: model.EventFailure,
+		RetryAt: start.Add(90 * time.Minute), PlannedAt: planned, Overlap: policy.OverlapsStart, RefreshAt: planned}
+	for name, test := range map[string]struct {
+		change func(*model.Attempt)
+		want   time.Duration // after the start
 	}{
-		{"retry 3/6 +30m, planned first: overlaps", 30 * time.Minute, true},
-		{"retry 1/6 at once, planned first: overlaps", 0, true},
-		{"retry 2/6 +1h30m as asked, planned first: starts after", 90 * time.Minute, true},
-		{"retry 3/6 ~28m12s, planned first: overlaps start", 28*time.Minute + 12*time.Second, true},
-		{"retry 3/6 +30m", 0, false},
-		{"retry 3/6 +soon, planned first", 0, false},
-		{"", 0, false},
-	}
-	for _, test := range tests {
-		a := attempt{start: start, end: start.Add(time.Minute), deadline: start.Add(time.Hour), why: test.why}
-		from, to, found := a.wished()
-		if found != test.found || found && (from.Sub(a.end) != test.want || to.Sub(from) != time.Hour) {
-			t.Errorf("%q: got %v to %v, %v", test.why, from, to, found)
+		"after its delay":                 {func(*model.Attempt) {}, 90 * time.Minute},
+		"at once":                         {func(a *model.Attempt) { a.RetryAt = a.EndedAt }, time.Minute},
+		"after planned":                   {func(a *model.Attempt) { a.RetryAt, a.Overlap = planned.Add(time.Hour), policy.OverlapsEnd }, 3 * time.Hour},
+		"the retry was first":             {func(a *model.Attempt) { a.RefreshAt = a.RetryAt }, 0},
+		"exactly when planned":            {func(a *model.Attempt) { a.RetryAt, a.Overlap = planned, policy.Same }, 0},
+		"the give-up window ended before": {func(a *model.Attempt) { a.RefreshAt = start.Add(80 * time.Minute) }, 0},
+		"none planned": {func(a *model.Attempt) {
+			a.PlannedAt, a.RefreshAt, a.Overlap = time.Time{}, a.RetryAt, policy.NonePlanned
+		}, 0},
+		"waited for planned from the beginning": {func(a *model.Attempt) { a.RetryAt, a.Overlap = time.Time{}, "" }, 0},
+		"no retry": {func(a *model.Attempt) {
+			*a = model.Attempt{StartedAt: start, EndedAt: start, Outcome: model.EventFailure}
+		}, 0},
+	} {
+		change := failed
+		test.change(&change)
+		from, to, found := attemptsOf(FromHistory([]model.Attempt{change}))[0].wished()
+		if found != (test.want != 0) || found && (from.Sub(start) != test.want || to.Sub(from) != time.Hour) {
+			t.Errorf("%s: got %v to %v, %v", name, from, to, found)
 		}
 	}
 }

@@ -61,6 +61,7 @@ type Event struct {
 	Kind       Kind
 	AttemptNo  int
 	RefreshAt  time.Time // when the next attempt starts; zero: none
+	RetryAt    time.Time // when a retry would have started, had the planned refresh not come first; zero: none
 	DeadlineAt time.Time // of the attempt that runs now; zero: none
 	Why        string    // why RefreshAt is what it is
 	Reason     string    // of a failure, in the words of the worker
@@ -90,12 +91,12 @@ func FromHistory(attempts []model.Attempt) []Event {
 }
 
 func eventsOf(attempt model.Attempt) []Event {
-	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo, DeadlineAt: instantOf(attempt.DeadlineAt)}
+	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo, DeadlineAt: attempt.DeadlineAt}
 	if attempt.AttemptNo > 1 {
 		begin.Kind = Retry
 	}
 	end := Event{At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why,
-		Reason: attempt.Reason, RefreshAt: instantOf(attempt.RefreshAt)}
+		Reason: attempt.Reason, RefreshAt: attempt.RefreshAt, RetryAt: attempt.DisplacedRetry()}
 	events := []Event{begin, end}
 	end.Reason = ""
 	if attempt.Exhausted {
@@ -105,18 +106,10 @@ func eventsOf(attempt model.Attempt) []Event {
 	switch {
 	case attempt.Final:
 		end.Kind = Disabled
-	case attempt.Outcome == model.EventSuccess && attempt.RefreshAt == nil:
+	case attempt.Outcome == model.EventSuccess && attempt.RefreshAt.IsZero():
 		end.Kind = Finished
 	default:
 		return events
 	}
 	return append(events, end)
-}
-
-// instantOf reads a time of the history. A text that is no time leaves the zero time behind: none.
-func instantOf(text *string) (at time.Time) {
-	if text != nil {
-		at, _ = time.Parse(time.RFC3339, *text)
-	}
-	return at
 }

@@ -66,6 +66,14 @@ func (s *teller) fail(kind Kind, wait time.Duration, why, reason string) *teller
 	return s.after(wait)
 }
 
+// displaced ends the attempt with a failure whose retry would start after delay, and goes to the planned refresh that comes first.
+func (s *teller) displaced(delay, wait time.Duration, why, reason string) *teller {
+	retryAt := s.now.Add(delay)
+	s.fail(Failure, wait, why, reason)
+	s.events[len(s.events)-1].RetryAt = retryAt
+	return s
+}
+
 func (s *teller) giveUp(kind Kind, why, reason string) *teller {
 	s.add(Event{Kind: kind, AttemptNo: s.no, Why: why, Reason: reason})
 	s.add(Event{Kind: Exhausted, AttemptNo: s.no, Why: why})
@@ -114,7 +122,7 @@ func waitsForPlanned(berlin *time.Location) Chart {
 	s := tell("2026-03-02T14:00:00+01:00")
 	s.start(time.Hour).after(8*time.Minute).fail(Failure, time.Minute, "retry 1/6 +1m", "HTTP 503").
 		start(time.Hour).after(12*time.Minute).fail(Failure, 5*time.Minute, "retry 2/6 +5m", "HTTP 503").
-		start(time.Hour).after(15*time.Minute).fail(Failure, 79*time.Minute, "retry 3/6 +30m, planned first: overlaps", "connection reset by peer").
+		start(time.Hour).after(15*time.Minute).displaced(30*time.Minute, 79*time.Minute, "retry 3/6 +30m, planned first: overlaps", "connection reset by peer").
 		start(time.Hour).after(9 * time.Minute).succeed(instant("2026-03-03T06:00:00+01:00"))
 	return Chart{Title: "A retry waits for the planned refresh", Policy: "twice-daily", Location: berlin, Events: s.events,
 		Planned: twiceADay(s.now.In(berlin), 2), Start: instant("2026-03-02T14:00:00+01:00"), End: instant("2026-03-03T14:00:00+01:00")}

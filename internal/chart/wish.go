@@ -1,32 +1,15 @@
 package chart
 
-import (
-	"regexp"
-	"time"
-
-	"github.com/refreshd/refreshd/model/document"
-)
-
-// waits matches the why of a retry that waits for the planned refresh, as the failure rule writes it (S0-29).
-var waits = regexp.MustCompile(`^retry \S+ (?:at once|[+~](\S+?))(?: as asked)?, planned first`)
+import "time"
 
 // wished tells when the next attempt would run if only its delay counted: a retry that made room for the planned refresh.
 // It takes as long as the attempt before was allowed to.
 func (a *attempt) wished() (from, to time.Time, found bool) {
-	parts := waits.FindStringSubmatch(a.why)
-	if parts == nil {
-		return from, to, false
-	}
-	delay, err := document.ParseDuration(parts[1])
-	if err != nil {
-		return from, to, false
-	}
-	from = a.end.Add(delay)
-	to = from
+	from, to = a.retryAt, a.retryAt
 	if a.deadline.After(a.start) {
 		to = from.Add(a.deadline.Sub(a.start))
 	}
-	return from, to, true
+	return from, to, !from.IsZero()
 }
 
 // wish draws that retry into the row of the attempt that came instead.

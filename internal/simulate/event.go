@@ -13,7 +13,7 @@ func (r *runner) take(decision model.Decision) {
 		RefreshAt: decision.Next.RefreshAt, DeadlineAt: decision.Next.DeadlineAt, Why: decision.Next.Why,
 	}
 	if ended := decision.Ended; ended != nil {
-		event.AttemptNo, event.Reason = ended.AttemptNo, ended.Reason
+		event.AttemptNo, event.Reason, event.RetryAt = ended.AttemptNo, ended.Reason, ended.DisplacedRetry()
 		r.last = ended.AttemptNo
 	} else if event.Kind == chart.Disabled {
 		event.AttemptNo = r.last // its cycle may be over
