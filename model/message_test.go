@@ -13,7 +13,7 @@ import (
 
 // wire is a message of the type about attempt a1 of model tbl_1, with further JSON fields.
 func wire(kind, extra string) string {
-	return document1([]string{`"type":"` + kind + `","big_table_uid":"tbl_1","refresh_attempt_uid":"a1"`, extra})
+	return objectOf([]string{`"type":"` + kind + `","big_table_uid":"tbl_1","refresh_attempt_uid":"a1"`, extra})
 }
 
 func ptr[T any](value T) *T { return &value }

@@ -15,7 +15,7 @@ func TestRetriesAreCounted(t *testing.T) { // 004/8, 004/13
 		"00:00 wake | 00:01 failure | 00:01 wake | 00:11 withdraw | 00:11 wake":                                                         {0, 0, 0},
 		"00:00 wake | 00:01 failure | 00:01 wake | 00:02 success | 01:00 run | 01:00 wake | 01:01 failure | 01:01 wake | 01:02 success": {2, 2, 2},
 	} {
-		m := live(t, job, steps).m
+		m := tell(t, job, steps).m
 		if got := [3]int{m.TotalRetries, m.SuccessfulRetries, m.RetriedCycles}; got != want {
 			t.Errorf("%s: retries, successful ones, cycles: %v, want %v", steps, got, want)
 		}

@@ -1,0 +1,69 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// policyOf reads a policy that must be good.
+func policyOf(t testing.TB, text string) policy.Policy {
+	t.Helper()
+	policy, err := policy.Parse(jsonOf(t, text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return policy
+}
+
+// refusals checks what bad policies are refused with.
+func refusals(t *testing.T, wants map[string]string) {
+	t.Helper()
+	for text, want := range wants {
+		if _, err := policy.Parse(jsonOf(t, text)); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// refusedField is the field that an error names; "-" when it is no refusal.
+func refusedField(err error) string {
+	var refused *document.Error
+	if !errors.As(err, &refused) {
+		return "-"
+	}
+	return refused.Field
+}
+
+func jsonOf(t testing.TB, text string) any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}
+
+// delaysOf asks a policy for the delays after the failures from 1 to n; "-" where there is no retry.
+func delaysOf(t testing.TB, p policy.Policy, n int) string {
+	t.Helper()
+	var texts []string
+	for k := range n {
+		delay, retry, err := p.Retries.Delay(policy.Occasion{K: k + 1})
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !retry:
+			texts = append(texts, "-")
+		default:
+			texts = append(texts, policy.FormatDelay(delay))
+		}
+	}
+	return strings.Join(texts, " ")
+}
