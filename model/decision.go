@@ -13,7 +13,7 @@ type Event string
 // The transitions. Time triggers the first six, a worker's message the next six, an application or a person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
-	EventTimeout   Event = "timeout"   // a deadline passed: a failure (decision 6)
+	EventTimeout   Event = "timeout"   // a deadline passed: a failure
 	EventWithdrawn Event = "withdrawn" // a deadline passed before any worker took the attempt: not counted
 
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
@@ -44,9 +44,9 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the brake holds it back.
 	Held bool
-	// PolicyError is what went wrong in the policy's own expression (document 001, rule 7); empty: nothing.
+	// PolicyError is what went wrong in the policy's own expression; empty: nothing.
 	PolicyError string
-	why         why
+	why         why // of a failure
 	// Late: the result came after the deadline, but before anybody had noticed.
 	Late   bool
 	Notice policy.Notice
