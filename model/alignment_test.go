@@ -8,8 +8,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// An attempt of an hour fails at 14:00; the planned refresh is at 16:00. The delay decides how the two overlap (S0-42).
-func TestEachAlignmentJoinsARetryWithTheScheduleInItsOwnWay(t *testing.T) { // S0-15, S0-24, S0-29, S0-43, RULES 1.1 bug 35
+// An attempt of an hour fails at 14:00; the planned refresh is at 16:00. The delay decides how the two overlap.
+func TestEachAlignmentJoinsARetryWithTheScheduleInItsOwnWay(t *testing.T) {
 	const before, overlapsStart, same, overlapsEnd, after = "30m", "1h30m", "2h", "2h30m", "4h"
 	for _, test := range []struct {
 		alignment policy.Alignment
@@ -58,7 +58,7 @@ func joining(alignment policy.Alignment, delay string) string {
 	return fmt.Sprintf(`"policy":{"timeout":"1h","retries":[%q],"alignment":%q}`, delay, alignment)
 }
 
-func TestWithNothingPlannedTheRetryRunsAfterItsDelay(t *testing.T) { // S0-28
+func TestWithNothingPlannedTheRetryRunsAfterItsDelay(t *testing.T) {
 	const over = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01",`
 	for _, alignment := range []policy.Alignment{policy.AlignPlanned, policy.UntilSuccess, policy.PlannedOnly, policy.WhicheverFirst, policy.BetweenPlanned} {
 		t.Run(string(alignment), func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestWithNothingPlannedTheRetryRunsAfterItsDelay(t *testing.T) { // S0-28
 	}
 }
 
-func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) { // S0-29, decision 4, bug 17
+func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) {
 	last := "13:50 run | 13:50 wake | 14:00 failure"
 	for _, alignment := range []policy.Alignment{policy.AlignPlanned, policy.UntilSuccess, policy.WhicheverFirst, policy.BetweenPlanned} {
 		tell(t, atSixteen+joining(alignment, "1h"), last).expect("#1, next 15:00: retry 1/1 +1h, before planned")
@@ -85,7 +85,7 @@ func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) { // S0-29, decision
 	})
 }
 
-// Only the starts count when nobody knows how long an attempt takes (S0-8).
+// Only the starts count when nobody knows how long an attempt takes.
 func TestWithoutTimeoutOnlyTheStartsAreCompared(t *testing.T) {
 	at := func(alignment policy.Alignment, delay string) string {
 		return fmt.Sprintf(`%s"policy":{"timeout":"none","retries":[%q],"alignment":%q}`, atSixteen, delay, alignment)
@@ -98,7 +98,7 @@ func TestWithoutTimeoutOnlyTheStartsAreCompared(t *testing.T) {
 	})
 }
 
-// Bug 16: with a timeout as long as the interval no retry ever ran; an alignment that compares the starts lets it.
+// With a timeout as long as the interval every retry overlaps a planned refresh. An alignment that compares the starts lets it run.
 func TestWithATimeoutAsLongAsTheIntervalARetryMayRunWhicheverIsFirst(t *testing.T) {
 	everyTwoHours := `"rrule":"FREQ=HOURLY;INTERVAL=2","dtstart":"2026-01-05",`
 	at := func(alignment policy.Alignment) string {
@@ -110,7 +110,7 @@ func TestWithATimeoutAsLongAsTheIntervalARetryMayRunWhicheverIsFirst(t *testing.
 	})
 }
 
-func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) { // S0-43
+func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) {
 	cycles := "06:00 wake | 06:10 failure | 06:40 wake | 06:50 failure | 07:20 wake | 07:30 failure"
 	at := func(alignment policy.Alignment) string {
 		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=6,8","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["30m","30m","30m"],"alignment":%q}`, alignment)
@@ -121,7 +121,7 @@ func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) { // S0-
 		{at(policy.AlignPlanned), cycles, "#3, next 08:00: retry 3/3 +30m, planned first: same"},
 		{at(policy.AlignPlanned), cycles + " | 08:00 wake | 08:10 failure", "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
 
-		// A retry that waits for the planned refresh anyway (S0-46)
+		// A retry that waits for the planned refresh anyway
 		{strings.ReplaceAll(at(policy.BetweenPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#0, next 08:00: retry 1/3 when planned"},
 		{strings.ReplaceAll(at(policy.AlignPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#1, next 08:00: retry 1/3 when planned"},
 	})

@@ -14,7 +14,7 @@ const (
 	anHour    = `"policy":{"timeout":"10m","retries":"30m","give_up_after":"1h"}`
 )
 
-func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) { // decision 8, bug 27, bug 21, S0-30, S0-45
+func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 	const hopeless = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
 	runStories(t, []storyTest{
 		// A retry that would come later, or exactly then
@@ -44,7 +44,7 @@ func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) { // decision 8, bug 27, b
 	})
 }
 
-func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) { // decision 8
+func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) {
 	for _, test := range []struct{ definition, steps, want string }{
 		{anHour, "", "never"},
 		{anHour, "00:00 wake", "never"}, // it has not failed yet
@@ -60,7 +60,7 @@ func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) { // decision 8
 	}
 }
 
-func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) { // S0-12, S0-31, S0-50
+func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
 	s := tell(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
 	d := s.decision
 	if d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || s.starts != 1 {
@@ -82,7 +82,7 @@ func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) { // S0-12, S0-31
 	}
 }
 
-func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) { // decision 8, RULES 1.1 bug 27
+func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
 	runStories(t, []storyTest{
 		// Never started: nothing counts, however long nobody came for it
 		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
@@ -93,7 +93,7 @@ func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) { // dec
 	})
 }
 
-func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) { // decision 7, decision 8
+func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
 	const given = "00:00 wake | 00:30 failure | 01:00 wake | "
 	runStories(t, []storyTest{
 		{anHour, given + "09:00 enable", "#0, next 09:00: enabled: nothing planned, now"},
@@ -115,7 +115,7 @@ func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) { // decision 7, decis
 }
 
 // What begins anew waits for its schedule, also for longer than the window: it has not failed since.
-func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) { // decision 7, decision 8
+func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) {
 	const given = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | 06:00+3 wake | "
 	runStories(t, []storyTest{
 		{mondays + threeDays, given + "07:00+3 enable", "#0, next 06:00+7: planned"},
@@ -125,7 +125,7 @@ func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) { // decision 7, 
 	})
 }
 
-func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) { // decision 8
+func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) {
 	runStories(t, []storyTest{
 		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
 		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
@@ -135,14 +135,14 @@ func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) { // decisio
 }
 
 // That a start which was promised before the end comes late is our doing.
-func TestAPromisedStartRunsHoweverLate(t *testing.T) { // decision 8
+func TestAPromisedStartRunsHoweverLate(t *testing.T) {
 	runStories(t, []storyTest{
 		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
 		{anHour, "00:00 wake | 00:10 failure | 05:00 wake | 05:01 success", "#0, next never: finished: one-shot"},
 	})
 }
 
-func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) { // decision 6, decision 8
+func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) {
 	runStories(t, []storyTest{
 		{anHour, "00:00 wake | 00:10 withdraw | 00:10 wake | 00:20 withdraw | 00:20 wake | 00:45 failure", "#1, next 01:15: retry 1 +30m, none planned"},
 		{anHour, "00:00 wake | 00:20 failure | 00:50 wake | 09:00 withdraw | 09:00 wake | 09:05 failure", "#2, next 09:10: gives up then: no success for 1h"},
@@ -150,7 +150,7 @@ func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) { // d
 	})
 }
 
-func TestWorkersThatAreDownForAWeekendMakeNobodyGiveUp(t *testing.T) { // decision 6
+func TestWorkersThatAreDownForAWeekendMakeNobodyGiveUp(t *testing.T) {
 	s := tell(t, anHour, "00:00 wake | 00:10 failure")
 	now := clock("00:40")
 	for range 300 {
@@ -167,7 +167,7 @@ func TestWorkersThatAreDownForAWeekendMakeNobodyGiveUp(t *testing.T) { // decisi
 }
 
 // Nobody waits for a time behind the end of the window, whatever asked for it.
-func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) { // decision 8
+func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 	const skip = `"policy":{"timeout":"10m","retries":["next","next","next"],"give_up_after":"90m","misfire":"skip"}`
 	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
 	runStories(t, []storyTest{
@@ -179,13 +179,13 @@ func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) { // decision 8
 	})
 }
 
-// Decision 1: N retries are N+1 runs, whoever runs them.
-func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) { // decision 7, S0-44, bug 22
+// N retries are N+1 runs, whoever runs them.
+func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) {
 	const exhausted = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | "
 	tell(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: if lost: retry 1/1 +1m, before planned")
 }
 
-func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) { // S0-8, decision 8
+func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) {
 	const waits = `"policy":{"timeout":"none","retries":"30m","give_up_after":"1h"}`
 	runStories(t, []storyTest{
 		{waits, "00:00 wake", "#1 a1 until 01:00, next never: if lost: final: no success for 1h"},

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,5 +86,39 @@ func TestAnEntryOfTheHistoryThatIsHalfBrokenIsReadAsFarAsItGoes(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &read); err == nil {
 			t.Errorf("%s: expected an error", text)
 		}
+	}
+}
+
+func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
+	s := tell(t, daily, `06:00 start | 06:00:30 started "worker":"host-1" | 06:10 failure "reason":"HTTP 503","error_type":"Unavailable"`)
+	want := Attempt{AttemptUID: "a1", AttemptNo: 1, StartedAt: clock("06:00"), EndedAt: clock("06:10"), Duration: 10 * time.Minute, Outcome: EventFailure,
+		Reason: "HTTP 503", ErrorType: "Unavailable", Worker: "host-1",
+		DeadlineAt: clock("07:00:30"), // an hour after the work began
+		RetryAt:    clock("06:10"), PlannedAt: clock("16:00"), Overlap: policy.Before,
+		RefreshAt: clock("06:10"), Why: "retry 1/6 at once, before planned"}
+	if diff := cmp.Diff(want, *s.decision.Ended); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if s.m.LastAttemptUID != "a1" {
+		t.Errorf("last attempt %q, want a1", s.m.LastAttemptUID)
+	}
+}
+
+func TestTheRecordOfTheLastAttemptHasNoNextTime(t *testing.T) {
+	s := tell(t, banner, `00:00 start | 00:00:10 success "changed":false`)
+	if !s.decision.Ended.RefreshAt.IsZero() || s.decision.Ended.Changed == nil || *s.decision.Ended.Changed {
+		t.Errorf("found %+v", s.decision.Ended)
+	}
+	s = tell(t, banner, `00:00 start | 00:00:10 failure "retryable":false`)
+	if !s.decision.Ended.RefreshAt.IsZero() || !s.decision.Ended.Final {
+		t.Errorf("found %+v", s.decision.Ended)
+	}
+}
+
+func TestTextsInTheRecordOfAnAttemptAreFitToBeShown(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	s := tell(t, daily, `06:00 start | 06:01 started "worker":"`+long+`" | 06:10 failure "reason":"a\nb`+long+`","error_type":"`+long+`"`)
+	if e := s.decision.Ended; !fit(e.Reason, 500) || !fit(e.ErrorType, 500) || !fit(e.Worker, 60) || !strings.HasPrefix(e.Reason, "a bxxx") {
+		t.Errorf("found %+v", e)
 	}
 }

@@ -52,7 +52,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		{wire("postponed", `"retry_after":"5 minutes"`), Message{Failure: policy.Failure{RetryAfter: 5 * time.Minute}}},
 		{wire("interrupted", ""), Message{}},
 
-		// What the type does not use is ignored, and so is what nobody knows (decision 12)
+		// What the type does not use is ignored, and so is what nobody knows
 		{wire("success", `"reason":7,"progress":"half","worker":[],"v":2,"extra":{"deep":[1]}`), Message{}},
 		{" \n" + wire("success", "") + "\n ", Message{}},
 	} {

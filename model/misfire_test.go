@@ -14,7 +14,7 @@ func misfiring(rule string) string {
 }
 
 // The planned refresh of 06:00 was missed: nothing ran.
-func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) { // DESIGN 6.9, bug 29, RULES 1.1 bug 36
+func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) {
 	const (
 		started = "#1 a1 until "
 		skipped = "#0, next 16:00: misfire: skipped, late by "
@@ -47,7 +47,7 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) { // DESIGN 6.9, 
 	}
 }
 
-func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) { // S0-41
+func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 	const last = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01","policy":{"timeout":"1h","misfire":"skip"}`
 	late := "#1 a1 until "
 	runStories(t, []storyTest{

@@ -12,7 +12,7 @@ import (
 // A policy may carry the schedule, for models that have none of their own.
 const nightly = `"policy":{"rrule":"FREQ=DAILY;BYHOUR=6","timezone":"Europe/Berlin","timeout":"1h"}`
 
-func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) { // S0-16, S0-22
+func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) {
 	runStories(t, []storyTest{
 		{nightly, "", "#0, next 05:00: planned"},
 		{nightly, "05:00 wake | 05:10 success", "#0, next 05:00+1: planned"},
@@ -21,7 +21,7 @@ func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) { // S0-16, S0-22
 	})
 }
 
-func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) { // S0-16
+func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) {
 	runStories(t, []storyTest{
 		// Not the zone of the policy either
 		{`"rrule":"FREQ=DAILY;BYHOUR=7",` + nightly, "", "#0, next 07:00: planned"},
@@ -34,7 +34,7 @@ func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) { // S0-16
 	})
 }
 
-func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) { // decision 9
+func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) {
 	runStories(t, []storyTest{
 		{`"timezone":"America/New_York",` + nightly, "", "#0, next 11:00: planned"},
 		{`"timezone":"UTC",` + nightly, "", "#0, next 06:00: planned"},
@@ -47,7 +47,7 @@ func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) { // decision 
 }
 
 // Every second day, every second week: on the same days for all models, whenever they were created.
-func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) { // decision 9, bug 12, bug 14
+func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) {
 	for _, test := range []struct{ policy, want string }{
 		{`"rrule":"FREQ=DAILY;INTERVAL=2"`, "2026-01-06T00:00:00"},  // Monday, 5 January, is 9135 days after the anchor,
 		{`"rrule":"FREQ=WEEKLY;INTERVAL=2"`, "2026-01-12T00:00:00"}, // which are 1305 weeks

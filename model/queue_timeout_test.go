@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// The deadline of the queue counts until a worker says `started`, that of the work from then on (bug 31).
+// The deadline of the queue counts until a worker says `started`, that of the work from then on.
 const queued = `"policy":{"timeout":"1h","queue_timeout":"10m","retries":["1m"],"on_exhausted":"give_up"}`
 
-func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) { // bug 31, decision 6, RULES 1.6
+func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) {
 	runStories(t, []storyTest{
 		{queued, "00:00 wake", "#1 a1 until 00:10, next 00:10: if not begun: again, not counted"},
 		{queued, "00:00 wake | 00:10 timeout", "#0 deferred 1, next 00:10: not begun in time: again"},
@@ -24,7 +24,7 @@ func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) { 
 	}
 }
 
-func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) { // bug 31, RULES 1.6
+func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) {
 	runStories(t, []storyTest{
 		{queued, "00:00 wake | 00:09 started", "#1 a1 until 01:09, next 01:10: if lost: retry 1/1 +1m, none planned"},
 		{queued, "00:00 wake | 00:09 started | 00:30 started", "#1 a1 until 01:09, next 01:10: if lost: retry 1/1 +1m, none planned"},
@@ -47,7 +47,7 @@ func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) { // bug 31, RULES 
 	})
 }
 
-func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) { // DESIGN 6.10, bug 31
+func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
 	s := tell(t, queued, "")
 	now := monday
 	for i := range maxDeferrals {
@@ -74,7 +74,7 @@ func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) { /
 	s.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row): final: exhausted after 2")
 }
 
-func TestWorkThatBeganOnceEndsTheRowOfFreeOnes(t *testing.T) { // DESIGN 6.10
+func TestWorkThatBeganOnceEndsTheRowOfFreeOnes(t *testing.T) {
 	s := tell(t, queued, "")
 	now := monday
 	for range 30 {

@@ -2,8 +2,8 @@ package model
 
 import "testing"
 
-// Document 004, rule 13: how many retries there were, how many of them succeeded, and how many cycles needed one.
-func TestRetriesAreCounted(t *testing.T) { // 004/8, 004/13
+// How many retries there were, how many of them succeeded, and how many cycles needed one.
+func TestRetriesAreCounted(t *testing.T) {
 	const job = `"policy":{"timeout":"10m","retries":[0,0,0]}`
 	for steps, want := range map[string][3]int{
 		"00:00 wake | 00:01 success":                                                                                                    {0, 0, 0},

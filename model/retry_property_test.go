@@ -57,7 +57,7 @@ func drawRetries(r *rapid.T) string {
 	return rapid.OneOf(rapid.Custom(func(*rapid.T) string { return delays() }), rapid.Custom(func(*rapid.T) string { return strategy() }), other).Draw(r, "retries")
 }
 
-func TestEachPolicyIsReadBackFromItsCanonicalText(t *testing.T) { // decision 12
+func TestEachPolicyIsReadBackFromItsCanonicalText(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		readBack(noTB{t, r}, drawPolicy(r))
 	})
@@ -165,13 +165,13 @@ func (w *walker) aligned() {
 	}
 }
 
-func TestNoPolicyAndNoSequenceOfEventsBreaksAPromise(t *testing.T) { // DESIGN 7, S0-28, S0-29, S0-43, decision 8, 004/13, bug 22
+func TestNoPolicyAndNoSequenceOfEventsBreaksAPromise(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		r.Repeat(walk(t, r).actions())
 	})
 }
 
-func TestTheSameInputGivesTheSameDecision(t *testing.T) { // decision 3, S0-22
+func TestTheSameInputGivesTheSameDecision(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := walk(t, r)
 		w.idle()
@@ -198,7 +198,7 @@ func TestTheSameInputGivesTheSameDecision(t *testing.T) { // decision 3, S0-22
 	})
 }
 
-// DESIGN 6.2: what is expected at the start is what a timeout at the deadline decides.
+// What is expected at the start is what a timeout at the deadline decides.
 func TestAnExpectedTimeoutComesAsExpected(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := walk(t, r)
@@ -221,8 +221,8 @@ func TestAnExpectedTimeoutComesAsExpected(t *testing.T) {
 	})
 }
 
-// Bug 22: whatever the policy, when nobody ever answers a model comes to an end, or goes on no faster than its policy says.
-func TestACycleOfLostResultsHasAtMostOneMoreRunThanRetries(t *testing.T) { // decision 1, bug 22, S0-49
+// Whatever the policy: when nobody ever answers, a model comes to an end, or goes on no faster than its policy says.
+func TestACycleOfLostResultsHasAtMostOneMoreRunThanRetries(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := walk(t, r)
 		runs, count := 0, w.m.Policy.MaxRetries()

@@ -6,7 +6,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) { // S0-8
+func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) {
 	const (
 		twice = `"rrule":"FREQ=DAILY;BYHOUR=6,16","dtstart":"2026-01-01",`
 		none  = twice + `"policy":{"timeout":"none","retries":["5m","5m"],"on_exhausted":"give_up"}`
@@ -38,7 +38,7 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 	})
 }
 
-func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) { // S0-8, bug 21
+func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) {
 	runStories(t, []storyTest{
 		{`"policy":{"timeout":"none"}`, "00:00 wake", "#1 a1 until 00:00+3650, next never: if lost: final: exhausted, none planned"},
 		{`"policy":{"timeout":"none"}`, "00:00 wake | 09:00+300 success", "#0, next never: finished: one-shot"},
@@ -50,7 +50,7 @@ func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) { // 
 	})
 }
 
-func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) { // S0-8, S0-48
+func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) {
 	for _, text := range []string{`"none"`, `"None"`, `" NONE "`} {
 		if policy := policyOf(t, `{"timeout":`+text+`}`); policy.Timeout != 0 || policy.Canonical() != policyOf(t, `{"timeout":"none"}`).Canonical() {
 			t.Errorf("%s: %v", text, policy.Timeout)

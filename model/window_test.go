@@ -44,7 +44,7 @@ func opens(t *testing.T, rule, zone string, tests map[string]string) {
 	}
 }
 
-func TestRetriesStartOnlyInOfficeHours(t *testing.T) { // S0-51
+func TestRetriesStartOnlyInOfficeHours(t *testing.T) {
 	opens(t, officeHours, "Europe/Berlin", map[string]string{
 		"Wed 2026-06-10 08:59:59": "Wed 2026-06-10 09:00:00 +0200",
 		"Wed 2026-06-10 09:00:00": "Wed 2026-06-10 09:00:00 +0200",
@@ -102,7 +102,7 @@ func TestAWindowIsOfWholeDaysHoursOrMinutes(t *testing.T) {
 	})
 }
 
-func TestAWholeDayIsOpenInTheNightsInWhichTheClocksChange(t *testing.T) { // decision 10
+func TestAWholeDayIsOpenInTheNightsInWhichTheClocksChange(t *testing.T) {
 	for _, rule := range []string{"FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SU", "FREQ=DAILY;BYHOUR=0,1,2,3,4,5"} {
 		opens(t, rule, "Europe/Berlin", map[string]string{
 			"Sun 2026-03-29 01:59:59":       "Sun 2026-03-29 01:59:59 +0100",
@@ -125,7 +125,7 @@ func TestAWholeDayIsOpenInTheNightsInWhichTheClocksChange(t *testing.T) { // dec
 	})
 }
 
-func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) { // S0-51, S0-29
+func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
 	at := func(hour int, more string) string {
 		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=%d","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":["10m"],"retry_window":%q%s}`, hour, officeHours, more)
 	}
