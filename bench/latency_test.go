@@ -63,18 +63,15 @@ func (q *queue) put(uid string, timeout time.Duration, refreshAt func(now time.T
 	}
 	policy := policy.Policy{Timeout: timeout, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
 	definition := model.Definition{UID: uid, Payload: "{}", PolicyName: policy.ContentName()}
-	if err := q.Store.SavePolicy(ctx, policy); err != nil {
-		q.b.Fatal(err)
-	}
 	record := &scripts.Record{Model: model.Model{UID: uid}}
 	decision, _, err := record.Put(definition, policy, false, now)
 	if err != nil {
 		q.b.Fatal(err)
 	}
 	decision.Next.RefreshAt = refreshAt(now)
-	if _, err := q.Store.Apply(ctx, []*scripts.Transition{record.Decide(decision, now)}, "", 0, now); err != nil {
-		q.b.Fatal(err)
-	}
+	transition := record.Decide(decision, now)
+	transition.Inline = &policy
+	q.Commit(now, transition)
 }
 
 // await follows the journal until an event of a model and returns its fields.

@@ -10,8 +10,8 @@ import (
 // measureEvery is how often a dispatcher measures the brake.
 const measureEvery = time.Second
 
-// brake measures the mass-failure brake once a second, before anything is decided.
-func (d *Dispatcher) brake(ctx context.Context, now time.Time) error {
+// measureBrake measures the mass-failure brake once a second, before anything is decided.
+func (d *Dispatcher) measureBrake(ctx context.Context, now time.Time) error {
 	if since := now.Sub(d.measured); since >= 0 && since < measureEvery {
 		return nil
 	}

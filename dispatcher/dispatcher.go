@@ -1,7 +1,7 @@
 // Package dispatcher does everything that time triggers: it starts what is due and ends attempts whose deadline has passed.
 //
 // A dispatcher keeps no state; any number may run side by side. Each round reads what is due, lets package model decide, and
-// applies the decisions in one script that refuses what another dispatcher has done meanwhile.
+// commits the decisions in one script that refuses what another dispatcher has done meanwhile.
 package dispatcher
 
 import (
@@ -17,7 +17,7 @@ type Store interface {
 	ReadDue(ctx context.Context, limit int) (scripts.Due, error)
 	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
-	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
+	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Forget(ctx context.Context, uid string) error
 	WaitWake(ctx context.Context) (bool, error)
 	MeasureBrake(ctx context.Context, now time.Time) (scripts.BrakeChange, error)

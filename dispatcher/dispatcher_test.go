@@ -51,9 +51,6 @@ func (b *bundle) dispatcher(store dispatcher.Store, config dispatcher.Config) *d
 func (b *bundle) put(uids ...string) {
 	b.t.Helper()
 	policy := policy.Policy{Timeout: time.Minute, Retries: policy.Delays{30 * time.Second}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
-	if err := b.Store.SavePolicy(context.Background(), policy); err != nil {
-		b.t.Fatal(err)
-	}
 	now := b.now()
 	records, err := b.Store.Load(context.Background(), uids)
 	if err != nil {
@@ -66,11 +63,11 @@ func (b *bundle) put(uids ...string) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		transitions = append(transitions, records[uid].Decide(decision, now))
+		transition := records[uid].Decide(decision, now)
+		transition.Inline = &policy
+		transitions = append(transitions, transition)
 	}
-	if _, err := b.Store.Apply(context.Background(), transitions, "", 0, now); err != nil {
-		b.t.Fatal(err)
-	}
+	b.Commit(now, transitions...)
 }
 
 func (b *bundle) now() time.Time {
@@ -206,8 +203,8 @@ type lostReply struct {
 
 var errLost = errors.New("reply lost")
 
-func (s *lostReply) Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error) {
-	codes, err := s.Store.Apply(ctx, transitions, owner, maxQueued, now)
+func (s *lostReply) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	codes, err := s.Store.Commit(ctx, batch)
 	if s.lost > 0 {
 		s.lost--
 		return nil, errLost

@@ -18,24 +18,22 @@ func (b *bundle) begin(uid string, now time.Time) {
 		b.t.Fatal(err)
 	}
 	decision, _ := records[uid].Begin(now, "dead")
-	if _, err := b.Store.Apply(context.Background(), []*scripts.Transition{records[uid].Decide(decision, now)}, "", 0, now); err != nil {
-		b.t.Fatal(err)
-	}
+	b.Commit(now, records[uid].Decide(decision, now))
 }
 
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
-	never := func(*bundle, scripts.SilentWorker) (int, error) { return 0, nil }
-	inTime := func(b *bundle, silent scripts.SilentWorker) (int, error) {
-		return b.Store.HandBack(context.Background(), silent)
+	never := func(*bundle, scripts.ExpiredWorker) (int, error) { return 0, nil }
+	inTime := func(b *bundle, silent scripts.ExpiredWorker) (int, error) {
+		return b.Store.Requeue(context.Background(), silent)
 	}
-	tooLate := func(b *bundle, silent scripts.SilentWorker) (int, error) {
+	tooLate := func(b *bundle, silent scripts.ExpiredWorker) (int, error) {
 		b.Clock.Turn(time.Hour)
 		return inTime(b, silent)
 	}
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		for name, test := range map[string]struct {
 			begun                 bool
-			handBack              func(*bundle, scripts.SilentWorker) (int, error)
+			handBack              func(*bundle, scripts.ExpiredWorker) (int, error)
 			wantTimeout, wantBack int
 		}{
 			"nobody looked":                         {true, never, 1, 0},
@@ -50,7 +48,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 				b := setup(t, server)
 				d, silent := b.takenByTheDead()
 				if test.begun {
-					b.begin("tbl_1", silent.LastSign)
+					b.begin("tbl_1", silent.LastHeartbeat)
 				}
 				if _, err := test.handBack(b, silent); err != nil {
 					t.Fatal(err)
@@ -68,7 +66,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 }
 
 // takenByTheDead starts an attempt that a worker takes and does nothing with.
-func (b *bundle) takenByTheDead() (*dispatcher.Dispatcher, scripts.SilentWorker) {
+func (b *bundle) takenByTheDead() (*dispatcher.Dispatcher, scripts.ExpiredWorker) {
 	b.t.Helper()
 	b.put("tbl_1")
 	d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -77,5 +75,5 @@ func (b *bundle) takenByTheDead() (*dispatcher.Dispatcher, scripts.SilentWorker)
 	if err != nil || len(taken.Entries) != 1 {
 		b.t.Fatalf("took %q, %v", taken.Entries, err)
 	}
-	return d, scripts.SilentWorker{Owner: "dead", LastSign: taken.Now}
+	return d, scripts.ExpiredWorker{Owner: "dead", LastHeartbeat: taken.Now}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -22,13 +23,13 @@ type Round struct {
 	Sleep time.Duration
 }
 
-// RunOnce does one round: it reads what is due and what has expired, decides, and applies everything in one script.
+// RunOnce does one round: it reads what is due and what has expired, decides, and commits everything in one script.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	due, err := d.store.ReadDue(ctx, d.config.Batch)
 	if err != nil {
 		return Round{}, err
 	}
-	if err := d.brake(ctx, due.Now); err != nil {
+	if err := d.measureBrake(ctx, due.Now); err != nil {
 		return Round{}, err
 	}
 	room := max(0, d.config.MaxQueued-due.Queued)
@@ -38,13 +39,15 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if len(due.Due)+len(due.Expired) == 0 {
 		return round, nil
 	}
-	if err := d.work(ctx, due, &round); err != nil {
-		return round, err
+	// An attempt that was to be withdrawn, and that a worker took in the last moment, has timed out after all: it is decided again.
+	taken, err := d.pass(ctx, due, &round)
+	if err == nil && len(taken) > 0 {
+		_, err = d.pass(ctx, scripts.Due{Now: due.Now, Expired: taken}, &round)
 	}
-	if !full {
+	if err == nil && !full {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
-	return round, nil
+	return round, err
 }
 
 // sleep is how long nothing is expected to happen if this round finds nothing to do.
@@ -58,85 +61,106 @@ func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
 	return min(due.Next.Sub(due.Now), d.config.Tick)
 }
 
-// work decides about every model of the round and applies the decisions.
-func (d *Dispatcher) work(ctx context.Context, due scripts.Due, round *Round) error {
+// pass decides about models and commits the decisions. It returns the models whose queued attempt a worker took in the last moment.
+func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, round *Round) (taken []string, err error) {
 	records, err := d.store.Load(ctx, slices.Concat(due.Expired, due.Due))
-	if err != nil {
-		return err
-	}
-	queued, err := d.queued(ctx, due)
-	if err != nil {
-		return err
-	}
-	var batch []change
-	for _, uid := range due.Expired {
-		batch = append(batch, d.expire(records[uid], queued, due.Now))
-	}
-	for _, uid := range due.Due {
-		batch = append(batch, d.start(records[uid], due.Now))
-	}
-	refused, err := d.apply(ctx, batch, due.Now, round)
-	if err != nil {
-		return err
-	}
-	return d.retake(ctx, refused, due.Now, round)
-}
-
-// queued reads the input list, but only when an attempt has expired that may still stand there. That the list was empty when the
-// round began says nothing: an attempt that a sleepy dispatcher has started since may have expired already.
-func (d *Dispatcher) queued(ctx context.Context, due scripts.Due) (map[string]string, error) {
-	if len(due.Expired) == 0 {
-		return nil, nil
-	}
-	return d.store.Queued(ctx)
-}
-
-// apply runs the batch and counts; it returns the changes whose attempt a worker took in the last moment.
-func (d *Dispatcher) apply(ctx context.Context, batch []change, now time.Time, round *Round) ([]change, error) {
-	transitions := make([]*scripts.Transition, len(batch))
-	for i, change := range batch {
-		transitions[i] = change.transition
-	}
-	codes, err := d.store.Apply(ctx, transitions, "", d.config.MaxQueued, now)
 	if err != nil {
 		return nil, err
 	}
-	var taken []change
+	// The input list is read whenever an attempt has expired. That it was empty when the round began says nothing: an attempt that a
+	// slow dispatcher has started since may have expired already.
+	var queued map[string]string
+	if len(due.Expired) > 0 {
+		if queued, err = d.store.Queued(ctx); err != nil {
+			return nil, err
+		}
+	}
+	batch := scripts.Batch{Now: due.Now, MaxQueued: d.config.MaxQueued}
+	for _, uid := range due.Expired {
+		batch.Items = append(batch.Items, scripts.Item{Transition: d.expire(records[uid], queued, due.Now)})
+	}
+	for _, uid := range due.Due {
+		batch.Items = append(batch.Items, scripts.Item{Transition: d.start(records[uid], due.Now)})
+	}
+	codes, err := d.store.Commit(ctx, batch)
 	for i, code := range codes {
+		transition := batch.Items[i].Transition
 		switch code {
 		case scripts.CodeApplied:
-			*batch[i].counter(round)++
+			*round.counter(transition.Event())++
 		case scripts.CodeTaken:
-			taken = append(taken, batch[i])
+			taken = append(taken, transition.UID())
 		case scripts.CodeBroken:
-			d.warn(batch[i].uid, "the key of the model holds something else", now)
-			if err := d.store.Forget(ctx, batch[i].uid); err != nil {
+			d.warn(transition.UID(), "the key of the model holds something else", due.Now)
+			if err := d.store.Forget(ctx, transition.UID()); err != nil {
 				return nil, err
 			}
 		default:
 			round.Refused++
 		}
 	}
-	return taken, nil
+	return taken, err
 }
 
-// retake ends attempts that were to be withdrawn but were taken in the last moment: they have timed out after all.
-func (d *Dispatcher) retake(ctx context.Context, taken []change, now time.Time, round *Round) error {
-	if len(taken) == 0 {
-		return nil
+// start decides about a model that stands in the due set.
+func (d *Dispatcher) start(record *scripts.Record, now time.Time) *scripts.Transition {
+	if !record.Exists {
+		return record.Remove()
 	}
-	uids := make([]string, len(taken))
-	for i, change := range taken {
-		uids[i] = change.uid
+	if record.Fault != "" {
+		d.warn(record.UID, record.Fault, now)
 	}
-	records, err := d.store.Load(ctx, uids)
-	if err != nil {
-		return err
+	// A refresh_at that cannot be read is a fault; to start now is safe, to wait for it would be for ever.
+	unreadable := record.Fault != "" && !record.Disabled && !record.Running() && record.RefreshAt.IsZero()
+	if !record.Due(now) && !unreadable {
+		return record.Mend() // another process was faster, or the set is wrong
 	}
-	var batch []change
-	for _, uid := range uids {
-		batch = append(batch, d.expire(records[uid], nil, now))
+	return record.Decide(record.Wake(now, d.config.NewUID()), now)
+}
+
+// expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless nobody ever took the
+// attempt. One that a worker has begun and that stands in the input list again was requeued when its worker died: it was taken, and its
+// entry goes with it. Without that, an attempt which kills its workers would never fail.
+func (d *Dispatcher) expire(record *scripts.Record, queued map[string]string, now time.Time) *scripts.Transition {
+	switch {
+	case !record.Exists:
+		return record.Remove()
+	case !record.Running() || record.DeadlineAt.After(now):
+		return record.Mend()
 	}
-	_, err = d.apply(ctx, batch, now, round)
-	return err
+	entry, waiting := queued[record.AttemptUID]
+	decision := record.Withdraw(now)
+	if begun := !record.ProcessingAt.IsZero(); begun || !waiting {
+		decision = record.Expire(now)
+	}
+	transition := record.Decide(decision, now)
+	transition.TakeBack = entry
+	return transition
+}
+
+// warn tells of a model with a fault. A fault that many models share, such as a policy that was removed, is told once in a while.
+func (d *Dispatcher) warn(uid, fault string, now time.Time) {
+	if count, tell := d.faults.Sample(fault, now); tell {
+		d.config.Log.Warn().Str("uid", uid).Str("fault", fault).Int("like_this", count).Msg("dispatcher: model with a fault")
+	}
+}
+
+// counter is where a committed transition is counted.
+func (r *Round) counter(event model.Event) *int {
+	switch event {
+	case model.EventStart:
+		return &r.Started
+	case model.EventTimeout:
+		return &r.TimedOut
+	case model.EventWithdrawn:
+		return &r.Withdrawn
+	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
+		return &r.NotBegun
+	case model.EventSkipped:
+		return &r.Skipped
+	case model.EventGiveUp:
+		return &r.GaveUp
+	default:
+		return &r.Refused
+	}
 }

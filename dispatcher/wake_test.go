@@ -56,9 +56,7 @@ func (b *bundle) decide(now time.Time, decide func(*scripts.Record) model.Decisi
 		b.t.Fatal(err)
 	}
 	transition := records["tbl_1"].Decide(decide(records["tbl_1"]), now)
-	if codes, err := b.Store.Apply(b.t.Context(), []*scripts.Transition{transition}, "", 0, now); err != nil || codes[0] != scripts.CodeApplied {
-		b.t.Fatalf("want it applied, got %v, %v", codes, err)
-	}
+	b.Commit(now, transition)
 }
 
 func (b *bundle) fail() {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -81,13 +82,35 @@ func (c *Command) read(doc document.Object, extra ...string) error {
 	return err
 }
 
-// Obey decides what a command does to the model at now. exists says whether the model is stored; policy is the resolved
-// policy of a put. An error is a definition that cannot be accepted.
-func (m *Model) Obey(c Command, policy policy.Policy, exists bool, now time.Time) (Decision, Outcome, error) {
-	if c.Type == CommandPut {
-		return m.Put(c.Definition, policy, exists, now)
+// Policies are what the policies that puts name are found in.
+type Policies struct {
+	ByName map[string]policy.Policy
+	Stored []string // the names of all stored policies, for a refusal
+}
+
+// Find returns the policy of a definition: the one that it brings along, or the stored one that it names.
+func (p Policies) Find(d *Definition) (policy.Policy, error) {
+	if d.Inline != nil {
+		return *d.Inline, nil
 	}
-	if !exists {
+	if found, ok := p.ByName[d.PolicyName]; ok {
+		return found, nil
+	}
+	want := "a policy, or the name of a stored one (" + strings.Join(p.Stored, ", ") + ")"
+	return policy.Policy{}, document.Refuse("policy", want, document.Found(d.PolicyName))
+}
+
+// Execute decides what a command does to the model at now. exists says whether the model is stored. Applied comes with the decision; any
+// other outcome, or an error about the definition, changes nothing.
+func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Time) (Decision, Outcome, error) {
+	switch {
+	case c.Type == CommandPut:
+		found, err := policies.Find(&c.Definition)
+		if err != nil {
+			return Decision{}, Unchanged, err
+		}
+		return m.Put(c.Definition, found, exists, now)
+	case !exists:
 		return Decision{}, UnknownModel, nil
 	}
 	decision, outcome := Decision{Event: EventRemove}, Applied

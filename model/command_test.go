@@ -153,7 +153,8 @@ func TestADefinitionThatCannotBeAcceptedIsRefused(t *testing.T) {
 		{UID: "tbl_1", Rule: "FREQ=DAILY", Timezone: "Mars/Olympus", Dtstart: "2026-01-01T00:00:00"},
 		{UID: "tbl_1", Rule: "FREQ=DAILY", Timezone: "Mars/Olympus"},
 	} {
-		_, _, err := m.Obey(Command{Type: CommandPut, UID: "tbl_1", Definition: d}, policy.Default(), false, monday)
+		put := &Command{Type: CommandPut, UID: "tbl_1", Definition: d}
+		_, _, err := m.Execute(put, anyPolicy(put), false, monday)
 		if field := (*document.Error)(nil); !errors.As(err, &field) || field.Field == "" {
 			t.Errorf("%+v: %v", d, err)
 		}
@@ -173,12 +174,8 @@ func FuzzDecodeCommand(f *testing.F) {
 			checkRejection(t, err)
 			return
 		}
-		policy := policy.Default()
-		if command.Definition.Inline != nil {
-			policy = *command.Definition.Inline
-		}
 		s := tell(t, daily, "06:00 start | 06:10 failure")
-		if s.decision, s.outcome, err = s.m.Obey(command, policy, true, clock("06:10")); err == nil && s.outcome == Applied {
+		if s.decision, s.outcome, err = s.m.Execute(&command, anyPolicy(&command), true, clock("06:10")); err == nil && s.outcome == Applied {
 			s.apply()
 			s.check(clock("06:10"))
 		}

@@ -31,17 +31,6 @@ func (m *Model) message(next *State) string {
 	return text.String()
 }
 
-// InputUID returns the attempt uid of an entry of the input list; empty: it is not one of ours.
-func InputUID(raw string) string {
-	var entry struct {
-		AttemptUID string `json:"refresh_attempt_uid"`
-	}
-	if json.Unmarshal([]byte(raw), &entry) != nil {
-		return ""
-	}
-	return entry.AttemptUID
-}
-
 // canonicalPayload renders a payload with sorted keys and no spaces, so that equal payloads are equal texts.
 func canonicalPayload(value any) (string, error) {
 	if value == nil {

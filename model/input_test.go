@@ -33,8 +33,8 @@ func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
 		started(t, daily): "a1", started(t, banner+`,"payload":{"uid":"x","nested":{"refresh_attempt_uid":"no"}}`): "a1",
 		"": "", "garbage": "", "[]": "", `{"refresh_attempt_uid":7}`: "", `{"other":"a1"}`: "",
 	} {
-		if got := InputUID(raw); got != want {
-			t.Errorf("%s: %q, want %q", raw, got, want)
+		if got, _ := ParseEntry(raw); got.AttemptUID != want {
+			t.Errorf("%s: %q, want %q", raw, got.AttemptUID, want)
 		}
 	}
 }

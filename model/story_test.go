@@ -166,14 +166,15 @@ func (s *story) command(now time.Time, kind, extra string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	policy := policy.Default()
-	if command.Definition.Inline != nil {
-		policy = *command.Definition.Inline
-	}
-	s.decision, s.outcome, err = s.m.Obey(command, policy, s.exists, now)
+	s.decision, s.outcome, err = s.m.Execute(&command, anyPolicy(&command), s.exists, now)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// anyPolicy stands for a store in which every policy that a command names is the default one.
+func anyPolicy(c *Command) Policies {
+	return Policies{ByName: map[string]policy.Policy{c.Definition.PolicyName: policy.Default()}}
 }
 
 // objectOf joins JSON fields to one object.

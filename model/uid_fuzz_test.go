@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -47,12 +46,9 @@ func checkWire(t *testing.T, uid string) {
 			t.Fatalf("%s of %q is understood as %+v, %v", kind, uid, command, err)
 		}
 	}
-	var entry struct {
-		UID string `json:"big_table_uid"`
-	}
 	m := Model{UID: uid, Policy: policy.Default(), Payload: "{}"}
 	raw := m.Start(monday, uid).Message
-	if err := json.Unmarshal([]byte(raw), &entry); err != nil || entry.UID != uid || InputUID(raw) != uid {
+	if entry, err := ParseEntry(raw); err != nil || entry.UID != uid || entry.AttemptUID != uid {
 		t.Fatalf("a worker reads %q as %+v, %v", raw, entry, err)
 	}
 	message, err := DecodeMessage([]byte(`{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + uid + `"}`))

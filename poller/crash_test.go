@@ -24,7 +24,7 @@ type stored struct {
 
 var errRedis = errors.New("redis is gone")
 
-func (s *stored) Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error) {
+func (s *stored) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
 	if s.meanwhile != nil {
 		meanwhile := s.meanwhile
 		s.meanwhile = nil
@@ -34,7 +34,7 @@ func (s *stored) Apply(ctx context.Context, transitions []*scripts.Transition, o
 		s.crash = false
 		return nil, errRedis
 	}
-	codes, err := s.Store.Apply(ctx, transitions, owner, maxQueued, now)
+	codes, err := s.Store.Commit(ctx, batch)
 	if s.lost {
 		s.lost = false
 		return nil, errRedis

@@ -1,7 +1,7 @@
 // Package poller does everything that a message triggers: results of workers, and commands of applications.
 //
-// A poller claims a batch of messages into a list of its own, lets package model decide, and applies each decision in one
-// script that removes the message with it. A crash anywhere replays: what is still claimed is decided again, by the poller
+// A poller claims a batch of messages into a list of its own, lets package model decide, and commits the decisions in one script
+// that removes each message with what it changes. A crash anywhere replays: what is still claimed is decided again, by the poller
 // itself or by another that adopts the list.
 package poller
 
@@ -18,11 +18,10 @@ import (
 // Store is what a poller needs of Redis. *scripts.Store is one.
 type Store interface {
 	Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error)
-	OpenDesk(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Desk, error)
-	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
-	Settle(ctx context.Context, settlements []scripts.Settlement, owner string, now time.Time) ([]scripts.Code, error)
-	SilentPollers(ctx context.Context, cutoff time.Time) ([]string, error)
-	Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error)
+	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
+	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
+	ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error)
+	Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)
@@ -32,7 +31,7 @@ type Store interface {
 type Poller struct {
 	store   Store
 	config  Config
-	adopted time.Time // when silent pollers were last looked for, on the clock of Redis; run goroutine only
+	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.

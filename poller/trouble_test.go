@@ -31,25 +31,25 @@ func (s *faulty) fails(call string) error {
 	return errRedis
 }
 
-func (s *faulty) OpenDesk(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Desk, error) {
-	if err := s.fails("open"); err != nil {
+func (s *faulty) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+	if err := s.fails("read"); err != nil {
 		return nil, err
 	}
-	return s.Store.OpenDesk(ctx, uids, commands)
+	return s.Store.Read(ctx, uids, commands)
 }
 
-func (s *faulty) Settle(ctx context.Context, settlements []scripts.Settlement, owner string, now time.Time) ([]scripts.Code, error) {
-	if err := s.fails("settle"); err != nil {
+func (s *faulty) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	if err := s.fails("commit"); err != nil {
 		return nil, err
 	}
-	return s.Store.Settle(ctx, settlements, owner, now)
+	return s.Store.Commit(ctx, batch)
 }
 
-func (s *faulty) SilentPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
-	if err := s.fails("silent"); err != nil {
+func (s *faulty) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
+	if err := s.fails("expired"); err != nil {
 		return nil, err
 	}
-	return s.Store.SilentPollers(ctx, cutoff)
+	return s.Store.ExpiredPollers(ctx, cutoff)
 }
 
 func (s *faulty) Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error) {
@@ -67,7 +67,7 @@ func (s *faulty) Resign(ctx context.Context, owner string) error {
 }
 
 func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
-	for _, call := range []string{"open", "settle", "silent", "adopt"} {
+	for _, call := range []string{"read", "commit", "expired", "adopt"} {
 		t.Run(call, func(t *testing.T) {
 			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 				b := setup(t, server)

@@ -192,7 +192,22 @@ func (b *bench) apply(transitions ...*Transition) []Code {
 
 func (b *bench) applyUpTo(maxQueued int, transitions ...*Transition) []Code {
 	b.t.Helper()
-	codes, err := b.Apply(context.Background(), transitions, "p1", maxQueued, b.now)
+	items := make([]Item, len(transitions))
+	for i, t := range transitions {
+		items[i].Transition = t
+	}
+	return b.commitUpTo(maxQueued, items...)
+}
+
+// commit commits items of the poller p1.
+func (b *bench) commit(items ...Item) []Code {
+	b.t.Helper()
+	return b.commitUpTo(roomy, items...)
+}
+
+func (b *bench) commitUpTo(maxQueued int, items ...Item) []Code {
+	b.t.Helper()
+	codes, err := b.Commit(context.Background(), Batch{Now: b.now, Items: items, Owner: "p1", MaxQueued: maxQueued})
 	if err != nil {
 		b.t.Fatal(err)
 	}

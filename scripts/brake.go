@@ -8,27 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model"
 )
 
-//go:embed measure-brake.lua
-var measureBrakeSource string
+var measureBrake = load("measure-brake.lua")
 
-var measureBrake = redis.NewScript(measureBrakeSource)
-
-// The fields of the hash <queue>:brake. The attempts of the window are counted in <queue>:stats, for each tenth of it: @ok.<n>
-// and @failed.<n>, where n counts tenths since 1970.
+// The fields of the hash <queue>:brake.
 const (
 	brakeOn      = "on"
 	brakeShare   = "share"
 	brakeWindow  = "window_ms"
 	brakeMin     = "min"
 	brakeEngaged = "engaged_at"
-	brakeCount   = "@" // begins what is no counter for people
-	brakeOK      = "@ok."
-	brakeFailed  = "@failed."
 )
 
 // brakeSettings are the fields that a decision depends on.
@@ -77,10 +68,10 @@ func (s *Store) Brake(ctx context.Context) (BrakeStatus, error) {
 		return BrakeStatus{}, fmt.Errorf("read counters: %w", err)
 	}
 	for field, value := range counters {
-		if strings.HasPrefix(field, brakeOK) {
+		if strings.HasPrefix(field, model.BrakeSucceeded) {
 			status.Successes += whole(value)
 		}
-		if strings.HasPrefix(field, brakeFailed) {
+		if strings.HasPrefix(field, model.BrakeFailed) {
 			status.Failures += whole(value)
 		}
 	}
@@ -138,7 +129,7 @@ func (s *Store) ReleaseBrake(ctx context.Context) error {
 	}
 	pipe := s.clients.Write.TxPipeline()
 	for _, field := range fields {
-		if strings.HasPrefix(field, brakeCount) {
+		if strings.HasPrefix(field, model.BrakePrefix) {
 			pipe.HDel(ctx, s.Keys.Stats(), field)
 		}
 	}
@@ -147,16 +138,4 @@ func (s *Store) ReleaseBrake(ctx context.Context) error {
 		return fmt.Errorf("release the brake: %w", err)
 	}
 	return nil
-}
-
-// brakeBucket is the field that counts an attempt which ended at now; empty: the brake is off.
-func brakeBucket(brake model.Brake, success bool, now time.Time) string {
-	if !brake.On {
-		return ""
-	}
-	prefix := brakeFailed
-	if success {
-		prefix = brakeOK
-	}
-	return prefix + strconv.FormatInt(now.UnixMilli()*10/brake.Window.Milliseconds(), 10)
 }

@@ -145,11 +145,11 @@ func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
 	return types, nil
 }
 
-// Holding is a claimed or taken list with the sign of life of its owner, both at one instant.
+// Holding is a claimed or taken list with the heartbeat of its owner, both at one instant.
 type Holding struct {
-	Entries  int64
-	Known    bool // the owner is known
-	LastSign time.Time
+	Entries       int64
+	Known         bool // the owner is known
+	LastHeartbeat time.Time
 }
 
 // ClaimedBy reads the claimed list of a poller.
@@ -173,7 +173,7 @@ func (s *Store) holding(ctx context.Context, list, owners, owner string) (Holdin
 	return Holding{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, nil
 }
 
-// RelistPoller makes a poller known whose claimed list nobody would look at: as a silent one, so that the next poller takes over.
+// RelistPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
 func (s *Store) RelistPoller(ctx context.Context, owner string) error {
 	if err := s.clients.Write.ZAddNX(ctx, s.Keys.Pollers(), redis.Z{Score: 0, Member: owner}).Err(); err != nil {
 		return fmt.Errorf("list poller %q again: %w", owner, err)

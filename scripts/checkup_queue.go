@@ -27,8 +27,8 @@ func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, err
 	}
 	entries := make([]InputEntry, len(texts))
 	for i, text := range texts {
-		uid, attempt := uidsOf(text)
-		entries[i] = InputEntry{text, uid, attempt}
+		entry, _ := model.ParseEntry(text)
+		entries[i] = InputEntry{text, entry.UID, entry.AttemptUID}
 	}
 	return entries, nil
 }
@@ -82,7 +82,7 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 		OldestDue: firstScore(due.Val()), OldestDeadline: firstScore(deadline.Val()), LastPoller: firstScore(poller.Val()),
 	}
 	if entries := oldest.Val(); len(entries) > 0 {
-		b.OldestNotice = readOutboxEntry(entries[0].Values).At
+		b.OldestNotice = readNotification(entries[0].Values).At
 	}
 	return b, nil
 }
@@ -103,12 +103,11 @@ func (s *Store) LastRejected(ctx context.Context) (string, error) {
 	return readRejected(text).Reason, nil
 }
 
-// TryScripts runs the script that applies transitions with nothing to apply: it checks its keys and changes nothing.
+// TryScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
 func (s *Store) TryScripts(ctx context.Context) error {
-	k := s.Keys
-	keys := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Journal(), k.Outbox(), k.Stats(), k.Wake()}
-	if err := applyTransitions.Run(ctx, s.clients.Write, keys, 0, 1, 1).Err(); err != nil {
-		return fmt.Errorf("apply no transition: %w", err)
+	_, err := s.commit(ctx, Batch{})
+	if err != nil {
+		return fmt.Errorf("commit an empty batch: %w", err)
 	}
 	return nil
 }

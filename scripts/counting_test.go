@@ -156,7 +156,7 @@ func TestAMutedPolicyTellsNobodyButCountsAllTheSame(t *testing.T) {
 				b.withPolicy(`{"timeout":"1m","notify":` + test.notify + `,"on_exhausted":"give_up"}`)
 				b.run("failure")
 				record := b.load("m1")
-				decision, outcome, err := record.Obey(model.Command{Type: model.CommandEnable, UID: "m1"}, record.Policy, true, b.now)
+				decision, outcome, err := record.Execute(&model.Command{Type: model.CommandEnable, UID: "m1"}, model.Policies{}, true, b.now)
 				if err != nil || outcome != model.Applied {
 					t.Fatalf("enable: %v, %v", outcome, err)
 				}

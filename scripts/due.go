@@ -6,14 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-//go:embed read-due.lua
-var readDueSource string
-
-var readDue = redis.NewScript(readDueSource)
+var readDue = load("read-due.lua")
 
 // Due is what a dispatcher sees of a queue at one instant.
 type Due struct {

@@ -72,10 +72,11 @@ func runningKeys() keys {
 
 // eventCases have one transition of each kind, with everything that Redis holds before and after.
 var eventCases = []struct {
-	name string
-	seed keys
-	act  func(b *bench, r *Record) *Transition
-	want keys
+	name    string
+	seed    keys
+	act     func(b *bench, r *Record) *Transition
+	want    keys
+	answers string // a claimed message; empty: none
 }{
 	{
 		name: "start",
@@ -119,13 +120,12 @@ var eventCases = []struct {
 		},
 	},
 	{
-		name: "success",
-		seed: and(runningKeys(), answered),
+		name:    "success",
+		seed:    and(runningKeys(), answered),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
 			no := false
-			t := r.Decide(r.Succeed(b.now, &no), b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(r.Succeed(b.now, &no), b.now)
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
@@ -147,10 +147,9 @@ var eventCases = []struct {
 		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "final_failure_at", "2026-11-20T06:00:00.000Z",
 			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1", "attempt_no", "2",
 			"total_retries", "7", "successful_retries", "2", "retried_cycles", "3")}),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Succeed(b.now, nil), b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(r.Succeed(b.now, nil), b.now)
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again",
@@ -172,12 +171,11 @@ var eventCases = []struct {
 		}),
 	},
 	{
-		name: "failure with a retry",
-		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "2")}),
+		name:    "failure with a retry",
+		seed:    and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "2")}),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned",
@@ -197,12 +195,11 @@ var eventCases = []struct {
 		}),
 	},
 	{
-		name: "final failure",
-		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z")}),
+		name:    "final failure",
+		seed:    and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z")}),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Fail(policy.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(r.Fail(policy.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
@@ -269,12 +266,11 @@ var eventCases = []struct {
 		},
 	},
 	{
-		name: "postponed",
-		seed: and(runningKeys(), answered),
+		name:    "postponed",
+		seed:    and(runningKeys(), answered),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Postpone(5*time.Minute, b.now), b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(r.Postpone(5*time.Minute, b.now), b.now)
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:05:00.000Z",
@@ -293,12 +289,11 @@ var eventCases = []struct {
 		}),
 	},
 	{
-		name: "interrupted",
-		seed: and(runningKeys(), answered),
+		name:    "interrupted",
+		seed:    and(runningKeys(), answered),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Interrupt(b.now), b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(r.Interrupt(b.now), b.now)
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:00:00.000Z",
@@ -318,13 +313,12 @@ var eventCases = []struct {
 		}),
 	},
 	{
-		name: "started",
-		seed: and(runningKeys(), answered),
+		name:    "started",
+		seed:    and(runningKeys(), answered),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Begin(b.now, "w7")
-			t := r.Decide(decision, b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(decision, b.now)
 		},
 		want: and(rest, keys{
 			":model:m1": but(running, "rev", "9", "processing_at", "2026-11-21T06:00:00.000Z", "worker", "w7",
@@ -339,14 +333,13 @@ var eventCases = []struct {
 		}),
 	},
 	{
-		name: "status",
-		seed: and(runningKeys(), answered),
+		name:    "status",
+		seed:    and(runningKeys(), answered),
+		answers: "oanswer",
 		act: func(b *bench, r *Record) *Transition {
 			half := 50
 			decision, _ := r.Handle(model.Message{Type: model.MessageStatus, AttemptUID: "a1", Status: "half", Progress: &half}, b.now)
-			t := r.Decide(decision, b.now)
-			t.Claimed = "oanswer"
-			return t
+			return r.Decide(decision, b.now)
 		},
 		want: and(rest, runningKeys(), keys{
 			":model:m1": but(running, "user_friendly_status", "half", "progress", "50"),
@@ -354,12 +347,11 @@ var eventCases = []struct {
 		}),
 	},
 	{
-		name: "create",
-		seed: keys{":claimed:p1": list{"canswer"}},
+		name:    "create",
+		seed:    keys{":claimed:p1": list{"canswer"}},
+		answers: "canswer",
 		act: func(b *bench, _ *Record) *Transition {
-			t := b.put("m1", `{"input_url":"u"}`)
-			t.Claimed = "canswer"
-			return t
+			return b.put("m1", `{"input_url":"u"}`)
 		},
 		want: keys{
 			":model:m1":   but(dueModel, "rev", "1795240800000"),
@@ -374,12 +366,11 @@ var eventCases = []struct {
 		},
 	},
 	{
-		name: "update of a running model",
-		seed: and(runningKeys(), keys{":claimed:p1": list{"canswer"}}),
+		name:    "update of a running model",
+		seed:    and(runningKeys(), keys{":claimed:p1": list{"canswer"}}),
+		answers: "canswer",
 		act: func(b *bench, _ *Record) *Transition {
-			t := b.put("m1", `{"input_url":"v"}`)
-			t.Claimed = "canswer"
-			return t
+			return b.put("m1", `{"input_url":"v"}`)
 		},
 		want: and(runningKeys(), keys{
 			":model:m1": but(running, "rev", "9", "again", "1", "refresh_why", "saved while running: again",
@@ -393,12 +384,13 @@ var eventCases = []struct {
 		}),
 	},
 	{
-		name: "run by force",
-		seed: and(runningKeys(), keys{"-input": list{queuedEntry}, ":claimed:p1": list{"canswer"}}),
+		name:    "run by force",
+		seed:    and(runningKeys(), keys{"-input": list{queuedEntry}, ":claimed:p1": list{"canswer"}}),
+		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Run(true, b.now)
 			t := r.Decide(decision, b.now)
-			t.Claimed, t.TakeBack = "canswer", queuedEntry
+			t.TakeBack = queuedEntry
 			return t
 		},
 		want: keys{
@@ -419,13 +411,12 @@ var eventCases = []struct {
 		},
 	},
 	{
-		name: "disable",
-		seed: and(waitingKeys(), keys{":claimed:p1": list{"canswer"}}),
+		name:    "disable",
+		seed:    and(waitingKeys(), keys{":claimed:p1": list{"canswer"}}),
+		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Disable("not paid", b.now)
-			t := r.Decide(decision, b.now)
-			t.Claimed = "canswer"
-			return t
+			return r.Decide(decision, b.now)
 		},
 		want: keys{
 			":model:m1": hash{"rev": "8", "refresh_why": "disabled by hand",
@@ -440,11 +431,10 @@ var eventCases = []struct {
 		name: "enable",
 		seed: keys{":model:m1": hash{"rev": "8", "attempt_no": "4", "refresh_disabled_until_update": "1",
 			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:p1": list{"canswer"}},
+		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Enable(b.now)
-			t := r.Decide(decision, b.now)
-			t.Claimed = "canswer"
-			return t
+			return r.Decide(decision, b.now)
 		},
 		want: keys{
 			":model:m1": hash{"rev": "9", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "enabled: nothing planned, now"},
@@ -459,9 +449,10 @@ var eventCases = []struct {
 		name: "remove",
 		seed: and(runningKeys(), keys{":due": scores{"m2": six}, ":history:m1": list{"old"}, "-input": list{queuedEntry},
 			":claimed:p1": list{"canswer"}}),
+		answers: "canswer",
 		act: func(_ *bench, r *Record) *Transition {
 			t := r.Remove()
-			t.Claimed, t.TakeBack = "canswer", queuedEntry
+			t.TakeBack = queuedEntry
 			return t
 		},
 		want: keys{
@@ -479,6 +470,11 @@ var eventCases = []struct {
 	},
 }
 
+// answering is the item of a transition, which may answer a claimed message.
+func answering(message string, t *Transition) Item {
+	return Item{Transition: t, Message: Claimed{message}}
+}
+
 func TestEachEventChangesExactlyWhatItShould(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, test := range eventCases {
@@ -487,7 +483,7 @@ func TestEachEventChangesExactlyWhatItShould(t *testing.T) {
 				b := *b
 				b.t = t
 				b.seed(test.seed)
-				expectCodes(t, b.apply(test.act(&b, b.load("m1"))), CodeApplied)
+				expectCodes(t, b.commit(answering(test.answers, test.act(&b, b.load("m1")))), CodeApplied)
 				b.expect(test.want)
 			})
 		}
@@ -502,9 +498,9 @@ func TestATransitionSentTwiceAfterALostReplyCountsOnce(t *testing.T) {
 				b := *b
 				b.t = t
 				b.seed(test.seed)
-				transition := test.act(&b, b.load("m1"))
-				b.mustApply(transition)
-				b.unchanged(func() { b.apply(transition) })
+				item := answering(test.answers, test.act(&b, b.load("m1")))
+				expectCodes(t, b.commit(item), CodeApplied)
+				b.unchanged(func() { b.commit(item) })
 			})
 		}
 	})

@@ -41,7 +41,7 @@ func TestOfARejectedMessageThatIsLargeTheBeginningAndTheSizeAreKept(t *testing.T
 	everywhere(t, func(t *testing.T, b *bench) {
 		entries := list{"o" + strings.Repeat("é", maxRaw), "O104857600/1048576 " + strings.Repeat("x", 999) + "\xc3"}
 		b.seed(keys{":claimed:p1": entries})
-		b.settle("p1", Settlement{Claimed{entries[0]}, "malformed", "bad"}, Settlement{Claimed{entries[1]}, "oversized", "bad"})
+		b.settle("p1", Item{Message: Claimed{entries[0]}, Counter: "malformed", Reason: "bad"}, Item{Message: Claimed{entries[1]}, Counter: "oversized", Reason: "bad"})
 		rejected := b.state()[":rejected"].(list)
 		want := []Rejected{
 			{Raw: strings.Repeat("é", maxRaw/2), Bytes: "32768"},

@@ -32,13 +32,13 @@ type machine struct {
 
 // clerk is one process with what it remembers.
 type clerk struct {
-	name    string
-	records map[string]*Record
-	queued  map[string]string
-	letters list // as last claimed
+	name     string
+	records  map[string]*Record
+	queued   map[string]string
+	messages list // as last claimed
 
 	// The last batch, to be sent again as after a lost reply.
-	batch []*Transition
+	batch []Item
 	mark  int
 	at    time.Time
 }
@@ -144,8 +144,8 @@ func (m *machine) round(t *rapid.T) {
 
 func (m *machine) claimSome(t *rapid.T, c *clerk) {
 	limit := rapid.IntRange(1, 8).Draw(t, "limit")
-	c.letters = m.claim(c.name, limit)
-	m.equal("claimed", m.ref.claim(c.name, limit, m.now), c.letters)
+	c.messages = m.claim(c.name, limit)
+	m.equal("claimed", m.ref.claim(c.name, limit, m.now), c.messages)
 }
 
 // look reads everything that a clerk decides on.
@@ -169,73 +169,65 @@ func (m *machine) lookIfBlind(t *rapid.T, c *clerk) {
 	}
 }
 
-// work decides about every letter of a clerk as a poller does, and applies and settles.
+// work decides about every message of a clerk as a poller does, and commits.
 func (m *machine) work(t *rapid.T, c *clerk) {
 	m.lookIfBlind(t, c)
 	policies, err := m.Policies(context.Background(), list{"", "strict"})
 	if err != nil {
 		m.rapid.Fatal(err)
 	}
-	var batch []*Transition
-	var settlements []Settlement
-	for _, entry := range c.letters {
-		transition, outcome := c.decide(Claimed{entry}, policies, m.now)
-		if transition == nil {
-			settlements = append(settlements, Settlement{Claimed{entry}, string(outcome), string(outcome)})
-			continue
-		}
-		transition.Claimed = entry
-		batch = append(batch, transition)
+	var batch []Item
+	for _, entry := range c.messages {
+		item := Item{Message: Claimed{entry}}
+		var outcome model.Outcome
+		item.Transition, item.UID, outcome = c.decide(item.Message, policies, m.now)
+		item.Counter, item.Reason = string(outcome), string(outcome)
+		batch = append(batch, item)
 	}
-	c.letters = nil
+	c.messages = nil
 	m.run(c, batch, roomy)
-	if len(settlements) > 0 {
-		got := m.settle(c.name, settlements...)
-		m.equal("codes", m.ref.settle(c.name, settlements, m.now), got)
-		m.count(got)
-	}
 }
 
-// decide turns a letter into a transition, or says why it changes nothing.
-func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, now time.Time) (*Transition, model.Outcome) {
+// decide turns a message into a transition, or says why it changes nothing.
+func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, now time.Time) (*Transition, string, model.Outcome) {
 	if !claimed.FromControl() {
 		message, _ := model.DecodeMessage([]byte(claimed.Raw()))
 		record := c.records[message.UID]
 		decision, outcome := record.Handle(message, now)
 		if outcome != model.Applied {
-			return nil, outcome
+			return nil, message.UID, outcome
 		}
-		return record.Decide(decision, now), outcome
+		return record.Decide(decision, now), message.UID, outcome
 	}
 	command, _ := model.DecodeCommand([]byte(claimed.Raw()))
 	record := c.records[command.UID]
 	entry := c.queued[record.AttemptUID]
-	decision, outcome, err := record.Obey(command, policies[command.Definition.PolicyName], record.Exists, now)
+	decision, outcome, err := record.Execute(&command, model.Policies{ByName: policies}, record.Exists, now)
 	if err != nil {
-		return nil, "malformed"
+		return nil, command.UID, "malformed"
 	}
 	if outcome != model.Applied {
-		return nil, outcome
+		return nil, command.UID, outcome
 	}
 	transition := record.Decide(decision, now)
 	if command.Supersedes() {
 		transition.TakeBack = entry
 	}
-	return transition, outcome
+	return transition, command.UID, outcome
 }
 
 // dispatch starts what is due and ends what has expired, as a dispatcher does.
 func (m *machine) dispatch(t *rapid.T, c *clerk) {
 	m.lookIfBlind(t, c)
 	due := m.readDue(3)
-	var batch []*Transition
+	var batch []Item
 	for _, uid := range due.Expired {
-		batch = append(batch, c.expire(c.records[uid], m.now))
+		batch = append(batch, Item{Transition: c.expire(c.records[uid], m.now)})
 	}
 	for _, uid := range due.Due {
 		m.attempts++
 		m.uids = append(m.uids, fmt.Sprint("a", m.attempts))
-		batch = append(batch, c.start(c.records[uid], m.uids[len(m.uids)-1], m.now))
+		batch = append(batch, Item{Transition: c.start(c.records[uid], m.uids[len(m.uids)-1], m.now)})
 	}
 	m.run(c, batch, rapid.IntRange(1, 6).Draw(t, "max queued"))
 }
@@ -267,14 +259,14 @@ func (c *clerk) expire(record *Record, now time.Time) *Transition {
 	return transition
 }
 
-// run applies a batch to both sides; a clerk that was refused anything forgets what it knew.
-func (m *machine) run(c *clerk, batch []*Transition, maxQueued int) {
+// run commits a batch on both sides; a clerk that was refused anything forgets what it knew.
+func (m *machine) run(c *clerk, batch []Item, maxQueued int) {
 	if len(batch) == 0 {
 		return
 	}
 	c.batch, c.mark, c.at = batch, maxQueued, m.now
-	want := m.ref.apply(c.name, maxQueued, batch, m.now)
-	got, err := m.Apply(context.Background(), batch, c.name, maxQueued, m.now)
+	want := m.ref.commit(c.name, maxQueued, batch, m.now)
+	got, err := m.Commit(context.Background(), Batch{Now: m.now, Items: batch, Owner: c.name, MaxQueued: maxQueued})
 	if err != nil {
 		m.rapid.Fatal(err)
 	}
@@ -282,15 +274,7 @@ func (m *machine) run(c *clerk, batch []*Transition, maxQueued int) {
 	for i, code := range got {
 		if code != CodeApplied {
 			c.records = nil
-		} else if batch[i].Claimed != "" {
-			m.handled++
-		}
-	}
-}
-
-func (m *machine) count(codes []Code) {
-	for _, code := range codes {
-		if code == CodeApplied {
+		} else if batch[i].Message.Entry != "" {
 			m.handled++
 		}
 	}

@@ -16,19 +16,9 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-//go:embed claim-messages.lua
-var claimMessagesSource string
-
-//go:embed settle-messages.lua
-var settleMessagesSource string
-
-//go:embed adopt-messages.lua
-var adoptMessagesSource string
-
 var (
-	claimMessages  = redis.NewScript(claimMessagesSource)
-	settleMessages = redis.NewScript(settleMessagesSource)
-	adoptMessages  = redis.NewScript(adoptMessagesSource)
+	claimMessages = load("claim-messages.lua")
+	adoptMessages = load("adopt-messages.lua")
 )
 
 // Claimed is one message in a claimed list.
@@ -79,7 +69,7 @@ func (c Claimed) Large() (size, most string, large bool) {
 }
 
 // Claim moves messages of both lists into the claimed list of owner, until limit stand there, and returns all of them,
-// oldest first. It is also the owner's sign of life. To repeat it is safe.
+// oldest first. It is also the owner's heartbeat. To repeat it is safe.
 func (s *Store) Claim(ctx context.Context, owner string, limit int) (time.Time, []Claimed, error) {
 	k := s.Keys
 	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Pollers()}
@@ -102,31 +92,6 @@ func (s *Store) Claim(ctx context.Context, owner string, limit int) (time.Time, 
 	return now, claimed, nil
 }
 
-// Settlement removes one claimed message that changes no model.
-type Settlement struct {
-	Claimed Claimed
-	Counter string // in <queue>:stats
-	// Reason says why the message cannot be handled; it is kept in <queue>:rejected. Empty: it is only counted.
-	Reason string
-}
-
-// Settle applies settlements in one script. A message that is not claimed any more is left to whoever has it.
-func (s *Store) Settle(ctx context.Context, settlements []Settlement, owner string, now time.Time) ([]Code, error) {
-	if len(settlements) == 0 {
-		return nil, nil
-	}
-	keys := []string{s.Keys.Claimed(owner), s.Keys.Stats(), s.Keys.Rejected()}
-	args := []any{s.config.RejectedCap}
-	for _, settlement := range settlements {
-		args = append(args, settlement.Claimed.Entry, settlement.Counter, settlement.rejected(now))
-	}
-	codes, err := runCodes(ctx, s.clients.Write, settleMessages, keys, args)
-	if err != nil {
-		return nil, fmt.Errorf("settle messages: %w", err)
-	}
-	return codes, nil
-}
-
 // Rejected is one entry of <queue>:rejected.
 type Rejected struct {
 	At     string `json:"at"`
@@ -142,15 +107,16 @@ type Rejected struct {
 // maxRaw is how much of a message rejected keeps, in bytes: with the default cap of 1,000 messages it holds 16 MB of them at most.
 const maxRaw = 16 << 10
 
-func (s Settlement) rejected(now time.Time) string {
-	if s.Reason == "" {
+// rejected is the entry for the rejected list; empty: the message is only counted.
+func (i Item) rejected(now time.Time) string {
+	if i.Reason == "" {
 		return ""
 	}
-	entry := Rejected{At: model.FormatTime(now), Source: "output", Reason: s.Reason, Raw: s.Claimed.Raw()}
-	if s.Claimed.FromControl() {
+	entry := Rejected{At: model.FormatTime(now), Source: "output", Reason: i.Reason, Raw: i.Message.Raw()}
+	if i.Message.FromControl() {
 		entry.Source = "control"
 	}
-	if size, _, large := s.Claimed.Large(); large {
+	if size, _, large := i.Message.Large(); large {
 		entry.Bytes = size
 	} else if len(entry.Raw) > maxRaw {
 		entry.Raw, entry.Bytes = entry.Raw[:maxRaw], strconv.Itoa(len(entry.Raw))
@@ -173,8 +139,8 @@ func (r *Rejected) hold() {
 	}
 }
 
-// SilentPollers lists owners of claimed lists without a sign of life since the cutoff.
-func (s *Store) SilentPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
+// ExpiredPollers lists owners of claimed lists without a heartbeat since the cutoff.
+func (s *Store) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
 	by := &redis.ZRangeBy{Min: "-inf", Max: millis(cutoff)}
 	owners, err := s.clients.Read.ZRangeByScore(ctx, s.Keys.Pollers(), by).Result()
 	if err != nil {
@@ -183,11 +149,11 @@ func (s *Store) SilentPollers(ctx context.Context, cutoff time.Time) ([]string, 
 	return owners, nil
 }
 
-// Adopt moves up to limit claimed messages of a silent poller to owner and returns how many; what is left can be adopted
-// next. A poller that gave a sign of life after the cutoff keeps its messages.
-func (s *Store) Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error) {
-	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(silent), s.Keys.Claimed(owner)}
-	moved, err := adoptMessages.Run(ctx, s.clients.Write, keys, silent, millis(cutoff), limit, owner).Int()
+// Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
+// next. A poller that gave a heartbeat after the cutoff keeps its messages.
+func (s *Store) Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error) {
+	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
+	moved, err := adoptMessages.Run(ctx, s.clients.Write, keys, expired, millis(cutoff), limit, owner).Int()
 	if err != nil {
 		return 0, fmt.Errorf("adopt messages: %w", err)
 	}

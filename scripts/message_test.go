@@ -25,9 +25,9 @@ func (b *bench) claim(owner string, limit int) []string {
 	return entries
 }
 
-func (b *bench) settle(owner string, settlements ...Settlement) []Code {
+func (b *bench) settle(owner string, settlements ...Item) []Code {
 	b.t.Helper()
-	codes, err := b.Settle(context.Background(), settlements, owner, b.now)
+	codes, err := b.Commit(context.Background(), Batch{Now: b.now, Owner: owner, Items: settlements})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -159,9 +159,9 @@ func TestSettlingRemovesOneMessageOfEachKindAndCountsIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"osame", "cbad", "osame", "oafter"}})
 		codes := b.settle("p1",
-			Settlement{Claimed: Claimed{"osame"}, Counter: "stale"},
-			Settlement{Claimed: Claimed{"cbad"}, Counter: "malformed", Reason: "expected a JSON object"},
-			Settlement{Claimed: Claimed{"onone"}, Counter: "stale", Reason: "nobody has it"},
+			Item{Message: Claimed{"osame"}, Counter: "stale"},
+			Item{Message: Claimed{"cbad"}, Counter: "malformed", Reason: "expected a JSON object"},
+			Item{Message: Claimed{"onone"}, Counter: "stale", Reason: "nobody has it"},
 		)
 		expectCodes(t, codes, CodeApplied, CodeApplied, CodeGone)
 		b.expect(keys{
@@ -178,7 +178,7 @@ func TestAMessageThatIsNotClaimedIsLeftToWhoeverHasIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p2": list{"omine"}, ":rejected": list{"old"}})
 		b.unchanged(func() {
-			codes := b.settle("p1", Settlement{Claimed: Claimed{"omine"}, Counter: "malformed", Reason: "bad"})
+			codes := b.settle("p1", Item{Message: Claimed{"omine"}, Counter: "malformed", Reason: "bad"})
 			expectCodes(t, codes, CodeGone)
 		})
 	})
@@ -187,7 +187,7 @@ func TestAMessageThatIsNotClaimedIsLeftToWhoeverHasIt(t *testing.T) {
 func TestASettlementSentTwiceCountsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"oa", "ob"}})
-		batch := []Settlement{{Claimed{"oa"}, "stale", ""}, {Claimed{"ob"}, "malformed", "bad"}}
+		batch := []Item{{Message: Claimed{"oa"}, Counter: "stale"}, {Message: Claimed{"ob"}, Counter: "malformed", Reason: "bad"}}
 		b.settle("p1", batch...)
 		b.unchanged(func() { expectCodes(t, b.settle("p1", batch...), CodeGone, CodeGone) })
 	})
@@ -197,7 +197,7 @@ func TestRejectedKeepsTheNewestMessages(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"o1", "o2", "o3"}})
 		for _, entry := range []string{"o1", "o2", "o3"} {
-			b.settle("p1", Settlement{Claimed: Claimed{entry}, Counter: "malformed", Reason: "bad"})
+			b.settle("p1", Item{Message: Claimed{entry}, Counter: "malformed", Reason: "bad"})
 		}
 		left := b.state()[":rejected"].(list)
 		if len(left) != 2 || !strings.Contains(left[0], `"raw":"2"`) || !strings.Contains(left[1], `"raw":"3"`) {
@@ -209,10 +209,10 @@ func TestRejectedKeepsTheNewestMessages(t *testing.T) {
 func TestARejectedMessageOfUpTo16KiBKeepsEveryByte(t *testing.T) {
 	raws := list{"plain", `{"broken":`, "<&>\u2028\x00\r\n%d", "\xff\x00\xfe", strings.Repeat("\x80x", maxRaw/2), "\xef\xbf\xbd"}
 	everywhere(t, func(t *testing.T, b *bench) {
-		var batch []Settlement
+		var batch []Item
 		for _, raw := range raws {
 			b.seed(keys{":claimed:p1": list{"o" + raw}})
-			batch = append(batch, Settlement{Claimed{"o" + raw}, "malformed", "bad"})
+			batch = append(batch, Item{Message: Claimed{"o" + raw}, Counter: "malformed", Reason: "bad"})
 		}
 		b.settle("p1", batch...)
 		var got list
@@ -236,12 +236,6 @@ func rawOf(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return entry.Raw + string(entry.RawBase64)
-}
-
-func TestNothingToSettleAsksNobody(t *testing.T) {
-	if codes, err := (&Store{}).Settle(t.Context(), nil, "p1", time.Time{}); codes != nil || err != nil {
-		t.Errorf("Settle of nothing = %v, %v; want nothing", codes, err)
-	}
 }
 
 func TestOnlyASilentPollerLosesItsMessages(t *testing.T) {
@@ -301,7 +295,7 @@ func TestAMessageAdoptedByAForgottenPollerCanStillBeAdopted(t *testing.T) {
 
 func (b *bench) silent(cutoff time.Time) list {
 	b.t.Helper()
-	owners, err := b.SilentPollers(context.Background(), cutoff)
+	owners, err := b.ExpiredPollers(context.Background(), cutoff)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -41,11 +41,12 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	ctx, k := t.Context(), b.Keys
 	force := &model.Command{Type: model.CommandRun, UID: "m1", Force: true}
 	inline := policy.Default()
-	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p", Inline: &inline}}
+	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p"}}
+	bringing := Batch{Now: b.now, Items: []Item{{Transition: &Transition{uid: "m1", Inline: &inline}}}}
 	load := func() error { _, err := b.Load(ctx, list{"m1"}); return err }
 	stats := func() error { _, err := b.Stats(ctx); return err }
 	open := func(command *model.Command) func() error {
-		return func() error { _, err := b.OpenDesk(ctx, list{"m1"}, []*model.Command{command}); return err }
+		return func() error { _, err := b.Read(ctx, list{"m1"}, []*model.Command{command}); return err }
 	}
 	handBack := func() error { _, err := b.Leave(ctx, "w1"); return err }
 	for _, test := range []struct {
@@ -56,16 +57,16 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"LLEN", k.Input(), "read the length of the input list: ", load},
 		{"HGETALL", k.Model("m1"), "read models: ", open(force)},
 		{"LRANGE", k.Input(), "read queued attempts: ", open(force)},
-		{"HSETNX", k.Policies(), "store policy: ", open(put)},
+		{"HSETNX", k.Policies(), "store policies: ", func() error { _, err := b.Commit(ctx, bringing); return err }},
 		{"HMGET", k.Policies(), "read policies: ", open(put)},
 		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
 		{"ZCARD", k.Running(), "read stats: ", stats},
 		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Stats(ctx); return err }},
 		{"LRANGE", k.Taken("w1"), "read taken entries: ", handBack},
 		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Leave(ctx, "w1"); return err }},
-		{"EVALSHA", "", "hand back entries: ", handBack},
-		{"EVALSHA", "", "give a sign of life: ", func() error { _, _, err := b.Beat(ctx, "w1"); return err }},
-		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.SilentWorkers(ctx, b.now, time.Second); return err }},
+		{"EVALSHA", "", "requeue entries: ", handBack},
+		{"EVALSHA", "", "give a heartbeat: ", func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err }},
+		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.ExpiredWorkers(ctx, b.now, time.Second); return err }},
 		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Answer(ctx, "w1", []Answer{{}}); return err }},
 		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err }},
 		{"LRANGE", "", "read history: ", func() error { _, err := b.History(ctx, "m1"); return err }},
@@ -106,10 +107,13 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	calls := map[string]func() error{
 		"read due models: ":                func() error { _, err := b.ReadDue(ctx, 1); return err },
 		"claim messages: ":                 func() error { _, _, err := b.Claim(ctx, "p1", 1); return err },
-		"give a sign of life: ":            func() error { _, _, err := b.Beat(ctx, "w1"); return err },
+		"give a heartbeat: ":               func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err },
 		"take entries of the input list: ": func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err },
 		"measure the brake: ":              func() error { _, err := b.MeasureBrake(ctx, b.now); return err },
-		"apply transitions: ":              func() error { _, err := b.Apply(ctx, []*Transition{{uid: "m1"}}, "p1", 1, b.now); return err },
+		"commit a batch: ": func() error {
+			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})
+			return err
+		},
 	}
 	tests := map[string]func(peer *miniredis.Peer){
 		"nothing":    func(peer *miniredis.Peer) { peer.WriteLen(0) },
@@ -118,7 +122,7 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 		"no pair":    func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1"}) },
 	}
 	wants := map[string]list{
-		"no pair":    {"claim messages: ", "give a sign of life: "},
+		"no pair":    {"claim messages: ", "give a heartbeat: "},
 		"no instant": {"take entries of the input list: "},
 		"no clock":   {"take entries of the input list: "},
 	}
@@ -139,7 +143,11 @@ func TestAPolicyThatJSONCannotHoldIsNotStored(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	p := policy.Default()
 	p.Name, p.Jitter = "p", math.NaN()
-	for name, store := range map[string]func(context.Context, policy.Policy) error{"inline": b.SavePolicy, "named": b.PutPolicy} {
+	inline := func(ctx context.Context, p policy.Policy) error {
+		_, err := b.Commit(ctx, Batch{Now: b.now, Items: []Item{{Transition: &Transition{uid: "m1", Inline: &p}}}})
+		return err
+	}
+	for name, store := range map[string]func(context.Context, policy.Policy) error{"inline": inline, "named": b.PutPolicy} {
 		if err := store(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
 			t.Errorf("%s: error %v, want one of the encoding", name, err)
 		}

@@ -70,18 +70,6 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 	return policies, nil
 }
 
-// SavePolicy stores an inline policy under its content name. To repeat it is safe: equal names have equal content.
-func (s *Store) SavePolicy(ctx context.Context, policy policy.Policy) error {
-	text, err := json.Marshal(policy)
-	if err != nil {
-		return fmt.Errorf("encode policy: %w", err)
-	}
-	if err := s.clients.Write.HSetNX(ctx, s.Keys.Policies(), policy.ContentName(), text).Err(); err != nil {
-		return fmt.Errorf("store policy: %w", err)
-	}
-	return nil
-}
-
 // PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
 // as stored until another is.
 func (s *Store) PolicyText(ctx context.Context, name string) (text string, found bool, err error) {

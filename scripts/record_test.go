@@ -247,7 +247,7 @@ func TestASavedPolicyIsReadBackAndStoredOnce(t *testing.T) {
 	policy := policy.Policy{Timeout: 90 * time.Second, Retries: policy.Delays{0, time.Hour}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
 	everywhere(t, func(t *testing.T, b *bench) {
 		save := func() {
-			if err := b.SavePolicy(t.Context(), policy); err != nil {
+			if err := b.savePolicies(t.Context(), []Item{{Transition: &Transition{Inline: &policy}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

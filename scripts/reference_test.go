@@ -115,39 +115,44 @@ func (r *reference) adopt(silent, owner string, cutoff time.Time, limit int) int
 	return len(moved)
 }
 
-func (r *reference) settle(owner string, settlements []Settlement, now time.Time) (codes []Code) {
-	for _, settlement := range settlements {
-		if !slices.Contains(r.claimed[owner], settlement.Claimed.Entry) {
-			codes = append(codes, CodeGone)
-			continue
-		}
-		codes = append(codes, CodeApplied)
-		r.claimed[owner] = without(r.claimed[owner], settlement.Claimed.Entry)
-		r.stats[settlement.Counter]++
-		if entry := settlement.rejected(now); entry != "" {
-			r.rejected = append(r.rejected, entry)
-		}
-	}
-	return codes
-}
-
-func (r *reference) apply(owner string, maxQueued int, batch []*Transition, now time.Time) (codes []Code) {
+func (r *reference) commit(owner string, maxQueued int, items []Item, now time.Time) (codes []Code) {
 	refused := map[string]bool{}
-	for _, t := range batch {
-		code := r.judge(owner, maxQueued, t, refused[t.uid])
-		if code == CodeApplied {
-			r.write(owner, t, now)
+	for _, item := range items {
+		var code Code
+		if item.Transition == nil {
+			code = r.settle(owner, item, refused[item.UID], now)
+		} else {
+			uid := item.Transition.uid
+			if code = r.judge(owner, maxQueued, item, refused[uid]); code == CodeApplied {
+				r.write(owner, item, now)
+			}
+			refused[uid] = refused[uid] || code != CodeApplied
 		}
-		refused[t.uid] = refused[t.uid] || code != CodeApplied
 		codes = append(codes, code)
 	}
 	return codes
 }
 
-func (r *reference) judge(owner string, maxQueued int, t *Transition, refused bool) Code {
+func (r *reference) settle(owner string, item Item, refused bool, now time.Time) Code {
+	switch {
+	case !slices.Contains(r.claimed[owner], item.Message.Entry):
+		return CodeGone
+	case refused:
+		return CodeConflict
+	}
+	r.claimed[owner] = without(r.claimed[owner], item.Message.Entry)
+	r.stats[item.Counter]++
+	if entry := item.rejected(now); entry != "" {
+		r.rejected = append(r.rejected, entry)
+	}
+	return CodeApplied
+}
+
+func (r *reference) judge(owner string, maxQueued int, item Item, refused bool) Code {
+	t := item.Transition
 	is := r.models[t.uid]
 	switch {
-	case t.Claimed != "" && !slices.Contains(r.claimed[owner], t.Claimed):
+	case item.Message.Entry != "" && !slices.Contains(r.claimed[owner], item.Message.Entry):
 		return CodeGone
 	case refused || is["rev"] != t.rev || is["attempt_uid"] != t.attemptUID:
 		return CodeConflict
@@ -160,26 +165,31 @@ func (r *reference) judge(owner string, maxQueued int, t *Transition, refused bo
 	}
 }
 
-func (r *reference) write(owner string, t *Transition, now time.Time) {
-	if t.remove {
+func (r *reference) write(owner string, item Item, now time.Time) {
+	t := item.Transition
+	if t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan {
 		delete(r.models, t.uid)
 		delete(r.payloads, t.uid)
 		delete(r.history, t.uid)
 	} else if len(t.set) > 0 || len(t.deleted) > 0 {
 		r.change(t)
 	}
-	setScore(r.due, t.uid, t.dueAt)
-	setScore(r.running, t.uid, t.deadlineAt)
-	r.claimed[owner] = without(r.claimed[owner], t.Claimed)
+	next := t.decision.Next
+	due := next.RefreshAt
+	if next.Disabled || next.AttemptUID != "" {
+		due = time.Time{}
+	}
+	setScore(r.due, t.uid, due)
+	setScore(r.running, t.uid, next.DeadlineAt)
+	r.claimed[owner] = without(r.claimed[owner], item.Message.Entry)
 	if r.input = without(r.input, t.TakeBack); t.decision.Message != "" {
 		r.input = append(slices.Clip(r.input), t.decision.Message)
 	}
 	r.record(t, now)
-	next := t.dueAt
-	if next.IsZero() {
-		next = t.deadlineAt
+	if due.IsZero() {
+		due = next.DeadlineAt
 	}
-	r.woken = r.woken || !next.IsZero() && next.Sub(now) < time.Second && t.decision.Event != model.EventStart
+	r.woken = r.woken || !due.IsZero() && due.Sub(now) < time.Second && t.decision.Event != model.EventStart
 }
 
 func (r *reference) change(t *Transition) {
@@ -204,12 +214,12 @@ func setScore(set scores, uid string, at time.Time) {
 
 func (r *reference) record(t *Transition, now time.Time) {
 	r.journal = appendEntry(r.journal, t.journalEntry(now))
-	r.outbox = appendEntry(r.outbox, t.notice(now))
+	r.outbox = appendEntry(r.outbox, t.notification(now))
 	if past := t.historyEntry(); past != "" {
 		entries := append(list{past}, r.history[t.uid]...)
 		r.history[t.uid] = entries[:min(len(entries), 10)]
 	}
-	for _, name := range t.counters(now) {
+	for _, name := range t.decision.Counters(t.brake, now) {
 		r.stats[name]++
 	}
 }

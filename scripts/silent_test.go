@@ -9,7 +9,7 @@ import (
 
 func (b *bench) handsBack(owner string, lastSign int64) int {
 	b.t.Helper()
-	count, err := b.HandBack(context.Background(), SilentWorker{owner, time.UnixMilli(lastSign)})
+	count, err := b.Requeue(context.Background(), ExpiredWorker{owner, time.UnixMilli(lastSign)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func inFlight(n int) keys {
 func TestASignOfLifeIsTheClock(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":workers": scores{"w1": 5, "w2": 6}})
-		if now, known, err := b.Beat(t.Context(), "w1"); err != nil || !known || !now.Equal(b.now) {
+		if now, known, err := b.Heartbeat(t.Context(), "w1"); err != nil || !known || !now.Equal(b.now) {
 			t.Errorf("beat: %v, %v, %v; want %v, true, nil", now, known, err, b.now)
 		}
 		b.expect(keys{":workers": scores{"w1": six, "w2": 6}})
@@ -38,7 +38,7 @@ func TestASignOfLifeIsTheClock(t *testing.T) {
 func TestAForgottenWorkerIsNotRevivedByASignOfLife(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.unchanged(func() {
-			if _, known, err := b.Beat(t.Context(), "w1"); err != nil || known {
+			if _, known, err := b.Heartbeat(t.Context(), "w1"); err != nil || known {
 				t.Errorf("beat: known %v, %v; want false, nil", known, err)
 			}
 		})
@@ -51,11 +51,11 @@ func TestSilentWorkersAreThoseWithoutASignForALeaseAndThoseFromTheFuture(t *test
 		b.seed(keys{":workers": scores{
 			"old": six - 5001, "edge": six - 5000, "alive": six - 4999, "ahead": six + 5000, "future": six + 5001,
 		}})
-		silent, err := b.SilentWorkers(t.Context(), b.now, lease)
+		silent, err := b.ExpiredWorkers(t.Context(), b.now, lease)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []SilentWorker{
+		want := []ExpiredWorker{
 			{"old", b.now.Add(-lease - time.Millisecond)}, {"edge", b.now.Add(-lease)}, {"future", b.now.Add(lease + time.Millisecond)},
 		}
 		expectEqual(t, "silent", want, silent)
@@ -124,7 +124,7 @@ func TestASilentWorkerWithNothingIsForgotten(t *testing.T) {
 	})
 }
 
-func TestAWorkerThatLeavesHandsBackWhateverItsLastSignWas(t *testing.T) {
+func TestAWorkerThatLeavesHandsBackWhateverItsLastHeartbeatWas(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for name, workers := range map[string]keys{"alive": {":workers": scores{"w1": six}}, "already forgotten": {}} {
 			b.server.Flush(t)

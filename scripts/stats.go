@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/refreshd/refreshd/model"
 )
 
 // Stats is what a queue holds at one instant, and what it has counted since it began.
@@ -34,7 +35,7 @@ type Stats struct {
 // Retries are the counts of document 004, rule 13: retries that have ended, those of them that succeeded, and cycles that needed
 // one.
 func (s Stats) Retries() (total, successful, cycles int64) {
-	return s.Counters[counterRetries], s.Counters[counterRetriesHelped], s.Counters[counterRetriedCycles]
+	return s.Counters[model.CounterRetries], s.Counters[model.CounterRetriesHelped], s.Counters[model.CounterRetriedCycles]
 }
 
 // Stats reads the queue. The numbers are read one after the other: on a busy queue they may differ by what happens meanwhile.
@@ -77,7 +78,7 @@ func (s *Store) readStats(ctx context.Context, owners []string, now time.Time) (
 		stats.Claimed += list.Val()
 	}
 	for name, text := range counters.Val() {
-		if count, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(name, brakeCount) {
+		if count, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(name, model.BrakePrefix) {
 			stats.Counters[name] = count
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -26,16 +24,17 @@ func TestEveryCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 		`forget "m1": `:             func() error { return b.Forget(ctx, "m1") },
 		"read models: ":             func() error { _, err := b.Load(ctx, list{"m1"}); return err },
 		"read policies: ":           func() error { _, err := b.Policies(ctx, list{"p"}); return err },
-		"store policy: ":            func() error { return b.SavePolicy(ctx, policy.Default()) },
 		"read queued attempts: ":    func() error { _, err := b.Queued(ctx); return err },
 		"claim messages: ":          func() error { _, _, err := b.Claim(ctx, "p1", 1); return err },
-		"settle messages: ":         func() error { _, err := b.Settle(ctx, []Settlement{{}}, "p1", b.now); return err },
 		"adopt messages: ":          func() error { _, err := b.Adopt(ctx, "p1", "p2", b.now, 1); return err },
-		"read pollers: ":            func() error { _, err := b.SilentPollers(ctx, b.now); return err },
+		"read pollers: ":            func() error { _, err := b.ExpiredPollers(ctx, b.now); return err },
 		"resign poller: ":           func() error { return b.Resign(ctx, "p1") },
-		"apply transitions: ":       func() error { _, err := b.Apply(ctx, []*Transition{transition}, "p1", 1, b.now); return err },
-		"wait for messages: ":       func() error { _, err := b.WaitControl(ctx); return err },
-		"wait for a wake call: ":    func() error { _, err := b.WaitWake(ctx); return err },
+		"commit a batch: ": func() error {
+			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: transition}}})
+			return err
+		},
+		"wait for messages: ":    func() error { _, err := b.WaitControl(ctx); return err },
+		"wait for a wake call: ": func() error { _, err := b.WaitWake(ctx); return err },
 	}
 	for prefix, call := range calls {
 		err := call()

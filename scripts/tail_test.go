@@ -47,9 +47,9 @@ func fail(t *testing.T, store *Store, now time.Time) {
 	failure := policy.Failure{Reason: "HTTP 404", Retryable: &no, UserFriendlyReason: "The feed is gone"}
 	transitions = append(transitions, record.Decide(record.Fail(failure, now.Add(time.Second)), now.Add(time.Second)))
 	for _, transition := range transitions {
-		codes, err := store.Apply(t.Context(), []*Transition{transition}, "", 10, now)
+		codes, err := store.Commit(t.Context(), Batch{Now: now, MaxQueued: 10, Items: []Item{{Transition: transition}}})
 		if err != nil || codes[0] != CodeApplied {
-			t.Fatalf("Apply = %v, %v; want applied", codes, err)
+			t.Fatalf("Commit = %v, %v; want applied", codes, err)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []JournalEntry{
+		want := []model.JournalEntry{
 			{UID: "tbl_1", Event: model.EventCreate, At: now, RefreshAt: now, Why: "saved: refresh now"},
 			{
 				UID: "tbl_1", Event: model.EventStart, At: now, AttemptUID: "a1", AttemptNo: 1,
@@ -90,7 +90,7 @@ func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
 		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 		fail(t, store, now)
 		entries, last, err := store.TailOutbox(t.Context(), TailStart)
-		want := []OutboxEntry{{UID: "tbl_1", Notice: policy.NoticeDisabled, At: now, Reason: "The feed is gone"}}
+		want := []model.Notification{{UID: "tbl_1", Notice: policy.NoticeDisabled, At: now, AttemptNo: 1, Reason: "The feed is gone", Why: "final: not retryable"}}
 		if diff := cmp.Diff(want, entries); diff != "" || err != nil {
 			t.Errorf("%v, entries (-want +got):\n%s", err, diff)
 		}

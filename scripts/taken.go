@@ -5,19 +5,11 @@ import (
 	_ "embed"
 	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-//go:embed take-attempts.lua
-var takeAttemptsSource string
-
-//go:embed answer-attempts.lua
-var answerAttemptsSource string
-
 var (
-	takeAttempts   = redis.NewScript(takeAttemptsSource)
-	answerAttempts = redis.NewScript(answerAttemptsSource)
+	takeAttempts   = load("take-attempts.lua")
+	answerAttempts = load("answer-attempts.lua")
 )
 
 // Taking is what a worker pool asks for.
@@ -38,13 +30,13 @@ type Taken struct {
 	Entries []string
 	// Whole says that Entries are all that stands in the taken list, also those that the pool knows of. Nothing was moved.
 	Whole bool
-	// Forgotten says that the pool was silent for too long: all that it had taken was handed back.
+	// Forgotten says that the pool was silent for too long: all that it had taken was requeued.
 	Forgotten bool
 	// Now is the clock.
 	Now time.Time
 }
 
-// Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's sign of life. To
+// Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's heartbeat. To
 // repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
 // than the pool knows of. An empty list is no error.
 func (s *Store) Take(ctx context.Context, taking Taking) (Taken, error) {
@@ -76,7 +68,7 @@ type Answer struct {
 }
 
 // Answer pushes messages to the output list, in order, and removes the entries that they end from the owner's taken list, in one
-// script: a crash leaves no attempt that is answered and yet handed back. A message whose entry does not stand there is not
+// script: a crash leaves no attempt that is answered and yet requeued. A message whose entry does not stand there is not
 // pushed, and its code is CodeGone. So after an error Answer may be repeated: no attempt is ended twice.
 func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]Code, error) {
 	if len(answers) == 0 {

@@ -142,7 +142,7 @@ func TestTakeReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		before := b.redis.Time(t.Context()).Val()
 		taken, err := b.Take(t.Context(), Taking{Owner: "w1", New: true, Most: 1})
-		now, known, errBeat := b.Beat(t.Context(), "w1")
+		now, known, errBeat := b.Heartbeat(t.Context(), "w1")
 		if err != nil || errBeat != nil || !known {
 			t.Fatalf("take: %v, beat: %v, known %v", err, errBeat, known)
 		}

@@ -20,6 +20,7 @@ var refusals = []struct {
 	meanwhile func(b *bench)
 	act       func(b *bench, r *Record) *Transition
 	maxQueued int
+	answers   string // a claimed message
 	want      Code
 }{
 	{
@@ -64,16 +65,18 @@ var refusals = []struct {
 		want:      CodeConflict,
 	},
 	{
-		name: "gone, for another poller handled the message",
-		seed: and(runningKeys(), keys{":claimed:p1": list{"oother"}, ":claimed:p2": list{"oanswer"}}),
-		act:  answerOf,
-		want: CodeGone,
+		name:    "gone, for another poller handled the message",
+		seed:    and(runningKeys(), keys{":claimed:p1": list{"oother"}, ":claimed:p2": list{"oanswer"}}),
+		act:     successOf,
+		answers: "oanswer",
+		want:    CodeGone,
 	},
 	{
 		name:      "gone comes before conflict",
 		seed:      runningKeys(),
 		meanwhile: func(b *bench) { b.seed(keys{":model:m1": hash{"rev": "99"}}) },
-		act:       answerOf,
+		act:       successOf,
+		answers:   "oanswer",
 		want:      CodeGone,
 	},
 	{
@@ -111,21 +114,18 @@ var refusals = []struct {
 		want: CodeBroken,
 	},
 	{
-		name: "broken comes before gone",
-		seed: keys{":model:m1": list{"x"}},
-		act:  answerOf,
-		want: CodeBroken,
+		name:    "broken comes before gone",
+		seed:    keys{":model:m1": list{"x"}},
+		act:     successOf,
+		answers: "oanswer",
+		want:    CodeBroken,
 	},
 }
 
 func startOf(b *bench, r *Record) *Transition  { return r.Decide(r.Start(b.now, "a9"), b.now) }
 func expiryOf(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now), b.now) }
 
-func answerOf(b *bench, r *Record) *Transition {
-	t := r.Decide(r.Succeed(b.now, nil), b.now)
-	t.Claimed = "oanswer"
-	return t
-}
+func successOf(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) }
 
 func withdrawalOf(b *bench, r *Record) *Transition {
 	t := r.Decide(r.Withdraw(b.now), b.now)
@@ -146,7 +146,7 @@ func TestARefusedTransitionChangesNothing(t *testing.T) {
 					test.meanwhile(&b)
 				}
 				room := max(test.maxQueued, 1)
-				b.unchanged(func() { expectCodes(t, b.applyUpTo(room, transition), test.want) })
+				b.unchanged(func() { expectCodes(t, b.commitUpTo(room, answering(test.answers, transition)), test.want) })
 			})
 		}
 	})
@@ -186,8 +186,8 @@ func TestAGoneMessageRefusesTheLaterOnesOfItsModel(t *testing.T) {
 		first := record.Decide(record.Succeed(b.now, nil), b.now)
 		decision, _ := record.Run(false, b.now)
 		second := record.Decide(decision, b.now)
-		first.Claimed, second.Claimed = "o1", "o2"
-		b.unchanged(func() { expectCodes(t, b.apply(first, second), CodeGone, CodeConflict) })
+		items := []Item{{Transition: first, Message: Claimed{"o1"}}, {Transition: second, Message: Claimed{"o2"}}}
+		b.unchanged(func() { expectCodes(t, b.commit(items...), CodeGone, CodeConflict) })
 	})
 }
 
@@ -370,9 +370,7 @@ func TestALargePayloadAndABinaryMessagePassUnchanged(t *testing.T) {
 	binary := "o\x00\xff\xfe%d\r\n" + strings.Repeat("\x80", 60_000)
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{binary}})
-		transition := b.put("m1", large)
-		transition.Claimed = binary
-		b.mustApply(transition)
+		expectCodes(t, b.commit(Item{Transition: b.put("m1", large), Message: Claimed{binary}}), CodeApplied)
 		state := b.state()
 		if state[":payload:m1"] != large {
 			t.Error("the payload is not what was stored")
@@ -386,16 +384,16 @@ func TestALargePayloadAndABinaryMessagePassUnchanged(t *testing.T) {
 func TestOneOfTwoEqualMessagesIsRemovedByEachTransition(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(and(runningKeys(), keys{":claimed:p1": list{"oanswer", "oanswer"}}))
-		b.mustApply(answerOf(b, b.load("m1")))
+		expectCodes(t, b.commit(answering("oanswer", successOf(b, b.load("m1")))), CodeApplied)
 		expectEqual(t, "claimed", any(list{"oanswer"}), b.state()[":claimed:p1"])
 	})
 }
 
 func TestNothingToApplyAsksNobody(t *testing.T) {
 	b := &bench{Store: &Store{}}
-	codes, err := b.Apply(t.Context(), nil, "p1", roomy, time.Time{})
+	codes, err := b.Commit(t.Context(), Batch{Owner: "p1", MaxQueued: roomy})
 	if codes != nil || err != nil {
-		t.Errorf("Apply of nothing = %v, %v; want nothing", codes, err)
+		t.Errorf("Commit of nothing = %v, %v; want nothing", codes, err)
 	}
 }
 
@@ -422,7 +420,7 @@ func TestTheWorkOfAllScriptsSurvivesAScriptFlush(t *testing.T) {
 			flush()
 			b.claim("p1", 10)
 			flush()
-			b.settle("p1", Settlement{Claimed: Claimed{"onone"}, Counter: "stale"})
+			b.settle("p1", Item{Message: Claimed{"onone"}, Counter: "stale"})
 			flush()
 			b.adopt("p2", "p1", b.now, 10)
 			b.now = b.now.Add(time.Second)

@@ -14,11 +14,11 @@ import (
 func TestAQueueKeyOfAWrongTypeStopsATransitionBeforeItsFirstWrite(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		k := b.Keys
-		for _, key := range []string{k.Due(), k.Running(), k.Input(), k.Claimed("p1"), k.Journal(), k.Outbox(), k.Stats(), k.Wake()} {
+		for _, key := range []string{k.Due(), k.Running(), k.Input(), k.Claimed("p1"), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake()} {
 			b.redis.Set(t.Context(), key, "text", 0)
 			record := &Record{Model: model.Model{UID: "m1", Policy: policy.Default()}}
 			before := b.state()
-			_, err := b.Apply(t.Context(), []*Transition{b.save(record, "{}")}, "p1", 0, b.now)
+			_, err := b.Commit(t.Context(), Batch{Now: b.now, Owner: "p1", Items: []Item{{Transition: b.save(record, "{}")}}})
 			if err == nil || !strings.Contains(err.Error(), key) {
 				t.Errorf("%s: expected an error that names the key, found %v", key, err)
 			}

@@ -44,7 +44,7 @@ func (l *lease) beatOnce(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.every)
 	defer cancel()
-	now, known, err := l.session.queue.Beat(ctx, owner)
+	now, known, err := l.session.queue.Heartbeat(ctx, owner)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (l *lease) even(now time.Time) bool {
 
 // look hands back what silent pools had taken. Of several pools that look at the same time, one does it.
 func (l *lease) look(ctx context.Context, owner string, now time.Time) error {
-	silent, err := l.session.queue.SilentWorkers(ctx, now, l.length)
+	silent, err := l.session.queue.ExpiredWorkers(ctx, now, l.length)
 	if err != nil {
 		return err
 	}
@@ -85,13 +85,13 @@ func (l *lease) look(ctx context.Context, owner string, now time.Time) error {
 	return nil
 }
 
-func (l *lease) handBack(ctx context.Context, worker scripts.SilentWorker) error {
-	count, err := l.session.queue.HandBack(ctx, worker)
+func (l *lease) handBack(ctx context.Context, worker scripts.ExpiredWorker) error {
+	count, err := l.session.queue.Requeue(ctx, worker)
 	if err != nil || count == 0 {
 		return err
 	}
 	l.session.counts.handedBack.Add(int64(count))
-	l.session.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastSign).Int("attempts", count).
+	l.session.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastHeartbeat).Int("attempts", count).
 		Msg("worker: handed back what a silent worker had taken")
 	return nil
 }

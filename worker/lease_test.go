@@ -81,11 +81,11 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 // looks are the looks for silent workers that a pool takes.
 type looks struct {
 	*rig
-	taken chan []scripts.SilentWorker
+	taken chan []scripts.ExpiredWorker
 }
 
-func (l *looks) SilentWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.SilentWorker, error) {
-	silent, err := l.rig.SilentWorkers(ctx, now, lease)
+func (l *looks) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
+	silent, err := l.rig.ExpiredWorkers(ctx, now, lease)
 	select {
 	case l.taken <- silent:
 	default:
@@ -101,7 +101,7 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 		busy := run(t, r, config, b.handle)
 		r.offer("m")
 		await(t, b.began, "the attempt")
-		other := &looks{r, make(chan []scripts.SilentWorker)}
+		other := &looks{r, make(chan []scripts.ExpiredWorker)}
 		p := run(t, other, brief(), func(context.Context, *Attempt) error { return nil })
 		for range 20 { // more than two leases
 			if silent := await(t, other.taken, "a look"); len(silent) > 0 {

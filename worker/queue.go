@@ -18,11 +18,11 @@ type Queue interface {
 	// Fences reads what each of the models is running, and the clock.
 	Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error)
 	// Beat is a sign of life; false: the pool is forgotten and has lost what it had taken.
-	Beat(ctx context.Context, owner string) (time.Time, bool, error)
-	// SilentWorkers lists the pools without a sign of life for a lease.
-	SilentWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.SilentWorker, error)
-	// HandBack returns what a silent pool had taken to the input list.
-	HandBack(ctx context.Context, silent scripts.SilentWorker) (int, error)
+	Heartbeat(ctx context.Context, owner string) (time.Time, bool, error)
+	// ExpiredWorkers lists the pools without a sign of life for a lease.
+	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error)
+	// Requeue returns what a silent pool had taken to the input list.
+	Requeue(ctx context.Context, silent scripts.ExpiredWorker) (int, error)
 	// Leave forgets the pool itself and hands back what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 }

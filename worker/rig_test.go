@@ -299,12 +299,12 @@ func (f *faulty) Answer(ctx context.Context, owner string, answers []scripts.Ans
 	return f.Queue.Answer(ctx, owner, answers)
 }
 
-func (f *faulty) Beat(ctx context.Context, owner string) (time.Time, bool, error) {
+func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
 	f.mu.Lock()
 	beat := f.beat
 	f.mu.Unlock()
 	if beat == nil {
-		return f.Queue.Beat(ctx, owner)
+		return f.Queue.Heartbeat(ctx, owner)
 	}
 	return beat(owner)
 }

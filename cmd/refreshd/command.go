@@ -16,8 +16,8 @@ import (
 // queue is what it takes to carry out commands. *scripts.Store is one.
 type queue interface {
 	Now(ctx context.Context) (time.Time, error)
-	OpenDesk(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Desk, error)
-	Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error)
+	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
+	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 }
 
 // order is one command for one model, and what became of it.
@@ -30,9 +30,7 @@ type order struct {
 	refused error
 	next    time.Time    // the refresh_at that follows
 	saved   *model.Model // what a put made of the model; nil: nothing
-
-	taken bool // the queued attempt that the command supersedes has been taken by a worker
-	done  bool
+	done    bool
 }
 
 // The results of a command.
@@ -78,19 +76,19 @@ func (o *order) problem() string {
 	}
 }
 
-// obey carries out orders, at most batchSize of them: it reads the models, lets package model decide, and applies all
-// decisions in one script. What changed meanwhile is decided again. An error is trouble with Redis; it is then unknown which
-// of the orders were carried out.
-func obey(ctx context.Context, store queue, orders []*order) error {
+// execute carries out orders, at most batchSize of them: it reads the models, lets package model decide, and commits all decisions in one
+// script. What changed meanwhile is decided again. An error is a failure of Redis; it is then unknown which of the orders were carried
+// out.
+func execute(ctx context.Context, store queue, orders []*order) error {
 	pending := slices.DeleteFunc(slices.Clone(orders), func(o *order) bool { return o.done })
 	for range maxPasses {
 		if len(pending) == 0 {
 			return nil
 		}
-		var err error
-		if pending, err = obeyOnce(ctx, store, pending); err != nil {
+		if err := pass(ctx, store, pending); err != nil {
 			return err
 		}
+		pending = slices.DeleteFunc(pending, func(o *order) bool { return o.done })
 	}
 	for _, order := range pending {
 		order.refuse(fmt.Errorf("expected the model to stand still for a moment, found it changed %d times", maxPasses))
@@ -98,64 +96,57 @@ func obey(ctx context.Context, store queue, orders []*order) error {
 	return nil
 }
 
-// obeyOnce decides and applies orders and returns those to be decided again.
-func obeyOnce(ctx context.Context, store queue, orders []*order) ([]*order, error) {
+// pass decides and commits orders once. Those that are not done then are to be decided again.
+func pass(ctx context.Context, store queue, orders []*order) error {
 	now, err := store.Now(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	uids, commands := make([]string, len(orders)), make([]*model.Command, len(orders))
 	for i, order := range orders {
 		uids[i], commands[i] = order.command.UID, &order.command
 	}
-	desk, err := store.OpenDesk(ctx, uids, commands)
+	snapshot, err := store.Read(ctx, uids, commands)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	batch := scripts.Batch{Now: now}
 	var changing []*order
-	var transitions []*scripts.Transition
 	for _, order := range orders {
-		if transition := order.decide(desk, now); transition != nil {
-			changing, transitions = append(changing, order), append(transitions, transition)
+		if transition := order.decide(snapshot, now); transition != nil {
+			changing, batch.Items = append(changing, order), append(batch.Items, scripts.Item{Transition: transition})
 		}
 	}
-	codes, err := store.Apply(ctx, transitions, "", 0, now)
+	codes, err := store.Commit(ctx, batch)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	again := conclude(changing, codes)
-	return slices.DeleteFunc(orders, func(o *order) bool {
-		// What was decided on top of a refused decision falls with it.
-		return !again[o.command.UID] || slices.Contains(changing, o) && o.done
-	}), nil
-}
-
-// conclude notes what became of the transitions and returns the models whose commands must be decided again.
-func conclude(changing []*order, codes []scripts.Code) map[string]bool {
-	again := make(map[string]bool)
+	retry := make(map[string]bool)
 	for i, code := range codes {
-		order := changing[i]
-		switch code {
-		case scripts.CodeApplied:
-			order.done = true
-		case scripts.CodeBroken:
+		switch order := changing[i]; {
+		case code == scripts.CodeBroken:
 			order.refuse(errors.New("expected the key of the model to hold a model, found something else"))
-		case scripts.CodeTaken:
-			order.taken = true
-			again[order.command.UID] = true
+		case code.Retry():
+			retry[order.command.UID] = true
 		default:
-			again[order.command.UID] = true
+			order.done = true
 		}
 	}
-	return again
+	for _, order := range orders {
+		// What changes nothing may have been decided on top of a refused decision, and falls with it.
+		if retry[order.command.UID] && !slices.Contains(changing, order) {
+			order.done = false
+		}
+	}
+	return nil
 }
 
 // decide settles the order or returns the transition that would carry it out.
-func (o *order) decide(desk *scripts.Desk, now time.Time) *scripts.Transition {
+func (o *order) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Transition {
 	o.result, o.refused, o.done, o.saved = "", nil, false, nil
-	record := desk.Records[o.command.UID]
+	record := snapshot.Records[o.command.UID]
 	existed := record.Exists
-	transition, outcome, err := desk.Obey(&o.command, !o.taken, now)
+	transition, outcome, err := snapshot.Execute(&o.command, now)
 	switch {
 	case err != nil:
 		o.refuse(err)

@@ -85,7 +85,7 @@ func (a *app) carryOut(ctx context.Context, store *scripts.Store, commands []mod
 		for _, command := range commands[begin:min(begin+batchSize, len(commands))] {
 			batch = append(batch, &order{command: command})
 		}
-		if err := obey(ctx, store, batch); err != nil {
+		if err := execute(ctx, store, batch); err != nil {
 			return err
 		}
 		if err := tally.tell(batch); err != nil {

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -108,9 +106,7 @@ func start(t *testing.T, rig *fixture.Rig) {
 	for _, uid := range due.Due {
 		transitions = append(transitions, records[uid].Decide(records[uid].Start(due.Now, "attempt-of-"+uid), due.Now))
 	}
-	if _, err := rig.Store.Apply(t.Context(), transitions, "", 100, due.Now); err != nil {
-		t.Fatal(err)
-	}
+	rig.Commit(due.Now, transitions...)
 }
 
 func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
@@ -148,7 +144,7 @@ func TestACommandTakesBackTheQueuedAttemptThatItSupersedes(t *testing.T) {
 		c.do("model", "disable", "b")
 		c.do("model", "rm", "c")
 		left := rig.List(rig.Store.Keys.Input())
-		if len(left) != 1 || model.InputUID(left[0]) != "attempt-of-d" {
+		if len(left) != 1 || !strings.Contains(left[0], `"refresh_attempt_uid":"attempt-of-d"`) {
 			t.Errorf("expected only the attempt of d in the input list, found %v", left)
 		}
 	})
@@ -161,12 +157,12 @@ type meddler struct {
 	meddle func()
 }
 
-func (m *meddler) Apply(ctx context.Context, transitions []*scripts.Transition, owner string, maxQueued int, now time.Time) ([]scripts.Code, error) {
+func (m *meddler) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
 	if m.times > 0 {
 		m.times--
 		m.meddle()
 	}
-	return m.Store.Apply(ctx, transitions, owner, maxQueued, now)
+	return m.Store.Commit(ctx, batch)
 }
 
 func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
@@ -190,7 +186,7 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 			for _, text := range []string{`{"uid":"a","payload":{"n":1}}`, `{"uid":"still","payload":{"n":1}}`, `{"uid":"a","payload":{"n":1}}`} {
 				orders = append(orders, (&fileDocument{}).orderJSON([]byte(text)))
 			}
-			if err := obey(t.Context(), other, orders); err != nil {
+			if err := execute(t.Context(), other, orders); err != nil {
 				t.Fatal(err)
 			}
 			if orders[0].result != test.want || orders[1].result != resultUpdated {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // The same policy in each of its forms, and in its canonical one.
@@ -175,9 +174,7 @@ func users(c *console, server *testkit.Server) {
 	}
 	now := records["runs"].RefreshAt.Add(time.Second)
 	start := records["runs"].Decide(records["runs"].Start(now, "a1"), now)
-	if codes, err := rig.Store.Apply(c.t.Context(), []*scripts.Transition{start}, "", 10, now); err != nil || codes[0] != scripts.CodeApplied {
-		c.t.Fatalf("expected a start, found %v, %v", codes, err)
-	}
+	rig.Commit(now, start)
 }
 
 func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {

@@ -60,7 +60,7 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 	tally := &tally{app: a}
 	batch := make([]*order, 0, batchSize)
 	flush := func() error {
-		if err := obey(ctx, store, batch); err != nil {
+		if err := execute(ctx, store, batch); err != nil {
 			return fmt.Errorf("after %d documents: %w", tally.documents, err)
 		}
 		err := tally.tell(batch)

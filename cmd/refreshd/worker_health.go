@@ -62,9 +62,9 @@ func (q *checkedQueue) Fences(ctx context.Context, uids []string) ([]scripts.Fen
 	return fences, now, err
 }
 
-func (q *checkedQueue) Beat(ctx context.Context, owner string) (time.Time, bool, error) {
+func (q *checkedQueue) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
 	end := q.begin(nil)
-	now, known, err := q.Queue.Beat(ctx, owner)
+	now, known, err := q.Queue.Heartbeat(ctx, owner)
 	end(err)
 	return now, known, err
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // behaviour is one thing that the audience is to see.
@@ -18,8 +17,8 @@ type behaviour struct {
 
 // evidence is what has happened so far.
 type evidence struct {
-	journal  map[string][]scripts.JournalEntry // by model
-	notices  map[string][]policy.Notice        // by model
+	journal  map[string][]model.JournalEntry // by model
+	notices  map[string][]policy.Notice      // by model
 	counters map[string]int64
 	progress map[string]bool // models that told how far they were, somewhere between nothing and all
 }
@@ -50,7 +49,7 @@ type checklist struct {
 func newChecklist() *checklist {
 	return &checklist{
 		evidence: evidence{
-			journal:  make(map[string][]scripts.JournalEntry),
+			journal:  make(map[string][]model.JournalEntry),
 			notices:  make(map[string][]policy.Notice),
 			progress: make(map[string]bool),
 		},
@@ -58,13 +57,13 @@ func newChecklist() *checklist {
 	}
 }
 
-func (c *checklist) transition(e scripts.JournalEntry) {
+func (c *checklist) transition(e model.JournalEntry) {
 	if !c.complete() { // a demo may run for days
 		c.evidence.journal[e.UID] = append(c.evidence.journal[e.UID], e)
 	}
 }
 
-func (c *checklist) notice(e scripts.OutboxEntry) {
+func (c *checklist) notice(e model.Notification) {
 	if !c.complete() {
 		c.evidence.notices[e.UID] = append(c.evidence.notices[e.UID], e.Notice)
 	}
@@ -97,14 +96,14 @@ func (c *checklist) count() (n int) {
 }
 
 // step recognises one transition of a story.
-type step func(scripts.JournalEntry) bool
+type step func(model.JournalEntry) bool
 
 func event(kind model.Event) step {
-	return func(e scripts.JournalEntry) bool { return e.Event == kind }
+	return func(e model.JournalEntry) bool { return e.Event == kind }
 }
 
 func attempt(kind model.Event, no int) step {
-	return func(e scripts.JournalEntry) bool { return e.Event == kind && e.AttemptNo == no }
+	return func(e model.JournalEntry) bool { return e.Event == kind && e.AttemptNo == no }
 }
 
 func succeeded(no int) step { return attempt(model.EventSuccess, no) }
@@ -112,20 +111,20 @@ func failed(no int) step    { return attempt(model.EventFailure, no) }
 func timedOut(no int) step  { return attempt(model.EventTimeout, no) }
 
 func final(s step) step {
-	return func(e scripts.JournalEntry) bool { return s(e) && e.Final && e.DisabledReason != "" }
+	return func(e model.JournalEntry) bool { return s(e) && e.Final && e.DisabledReason != "" }
 }
 
 // idle recognises every transition after which no attempt is running.
-func idle(e scripts.JournalEntry) bool { return e.DeadlineAt.IsZero() }
+func idle(e model.JournalEntry) bool { return e.DeadlineAt.IsZero() }
 
 func because(s step, why string) step {
-	return func(e scripts.JournalEntry) bool { return s(e) && strings.Contains(e.Why, why) }
+	return func(e model.JournalEntry) bool { return s(e) && strings.Contains(e.Why, why) }
 }
 
 // follow returns the transitions of a model that make the story, in this order, whatever lies between them; nil: it has
 // not happened yet.
-func (ev *evidence) follow(uid string, steps ...step) []scripts.JournalEntry {
-	var found []scripts.JournalEntry
+func (ev *evidence) follow(uid string, steps ...step) []model.JournalEntry {
+	var found []model.JournalEntry
 	for _, e := range ev.journal[uid] {
 		if steps[len(found)](e) {
 			found = append(found, e)

@@ -7,19 +7,18 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-func journal(entries ...scripts.JournalEntry) *evidence {
-	ev := &evidence{journal: make(map[string][]scripts.JournalEntry), notices: make(map[string][]policy.Notice)}
+func journal(entries ...model.JournalEntry) *evidence {
+	ev := &evidence{journal: make(map[string][]model.JournalEntry), notices: make(map[string][]policy.Notice)}
 	for _, e := range entries {
 		ev.journal[e.UID] = append(ev.journal[e.UID], e)
 	}
 	return ev
 }
 
-func happened(uid string, event model.Event, no int) scripts.JournalEntry {
-	return scripts.JournalEntry{UID: uid, Event: event, AttemptNo: no, At: seven}
+func happened(uid string, event model.Event, no int) model.JournalEntry {
+	return model.JournalEntry{UID: uid, Event: event, AttemptNo: no, At: seven}
 }
 
 func TestStoryNeedsAllItsStepsInOrder(t *testing.T) {
@@ -28,13 +27,13 @@ func TestStoryNeedsAllItsStepsInOrder(t *testing.T) {
 	told := story("m", failed(1), failed(2), succeeded(3))
 	tests := []struct {
 		name    string
-		entries []scripts.JournalEntry
+		entries []model.JournalEntry
 		want    bool
 	}{
-		{"all in order", []scripts.JournalEntry{first, second, between, third}, true},
-		{"one missing", []scripts.JournalEntry{first, between, third}, false},
-		{"wrong order", []scripts.JournalEntry{second, first, third}, false},
-		{"of another model", []scripts.JournalEntry{first, second, happened("n", model.EventSuccess, 3)}, false},
+		{"all in order", []model.JournalEntry{first, second, between, third}, true},
+		{"one missing", []model.JournalEntry{first, between, third}, false},
+		{"wrong order", []model.JournalEntry{second, first, third}, false},
+		{"of another model", []model.JournalEntry{first, second, happened("n", model.EventSuccess, 3)}, false},
 		{"nothing", nil, false},
 	}
 	for _, test := range tests {
@@ -108,7 +107,7 @@ func TestTickStaysAndEvidenceIsNoLongerKeptWhenAllIsSeen(t *testing.T) {
 		c.ticked[i] = true
 	}
 	c.transition(happened("m", model.EventStart, 1))
-	c.notice(scripts.OutboxEntry{UID: "m"})
+	c.notice(model.Notification{UID: "m"})
 	if len(c.evidence.journal)+len(c.evidence.notices) != 0 {
 		t.Error("a complete checklist keeps on collecting, for ever in a demo without end")
 	}

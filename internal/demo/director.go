@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // director plays everybody outside refreshd: the application, the owners of its models, and a worker that is late. All of
@@ -59,7 +58,7 @@ func (d *director) open(ctx context.Context) error {
 }
 
 // react lets whoever waits for this transition act, and returns what they did.
-func (d *director) react(ctx context.Context, e scripts.JournalEntry) ([]line, error) {
+func (d *director) react(ctx context.Context, e model.JournalEntry) ([]line, error) {
 	if e.UID == uidHangs && e.Event == model.EventTimeout {
 		d.hangs = append(d.hangs, e.AttemptUID)
 	}

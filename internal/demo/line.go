@@ -22,7 +22,7 @@ type line struct {
 	why   string
 }
 
-func transitionLine(e scripts.JournalEntry) line {
+func transitionLine(e model.JournalEntry) line {
 	l := line{at: e.At, uid: e.UID, event: string(e.Event), try: attemptNo(e.AttemptNo), why: e.Why}
 	switch {
 	case !e.DeadlineAt.IsZero():
@@ -36,7 +36,7 @@ func transitionLine(e scripts.JournalEntry) line {
 	return l
 }
 
-func noticeLine(e scripts.OutboxEntry) line {
+func noticeLine(e model.Notification) line {
 	why := "the owner is told: it is well again"
 	if e.Notice == policy.NoticeDisabled {
 		why = "the owner is told: " + e.Reason
@@ -86,7 +86,7 @@ func columns(at, uid, event, try, next, why string) string {
 }
 
 // reason is what is known of a failure beside the consequence: the owner's words, or the worker's.
-func reason(e scripts.JournalEntry) string {
+func reason(e model.JournalEntry) string {
 	if e.DisabledReason != "" {
 		return e.DisabledReason
 	}

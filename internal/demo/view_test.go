@@ -24,19 +24,19 @@ func testIntroduction() introduction {
 
 func testLines() []line {
 	return []line{
-		transitionLine(scripts.JournalEntry{
+		transitionLine(model.JournalEntry{
 			UID: "flaky", Event: model.EventStart, At: seven, AttemptNo: 1,
 			RefreshAt: seven.Add(2 * time.Second), DeadlineAt: seven.Add(2 * time.Second), Why: "if lost: retry 1/2 at once",
 		}),
-		transitionLine(scripts.JournalEntry{
+		transitionLine(model.JournalEntry{
 			UID: "flaky", Event: model.EventFailure, At: seven.Add(50 * time.Millisecond), AttemptNo: 1,
 			RefreshAt: seven.Add(1050 * time.Millisecond), Why: "retry 1/2 +1s", Reason: "HTTP 503",
 		}),
-		transitionLine(scripts.JournalEntry{
+		transitionLine(model.JournalEntry{
 			UID: "hangs", Event: model.EventTimeout, At: seven.Add(time.Second), AttemptNo: 3, Why: "final: exhausted after 3",
 			Reason: "timeout", Final: true, DisabledReason: "Cannot refresh after 3 attempts: timeout",
 		}),
-		noticeLine(scripts.OutboxEntry{UID: "hangs", At: seven.Add(time.Second), Notice: policy.NoticeDisabled, Reason: "Cannot refresh"}),
+		noticeLine(model.Notification{UID: "hangs", At: seven.Add(time.Second), Notice: policy.NoticeDisabled, Reason: "Cannot refresh"}),
 		actLine(seven.Add(2*time.Second), "manual", "somebody asks for a refresh by hand"),
 		statusLine(seven.Add(3*time.Second), &scripts.Record{Model: model.Model{UID: "slow", State: model.State{
 			AttemptUID: "a", AttemptNo: 1, Progress: 45, UserFriendlyStatus: "45 kB",
@@ -237,7 +237,7 @@ func TestObjectsPrintOneJSONObjectForEachThingThatHappens(t *testing.T) {
 }
 
 func TestTimeoutIsNotToldTwice(t *testing.T) {
-	l := transitionLine(scripts.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout})
+	l := transitionLine(model.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout})
 	if l.why != "retry 1/2 at once" {
 		t.Errorf("why = %q, want only the consequence beside the event timeout", l.why)
 	}

@@ -22,10 +22,10 @@ type watcher struct {
 	view     view
 	check    *checklist
 	director *director
-	complete func()                // called once when everything was seen
-	outbox   string                // position in the outbox
-	notices  []scripts.OutboxEntry // read, and not yet shown
-	statuses map[string]report     // what each model told last
+	complete func()               // called once when everything was seen
+	outbox   string               // position in the outbox
+	notices  []model.Notification // read, and not yet shown
+	statuses map[string]report    // what each model told last
 }
 
 // report is what an attempt told of itself.
@@ -43,7 +43,7 @@ func newWatcher(store *scripts.Store, v view, d *director, complete func()) *wat
 
 // tail is some news of the journal, or why there is none.
 type tail struct {
-	entries []scripts.JournalEntry
+	entries []model.JournalEntry
 	err     error
 }
 
@@ -102,7 +102,7 @@ func follow(ctx context.Context, store *scripts.Store, news chan<- tail) {
 }
 
 // read shows transitions, each with the notification that was written with it.
-func (w *watcher) read(ctx context.Context, entries []scripts.JournalEntry) error {
+func (w *watcher) read(ctx context.Context, entries []model.JournalEntry) error {
 	notices, position, err := w.store.TailOutbox(ctx, w.outbox)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (w *watcher) read(ctx context.Context, entries []scripts.JournalEntry) erro
 }
 
 // caused reports whether the notification was written with the transition.
-func caused(e scripts.JournalEntry, n scripts.OutboxEntry) bool {
+func caused(e model.JournalEntry, n model.Notification) bool {
 	if e.UID != n.UID || !e.At.Equal(n.At) {
 		return false
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -95,7 +96,9 @@ var damages = map[string]damage{
 		w.ok(r.HSet(ctx, k.Policies(), "odd", `{"retries":"for ever"}`).Err())
 	}},
 	"an inline policy that no model uses": {"policy-unused", Info, "bigtables:policies", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(w.Store.SavePolicy(ctx, policy.Default()))
+		unused, err := json.Marshal(policy.Default())
+		w.ok(err)
+		w.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
 	}},
 	"a model without payload": {"payload-missing", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
 		w.ok(r.Del(ctx, k.Payload("idle")).Err())

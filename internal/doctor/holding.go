@@ -46,7 +46,7 @@ func (e *examination) holdings(ctx context.Context, owners []string, h holdings)
 		if err != nil {
 			return err
 		}
-		silent := e.now.Sub(holding.LastSign)
+		silent := e.now.Sub(holding.LastHeartbeat)
 		f := Finding{Where: h.key(owner), Found: fmt.Sprintf("%d entries of an owner that is not known", holding.Entries)}
 		switch {
 		case holding.Entries == 0:
@@ -55,7 +55,7 @@ func (e *examination) holdings(ctx context.Context, owners []string, h holdings)
 			f.Severity, f.Code, f.Want, f.Repair = Error, h.list+"-orphan", "a "+h.owner+" that gives signs of life", h.repairing
 		case silent > maxSilence:
 			f.Severity, f.Code, f.Want = Warning, h.list+"-silent", "a sign of life within "+maxSilence.String()+", or another "+h.owner+" that takes over"
-			f.Found = fmt.Sprintf("%d entries of an owner silent since %s", holding.Entries, model.FormatTime(holding.LastSign))
+			f.Found = fmt.Sprintf("%d entries of an owner silent since %s", holding.Entries, model.FormatTime(holding.LastHeartbeat))
 			f.Repair = byHand("start a " + h.owner + ": it takes over by itself")
 		default:
 			continue

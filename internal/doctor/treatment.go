@@ -34,17 +34,17 @@ func (p patient) transition(now time.Time) *scripts.Transition {
 // treat mends patients, if that is wanted, and tells all that was found.
 func (e *examination) treat(ctx context.Context, sick []patient) error {
 	var mending []patient
-	var transitions []*scripts.Transition
+	batch := scripts.Batch{Now: e.now}
 	for _, p := range sick {
 		switch {
 		case !e.options.Repair || !p.curable():
 		case e.broken:
 			p.leave(wrongKey)
 		default:
-			mending, transitions = append(mending, p), append(transitions, p.transition(e.now))
+			mending, batch.Items = append(mending, p), append(batch.Items, scripts.Item{Transition: p.transition(e.now)})
 		}
 	}
-	codes, err := e.store.Apply(ctx, transitions, "", 0, e.now)
+	codes, err := e.store.Commit(ctx, batch)
 	if err != nil {
 		return err
 	}

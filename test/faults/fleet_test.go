@@ -64,7 +64,7 @@ func (f *fleet) put(count int) {
 			}
 			transitions = append(transitions, record.Decide(decision, now))
 		}
-		_, err = f.Store.Apply(f.ctx, transitions, "", 0, now)
+		f.Commit(now, transitions...)
 	}
 	if err != nil {
 		f.t.Fatal(err)

@@ -64,7 +64,7 @@ func (f *fleet) putLong(uids ...string) {
 		record := &scripts.Record{Model: model.Model{UID: uid}}
 		decision, _, err := record.Put(model.Definition{UID: uid, PolicyName: policy.Name, Payload: `{"input_url":"http://feed"}`}, policy, false, now)
 		if err == nil {
-			_, err = f.Store.Apply(f.ctx, []*scripts.Transition{record.Decide(decision, now)}, "", 0, now)
+			f.Commit(now, record.Decide(decision, now))
 		}
 		if err != nil {
 			f.t.Fatal(err)

@@ -70,13 +70,19 @@ func (p *replay) checkStatus(uid, status string) error {
 	return nil
 }
 
+// attemptOf is the attempt of an entry of the input list.
+func attemptOf(raw string) string {
+	entry, _ := model.ParseEntry(raw)
+	return entry.AttemptUID
+}
+
 // checkInput checks that entries left and joined the input list exactly as decided.
 func (p *replay) checkInput() error {
 	if len(p.after.journal) == 0 {
 		return p.checkMoves()
 	}
 	want := slices.DeleteFunc(slices.Clone(p.before.input), func(entry string) bool {
-		uid := model.InputUID(entry)
+		uid := attemptOf(entry)
 		// What was handed back while the decision was made may stay: a worker will find it stale.
 		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
 	})
@@ -99,7 +105,7 @@ func (p *replay) checkMoves() error {
 	}
 	answered := p.answered()
 	for _, entry := range before {
-		uid := model.InputUID(entry)
+		uid := attemptOf(entry)
 		hash := p.before.models[p.ledger.attempts[uid].model]
 		// Whoever saw the deadline pass before `started` moved it gives the attempt up: that costs one more deadline, as a death would.
 		moved := hash["processing_at"] != ""

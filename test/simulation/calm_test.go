@@ -15,7 +15,7 @@ func (w *world) settle() error {
 	w.note("calm")
 	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.faults = true, 0, 0, calmTemper.faults
 	w.operator.spare, w.delayed = 0, nil
-	w.rig.write.ScriptFlush(context.Background())
+	w.server.write.ScriptFlush(context.Background())
 	for range patience {
 		if err := w.rounds(); err != nil {
 			return err

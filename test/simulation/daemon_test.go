@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// queue is all that daemons need of Redis. *scripts.Store is one, and so is a lie about it.
+// queue is all that daemons need of Redis. *scripts.Store is one, and so is one with a planted bug.
 type queue interface {
 	dispatcher.Store
 	poller.Store

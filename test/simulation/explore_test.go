@@ -26,8 +26,8 @@ type explorer struct {
 	problem error
 }
 
-func newScope(t testing.TB, told lie) *scope {
-	return &scope{rig: newRig(t, told), schedules: &schedule.Cache{}, policies: map[string]policy.Policy{}, known: map[step]result{}}
+func newScope(t testing.TB, planted bug) *scope {
+	return &scope{server: newServer(t, planted), schedules: &schedule.Cache{}, policies: map[string]policy.Policy{}, known: map[step]result{}}
 }
 
 // visit explores a place that took path to reach.
@@ -94,12 +94,12 @@ func (e *explorer) fail(err error) {
 }
 
 // deepen explores one depth after the other until the time is over.
-func deepen(t *testing.T, told lie, open func(*scope) (*place, error), cores int, budget time.Duration) error {
+func deepen(t *testing.T, planted bug, open func(*scope) (*place, error), cores int, budget time.Duration) error {
 	t.Helper()
 	var scopes []*scope
 	var firsts []*place
 	for range cores {
-		s := newScope(t, told)
+		s := newScope(t, planted)
 		first, err := open(s)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 	}
 	for name, open := range openings {
 		t.Run(name, func(t *testing.T) {
-			if err := deepen(t, lie{}, open, 2, budget); err != nil {
+			if err := deepen(t, bug{}, open, 2, budget); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -143,8 +143,8 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 func TestTheSmallScopeFindsPlantedBugs(t *testing.T) {
 	for _, name := range []string{"rev and uid are not compared", "the entry to take back is not looked for", "the claimed entry is removed before the checks", "a claim trims before it is applied"} {
 		t.Run(name, func(t *testing.T) {
-			at := slices.IndexFunc(lies, func(l lie) bool { return l.name == name })
-			if err := deepen(t, lies[at], (*scope).later, 1, 20*time.Second); err == nil {
+			at := slices.IndexFunc(bugs, func(b bug) bool { return b.name == name })
+			if err := deepen(t, bugs[at], (*scope).later, 1, 20*time.Second); err == nil {
 				t.Fatal("not found")
 			} else {
 				t.Logf("%.600v", err)

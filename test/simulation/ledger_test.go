@@ -131,7 +131,7 @@ func (l *ledger) checkEntries(s *snapshot) error {
 	}
 	seen := map[string]bool{}
 	for i, entry := range s.entries() {
-		uid := model.InputUID(entry)
+		uid := attemptOf(entry)
 		facts := l.attempts[uid]
 		switch {
 		case facts == nil:

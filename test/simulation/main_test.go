@@ -12,7 +12,7 @@ var (
 	seedFlag  = flag.Uint64("seed", 0, "replay one seed with a trace (TestReplay)")
 	seedsFlag = flag.Int("seeds", 0, "how many seeds TestSoak runs")
 	firstFlag = flag.Uint64("first", 1, "the first seed of TestSoak")
-	lieFlag   = flag.String("lie", "", "the lie that TestReplay tells, by its name in lies")
+	bugFlag   = flag.String("bug", "", "the planted bug that TestReplay runs with, by its name in bugs")
 )
 
 func TestMain(m *testing.M) {

@@ -73,7 +73,7 @@ func (w *world) mishap() {
 		w.turn(w.temper.jumps[w.rng.IntN(len(w.temper.jumps))])
 	case n < 13:
 		w.note("script cache flushed")
-		w.rig.write.ScriptFlush(context.Background())
+		w.server.write.ScriptFlush(context.Background())
 	case n < 15 && len(w.delayed) > 0:
 		w.deliver()
 	case n < 17:
@@ -103,18 +103,18 @@ func (w *world) strike() {
 
 func (w *world) turn(by time.Duration) {
 	w.now = w.now.Add(by)
-	w.rig.mini.SetTime(w.now)
+	w.server.mini.SetTime(w.now)
 	w.note("clock %s", by)
 }
 
 // say pushes a message that no honest sender wrote just now.
 func (w *world) say(mark byte, message string) {
-	key := w.rig.store.Keys.Output()
+	key := w.server.store.Keys.Output()
 	if mark == 'c' {
-		key = w.rig.store.Keys.Control()
+		key = w.server.store.Keys.Control()
 	}
 	w.note("somebody says %c%s", mark, message)
-	if _, err := w.rig.mini.Push(key, message); err != nil {
+	if _, err := w.server.mini.Push(key, message); err != nil {
 		w.broken = err
 	}
 	w.enter(&deed{now: w.now, sent: []string{string(mark) + message}})
@@ -151,14 +151,14 @@ func (w *world) repetition() (byte, string) {
 
 // meddle writes a score by hand: a dispatcher must mend it and start nothing too early.
 func (w *world) meddle() {
-	k := w.rig.store.Keys
+	k := w.server.store.Keys
 	key, uid := k.Due(), w.uids[w.rng.IntN(len(w.uids))]
 	if w.rng.IntN(2) == 0 {
 		key = k.Running()
 	}
 	w.note("somebody writes %s into %s", uid, key)
 	w.ledger.meddled[uid] = true
-	if _, err := w.rig.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {
+	if _, err := w.server.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {
 		w.broken = err
 	}
 	w.enter(&deed{now: w.now})

@@ -13,7 +13,7 @@ import (
 
 // operatorRole is an application that pushes commands, and a person who carries them out at the command line.
 type operatorRole struct {
-	rig    *rig
+	server *server
 	rng    *rand.Rand
 	uids   []string
 	spare  int // commands that are still to be thought of
@@ -33,7 +33,7 @@ func (o *operatorRole) round(ctx context.Context) error {
 		}
 		o.unsent = text
 	}
-	if err := o.rig.write.RPush(ctx, o.rig.store.Keys.Control(), o.unsent).Err(); err != nil {
+	if err := o.server.write.RPush(ctx, o.server.store.Keys.Control(), o.unsent).Err(); err != nil {
 		if o.rng.IntN(2) == 0 {
 			o.unsent = "" // given up
 		}
@@ -75,30 +75,29 @@ func (o *operatorRole) carryOut(ctx context.Context, text string) error {
 		return err
 	}
 	o.orders = append(o.orders, command)
-	for taken := false; ; {
-		code, err := o.obey(ctx, command, !taken)
+	for {
+		code, err := o.execute(ctx, command)
 		if err != nil || code == scripts.CodeApplied {
-			return err // after trouble it is unknown whether it was carried out, and the person looks for himself
+			return err // after an error it is unknown whether it was carried out, and the person looks for himself
 		}
-		taken = code == scripts.CodeTaken
 	}
 }
 
-func (o *operatorRole) obey(ctx context.Context, command model.Command, takeBack bool) (scripts.Code, error) {
-	store := o.rig.store
+func (o *operatorRole) execute(ctx context.Context, command model.Command) (scripts.Code, error) {
+	store := o.server.store
 	now, err := store.Now(ctx)
 	if err != nil {
 		return 0, err
 	}
-	desk, err := store.OpenDesk(ctx, []string{command.UID}, []*model.Command{&command})
+	snapshot, err := store.Read(ctx, []string{command.UID}, []*model.Command{&command})
 	if err != nil {
 		return 0, err
 	}
-	transition, outcome, err := desk.Obey(&command, takeBack, now)
+	transition, outcome, err := snapshot.Execute(&command, now)
 	if err != nil || outcome != model.Applied {
 		return scripts.CodeApplied, err
 	}
-	codes, err := store.Apply(ctx, []*scripts.Transition{transition}, "", 0, now)
+	codes, err := store.Commit(ctx, scripts.Batch{Now: now, Items: []scripts.Item{{Transition: transition}}})
 	if err != nil {
 		return 0, err
 	}

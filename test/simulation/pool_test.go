@@ -197,7 +197,7 @@ func (p *poolRole) beat(ctx context.Context) error {
 	if !p.known {
 		return nil
 	}
-	now, known, err := p.queue.Beat(ctx, p.owner)
+	now, known, err := p.queue.Heartbeat(ctx, p.owner)
 	if err != nil {
 		return err
 	}
@@ -212,10 +212,10 @@ func (p *poolRole) beat(ctx context.Context) error {
 	if now.Sub(p.steady) < lease {
 		return nil
 	}
-	silent, err := p.queue.SilentWorkers(ctx, now, lease)
+	silent, err := p.queue.ExpiredWorkers(ctx, now, lease)
 	for _, other := range silent {
 		if other.Owner != p.owner && err == nil {
-			_, err = p.queue.HandBack(ctx, other)
+			_, err = p.queue.Requeue(ctx, other)
 		}
 	}
 	return err

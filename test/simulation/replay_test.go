@@ -72,7 +72,7 @@ func (p *replay) commit() {
 		p.ledger.newest[uid] = attemptUID
 	}
 	for _, message := range p.started {
-		p.ledger.attempts[model.InputUID(message)] = &attempt{model: modelOf(message)}
+		p.ledger.attempts[attemptOf(message)] = &attempt{model: modelOf(message)}
 	}
 	for attemptUID, event := range p.ended {
 		p.ledger.attempts[attemptUID].ended = event
@@ -82,7 +82,7 @@ func (p *replay) commit() {
 	}
 	left := p.after.entries()
 	for _, entry := range p.before.entries() {
-		facts := p.ledger.attempts[model.InputUID(entry)]
+		facts := p.ledger.attempts[attemptOf(entry)]
 		facts.gone = facts.gone || !slices.Contains(left, entry)
 		facts.handed = facts.handed || !slices.Contains(p.before.input, entry) && slices.Contains(p.after.input, entry)
 	}
@@ -187,7 +187,7 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 
 // queued reports whether an attempt stood in the input list.
 func (p *replay) queued(attemptUID string) bool {
-	return slices.ContainsFunc(p.before.input, func(entry string) bool { return model.InputUID(entry) == attemptUID })
+	return slices.ContainsFunc(p.before.input, func(entry string) bool { return attemptOf(entry) == attemptUID })
 }
 
 // handle finds the message of a worker that the entry answers.
@@ -255,7 +255,8 @@ func (p *replay) carryOut(m *model.Model, command model.Command, event model.Eve
 		m = &model.Model{UID: command.UID}
 		_ = m.Resolve(policy.Default(), p.schedules.Get)
 	}
-	decision, outcome, err := m.Obey(command, p.policy(command.Definition.PolicyName), exists, at)
+	policies := model.Policies{ByName: map[string]policy.Policy{command.Definition.PolicyName: p.policy(command.Definition.PolicyName)}}
+	decision, outcome, err := m.Execute(&command, policies, exists, at)
 	return decision, err == nil && outcome == model.Applied && says(decision, event, entry)
 }
 

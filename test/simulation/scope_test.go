@@ -14,7 +14,6 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/model"
 )
 
 // ground is what all processes of the small scope share: what Redis holds, what is known of the past, and the clock.
@@ -57,9 +56,9 @@ func (m move) String() string {
 
 var scopeUIDs = []string{"m1", "m2"}
 
-// scope plays moves on one rig.
+// scope plays moves on one server.
 type scope struct {
-	rig       *rig
+	server    *server
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
 	known     map[step]result // what a process does depends on the ground and on its own past only
@@ -79,13 +78,13 @@ type result struct {
 
 // open returns the first place: two models are due, and somebody wants one of them at once.
 func (s *scope) open() (*place, error) {
-	s.rig.mini.FlushAll()
-	s.rig.mini.SetTime(start)
-	if err := s.rig.loadScripts(); err != nil {
+	s.server.mini.FlushAll()
+	s.server.mini.SetTime(start)
+	if err := s.server.loadScripts(); err != nil {
 		return nil, err
 	}
 	p := &place{
-		ground: &ground{redis: s.rig.look(scopeUIDs, nil, nil), ledger: newLedger(), now: start},
+		ground: &ground{redis: s.server.look(scopeUIDs, nil, nil), ledger: newLedger(), now: start},
 		tapes:  make([]tape, len(processes)), crashes: 1, ticks: 2,
 	}
 	for i := range processes {
@@ -172,7 +171,7 @@ func (s *scope) play(from *place, m move) (*place, error) {
 	return &to, nil
 }
 
-// act lets a process come to its next call on the rig.
+// act lets a process come to its next call on the server.
 func (s *scope) act(from *place, process int) (result, error) {
 	s.restore(from)
 	g, wrote := *from.ground, false
@@ -204,14 +203,14 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 			name := at.owners[process]
 			uid := func() string { return fmt.Sprintf("a%d%s", len(at.ledger.attempts), name) }
 			drawn := 0
-			role, err = newDispatcher(s.rig.store, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
+			role, err = newDispatcher(s.server.store, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
 				drawn++
 				return p.draw(func() string { return uid() + strconv.Itoa(drawn) })
 			}})
 		case 'p':
-			role, err = newPoller(s.rig.store, at.owners[process], 3)
+			role, err = newPoller(s.server.store, at.owners[process], 3)
 		default:
-			role = &plainWorker{s.rig}
+			role = &plainWorker{s.server}
 		}
 		if err != nil {
 			panic(err) // a configuration of this file
@@ -221,15 +220,15 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 }
 
 // plainWorker pops one attempt and succeeds.
-type plainWorker struct{ rig *rig }
+type plainWorker struct{ server *server }
 
 func (w *plainWorker) round(ctx context.Context) error {
-	entries, err := w.rig.write.LPopCount(ctx, w.rig.store.Keys.Input(), 1).Result()
+	entries, err := w.server.write.LPopCount(ctx, w.server.store.Keys.Input(), 1).Result()
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":%q}`, modelOf(entries[0]), model.InputUID(entries[0]))
-	return w.rig.write.RPush(ctx, w.rig.store.Keys.Output(), message).Err()
+	message := fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":%q}`, modelOf(entries[0]), attemptOf(entries[0]))
+	return w.server.write.RPush(ctx, w.server.store.Keys.Output(), message).Err()
 }
 
 func (*plainWorker) resign(context.Context) {}
@@ -237,7 +236,7 @@ func (*plainWorker) resign(context.Context) {}
 func (s *scope) account(to *ground, c *call) error {
 	d := &deed{now: to.now, before: to.redis, sent: sent(c.commands), work: true, schedules: s.schedules, policies: s.policies, maxQueued: 2}
 	d.pops = c.commands[0].Name() == "lpop"
-	d.after = s.rig.look(scopeUIDs, to.pollers, nil)
+	d.after = s.server.look(scopeUIDs, to.pollers, nil)
 	to.redis, to.ledger = d.after, to.ledger.clone()
 	err := to.ledger.account(d)
 	d.after.forget()
@@ -252,16 +251,16 @@ func (s *snapshot) forget() {
 
 // restore makes Redis hold what a place says.
 func (s *scope) restore(p *place) {
-	m, k, r := s.rig.mini, s.rig.store.Keys, p.redis
+	m, k, r := s.server.mini, s.server.store.Keys, p.redis
 	m.FlushAll()
 	m.SetTime(p.now)
 	for uid, hash := range r.models {
-		setHash(s.rig, k.Model(uid), hash)
+		setHash(s.server, k.Model(uid), hash)
 		if r.payloads[uid] != "" {
 			_ = m.Set(k.Payload(uid), r.payloads[uid])
 		}
 	}
-	setHash(s.rig, k.Policies(), r.policies)
+	setHash(s.server, k.Policies(), r.policies)
 	for key, set := range map[string]map[string]float64{k.Due(): r.due, k.Running(): r.running, k.Pollers(): r.pollers} {
 		for member, score := range set {
 			_, _ = m.ZAdd(key, score, member)
@@ -278,7 +277,7 @@ func (s *scope) restore(p *place) {
 	}
 }
 
-func setHash(r *rig, key string, hash map[string]string) {
+func setHash(r *server, key string, hash map[string]string) {
 	for name, value := range hash {
 		r.mini.HSet(key, name, value)
 	}

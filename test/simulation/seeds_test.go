@@ -12,8 +12,8 @@ import (
 const turbulence = 200
 
 // run simulates one seed; the error is a broken promise.
-func (r *rig) simulate(seed uint64, told lie, lines func(string)) (w *world, err error) {
-	w, err = newWorld(r, seed, told, lines)
+func (r *server) simulate(seed uint64, planted bug, lines func(string)) (w *world, err error) {
+	w, err = newWorld(r, seed, planted, lines)
 	if err != nil {
 		return w, err
 	}
@@ -27,17 +27,17 @@ func (r *rig) simulate(seed uint64, told lie, lines func(string)) (w *world, err
 }
 
 // runSeeds runs seeds on as many rigs as there are cores, until one fails. It returns how many it ran and the first failure.
-func runSeeds(t testing.TB, told lie, first uint64, n, cores int) (ran int64, failed uint64, err error) {
+func runSeeds(t testing.TB, planted bug, first uint64, n, cores int) (ran int64, failed uint64, err error) {
 	t.Helper()
 	var next, done atomic.Int64
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	for range cores {
-		r := newRig(t, told)
+		r := newServer(t, planted)
 		running.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 				seed := first + uint64(i)
-				_, broken := r.simulate(seed, told, nil)
+				_, broken := r.simulate(seed, planted, nil)
 				done.Add(1)
 				if broken == nil {
 					continue
@@ -55,21 +55,21 @@ func runSeeds(t testing.TB, told lie, first uint64, n, cores int) (ran int64, fa
 	return done.Load(), failed, err
 }
 
-func report(t *testing.T, told lie, first uint64, n int) {
+func report(t *testing.T, planted bug, first uint64, n int) {
 	t.Helper()
 	begin := time.Now()
-	ran, failed, err := runSeeds(t, told, first, n, 2)
+	ran, failed, err := runSeeds(t, planted, first, n, 2)
 	took := time.Since(begin)
 	t.Logf("%d seeds in %s, %.0f a second", ran, took.Round(time.Millisecond), float64(ran)/took.Seconds())
 	if err != nil {
-		t.Fatalf("%v\nreplay it with: %s", err, replayCommand(failed, told))
+		t.Fatalf("%v\nreplay it with: %s", err, replayCommand(failed, planted))
 	}
 }
 
-func replayCommand(seed uint64, told lie) string {
+func replayCommand(seed uint64, planted bug) string {
 	command := fmt.Sprintf("go test ./test/simulation -run TestReplay -v -seed %d", seed)
-	if told.name != "" {
-		command += fmt.Sprintf(" -lie %q", told.name)
+	if planted.name != "" {
+		command += fmt.Sprintf(" -bug %q", planted.name)
 	}
 	return command
 }
@@ -79,27 +79,27 @@ func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
 	if testing.Short() {
 		seeds = 200
 	}
-	report(t, lie{}, 1, seeds)
+	report(t, bug{}, 1, seeds)
 }
 
 func TestSoak(t *testing.T) {
 	if *seedsFlag == 0 {
 		t.Skip("run as: go test ./test/simulation -run TestSoak -v -timeout 0 -seeds 1000000")
 	}
-	report(t, lie{}, *firstFlag, *seedsFlag)
+	report(t, bug{}, *firstFlag, *seedsFlag)
 }
 
 func TestReplay(t *testing.T) {
 	if *seedFlag == 0 {
 		t.Skip("run as: go test ./test/simulation -run TestReplay -v -seed 1")
 	}
-	told := lie{}
-	for _, l := range lies {
-		if l.name == *lieFlag {
-			told = l
+	planted := bug{}
+	for _, l := range bugs {
+		if l.name == *bugFlag {
+			planted = l
 		}
 	}
-	if _, err := newRig(t, told).simulate(*seedFlag, told, func(line string) { t.Log(line) }); err != nil {
+	if _, err := newServer(t, planted).simulate(*seedFlag, planted, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -107,11 +107,11 @@ func TestReplay(t *testing.T) {
 func TestASeedDecidesEverything(t *testing.T) {
 	sums := make([][]uint64, 2)
 	for i := range sums {
-		r := newRig(t, lie{})
+		r := newServer(t, bug{})
 		for seed := range uint64(20) {
-			w, err := r.simulate(1000+seed, lie{}, func(string) {})
+			w, err := r.simulate(1000+seed, bug{}, func(string) {})
 			if err != nil {
-				t.Fatalf("%v\nreplay it with: %s", err, replayCommand(1000+seed, lie{}))
+				t.Fatalf("%v\nreplay it with: %s", err, replayCommand(1000+seed, bug{}))
 			}
 			sums[i] = append(sums[i], w.sum)
 		}

@@ -26,7 +26,7 @@ type snapshot struct {
 }
 
 // look reads the queue from behind the server. owners and pools are all pollers and worker pools that there ever were.
-func (r *rig) look(uids, owners, pools []string) *snapshot {
+func (r *server) look(uids, owners, pools []string) *snapshot {
 	k := r.store.Keys
 	s := &snapshot{
 		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
@@ -57,14 +57,14 @@ func (r *rig) look(uids, owners, pools []string) *snapshot {
 	return s
 }
 
-func (s *snapshot) readNews(r *rig, k scripts.Keys) {
+func (s *snapshot) readNews(r *server, k scripts.Keys) {
 	s.journal, s.outbox, s.rejected = r.stream(k.Journal()), r.stream(k.Outbox()), r.list(k.Rejected())
 	for _, key := range []string{k.Journal(), k.Outbox(), k.Rejected()} {
 		r.mini.Del(key)
 	}
 }
 
-func (r *rig) hash(key string) map[string]string {
+func (r *server) hash(key string) map[string]string {
 	names, _ := r.mini.HKeys(key)
 	hash := make(map[string]string, len(names))
 	for _, name := range names {
@@ -73,17 +73,17 @@ func (r *rig) hash(key string) map[string]string {
 	return hash
 }
 
-func (r *rig) scores(key string) map[string]float64 {
+func (r *server) scores(key string) map[string]float64 {
 	scores, _ := r.mini.SortedSet(key)
 	return maps.Clone(scores)
 }
 
-func (r *rig) list(key string) []string {
+func (r *server) list(key string) []string {
 	entries, _ := r.mini.List(key)
 	return slices.Clone(entries)
 }
 
-func (r *rig) stream(key string) (entries []map[string]string) {
+func (r *server) stream(key string) (entries []map[string]string) {
 	stream, _ := r.mini.Stream(key)
 	for _, item := range stream {
 		entry := make(map[string]string, len(item.Values)/2)

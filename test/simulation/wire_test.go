@@ -51,7 +51,7 @@ var errTimeout error = &net.OpError{Op: "read", Net: "pipe", Err: errors.New("i/
 
 // wire stands between a client and Redis: there each actor hands over the baton.
 type wire struct {
-	rig     *rig
+	server  *server
 	repeats bool
 }
 
@@ -74,7 +74,7 @@ func (w wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 
 func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() error) error {
 	for _, command := range commands {
-		w.lie(command.Args())
+		w.plant(command.Args())
 	}
 	c := &call{commands: commands, repeats: w.repeats, execute: next}
 	if p, playing := ctx.Value(actorKey{}).(*player); playing {
@@ -92,10 +92,10 @@ func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() erro
 	return a.call(c)
 }
 
-// lie replaces a script by the one that Redis is to run.
-func (w wire) lie(args []any) {
+// plant replaces a script by the one that Redis is to run.
+func (w wire) plant(args []any) {
 	if name, _ := args[0].(string); name == "eval" || name == "evalsha" {
-		args[1] = w.rig.run(fmt.Sprint(args[1]))
+		args[1] = w.server.run(fmt.Sprint(args[1]))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // workerRole is a worker of other people, who know two lists and JSON: it pops, looks at the fences, tells `started` or hands
 // back, works, tells the end, and pushes what Redis does not surely have again and again, in order.
 type workerRole struct {
-	rig    *rig
+	server *server
 	rng    *rand.Rand
 	name   string
 	good   func() bool // whether all work succeeds at once, as when the simulation comes to rest
@@ -74,7 +74,7 @@ func (w *workerRole) push(ctx context.Context) error {
 	for i, message := range w.outbox[:n] {
 		messages[i] = message
 	}
-	if err := w.rig.write.RPush(ctx, w.rig.store.Keys.Output(), messages...).Err(); err != nil {
+	if err := w.server.write.RPush(ctx, w.server.store.Keys.Output(), messages...).Err(); err != nil {
 		return err
 	}
 	w.outbox = w.outbox[n:]
@@ -82,7 +82,7 @@ func (w *workerRole) push(ctx context.Context) error {
 }
 
 func (w *workerRole) take(ctx context.Context) error {
-	entries, err := w.rig.write.LPopCount(ctx, w.rig.store.Keys.Input(), slots-len(w.hand)).Result()
+	entries, err := w.server.write.LPopCount(ctx, w.server.store.Keys.Input(), slots-len(w.hand)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return err
 	}
@@ -109,10 +109,10 @@ func (w *workerRole) held(ctx context.Context, hand []work) ([]work, error) {
 	if len(hand) == 0 {
 		return nil, nil
 	}
-	pipe := w.rig.read.Pipeline()
+	pipe := w.server.read.Pipeline()
 	fences := make([]*redis.StringCmd, len(hand))
 	for i, in := range hand {
-		fences[i] = pipe.HGet(ctx, w.rig.store.Keys.Model(in.UID), "attempt_uid")
+		fences[i] = pipe.HGet(ctx, w.server.store.Keys.Model(in.UID), "attempt_uid")
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return hand, err

@@ -20,7 +20,7 @@ import (
 
 // world is one run of the simulation. Everything in it follows from its seed.
 type world struct {
-	rig    *rig
+	server *server
 	rng    *rand.Rand
 	temper temper
 	queue  queue
@@ -51,13 +51,13 @@ type world struct {
 
 var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
-func newWorld(r *rig, seed uint64, told lie, lines func(string)) (*world, error) {
+func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, error) {
 	w := &world{
-		rig: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), ledger: newLedger(), lines: lines,
+		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), ledger: newLedger(), lines: lines,
 		queue: r.store, uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
 	}
-	if told.store != nil {
-		w.queue = told.store(r.store)
+	if planted.store != nil {
+		w.queue = planted.store(r.store)
 	}
 	w.temper = newTemper(w.rng)
 	r.mini.FlushAll()
@@ -75,7 +75,7 @@ func (w *world) populate() error {
 			return err
 		}
 	}
-	w.operator = &operatorRole{rig: w.rig, rng: w.rng, uids: w.uids, spare: 4 + w.rng.IntN(12)}
+	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: 4 + w.rng.IntN(12)}
 	w.spawn("operator", w.operator)
 	return nil
 }
@@ -105,7 +105,7 @@ func (w *world) role(kind, name string) (role, error) {
 		return newPoller(w.queue, owner, 2+w.rng.IntN(6))
 	default:
 		good := func() bool { return w.calm }
-		play := &workerRole{rig: w.rig, rng: w.rng, name: name, good: good, careless: kind == "f"}
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f"}
 		if kind != "w" {
 			return play, nil
 		}
@@ -174,7 +174,7 @@ func (w *world) bury(a *actor) error {
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
 		orders := w.operator.orders
-		w.operator = &operatorRole{rig: w.rig, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders}
+		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders}
 		w.births++
 		w.spawn("operator", w.operator)
 		return nil
@@ -194,7 +194,7 @@ func (w *world) execute(a *actor, c *call) error {
 	d := &deed{now: w.now, sent: sent(c.commands), work: true}
 	for _, command := range c.commands {
 		d.pops = d.pops || command.Name() == "lpop"
-		if args := command.Args(); len(args) > 3 && args[3] == w.rig.store.Keys.Output() {
+		if args := command.Args(); len(args) > 3 && args[3] == w.server.store.Keys.Output() {
 			d.said = texts(args[4:])
 		}
 	}
@@ -209,7 +209,7 @@ func (w *world) execute(a *actor, c *call) error {
 
 // enter reads the queue after a deed and enters it in the ledger.
 func (w *world) enter(d *deed) {
-	d.before, d.after = w.before, w.rig.look(w.uids, w.owners, w.pools)
+	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
 	w.before = d.after
 	if w.calm && d.changed() {
@@ -265,7 +265,7 @@ func (w *world) deliver() {
 	pipeline := w.delayed[at]
 	w.delayed = slices.Delete(w.delayed, at, at+1)
 	ctx := context.Background()
-	pipe := w.rig.write.Pipeline()
+	pipe := w.server.write.Pipeline()
 	for _, args := range pipeline {
 		pipe.Do(ctx, args...)
 	}

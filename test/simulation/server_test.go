@@ -5,8 +5,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,21 +18,21 @@ import (
 // queueName is the queue of every simulation.
 const queueName = "q"
 
-// rig is a miniredis with the clients of one program. It is used by one world after another.
-type rig struct {
+// server is a miniredis with the clients of one program. It is used by one world after another.
+type server struct {
 	mini  *miniredis.Miniredis
 	read  *redis.Client // repeats a command after a lost reply, as the client of scripts.Connect for reads does
 	write *redis.Client // never does
 	store *scripts.Store
 
 	sources map[string]string // script text by file name
-	told    map[string]string // text or sha of a script -> text or sha of the lie that is told instead
+	planted map[string]string // text or sha of a script -> that of the one that is run instead
 }
 
-// newRig starts a server in memory; the lie, if any, changes one of its scripts.
-func newRig(t testing.TB, told lie) *rig {
+// newServer starts a server in memory; a planted bug, if any, changes one of its scripts.
+func newServer(t testing.TB, planted bug) *server {
 	t.Helper()
-	r := &rig{mini: miniredis.NewMiniRedis(), sources: map[string]string{}, told: map[string]string{}}
+	r := &server{mini: miniredis.NewMiniRedis(), sources: scripts.Sources(), planted: map[string]string{}}
 	r.read, r.write = r.client(true), r.client(false)
 	t.Cleanup(func() {
 		_, _ = r.read.Close(), r.write.Close()
@@ -45,13 +43,12 @@ func newRig(t testing.TB, told lie) *rig {
 		t.Fatal(err)
 	}
 	r.store = store
-	r.readScripts(t)
-	r.tell(t, told)
+	r.plant(t, planted)
 	return r
 }
 
 // client connects without a network: everything happens in this process and nothing waits for a timer.
-func (r *rig) client(repeats bool) *redis.Client {
+func (r *server) client(repeats bool) *redis.Client {
 	client := redis.NewClient(&redis.Options{
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return r.mini.Dial() },
 		PoolSize:                 1,
@@ -67,36 +64,27 @@ func (r *rig) client(repeats bool) *redis.Client {
 	return client
 }
 
-func (r *rig) readScripts(t testing.TB) {
+// plant replaces one line of one script on the wire: the store sends the honest script, Redis runs the one with the bug.
+func (r *server) plant(t testing.TB, planted bug) {
 	t.Helper()
-	files, err := filepath.Glob("../../scripts/*.lua")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("find the scripts: %v, %d files", err, len(files))
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.sources[filepath.Base(file)] = string(text)
-	}
-}
-
-// tell replaces parts of one script on the wire: the store sends the honest one, Redis runs the lie.
-func (r *rig) tell(t testing.TB, told lie) {
-	t.Helper()
-	if told.file == "" {
+	if planted.file == "" {
 		return
 	}
-	honest := r.sources[told.file]
-	changed := honest
-	for old, new := range told.replace {
-		if strings.Count(changed, old) != 1 {
-			t.Fatalf("%s: %q stands there %d times, want once", told.file, old, strings.Count(changed, old))
+	honest := r.sources[planted.file]
+	var lines []string
+	found := 0
+	for line := range strings.SplitSeq(honest, "\n") {
+		if strings.HasSuffix(line, " --@ "+planted.mark) {
+			found++
+			line = planted.line
 		}
-		changed = strings.Replace(changed, old, new, 1)
+		lines = append(lines, line)
 	}
-	r.told[honest], r.told[digest(honest)] = changed, digest(changed)
+	if found != 1 {
+		t.Fatalf("%s: the mark %q stands there %d times, want once", planted.file, planted.mark, found)
+	}
+	changed := strings.Join(lines, "\n")
+	r.planted[honest], r.planted[digest(honest)] = changed, digest(changed)
 }
 
 func digest(script string) string {
@@ -104,16 +92,16 @@ func digest(script string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// honest returns the script that Redis is to run for the one that was sent.
-func (r *rig) run(script string) string {
-	if lie, told := r.told[script]; told {
-		return lie
+// run returns the script that Redis is to run for the one that was sent.
+func (r *server) run(script string) string {
+	if changed, found := r.planted[script]; found {
+		return changed
 	}
 	return script
 }
 
 // loadScripts connects and loads, which is no step of any actor.
-func (r *rig) loadScripts() error {
+func (r *server) loadScripts() error {
 	ctx := context.Background()
 	if err := r.read.Ping(ctx).Err(); err != nil {
 		return err

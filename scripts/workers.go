@@ -3,29 +3,23 @@ package scripts
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/refreshd/refreshd/model"
 )
-
-//go:embed beat-worker.lua
-var beatWorkerSource string
-
-//go:embed hand-back-attempts.lua
-var handBackAttemptsSource string
 
 var (
-	beatWorker       = redis.NewScript(beatWorkerSource)
-	handBackAttempts = redis.NewScript(handBackAttemptsSource)
+	heartbeatWorker = load("heartbeat-worker.lua")
+	requeueAttempts = load("requeue-attempts.lua")
 )
 
-// Beat gives a sign of life of a worker pool and reads the clock. known is false when the pool was silent for too long: all that
-// it had taken was handed back, and it has to go on under another name.
-func (s *Store) Beat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
+// Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when the pool was silent for too long: all that
+// it had taken was requeued, and it has to go on under another name.
+func (s *Store) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
 	keys := []string{s.Keys.Workers()}
-	reply, err := beatWorker.Run(ctx, s.clients.Write, keys, s.clockArg(), owner).Slice()
+	reply, err := heartbeatWorker.Run(ctx, s.clients.Write, keys, s.clockArg(), owner).Slice()
 	if err == nil && len(reply) != 2 {
 		err = fmt.Errorf("expected 2 values, found %d", len(reply))
 	}
@@ -33,23 +27,23 @@ func (s *Store) Beat(ctx context.Context, owner string) (now time.Time, known bo
 		now, err = parseMillis(text(reply[0]))
 	}
 	if err != nil {
-		return time.Time{}, false, fmt.Errorf("give a sign of life: %w", err)
+		return time.Time{}, false, fmt.Errorf("give a heartbeat: %w", err)
 	}
 	return now, reply[1] == int64(1), nil
 }
 
-// SilentWorker is a worker pool that seems to be dead.
-type SilentWorker struct {
-	Owner    string
-	LastSign time.Time
+// ExpiredWorker is a worker pool that seems to be dead.
+type ExpiredWorker struct {
+	Owner         string
+	LastHeartbeat time.Time
 }
 
-// SilentWorkers lists the pools whose last sign of life is at least a lease old at now. One that lies more than a lease in the
+// ExpiredWorkers lists the pools whose last heartbeat is at least a lease old at now. One that lies more than a lease in the
 // future counts too: the clock has been set back since.
 //
 // The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look silent until
-// each has given its next sign of life.
-func (s *Store) SilentWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]SilentWorker, error) {
+// each has given its next heartbeat.
+func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
 	pipe := s.clients.Read.Pipeline()
 	ranges := []*redis.ZSliceCmd{
 		pipe.ZRangeByScoreWithScores(ctx, s.Keys.Workers(), &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))}),
@@ -58,31 +52,31 @@ func (s *Store) SilentWorkers(ctx context.Context, now time.Time, lease time.Dur
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("read workers: %w", err)
 	}
-	var silent []SilentWorker
+	var expired []ExpiredWorker
 	for _, reply := range ranges {
 		for _, z := range reply.Val() {
-			silent = append(silent, SilentWorker{fmt.Sprint(z.Member), time.UnixMilli(int64(z.Score)).UTC()})
+			expired = append(expired, ExpiredWorker{fmt.Sprint(z.Member), time.UnixMilli(int64(z.Score)).UTC()})
 		}
 	}
-	return silent, nil
+	return expired, nil
 }
 
-// HandBack returns what a silent pool had taken to the head of the input list, in its order, forgets the pool, and returns how many
-// entries that were. The attempts keep their uids and are not counted again. A pool that has given a sign of life since it was judged
+// Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many
+// entries that were. The attempts keep their uids and are not counted again. A pool that has given a heartbeat since it was heartbeat
 // keeps everything.
 //
 // Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
 // so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
-func (s *Store) HandBack(ctx context.Context, silent SilentWorker) (int, error) {
-	return s.handBack(ctx, silent.Owner, millis(silent.LastSign))
+func (s *Store) Requeue(ctx context.Context, worker ExpiredWorker) (int, error) {
+	return s.requeue(ctx, worker.Owner, millis(worker.LastHeartbeat))
 }
 
-// Leave forgets a pool by its own wish. What it still has is handed back.
+// Leave forgets a pool by its own wish. What it still has is requeued.
 func (s *Store) Leave(ctx context.Context, owner string) (int, error) {
-	return s.handBack(ctx, owner, "")
+	return s.requeue(ctx, owner, "")
 }
 
-func (s *Store) handBack(ctx context.Context, owner, judged string) (int, error) {
+func (s *Store) requeue(ctx context.Context, owner, heartbeat string) (int, error) {
 	entries, err := s.clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
 	if err != nil {
 		return 0, fmt.Errorf("read taken entries: %w", err)
@@ -92,13 +86,13 @@ func (s *Store) handBack(ctx context.Context, owner, judged string) (int, error)
 		return 0, err
 	}
 	keys := []string{s.Keys.Workers(), s.Keys.Taken(owner), s.Keys.Input()}
-	args := []any{owner, judged}
+	args := []any{owner, heartbeat}
 	for _, entry := range over {
 		args = append(args, entry)
 	}
-	moved, err := handBackAttempts.Run(ctx, s.clients.Write, keys, args...).Int()
+	moved, err := requeueAttempts.Run(ctx, s.clients.Write, keys, args...).Int()
 	if err != nil {
-		return 0, fmt.Errorf("hand back entries: %w", err)
+		return 0, fmt.Errorf("requeue entries: %w", err)
 	}
 	return max(0, moved), nil
 }
@@ -110,8 +104,9 @@ func (s *Store) over(ctx context.Context, entries []string) (over []string, err 
 		return nil, nil
 	}
 	uids, attempts := make([]string, len(entries)), make([]string, len(entries))
-	for i, entry := range entries {
-		uids[i], attempts[i] = uidsOf(entry)
+	for i, raw := range entries {
+		entry, _ := model.ParseEntry(raw) // what cannot be read is nobody's attempt
+		uids[i], attempts[i] = entry.UID, entry.AttemptUID
 	}
 	fences, now, err := s.Fences(ctx, uids)
 	if err != nil {
@@ -124,16 +119,4 @@ func (s *Store) over(ctx context.Context, entries []string) (over []string, err 
 		}
 	}
 	return over, nil
-}
-
-// uidsOf reads of which model and which attempt an entry of the input list is; empty: it cannot be read.
-func uidsOf(entry string) (uid, attemptUID string) {
-	var fields struct {
-		UID        string `json:"big_table_uid"`
-		AttemptUID string `json:"refresh_attempt_uid"`
-	}
-	if json.Unmarshal([]byte(entry), &fields) != nil {
-		return "", ""
-	}
-	return fields.UID, fields.AttemptUID
 }

@@ -1,0 +1,170 @@
+package model
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Two events that no model takes part in.
+const (
+	// EventOrphan ends a uid that stood in the due or running set without a model.
+	EventOrphan Event = "orphan"
+	// EventMend writes the due and running sets anew from a model: neither journaled nor counted.
+	EventMend Event = "mend"
+)
+
+// Mend decides that the due and running sets are to be written anew from the state as it is.
+func (m *Model) Mend() Decision { return Decision{Event: EventMend, Next: m.State} }
+
+// JournalEntry is one transition as the journal keeps it. A zero value is a field that the transition does not have.
+type JournalEntry struct {
+	UID            string
+	Event          Event
+	At             time.Time
+	AttemptUID     string // of the attempt that was started, ended or withdrawn
+	AttemptNo      int
+	RefreshAt      time.Time
+	DeadlineAt     time.Time
+	Why            string
+	Reason         string // of a failure
+	ErrorType      string
+	Changed        *bool // what the worker said of its success; nil: nothing
+	PolicyError    string
+	Held           bool // the brake held a final failure back
+	Final          bool // the failure disabled the model
+	DisabledReason string
+}
+
+// Journal returns the journal entry of a decision about a model at now; false: it is no transition.
+func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
+	if d.Event == EventStatus || d.Event == EventMend {
+		return JournalEntry{}, false
+	}
+	e := JournalEntry{
+		UID: uid, Event: d.Event, At: now, AttemptUID: d.Next.AttemptUID, AttemptNo: d.Next.AttemptNo,
+		RefreshAt: d.Next.RefreshAt, DeadlineAt: d.Next.DeadlineAt, Why: d.Next.Why,
+		PolicyError: d.PolicyError, Held: d.Held, Final: d.Final,
+	}
+	if d.Event == EventWithdrawn { // the attempt ended without a record of it
+		e.AttemptUID, e.AttemptNo = d.Next.LastAttemptUID, d.Next.AttemptNo+1
+	}
+	if d.Ended != nil {
+		e.AttemptUID, e.AttemptNo = d.Ended.AttemptUID, d.Ended.AttemptNo
+		e.Reason, e.ErrorType, e.Changed = d.Ended.Reason, d.Ended.ErrorType, d.Ended.Changed
+	}
+	if d.Final {
+		e.DisabledReason = d.Next.DisabledReason
+	}
+	return e, true
+}
+
+// Notification is what the owner of a model is told, as the outbox keeps it until it is delivered.
+type Notification struct {
+	UID       string
+	Notice    policy.Notice
+	At        time.Time
+	AttemptNo int
+	Reason    string // of a disabled model
+	Why       string // likewise
+}
+
+// Notification returns what the owner of a model is told of a decision at now; false: nothing.
+func (d *Decision) Notification(uid string, now time.Time) (Notification, bool) {
+	if d.Notice == policy.NoticeNone || d.Muted {
+		return Notification{}, false
+	}
+	n := Notification{UID: uid, Notice: d.Notice, At: now, AttemptNo: d.Next.AttemptNo}
+	if d.Ended != nil {
+		n.AttemptNo = d.Ended.AttemptNo
+	}
+	if d.Notice == policy.NoticeDisabled {
+		n.Reason, n.Why = d.Next.DisabledReason, d.Next.Why
+	}
+	return n, true
+}
+
+// wakeWithin is how soon something must happen for a sleeping dispatcher to be woken: it looks by itself once a second.
+const wakeWithin = time.Second
+
+// WakesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
+func (d *Decision) WakesDispatcher(now time.Time) bool {
+	next := d.Next.DueAt()
+	if next.IsZero() {
+		next = d.Next.DeadlineAt
+	}
+	return !next.IsZero() && next.Before(now.Add(wakeWithin)) && d.Event != EventStart
+}
+
+// DueAt is the score in the due set: when the next attempt starts; zero: the model does not stand there.
+func (s *State) DueAt() time.Time {
+	if !s.Waiting() {
+		return time.Time{}
+	}
+	return s.RefreshAt
+}
+
+// The counters that are not named after an event or an outcome.
+const (
+	CounterRetry        = "retry"             // starts that were not the first run of their cycle
+	CounterUnchanged    = "success_unchanged" // successes that found nothing new
+	CounterExhausted    = "exhausted"         // failures after the last retry
+	CounterFinalFailure = "final_failure"     // models disabled by a failure
+	CounterRecovered    = "recovered"         // successes after a final failure
+	CounterLate         = "late"              // results after the deadline, before anybody had noticed
+	CounterPolicyError  = "policy_error"      // failures whose policy could not say when to retry
+	CounterHeld         = "held"              // final failures that the brake held back
+
+	CounterRetries       = "total_retries"      // retries that have ended
+	CounterRetriesHelped = "successful_retries" // those of them that succeeded
+	CounterRetriedCycles = "retried_cycles"     // cycles that needed a retry
+)
+
+// Counters names what a decision at now adds one to.
+func (d *Decision) Counters(brake Brake, now time.Time) []string {
+	if d.Event == EventMend {
+		return nil
+	}
+	names := []string{string(d.Event)}
+	add := func(name string, counts bool) {
+		if counts {
+			names = append(names, name)
+		}
+	}
+	no := d.CountedAttempt()
+	success := d.Event == EventSuccess
+	add(CounterRetry, d.Event == EventStart && d.Next.AttemptNo > 1)
+	add(CounterUnchanged, d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
+	add(CounterExhausted, d.Exhausted)
+	add(CounterFinalFailure, d.Final)
+	add(CounterRecovered, d.Notice == policy.NoticeRecovered)
+	add(CounterLate, d.Late)
+	add(CounterPolicyError, d.PolicyError != "")
+	add(CounterRetries, no > 1)
+	add(CounterRetriesHelped, no > 1 && success)
+	add(CounterRetriedCycles, no == 2)
+	add(CounterHeld, d.Held)
+	add(brake.Counter(success, now), no > 0 && brake.On)
+	return names
+}
+
+// Attempts that have ended are counted for the brake in tenths of its window: BrakeSucceeded and BrakeFailed, each followed by the
+// number of the tenth since 1970. BrakePrefix begins both, and no counter that is meant for people.
+const (
+	BrakePrefix    = "@"
+	BrakeSucceeded = "@ok."
+	BrakeFailed    = "@failed."
+)
+
+// Counter names the counter of an attempt that ended at now. The brake has a window.
+func (b Brake) Counter(success bool, now time.Time) string {
+	if b.Window <= 0 {
+		return ""
+	}
+	prefix := BrakeFailed
+	if success {
+		prefix = BrakeSucceeded
+	}
+	return prefix + strconv.FormatInt(now.UnixMilli()*10/b.Window.Milliseconds(), 10)
+}

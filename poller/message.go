@@ -1,0 +1,109 @@
+package poller
+
+import (
+	"errors"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// message is one inbound message on its way through a round: a result of a worker, or a command of an application.
+type message struct {
+	claimed scripts.Claimed
+	result  *model.Message // nil: none
+	command *model.Command // nil: none
+
+	// Why the message changes no model; an empty counter: it is still to be decided.
+	counter, reason string
+}
+
+func decode(claimed scripts.Claimed) *message {
+	m := &message{claimed: claimed}
+	if size, most, large := claimed.Large(); large {
+		m.counter, m.reason = model.CounterOversized, "expected at most "+most+" bytes, found "+size
+		return m
+	}
+	var err error
+	if claimed.FromControl() {
+		var command model.Command
+		command, err = model.DecodeCommand([]byte(claimed.Raw()))
+		m.command = &command
+	} else {
+		var result model.Message
+		result, err = model.DecodeMessage([]byte(claimed.Raw()))
+		m.result = &result
+	}
+	if err != nil {
+		m.counter, m.reason = refusal(err)
+	}
+	return m
+}
+
+// refusal is where an unusable message is counted, and why it is unusable.
+func refusal(err error) (counter, reason string) {
+	var rejection *model.Rejection
+	if errors.As(err, &rejection) {
+		return rejection.Counter, rejection.Reason
+	}
+	return model.CounterMalformed, err.Error()
+}
+
+// uid is the model that a readable message is about.
+func (m *message) uid() string {
+	if m.command != nil {
+		return m.command.UID
+	}
+	return m.result.UID
+}
+
+// subjects are the models that messages are about, and the commands among the messages.
+func subjects(messages []*message) (uids []string, commands []*model.Command) {
+	for _, m := range messages {
+		if m.counter != "" {
+			continue
+		}
+		uids = append(uids, m.uid())
+		if m.command != nil {
+			commands = append(commands, m.command)
+		}
+	}
+	return uids, commands
+}
+
+// decide turns the message into an item to commit.
+func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
+	item := scripts.Item{Message: m.claimed, Counter: m.counter, Reason: m.reason}
+	switch {
+	case m.counter != "":
+	case m.command != nil:
+		m.execute(&item, snapshot, now)
+	default:
+		m.handle(&item, snapshot, now)
+	}
+	return item
+}
+
+// handle decides a result.
+func (m *message) handle(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) {
+	transition, outcome := snapshot.Handle(m.result, now)
+	item.Transition, item.UID, item.Counter = transition, m.result.UID, string(outcome)
+	if outcome == model.UnknownModel {
+		item.Reason = "big_table_uid: expected a stored model, found " + document.Found(m.result.UID)
+	}
+}
+
+// execute decides a command.
+func (m *message) execute(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) {
+	transition, outcome, err := snapshot.Execute(m.command, now)
+	item.Transition, item.UID, item.Counter = transition, m.command.UID, string(outcome)
+	switch {
+	case err != nil:
+		item.Counter, item.Reason = refusal(err)
+	case outcome == model.UnknownModel:
+		item.Reason = "uid: expected a stored model, found " + document.Found(m.command.UID)
+	case outcome == model.Busy:
+		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
+	}
+}

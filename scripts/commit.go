@@ -1,0 +1,142 @@
+package scripts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var commit = load("commit.lua")
+
+// Code is what a script answers for one item of a batch. A refusal is a result, not an error.
+type Code int
+
+// The codes of all scripts.
+const (
+	CodeApplied  Code = 1 // done
+	CodeConflict Code = 2 // the model has changed since it was read: read again and decide again
+	CodeGone     Code = 3 // the message is not claimed any more: somebody else has handled it
+	CodeTaken    Code = 4 // the attempt to take back is not queued any more, a worker has it: read again and decide again
+	CodeFull     Code = 5 // the input list has reached the high-water mark
+	CodeBroken   Code = 6 // the key of the model holds something else
+)
+
+func (c Code) String() string {
+	names := map[Code]string{CodeApplied: "applied", CodeConflict: "conflict", CodeGone: "gone", CodeTaken: "taken", CodeFull: "full", CodeBroken: "broken"}
+	if name, known := names[c]; known {
+		return name
+	}
+	return "code " + strconv.Itoa(int(c))
+}
+
+// Retry reports whether the item was decided on what is no longer so: it is to be read and decided again.
+func (c Code) Retry() bool { return c == CodeConflict || c == CodeTaken }
+
+// Batch is what one loop has decided at one instant.
+type Batch struct {
+	Now   time.Time
+	Items []Item // in order
+	// Owner names the claimed list that the claimed messages stand in. Needed where an item has one.
+	Owner string
+	// MaxQueued is the high-water mark of the input list, in entries. Needed where an attempt is started.
+	MaxQueued int
+}
+
+// Item is one decision. It changes a model, or it settles a message that changes none.
+type Item struct {
+	// Transition is the change of a model; nil: the item settles a message.
+	Transition *Transition
+	// Message is the claimed message that the item answers: both change together or not at all. Zero: none.
+	Message Claimed
+	// UID is the model of a message that changes none; empty: it cannot be read.
+	UID string
+	// Counter is where a message that changes no model is counted.
+	Counter string
+	// Reason says why it cannot be handled: it is kept in <queue>:rejected. Empty: it is only counted.
+	Reason string
+}
+
+// Commit stores the inline policies that the batch brings along, and applies its items in order, in one script: one code for each. What
+// was decided on top of a refused item is refused with it. An error means that it is unknown whether the batch was applied: read again
+// and decide again, which is safe.
+func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
+	if len(batch.Items) == 0 {
+		return nil, nil
+	}
+	if err := s.savePolicies(ctx, batch.Items); err != nil {
+		return nil, err
+	}
+	codes, err := s.commit(ctx, batch)
+	if err == nil && len(codes) != len(batch.Items) {
+		err = fmt.Errorf("expected %d codes, found %d", len(batch.Items), len(codes))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("commit a batch: %w", err)
+	}
+	return codes, nil
+}
+
+func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
+	k := s.Keys
+	keys := []string{
+		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(),
+	}
+	args := []any{batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap}
+	for _, item := range batch.Items {
+		if t := item.Transition; t != nil {
+			keys = append(keys, k.Model(t.uid), k.Payload(t.uid), k.History(t.uid))
+			args = t.arguments(args, item.Message, batch.Now)
+		} else {
+			args = append(args, "settle", item.UID, item.Message.Entry, 1, item.Counter, item.rejected(batch.Now))
+		}
+	}
+	return runCodes(ctx, s.clients.Write, commit, keys, args)
+}
+
+// savePolicies stores inline policies under their content names. To repeat it is safe: equal names have equal content.
+func (s *Store) savePolicies(ctx context.Context, items []Item) error {
+	var pipe redis.Pipeliner
+	saved := make(map[string]bool)
+	for _, item := range items {
+		if item.Transition == nil || item.Transition.Inline == nil {
+			continue
+		}
+		text, err := json.Marshal(*item.Transition.Inline)
+		if err != nil {
+			return fmt.Errorf("encode policy: %w", err)
+		}
+		name := item.Transition.Inline.ContentName()
+		if saved[name] {
+			continue
+		}
+		if pipe == nil {
+			pipe = s.clients.Write.Pipeline()
+		}
+		pipe.HSetNX(ctx, s.Keys.Policies(), name, text)
+		saved[name] = true
+	}
+	if pipe == nil {
+		return nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("store policies: %w", err)
+	}
+	return nil
+}
+
+// runCodes runs a script that answers with one code per item.
+func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args []any) ([]Code, error) {
+	replies, err := script.Run(ctx, client, keys, args...).Int64Slice()
+	if err != nil {
+		return nil, err
+	}
+	codes := make([]Code, len(replies))
+	for i, reply := range replies {
+		codes[i] = Code(reply)
+	}
+	return codes, nil
+}

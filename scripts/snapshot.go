@@ -1,0 +1,106 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Snapshot is what a batch is decided on: the models as they were read, each moving on with the decisions about it.
+type Snapshot struct {
+	// Records are the models by uid, also those that are not stored.
+	Records map[string]*Record
+	// Queued are the entries of the input list by attempt uid; only when a command may take one back.
+	Queued map[string]string
+
+	policies model.Policies
+}
+
+// Read reads the models with these uids and whatever else the commands about them need.
+func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error) {
+	records, err := s.Load(ctx, uids)
+	if err != nil {
+		return nil, err
+	}
+	snapshot := &Snapshot{Records: records}
+	if slices.ContainsFunc(commands, func(c *model.Command) bool { return c.Supersedes() }) {
+		if snapshot.Queued, err = s.Queued(ctx); err != nil {
+			return nil, err
+		}
+	}
+	snapshot.policies, err = s.readPolicies(ctx, commands)
+	return snapshot, err
+}
+
+// readPolicies reads every policy that a put names. One that another put of the batch brings along may be named too.
+func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (policies model.Policies, err error) {
+	var names []string
+	for _, command := range commands {
+		if d := &command.Definition; command.Type == model.CommandPut && d.Inline == nil {
+			names = append(names, d.PolicyName)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if policies.ByName, err = s.Policies(ctx, names); err != nil {
+		return policies, err
+	}
+	for _, command := range commands {
+		if d := &command.Definition; command.Type == model.CommandPut && d.Inline != nil {
+			policies.ByName[d.PolicyName] = *d.Inline
+		}
+	}
+	if slices.ContainsFunc(names, func(name string) bool { _, found := policies.ByName[name]; return !found }) {
+		policies.Stored, err = s.PolicyNames(ctx)
+	}
+	return policies, err
+}
+
+// Execute decides a command at now. Applied comes with the transition to commit; any other outcome, or an error about the definition,
+// changes nothing. An attempt that loses its fence while it is queued is taken back from the input list.
+func (s *Snapshot) Execute(command *model.Command, now time.Time) (*Transition, model.Outcome, error) {
+	record := s.Records[command.UID]
+	queued := s.Queued[record.AttemptUID]
+	decision, outcome, err := record.Execute(command, s.policies, record.Exists, now)
+	if err != nil || outcome != model.Applied {
+		return nil, outcome, err
+	}
+	transition := record.Decide(decision, now)
+	transition.Inline = command.Definition.Inline
+	if command.Supersedes() {
+		transition.TakeBack = queued
+	}
+	return transition, model.Applied, nil
+}
+
+// Handle decides a worker's message at now. Applied comes with the transition to commit; any other outcome changes nothing.
+func (s *Snapshot) Handle(message *model.Message, now time.Time) (*Transition, model.Outcome) {
+	record := s.Records[message.UID]
+	if !record.Exists {
+		return nil, model.UnknownModel
+	}
+	decision, outcome := record.Handle(*message, now)
+	if outcome != model.Applied {
+		return nil, outcome
+	}
+	return record.Decide(decision, now), model.Applied
+}
+
+// Queued reads the input list: attempt uid to the entry as it stands there. It reads all of it at one instant: read in parts, it would miss
+// entries that move to another place when a dispatcher takes others back meanwhile, and a missed one looks like one that a worker took.
+func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
+	entries, err := s.clients.Read.LRange(ctx, s.Keys.Input(), 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read queued attempts: %w", err)
+	}
+	queued := make(map[string]string, len(entries))
+	for _, raw := range entries {
+		if entry, _ := model.ParseEntry(raw); entry.AttemptUID != "" {
+			queued[entry.AttemptUID] = raw
+		}
+	}
+	return queued, nil
+}

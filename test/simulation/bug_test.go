@@ -1,0 +1,187 @@
+package simulation
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// bug is a planted bug: another line of a script, or another store.
+type bug struct {
+	name   string
+	file   string // of the script
+	mark   string // of the line, which ends with it: --@ mark
+	line   string // what stands there instead
+	store  func(*scripts.Store) queue
+	seldom bool // it takes more than thirty seeds to be found
+}
+
+// bugs are the planted bugs that the simulation must find.
+var bugs = []bug{
+	{name: "rev is not compared", file: "commit.lua", mark: "fence", line: "elseif refused[uid] or (is[2] or '') ~= attempt_uid then"},
+	{name: "rev and uid are not compared", file: "commit.lua", mark: "fence", line: "elseif false then"},
+	{name: "the claimed entry is not looked for", file: "commit.lua", mark: "gone", line: "elseif false then"},
+	{name: "the claimed entry is removed before the checks", file: "commit.lua", mark: "claimed is looked for",
+		line: "local gone = message ~= '' and redis.call('LREM', claimed, 1, message) == 0"},
+	{name: "the claimed entry stays", file: "commit.lua", mark: "claimed is removed"},
+	{name: "the entry to take back is not looked for", seldom: true, file: "commit.lua", mark: "taken", line: "elseif false then"},
+	{name: "the entry to take back stays", file: "commit.lua", mark: "take back"},
+	{name: "the high-water mark is forgotten", file: "commit.lua", mark: "full", line: "elseif false then",
+		store: func(s *scripts.Store) queue { return roomy{s} }},
+	{name: "a wrong score for due", file: "commit.lua", mark: "due", line: "due_at[uid] = due_ms == '' and '' or due_ms + 1"},
+	{name: "the deadline is not scored", file: "commit.lua", mark: "deadline"},
+	{name: "a model leaves no set", file: "commit.lua", mark: "leave a set"},
+	{name: "mend is missing", file: "commit.lua", mark: "due", line: "if #set + #delete == 0 then uids[#uids] = nil else due_at[uid] = due_ms end"},
+	{name: "a start is pushed twice", file: "commit.lua", mark: "push", line: "pushed[#pushed + 1] = push pushed[#pushed + 1] = push"},
+	{name: "deleted fields stay", file: "commit.lua", mark: "delete fields"},
+	{name: "the journal is forgotten", file: "commit.lua", mark: "journal", line: "events[#events + 1] = #event > 20 and event or nil"},
+	{name: "the outbox is forgotten", file: "commit.lua", mark: "outbox"},
+	{name: "counters count twice", file: "commit.lua", mark: "counters", line: "redis.pcall('HINCRBY', stats, name, 2 * counts[name])"},
+	{name: "removed models keep their payload", file: "commit.lua", mark: "remove", line: "redis.call('DEL', body, history)"},
+	{name: "what is shared is written for the first of a batch only", file: "commit.lua", mark: "more than one", line: "if #uids == 0 then"},
+
+	{name: "what is settled is not looked for", file: "commit.lua", mark: "settled is looked for", line: "if false then"},
+	{name: "what is settled stays", file: "commit.lua", mark: "settled is removed"},
+	{name: "what is settled is not counted", file: "commit.lua", mark: "settled is counted"},
+	{name: "rejected messages are not kept", file: "commit.lua", mark: "rejected is kept"},
+
+	{name: "what was claimed before is not replayed", file: "claim-messages.lua", mark: "replay", line: "return {now, {unpack(entries, limit - room + 1)}}"},
+	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, entries}"},
+	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat"},
+	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "if #entries < 4 then redis.call('RPUSH', claimed, entries[#entries]) end"},
+
+	{name: "adopted messages are dropped", file: "adopt-messages.lua", mark: "adopt", line: "local message = redis.call('LPOP', orphan)"},
+	{name: "a poller is forgotten with messages left", file: "adopt-messages.lua", mark: "forget", line: "if true then"},
+	{name: "nothing is ever adopted", file: "adopt-messages.lua", mark: "expired", line: "if true then"},
+
+	{name: "deadlines are ignored", file: "read-due.lua", mark: "expired", line: "local expired = {}"},
+	{name: "due models are ignored when many wait", file: "read-due.lua", mark: "due",
+		line: "local is_due = redis.call('ZCARD', due) > 1 and {} or redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, limit)"},
+
+	{name: "a pool is told of entries once", seldom: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
+	{name: "a pool pops", file: "take-attempts.lua", mark: "take", line: "local entry = redis.call('LPOP', input)"},
+	{name: "a taken attempt stays in line", file: "take-attempts.lua", mark: "take",
+		line: "local entry = redis.call('LINDEX', input, 0) if entry then redis.call('RPUSH', taken, entry) end"},
+	{name: "an answer leaves the entry", file: "answer-attempts.lua", mark: "end", line: "if ends == '' or redis.call('LPOS', taken, entry) then"},
+	{name: "a forgotten pool answers", seldom: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
+	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
+	{name: "what is requeued is dropped", seldom: true, file: "requeue-attempts.lua", mark: "requeue", line: "while redis.call('LPOP', taken) do"},
+	{name: "nothing is ever requeued", seldom: true, file: "requeue-attempts.lua", mark: "requeue", line: "while false do"},
+
+	{name: "taking back is forgotten", store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
+	{name: "nobody looks into the input list", seldom: true, store: func(s *scripts.Store) queue { return blindToInput{s} }},
+	{name: "the fence is that of whoever answers", seldom: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},
+	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
+	{name: "messages are settled before they are decided", seldom: true, store: func(s *scripts.Store) queue { return hasty{s} }},
+	{name: "a start that is not due", store: func(s *scripts.Store) queue { return early{s} }},
+}
+
+// takesNothingBack leaves withdrawn attempts in the input list.
+type takesNothingBack struct{ *scripts.Store }
+
+func (s takesNothingBack) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	for _, item := range batch.Items {
+		if item.Transition != nil {
+			item.Transition.TakeBack = ""
+		}
+	}
+	return s.Store.Commit(ctx, batch)
+}
+
+// blindToInput takes every attempt for one that a worker has taken.
+type blindToInput struct{ *scripts.Store }
+
+func (blindToInput) Queued(context.Context) (map[string]string, error) { return nil, nil }
+
+// believer takes the uid of a message for that of the running attempt.
+type believer struct {
+	*scripts.Store
+	claimed []scripts.Claimed
+}
+
+func (s *believer) Claim(ctx context.Context, owner string, limit int) (now time.Time, claimed []scripts.Claimed, err error) {
+	now, s.claimed, err = s.Store.Claim(ctx, owner, limit)
+	return now, s.claimed, err
+}
+
+func (s *believer) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+	snapshot, err := s.Store.Read(ctx, uids, commands)
+	for _, claimed := range s.claimed {
+		message, decodeErr := model.DecodeMessage([]byte(claimed.Raw()))
+		if err != nil || decodeErr != nil || claimed.FromControl() || snapshot.Records[message.UID] == nil {
+			continue
+		}
+		if record := snapshot.Records[message.UID]; record.LastAttemptUID == message.AttemptUID {
+			record.LastAttemptUID = ""
+			*record = scripts.Record{Model: record.Model} // a duplicate is of a model that nobody knows
+		}
+	}
+	return snapshot, err
+}
+
+// unclaimed applies without the message that asked for it.
+type unclaimed struct{ *scripts.Store }
+
+func (s unclaimed) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	for i, item := range batch.Items {
+		if item.Transition != nil {
+			batch.Items[i].Message = scripts.Claimed{}
+		}
+	}
+	return s.Store.Commit(ctx, batch)
+}
+
+// hasty counts every message as unchanged as soon as it is claimed.
+type hasty struct{ *scripts.Store }
+
+func (s hasty) Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error) {
+	now, claimed, err := s.Store.Claim(ctx, owner, limit)
+	batch := scripts.Batch{Now: now, Owner: owner}
+	for _, entry := range claimed {
+		batch.Items = append(batch.Items, scripts.Item{Message: entry, Counter: "unchanged"})
+	}
+	if _, settleErr := s.Commit(ctx, batch); settleErr != nil {
+		return now, nil, settleErr
+	}
+	return now, claimed, err
+}
+
+// roomy sees an empty input list.
+type roomy struct{ *scripts.Store }
+
+func (s roomy) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, limit)
+	due.Queued = 0
+	return due, err
+}
+
+// early reads the clock an hour fast.
+type early struct{ *scripts.Store }
+
+func (s early) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, limit)
+	due.Now = due.Now.Add(time.Hour)
+	due.Due, due.Expired = []string{"m1", "m2", "m3"}, nil
+	return due, err
+}
+
+// enough is how many seeds may pass before a bug is found.
+const enough = 400
+
+func TestEveryPlantedBugIsFound(t *testing.T) {
+	for _, planted := range bugs {
+		t.Run(planted.name, func(t *testing.T) {
+			if planted.seldom && testing.Short() {
+				t.Skip("it takes many seeds")
+			}
+			ran, failed, err := runSeeds(t, planted, 1, enough, 1)
+			if err == nil {
+				t.Fatalf("not found in %d seeds", ran)
+			}
+			t.Logf("found by seed %d: %.200v", failed, err)
+		})
+	}
+}
