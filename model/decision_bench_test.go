@@ -28,6 +28,9 @@ const (
 		"never_retry":"permanent","delays_by_error":{"RateLimited":"1h"},"retry_window":"FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15,16","misfire":"skip","spread":"10m"}`
 )
 
+// progressive becomes slower over a year.
+const progressive = `"retries":{"by_age":["1d: 5m","7d: 1h","14d: 12h","30d: 24h","180d: 96h","360d: 192h"]}`
+
 var benchmarked = map[string]string{
 	"list": listPolicy, "all fields": fullPolicy,
 	"exponential": `{"timeout":"1h","retries":{"strategy":"exponential","cap":"1h"}}`,

@@ -6,184 +6,38 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-func inExpression(t testing.TB, text string) *policy.Expression {
-	t.Helper()
-	expression, err := policy.ParseExpression(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return expression
-}
-
-// onFailureRetryDelay(n) of document 001: false or seconds, by the number of failures.
-func TestAnExpressionSaysTheDelay(t *testing.T) { // 001/2, 001/3, 001/5, 001/6, 001/8, S0-22, S0-43
-	for text, want := range map[string]string{
-		`10 * k`:                                 "10s 20s 30s 40s 50s 1m",    // wait(10 * n)->retry()
-		`false`:                                  "- - - - - -",               // none, the default of document 001
-		`k <= 3 ? 60 : false`:                    "1m 1m 1m - - -",            // simple: at most 3, each after a minute
-		`k <= 5 ? min(2 ** (k - 1), 10) : false`: "1s 2s 4s 8s 10s -",         // exponential: max retry, max delay, curvature
-		`k == 1 ? 0 : k < 5 ? "10m" : false`:     "0s 10m 10m 10m - -",        // a duration as text
-		`["0s", "1m", "next"][min(k, 3) - 1]`:    "0s 1m next next next next", // a list
-		`if k < 3 { "PT5M" } else { 1.5 }`:       "5m 5m 1s500ms 1s500ms 1s500ms 1s500ms",
-		`let n = k - 1; n ** 2 * 60`:             "0s 1m 4m 9m 16m 25m", // n counts from 0 there
-		`string(k) + "m"`:                        "1m 2m 3m 4m 5m 6m",
-		`round(0.4 * k)`:                         "0s 1s 1s 2s 2s 2s",
-		`0.0004 * k`:                             "0s 1ms 1ms 2ms 2ms 2ms",
-		`315360000`:                              "3650d 3650d 3650d 3650d 3650d 3650d",
-	} {
-		if got := delaysOf(t, policy.Policy{Retries: inExpression(t, text)}, 6); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
-		}
-	}
-}
-
-func TestAnExpressionKnowsTheOccasion(t *testing.T) { // S0-51, RULES 1.2 (a)
-	occasion := policy.Occasion{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
-	for text, want := range map[string]string{
-		`error_type == "NetworkError" ? "1m" : "1d"`:           "1m",
-		`error_type in ["Insufficient", "Gone"] ? "1d" : "1m"`: "1m",
-		`reason contains "503" ? 30 : false`:                   "30s",
-		`reason matches "^HTTP 5\\d\\d" ? 31 : false`:          "31s",
-		`lower(reason) startsWith "http" ? 32 : false`:         "32s",
-		`queue_depth > 1000 ? "15m" : "1m"`:                    "15m", // retry by queue size
-		`seconds_since_success > 86400 ? "1h" : "1m"`:          "1h",
-		`seconds_since_success == 129600.5 ? 1 : 2`:            "1s",
-		`len(reason) + k`: "24s",
-	} {
-		delay, retry, err := inExpression(t, text).Delay(occasion)
-		if err != nil || !retry || policy.FormatDelay(delay) != want {
-			t.Errorf("%s: %s, %v, %v, want %s", text, policy.FormatDelay(delay), retry, err, want)
-		}
-	}
-}
-
-// What is no duration, and what fails while it is evaluated, is an error of the policy and not a delay (001/7).
-func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
-	const notSeconds = "expected 0 seconds to ten years, found "
-	for text, want := range map[string]string{
-		`true`:            "expected a duration or false, found true",
-		`k > 0`:           "expected a duration or false, found true",
-		`nil`:             "expected a duration or false, found <nil>",
-		`{"delay": 5}`:    "expected a duration or false, found map[string]interface {}",
-		`[5]`:             "expected a duration or false, found []interface {}",
-		`$env`:            "expected a duration or false, found policy.occasionEnv",
-		`-1`:              notSeconds + "-1",
-		`-0.001`:          notSeconds + "-0.001",
-		`0 / 0`:           notSeconds + "NaN",
-		`k / 0`:           notSeconds + "+Inf",
-		`-k / 0`:          notSeconds + "-Inf",
-		`1e300`:           notSeconds + "1e+300",
-		`int(1e300)`:      notSeconds + "-9.223372036854776e+18",
-		`315360001`:       notSeconds + "3.15360001e+08",
-		`k % 0`:           "runtime error: integer divide by zero (1:3)",
-		`[1, 2][k]`:       "index out of range: 3 (array length is 2) (1:7)",
-		`{}.a.b`:          "cannot fetch b from <nil> (1:6)",
-		`int(error_type)`: "invalid operation: int(boom) (1:1)",
-		`"soon"`:          `expr: expected ` + document.WantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
-		`"-5m"`:           `expr: expected ` + document.WantDuration + `, found "-5m" (a number from 0 is missing before "-5m")`,
-		`"11 years"`:      `expr: expected ` + document.WantDuration + `, found "11 years" (months and years have no fixed length)`,
-	} {
-		delay, retry, err := inExpression(t, text).Delay(policy.Occasion{K: 3, ErrorType: "boom"})
-		if err == nil || err.Error() != want || retry || delay != 0 {
-			t.Errorf("%s:\n got %v, %v, %v\nwant %s", text, delay, retry, err, want)
-		}
-	}
-}
-
-func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) { // 001/7, RULES 1.2 (a)
+func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) {
 	const bad = `"policy":{"timeout":"1m","retries":{"expr":"[1, 2][k]"}}`
-	l := live(t, bad, "00:00 wake | 00:00:30 failure")
-	l.expect("#1, next 00:00:32: retry 1 +2s, none planned")
-	l.on("00:00:32 wake | 00:00:40 failure")
-	l.expect("#2, next 00:05:40: retry 2 +5m: policy_error, none planned")
-	if want := "index out of range: 2 (array length is 2) (1:7)"; l.decision.PolicyError != want || l.decision.Final || l.decision.Exhausted {
-		t.Errorf("policy error %q of %+v", l.decision.PolicyError, l.decision)
+	s := tell(t, bad, "00:00 wake | 00:00:30 failure")
+	s.expect("#1, next 00:00:32: retry 1 +2s, none planned")
+	s.then("00:00:32 wake | 00:00:40 failure")
+	s.expect("#2, next 00:05:40: retry 2 +5m: policy_error, none planned")
+	if want := "index out of range: 2 (array length is 2) (1:7)"; s.decision.PolicyError != want || s.decision.Final || s.decision.Exhausted {
+		t.Errorf("policy error %q of %+v", s.decision.PolicyError, s.decision)
 	}
 	now := clock("00:05:40")
 	for range 1000 {
-		l.step(now, "wake", "")
-		l.step(now.Add(time.Second), "failure", "")
-		if l.decision.PolicyError == "" || l.m.Disabled || !l.m.RefreshAt.Equal(now.Add(5*time.Minute+time.Second)) {
-			t.Fatalf("after %d failures: %s", l.m.AttemptNo, l)
+		s.do(now, "wake", "")
+		s.do(now.Add(time.Second), "failure", "")
+		if s.decision.PolicyError == "" || s.m.Disabled || !s.m.RefreshAt.Equal(now.Add(5*time.Minute+time.Second)) {
+			t.Fatalf("after %d failures: %s", s.m.AttemptNo, s)
 		}
-		now = l.m.RefreshAt
+		now = s.m.RefreshAt
 	}
-	l.expect(fmt.Sprintf("#1002, next %s: retry 1002 +5m: policy_error, none planned", clockText(now)))
+	s.expect(fmt.Sprintf("#1002, next %s: retry 1002 +5m: policy_error, none planned", clockText(now)))
 }
 
-func TestAnErrorOfThePolicyIsJoinedWithTheSchedule(t *testing.T) { // 001/7
+func TestAnErrorOfThePolicyIsJoinedWithTheSchedule(t *testing.T) {
 	const bad = `"policy":{"timeout":"1m","retries":{"expr":"k % 0"},"give_up_after":"1d"}`
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{atSixteen + bad, "15:00 run | 15:00 wake | 15:30 failure", "#1, next 15:35: retry 1 +5m: policy_error, before planned"},
 		{atSixteen + bad, "15:00 run | 15:00 wake | 15:58 failure", "#1, next 16:00: retry 1 +5m: policy_error, planned first: after"},
 		{atSixteen + bad, "15:00 run | 15:00 wake | 15:00+1 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1d"},
 		{bad, "00:00 wake | 23:58 failure", "#1, next 00:00+1: gives up then: no success for 1d"},
 	})
-}
-
-func TestAnExpressionThatCannotBeReadIsRefusedWithFieldAndColumn(t *testing.T) { // 001/7, decision 12
-	for text, reason := range map[string]string{
-		``:                          "unexpected token EOF",
-		`k <`:                       "unexpected token EOF (1:3)",
-		`k < 5 ? "10m"`:             `unexpected token EOF (1:13)`,
-		`tries * 10`:                "unknown name tries (1:1)",
-		`k * now().Unix()`:          "unknown name now (1:5)",
-		`date("2026-01-01")`:        "unknown name date (1:1)",
-		`duration("1m")`:            "unknown name duration (1:1)",
-		`env`:                       "unknown name env (1:1)",
-		`repeat("a", 1000000)`:      "unknown name repeat (1:1)",
-		`toJSON(k)`:                 "unknown name toJSON (1:1)",
-		`reason * 2`:                "invalid operation: * (mismatched types string and int) (1:8)",
-		`k ? 1 : 2`:                 "non-bool expression (type int) used as condition (1:1)",
-		`reason.length`:             "type string has no field length (1:8)",
-		`reason matches "("`:        "error parsing regexp: missing closing ): `(` (1:8)",
-		`reason matches error_type`: "the pattern of matches must be a text in quotes",
-		`1..10`:                     "ranges are not allowed",
-		`k in 1..1000000000`:        "ranges are not allowed",
-		`map([1, 2], # * k)`:        "loops are not allowed",
-		`all([1], true) ? 1 : 2`:    "loops are not allowed",
-		`reduce([1], #acc + #)`:     "loops are not allowed",
-		`sum(filter([k], # > 1))`:   "loops are not allowed",
-		`let f = map([k], #); f[0]`: "loops are not allowed",
-	} {
-		want := "retries.expr: expected an expression over k, reason, error_type, queue_depth and seconds_since_success, found " + document.Found(text) + " (" + reason + ")"
-		refusals(t, map[string]string{`{"retries":{"expr":` + document.Quote(text) + `}}`: want})
-	}
-	refusals(t, map[string]string{
-		`{"retries":{"expr":7}}`:                                                 "retries.expr: expected a text, found 7",
-		`{"retries":{"expr":"k","count":3}}`:                                     "retries.count: expected one of expr, found an unknown field",
-		`{"retries":{"expr":` + document.Quote(strings.Repeat(" ", 1001)) + `}}`: "retries.expr: expected at most 1000 bytes, found 1001",
-	})
-	if _, err := policy.ParseExpression(strings.Repeat("k+", 100) + "k"); err == nil || !strings.Contains(err.Error(), "exceeds maximum allowed nodes") {
-		t.Errorf("201 nodes: %v", err)
-	}
-}
-
-// nasty are short expressions that want to do much work or to break something.
-var nasty = []string{
-	strings.TrimSuffix(strings.Repeat("reason+", 99), "+"),
-	strings.TrimSuffix(strings.Repeat(`reason matches "(a?){20}b" or `, 30), " or "),
-	`reason matches "(((.*){9}){9}){9}x"`, `reason matches "(a+)+b" ? 1 : 2`, `reason matches "(((a{30}){30}){30})"`,
-	strings.Repeat("upper(", 90) + "reason" + strings.Repeat(")", 90),
-	strings.Repeat("(", 400) + "k" + strings.Repeat(")", 400), strings.Repeat("-", 900) + "k", strings.Repeat("[", 400) + strings.Repeat("]", 400),
-	strings.Repeat("k**", 60) + "k", strings.Repeat("let a = k; ", 60) + "a", "[" + strings.TrimSuffix(strings.Repeat("1..999999,", 60), ",") + "]",
-	`int("99999999999999999999")`, `9223372036854775807 * k`, `-9223372036854775807 - k`, `"\u0000"`, "k //", "k /* ", `reason[1:100000]`, "\xff", "k;;k", `$env["no"]`,
-}
-
-func TestNoShortExpressionTakesLongOrPanics(t *testing.T) {
-	for _, text := range nasty {
-		expression, err := policy.ParseExpression(text)
-		if err != nil {
-			continue
-		}
-		for k := range 3 {
-			_, _, _ = expression.Delay(policy.Occasion{K: k + 1, Reason: strings.Repeat("a", document.MaxText)})
-		}
-	}
 }
 
 // A worker's reason has any length. An expression sees as much of it as the history keeps, which bounds the work.
@@ -192,13 +46,5 @@ func TestAnExpressionSeesNoMoreOfAReasonThanTheHistoryKeeps(t *testing.T) {
 	long := strings.Repeat("a", 1_000_000)
 	if got, want := failOnce(p, "a1", policy.Failure{Reason: long, ErrorType: long}), 498_498*time.Second; got != want {
 		t.Errorf("found %v, want %v", got, want) // 497 letters and the dots
-	}
-}
-
-func TestAPolicySaysWhetherItAsksForTheQueue(t *testing.T) {
-	for text, want := range map[string]bool{`{}`: false, `{"retries":{"expr":"k"}}`: false, `{"retries":{"expr":"queue_depth > 9 ? 60 : 0"}}`: true, `{"retries":["1m"]}`: false} {
-		if policy := policyOf(t, text); policy.AsksQueueDepth() != want {
-			t.Errorf("%s: %v", text, !want)
-		}
 	}
 }

@@ -49,21 +49,3 @@ func jsonOf(t testing.TB, text string) any {
 	}
 	return value
 }
-
-// delaysOf asks a policy for the delays after the failures from 1 to n; "-" where there is no retry.
-func delaysOf(t testing.TB, p policy.Policy, n int) string {
-	t.Helper()
-	var texts []string
-	for k := range n {
-		delay, retry, err := p.Retries.Delay(policy.Occasion{K: k + 1})
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case !retry:
-			texts = append(texts, "-")
-		default:
-			texts = append(texts, policy.FormatDelay(delay))
-		}
-	}
-	return strings.Join(texts, " ")
-}

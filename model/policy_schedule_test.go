@@ -73,34 +73,6 @@ func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) {
 	}
 }
 
-func TestTheAnchorOfPoliciesBeginsAWeekAMonthAndAYear(t *testing.T) {
-	at, err := time.Parse(schedule.DtstartLayout, schedule.DefaultDtstart)
-	if err != nil || at.Weekday() != time.Monday || at.YearDay() != 1 || !at.Equal(at.Truncate(day)) {
-		t.Errorf("%s: %v", schedule.DefaultDtstart, err)
-	}
-}
-
-func TestTheScheduleOfAPolicyIsPartOfItsName(t *testing.T) {
-	first := policyOf(t, `{"rrule":"FREQ=DAILY"}`)
-	for _, other := range []string{`{}`, `{"rrule":"FREQ=HOURLY"}`, `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin"}`, `{"rrule":"FREQ=DAILY","dtstart":"2026-01-01"}`} {
-		if policyOf(t, other).ContentName() == first.ContentName() {
-			t.Errorf("%s has the same name", other)
-		}
-	}
-}
-
-func TestABadScheduleOfAPolicyIsRefusedWithTheField(t *testing.T) {
-	for text, field := range map[string]string{
-		`{"rrule":"FREQ=NEVER"}`: "rrule FREQ", `{"rrule":7}`: "rrule", `{"rrule":"FREQ=DAILY","timezone":"Mars/Base"}`: "timezone", `{"timezone":"Local"}`: "timezone",
-		`{"timezone":7}`: "timezone", `{"dtstart":7}`: "dtstart",
-		`{"rrule":"FREQ=DAILY","dtstart":"soon"}`: "dtstart", `{"dtstart":"2026-01-01"}`: "rrule", `{"rrule":"FREQ=DAILY;UNTIL=20000101T000000Z"}`: "rrule",
-	} {
-		if _, err := policy.Parse(jsonOf(t, text)); refusedField(err) != field {
-			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
-		}
-	}
-}
-
 // A schedule that cannot be used delays its model and loses it not.
 func TestAModelWhosePolicyHasABrokenRuleLooksAgainLater(t *testing.T) {
 	m := Model{UID: "tbl_1"}

@@ -21,3 +21,34 @@ func TestRetriesAreCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestThreeRetriesAreFourRuns(t *testing.T) {
+	const job = `"policy":{"maxRetries":3,"jitterEnabled":false}`
+	runStories(t, []storyTest{
+		{job, "00:00 wake | 00:01 failure", "#1, next 00:02: retry 1/3 +1m, none planned"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure", "#2, next 00:05: retry 2/3 +2m, none planned"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure | 00:05 wake | 00:06 failure", "#3, next 00:10: retry 3/3 +4m, none planned"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure | 00:05 wake | 00:06 failure | 00:10 wake | 00:11 failure",
+			"#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
+		{job, `00:00 wake | 00:01 failure "error_type":"NotFoundError"`, "#1 disabled (Cannot refresh after 1 attempt): final: never retry NotFoundError"},
+	})
+}
+
+// Unlimited retries: the count is never said to end; the schedule goes before them all the same.
+func TestUnlimitedRetriesGoOnForEver(t *testing.T) {
+	s := tell(t, `"policy":{"retries":"1m"}`, "")
+	now := monday
+	for k := 1; k <= 2000; k++ {
+		s.do(now, "wake", "")
+		s.do(now, "failure", "")
+		if s.m.Disabled || s.m.AttemptNo != k {
+			t.Fatalf("after %d failures: %s", k, s)
+		}
+		now = s.m.RefreshAt
+	}
+	if want := "retry 2000 +1m, none planned"; s.m.Why != want {
+		t.Errorf("why %q, want %q", s.m.Why, want)
+	}
+	tell(t, atSixAnd16+`"policy":{"retries":"1h"}`, "15:30 run | 15:30 wake | 15:31 failure").
+		expect("#1, next 16:00: retry 1 +1h, planned first: after")
+}

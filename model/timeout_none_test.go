@@ -2,8 +2,6 @@ package model
 
 import (
 	"testing"
-
-	"github.com/refreshd/refreshd/model/document"
 )
 
 func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) {
@@ -48,15 +46,4 @@ func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) {
 		{atSixteen + `"policy":{"timeout":"none","give_up_after":"2d","retries":["1m","1m","1m"]}`, "15:00 run | 15:00 wake | 16:00 timeout",
 			"#1, next 16:00: retry 1/3 at once: no answer until planned"},
 	})
-}
-
-func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) {
-	for _, text := range []string{`"none"`, `"None"`, `" NONE "`} {
-		if policy := policyOf(t, `{"timeout":`+text+`}`); policy.Timeout != 0 || policy.Canonical() != policyOf(t, `{"timeout":"none"}`).Canonical() {
-			t.Errorf("%s: %v", text, policy.Timeout)
-		}
-	}
-	const want = `timeout: expected a duration above zero, such as "10m", or none, found `
-	refusals(t, map[string]string{`{"timeout":0}`: want + "0", `{"timeout":null}`: want + "nothing", `{"timeout":""}`: want + `""`, `{"timeout":"0s"}`: want + `"0s"`})
-	refusals(t, map[string]string{`{"timeout":-1}`: `timeout: expected ` + document.WantDuration + `, found "-1" (a number from 0 is missing before "-1")`})
 }

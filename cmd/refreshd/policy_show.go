@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/refreshd/refreshd/internal/english"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy/english"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -93,18 +93,14 @@ func policyEnglishCommand(a *app) *cobra.Command {
 }
 
 func (a *app) printEnglish(i int, policy policy.Policy) error {
-	fields, err := policyFields(policy)
-	if err != nil {
-		return err
-	}
-	text := english.Print(fields)
+	text := english.Print(policy)
 	if a.json() {
 		return a.printJSON(map[string]string{"name": policy.Name, "english": text})
 	}
 	if i > 0 {
 		fmt.Fprintln(a.stdout)
 	}
-	_, err = io.WriteString(a.stdout, text)
+	_, err := io.WriteString(a.stdout, text)
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/refreshd/refreshd/internal/english"
+	"github.com/refreshd/refreshd/model/policy/english"
 	"github.com/refreshd/refreshd/scripts"
 )
 

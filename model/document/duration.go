@@ -9,9 +9,9 @@ import (
 // MaxDuration is the longest duration that a document may ask for: ten years of 365 days.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-const WantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
+const wantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
 
-// ParseDuration reads a length of time in one of four ways (decision 11): ISO 8601 ("PT5M", "P1W", "P1DT2H"), Go ("1h30m",
+// ParseDuration reads a length of time in one of four ways: ISO 8601 ("PT5M", "P1W", "P1DT2H"), Go ("1h30m",
 // "250ms", and also "1d" and "1w"), plain English ("10 minutes", "1 hour 30 minutes"), or bare seconds ("90"). Empty, "0"
 // and "null" are zero. Case does not matter; units go from the longest to the shortest, each at most once.
 //
@@ -30,7 +30,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		reason = scan.words()
 	}
 	if reason != "" {
-		return 0, &Error{Want: WantDuration, Found: Found(text) + " (" + reason + ")"}
+		return 0, &Error{Want: wantDuration, Found: Found(text) + " (" + reason + ")"}
 	}
 	return time.Duration(scan.total) * time.Millisecond, nil
 }
@@ -213,23 +213,35 @@ func cutJoint(text string) string {
 // only when they are whole ("2w"). ParseDuration reads it back to the same value. Parts below a millisecond are cut off; a
 // negative duration gets a leading minus sign, which ParseDuration refuses.
 func FormatDuration(d time.Duration) string {
-	ms := d.Milliseconds()
-	if ms == 0 {
-		return "0s"
-	}
-	text := ""
+	return formatDuration(d, "", func(n int64, names []string) string { return strconv.FormatInt(n, 10) + names[0] })
+}
+
+// FormatDurationInWords is FormatDuration in English: "1 hour 30 minutes".
+func FormatDurationInWords(d time.Duration) string {
+	return formatDuration(d, " ", func(n int64, names []string) string {
+		if n == 1 {
+			return "1 " + names[len(names)-2]
+		}
+		return strconv.FormatInt(n, 10) + " " + names[len(names)-1]
+	})
+}
+
+// formatDuration joins the amounts of the units that a duration has. The last two names of a unit are its singular and its plural.
+func formatDuration(d time.Duration, joint string, amount func(n int64, names []string) string) string {
+	ms, sign := d.Milliseconds(), ""
 	if ms < 0 {
-		text, ms = "-", -ms
+		sign, ms = "-", -ms
 	}
+	var amounts []string
 	for i, unit := range durationUnits {
 		length := unit.length.Milliseconds()
-		if i == 0 && ms%length != 0 {
+		if weeks := i == 0; weeks && ms%length != 0 {
 			continue
 		}
-		if n := ms / length; n > 0 {
-			text += strconv.FormatInt(n, 10) + strings.Fields(unit.names)[0]
+		if n := ms / length; n > 0 || d.Milliseconds() == 0 && unit.length == time.Second {
+			amounts = append(amounts, amount(n, strings.Fields(unit.names)))
 			ms -= n * length
 		}
 	}
-	return text
+	return sign + strings.Join(amounts, joint)
 }

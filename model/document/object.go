@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// document is one decoded JSON or YAML object under inspection: its fields, and the names that it may have.
+// Object is a decoded JSON or YAML object whose fields are known by name.
 type Object struct {
 	Fields map[string]any
 }
 
-// object accepts value only as an object without fields other than known (decision 12).
+// ReadObject accepts value only as an object without fields other than known.
 func ReadObject(value any, known ...string) (Object, error) {
 	fields, ok := value.(map[string]any)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// AgeTable makes retries rarer as a model goes longer without a success (document 002, rules 6, 8 and 9). It is a step
+// AgeTable makes retries rarer as a model goes longer without a success. It is a step
 // function: the first row whose bound holds. Beyond the last row there is no retry.
 type AgeTable []AgeRow
 
@@ -39,7 +39,7 @@ type ageRowDocument struct {
 func (t AgeTable) document() any {
 	rows := make([]ageRowDocument, len(t))
 	for i, row := range t {
-		rows[i] = ageRowDocument{document.FormatDuration(row.UpTo), FormatDelay(row.Delay)}
+		rows[i] = ageRowDocument{document.FormatDuration(row.UpTo), formatDelay(row.Delay)}
 	}
 	return struct {
 		ByAge []ageRowDocument `json:"by_age"`

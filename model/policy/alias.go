@@ -2,83 +2,80 @@ package policy
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// chronosNames are the names of document 004 for what a policy says in its own words. Bare numbers of a delay are milliseconds
-// there.
-var chronosNames = []string{
-	"maxRetries", "baseRetryDelay", "retryDelay", "maxRetryDelay", "retryStrategy", "useExponentialBackoff", "jitterEnabled", "jitterFactor",
+// aliases are the names of another scheduler for what a policy says in its own words, in the order in which they are read: of two
+// names for one thing the second is an unknown field.
+var aliases = []struct {
+	alias, name string
+	inRetries   bool // name is a field of retries
+	convert     func(any) any
+}{
+	{"maxRetries", "count", true, nil},
+	{"baseRetryDelay", "base", true, inMilliseconds},
+	{"retryDelay", "base", true, inMilliseconds},
+	{"maxRetryDelay", "cap", true, inMilliseconds},
+	{"retryStrategy", "strategy", true, nil},
+	{"useExponentialBackoff", "strategy", true, exponentialOrFixed},
+	{"jitterFactor", "jitter", false, nil},
+	{"jitterEnabled", "jitter", false, zeroIfFalse},
 }
 
-// fromChronos rewrites a policy that uses names of document 004, and completes it with the defaults of that document (rules 2, 3,
-// 6 and 7). Any other value passes unchanged. What cannot be read is left for the reader to refuse by its own name.
-func fromChronos(value any) any {
-	fields, ok := value.(map[string]any)
-	if !ok {
-		return value
-	}
+// resolveAliases rewrites a policy that uses aliases, and completes it with the defaults of the scheduler that they come from. Any
+// other value passes unchanged. What cannot be read is left for the reader to refuse by its own name.
+func resolveAliases(value any) any {
+	fields, _ := value.(map[string]any)
 	found := false
-	for _, name := range chronosNames {
-		_, used := fields[name]
+	for _, a := range aliases {
+		_, used := fields[a.alias]
 		found = found || used
 	}
 	if _, both := fields["retries"]; !found || both {
 		return value // with both, the alias is an unknown field
 	}
 	fields = maps.Clone(fields)
-	retries := map[string]any{}
-	take := func(from string, to map[string]any, name string, convert func(any) any) {
-		if value, used := fields[from]; used && to[name] == nil { // of two words for one thing the second is an unknown field
-			to[name] = convert(value)
-			delete(fields, from)
-		}
-	}
-	same := func(value any) any { return value }
-	take("maxRetries", retries, "count", same)
-	take("baseRetryDelay", retries, "base", chronosDelay)
-	take("retryDelay", retries, "base", chronosDelay)
-	take("maxRetryDelay", retries, "cap", chronosDelay)
-	take("retryStrategy", retries, "strategy", same)
-	take("useExponentialBackoff", retries, "strategy", chronosBackoff)
-	switchJitter(fields)
-	take("jitterFactor", fields, "jitter", same)
-	take("jitterEnabled", fields, "jitter", chronosDisabled)
-	usual := map[string]any{"strategy": string(Exponential), "base": "1m", "cap": "1h", "count": 3}
-	maps.Copy(usual, retries)
-	fields["retries"] = usual
-	if fields["never_retry"] == nil && fields["retry_on"] == nil {
-		fields["never_retry"] = permanentErrors
-	}
-	return fields
-}
-
-// switchJitter applies jitterEnabled to jitterFactor.
-func switchJitter(fields map[string]any) {
 	switch {
 	case fields["jitterEnabled"] == true:
 		delete(fields, "jitterEnabled") // as always
 	case fields["jitterEnabled"] == false && fields["jitter"] == nil:
 		delete(fields, "jitterFactor")
 	}
+	retries := map[string]any{}
+	for _, a := range aliases {
+		to := fields
+		if a.inRetries {
+			to = retries
+		}
+		if value, used := fields[a.alias]; used && to[a.name] == nil {
+			if a.convert != nil {
+				value = a.convert(value)
+			}
+			to[a.name] = value
+			delete(fields, a.alias)
+		}
+	}
+	defaults := map[string]any{"strategy": string(Exponential), "base": "1m", "cap": "1h", "count": 3}
+	maps.Copy(defaults, retries)
+	fields["retries"] = defaults
+	if fields["never_retry"] == nil && fields["retry_on"] == nil {
+		fields["never_retry"] = permanentErrors
+	}
+	return fields
 }
 
-// chronosDelay reads a bare number as milliseconds.
-func chronosDelay(value any) any {
+// inMilliseconds reads a bare number as milliseconds.
+func inMilliseconds(value any) any {
 	text, ok := document.ScalarText(value)
-	if !ok {
+	if !ok || strings.Trim(text, "0123456789") != "" {
 		return value
-	}
-	for _, digit := range text {
-		if digit < '0' || digit > '9' {
-			return value
-		}
 	}
 	return text + "ms"
 }
 
-func chronosBackoff(value any) any {
+func exponentialOrFixed(value any) any {
 	switch value {
 	case true:
 		return string(Exponential)
@@ -89,7 +86,7 @@ func chronosBackoff(value any) any {
 	}
 }
 
-func chronosDisabled(value any) any {
+func zeroIfFalse(value any) any {
 	if value == false {
 		return 0
 	}

@@ -2,12 +2,12 @@ package policy
 
 import "time"
 
-// Alignment is how a retry is joined with the schedule (S0-43).
+// Alignment is how a retry is joined with the schedule.
 type Alignment string
 
-// The alignments. Without a planned refresh the retry runs after its delay, whatever the alignment (S0-28).
+// The alignments. Without a planned refresh the retry runs after its delay, whatever the alignment.
 const (
-	// AlignPlanned lets a retry run only when it ends before the planned refresh begins (S0-29).
+	// AlignPlanned lets a retry run only when it ends before the planned refresh begins.
 	AlignPlanned Alignment = "align_planned"
 	// UntilSuccess lets every retry run; planned refreshes that pass meanwhile are skipped.
 	UntilSuccess Alignment = "until_success"
@@ -19,13 +19,13 @@ const (
 	BetweenPlanned Alignment = "between_planned"
 )
 
-// Overlap is how the time of a retry lies to that of the planned refresh (S0-42).
+// Overlap is how the time of a retry lies to that of the planned refresh.
 type Overlap string
 
 // The overlaps of a retry [start, start+timeout) with a planned refresh of the same length.
 const (
 	NonePlanned   Overlap = "none planned"
-	Before        Overlap = "before"         // ends before planned begins, or exactly then (decision 4)
+	Before        Overlap = "before"         // ends before planned begins, or exactly then
 	OverlapsStart Overlap = "overlaps start" // starts before planned and would end after its beginning
 	Same          Overlap = "same"           // starts exactly with planned
 	OverlapsEnd   Overlap = "overlaps end"   // starts while planned would run

@@ -13,15 +13,15 @@ import (
 // Strategy names how the delay of a Backoff grows with the failures of a cycle.
 type Strategy string
 
-// The strategies of document 004, each with what it is good for.
+// The strategies, each with what it is good for.
 const (
 	Fixed       Strategy = "fixed"       // base: a recovery whose length is known
 	Linear      Strategy = "linear"      // base * k: contention for a resource
 	Exponential Strategy = "exponential" // base * factor^(k-1): networks, rate limits, outages of others
-	Fibonacci   Strategy = "fibonacci"   // base * F(k): in between (document 002, rule 7)
+	Fibonacci   Strategy = "fibonacci"   // base * F(k): in between
 )
 
-// Backoff computes the delay after failure k from a formula (decision 2).
+// Backoff computes the delay after failure k from a formula.
 type Backoff struct {
 	Strategy Strategy
 	Base     time.Duration // above 0
@@ -83,7 +83,7 @@ func (b Backoff) document() any {
 		Cap      string   `json:"cap,omitempty"`
 		Count    *int     `json:"count,omitempty"`
 	}{Strategy: b.Strategy, Base: document.FormatDuration(b.Base)}
-	if b.Strategy == Exponential && b.Factor != defaultFactor {
+	if b.Strategy == Exponential && b.Factor != DefaultFactor {
 		d.Factor = b.Factor
 	}
 	if b.Cap > 0 {
@@ -95,7 +95,8 @@ func (b Backoff) document() any {
 	return d
 }
 
-const defaultFactor = 2 // document 003 shows it, document 004 says it
+// DefaultFactor is the factor of an exponential strategy that names none.
+const DefaultFactor = 2
 
 func parseBackoff(fields map[string]any) (Backoff, error) {
 	b := Backoff{Retries: Unlimited}
@@ -144,23 +145,23 @@ func (b *Backoff) readFactor(doc document.Object) error {
 	case b.Strategy != Exponential && found:
 		return document.Refuse("factor", "strategy exponential with it", document.Found(string(b.Strategy)))
 	case b.Strategy == Exponential && !found:
-		b.Factor = defaultFactor
+		b.Factor = DefaultFactor
 	default:
 		b.Factor = factor
 	}
 	return nil
 }
 
-// parseFTL reads "[<count>] <min> [<max>]" (document 003): fixed without max, doubling up to it with one, unlimited without
+// parseShortForm reads "[<count>] <min> [<max>]": fixed without max, doubling up to it with one, unlimited without
 // count. A number without a unit at the front is the count.
-func parseFTL(text string) (Retries, error) {
+func parseShortForm(text string) (Retries, error) {
 	refused := document.Refuse("retries", `"[<count>] <min> [<max>]" such as "10 5s 10m", or a list`, document.Found(text))
 	words := strings.Fields(text)
 	b := Backoff{Strategy: Fixed, Retries: Unlimited}
 	if len(words) > 1 {
 		if count, err := strconv.Atoi(words[0]); err == nil {
-			if count < 0 || count > MaxRetries {
-				refused.Want = fmt.Sprintf("a count from 0 to %d", MaxRetries)
+			if count < 0 || count > maxRetries {
+				refused.Want = fmt.Sprintf("a count from 0 to %d", maxRetries)
 				return nil, refused
 			}
 			b.Retries, words = count, words[1:]
@@ -176,7 +177,7 @@ func parseFTL(text string) (Retries, error) {
 	if len(words) == 1 {
 		return b, nil
 	}
-	b.Strategy, b.Factor = Exponential, defaultFactor
+	b.Strategy, b.Factor = Exponential, DefaultFactor
 	if b.Cap, err = document.ParseDuration(words[1]); err != nil || b.Cap < b.Base {
 		return nil, refused
 	}

@@ -10,20 +10,17 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Classes says by error_type which failures are retried, and how soon (S0-51). The result's own `retryable` goes before all of
-// it (decision 5).
+// Classes says by error_type which failures are retried, and how soon. The result's own `retryable` goes before all of
+// it.
 type Classes struct {
-	RetryOn []string // opt-in: only these are retried (document 003, rule 6); nil: all but NeverRetry
-	Never   []string // opt-out: these are final at once (document 004, rule 3)
-	// Delays replaces the delay of these; neverDelay makes them final, UntilPlanned waits for the schedule.
+	RetryOn []string // opt-in: only these are retried; nil: all but NeverRetry
+	Never   []string // opt-out: these are final at once
+	// Delays replaces the delay of these: NeverRetry makes them final, UntilPlanned waits for the schedule.
 	Delays map[string]time.Duration
 }
 
-// neverDelay is the delay of an error class that is not retried, written `never`.
-const neverDelay time.Duration = -2
-
-// PermanentErrors are the classes of document 004 that no retry mends. In a policy the word `permanent` stands for them.
-var PermanentErrors = []string{"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
+// permanentTypes are the error types that no retry mends. In a policy the word `permanent` stands for them.
+var permanentTypes = []string{"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
 
 const permanentErrors = "permanent"
 
@@ -36,7 +33,7 @@ func (c *Classes) Verdict(failure Failure) (retry bool, why string) {
 		return true, ""
 	case failure.Retryable != nil:
 		return false, "not retryable"
-	case slices.Contains(c.Never, failure.ErrorType), c.Delays[failure.ErrorType] == neverDelay:
+	case slices.Contains(c.Never, failure.ErrorType), c.Delays[failure.ErrorType] == NeverRetry:
 		return false, "never retry " + class
 	case c.RetryOn != nil && !failure.Ours && !slices.Contains(c.RetryOn, failure.ErrorType):
 		return false, "retried only on other errors than " + document.Quote(class)
@@ -48,7 +45,7 @@ func (c *Classes) Verdict(failure Failure) (retry bool, why string) {
 // Delay returns the delay of a class; false: it has none of its own.
 func (c *Classes) Delay(errorType string) (time.Duration, bool) {
 	delay, found := c.Delays[errorType]
-	return delay, found && delay != neverDelay
+	return delay, found && delay != NeverRetry
 }
 
 // maxClasses bounds each list of error types.
@@ -80,7 +77,7 @@ func readErrorTypes(doc document.Object, name string) ([]string, error) {
 	for i, word := range words {
 		switch {
 		case word == permanentErrors:
-			types = append(types, PermanentErrors...)
+			types = append(types, permanentTypes...)
 		case !isErrorType(word):
 			return nil, document.Refuse(fmt.Sprintf("%s[%d]", name, i), wantErrorType, document.Found(word))
 		default:
@@ -122,8 +119,8 @@ func (c *Classes) readDelays(doc document.Object) error {
 }
 
 func parseClassDelay(field string, value any) (time.Duration, error) {
-	if text, ok := value.(string); ok && strings.EqualFold(strings.TrimSpace(text), "never") {
-		return neverDelay, nil
+	if text, ok := value.(string); ok && strings.EqualFold(strings.TrimSpace(text), neverRetry) {
+		return NeverRetry, nil
 	}
 	return parseDelay(field, value)
 }
@@ -132,9 +129,7 @@ func parseClassDelay(field string, value any) (time.Duration, error) {
 func (c *Classes) delaysDocument() map[string]string {
 	texts := make(map[string]string, len(c.Delays))
 	for name, delay := range c.Delays {
-		if texts[name] = "never"; delay != neverDelay {
-			texts[name] = FormatDelay(delay)
-		}
+		texts[name] = formatDelay(delay)
 	}
 	return texts
 }

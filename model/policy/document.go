@@ -11,9 +11,9 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// policyDocument is the canonical form of a policy: fixed order, canonical durations. What every policy has is always written, so
+// canonicalDocument is the canonical form of a policy: fixed order, canonical durations. What every policy has is always written, so
 // that a stored policy does not change when a default does; of the rest, what says nothing is left out.
-type policyDocument struct {
+type canonicalDocument struct {
 	Name           string            `json:"name,omitempty"`
 	Rule           string            `json:"rrule,omitempty"`
 	Timezone       string            `json:"timezone,omitempty"`
@@ -35,18 +35,18 @@ type policyDocument struct {
 	DisabledReason string            `json:"disabled_reason,omitempty"`
 }
 
-// PolicyFields are the names that a policy may have, in their canonical order.
-var PolicyFields = []string{
+// fieldNames are the names that a policy may have, in their canonical order.
+var fieldNames = []string{
 	"name", "rrule", "timezone", "dtstart", "timeout", "queue_timeout", "retries", "jitter", "alignment", "on_exhausted",
 	"give_up_after", "retry_on", "never_retry", "delays_by_error", "retry_window", "misfire", "spread", "notify", "disabled_reason",
 }
 
-// noTimeout is how a policy without deadline is written (S0-8).
+// noTimeout is how a policy without deadline is written.
 const noTimeout = "none"
 
 // MarshalJSON renders the canonical form. Parse reads it back to an equal policy.
 func (p Policy) MarshalJSON() ([]byte, error) {
-	d := policyDocument{
+	d := canonicalDocument{
 		Name: p.Name, Rule: p.Rule, Timezone: p.Timezone, Dtstart: p.Dtstart,
 		Timeout: formatOptional(p.Timeout), QueueTimeout: formatOptional(p.QueueTimeout),
 		GiveUpAfter: formatOptional(p.GiveUpAfter), Spread: formatOptional(p.Spread),
@@ -59,7 +59,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	if p.MaxRetries() != 0 {
 		d.Retries = p.Retries.document()
 	}
-	if p.Jitter != p.usualJitter() {
+	if p.Jitter != p.DefaultJitter() {
 		d.Jitter = &p.Jitter
 	}
 	if p.Misfire.Limited {
@@ -82,8 +82,8 @@ func formatOptional(d time.Duration) string {
 	return document.FormatDuration(d)
 }
 
-// usualJitter is the jitter of a policy that names none.
-func (p *Policy) usualJitter() float64 {
+// DefaultJitter is the jitter of a policy that names none.
+func (p *Policy) DefaultJitter() float64 {
 	if backoff, ok := p.Retries.(Backoff); ok && backoff.Retries != 0 {
 		return strategyJitter
 	}
@@ -91,7 +91,7 @@ func (p *Policy) usualJitter() float64 {
 }
 
 // usualEnd is what follows the last failure when a policy does not say. One without retries would disable a recurring model on
-// its first failure: only on request (bug 28).
+// its first failure: only on request.
 func (p *Policy) usualEnd() OnExhausted {
 	if p.MaxRetries() == 0 {
 		return NextPlanned
@@ -102,10 +102,10 @@ func (p *Policy) usualEnd() OnExhausted {
 // notices are what `notify` may list.
 var notices = []Notice{NoticeDisabled, NoticeRecovered}
 
-// Parse reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, the names of
-// document 004 included. Unknown fields are errors that name the field (decision 12). Every refusal is a *document.Error.
+// Parse reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, aliases of its fields
+// included. Unknown fields are errors that name the field. Every refusal is a *document.Error.
 func Parse(value any) (Policy, error) {
-	doc, err := document.ReadObject(fromChronos(value), PolicyFields...)
+	doc, err := document.ReadObject(resolveAliases(value), fieldNames...)
 	if err != nil {
 		return Policy{}, err
 	}
@@ -128,7 +128,7 @@ func (p *Policy) readName(doc document.Object) (err error) {
 	return ValidateName(p.Name)
 }
 
-// ValidatePolicyName accepts the name of a stored policy: like a uid, but not beginning with "inline-".
+// ValidateName accepts the name of a stored policy: like a uid, but not beginning with "inline-".
 func ValidateName(name string) error {
 	if document.IsUID(name) && !strings.HasPrefix(name, inlinePrefix) {
 		return nil
@@ -217,7 +217,7 @@ func (p *Policy) readEnd(doc document.Object) error {
 }
 
 func (p *Policy) readWindow(doc document.Object) (err error) {
-	if p.RetryWindow, err = doc.Text(schedule.WindowField); err != nil || p.RetryWindow == "" {
+	if p.RetryWindow, err = doc.Text("retry_window"); err != nil || p.RetryWindow == "" {
 		return err
 	}
 	_, err = schedule.ParseWindow(p.RetryWindow, p.Timezone, schedule.Parse)

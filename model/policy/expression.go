@@ -15,7 +15,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Expression is a strategy written as a formula over the Occasion (document 001, rule 6): k, reason, error_type, queue_depth and
+// Expression is a strategy written as a formula over the Occasion: k, reason, error_type, queue_depth and
 // seconds_since_success. It returns a duration as text ("10m"), or seconds as a number, or false for no retry. It has no
 // loops, no clock and no side effects.
 type Expression struct {
@@ -41,8 +41,8 @@ const (
 // expressionFunctions are the functions of the language that an expression may use: none that loops, and none that asks the clock.
 var expressionFunctions = []string{"abs", "ceil", "float", "floor", "int", "len", "lower", "max", "min", "round", "string", "trim", "upper"}
 
-// ParseExpression compiles an expression. Every refusal is a *document.Error.
-func ParseExpression(text string) (*Expression, error) {
+// parseExpression compiles an expression. Every refusal is a *document.Error.
+func parseExpression(text string) (*Expression, error) {
 	refused := document.Refuse("expr", "an expression over k, reason, error_type, queue_depth and seconds_since_success", "")
 	if len(text) > maxExpression {
 		refused.Want, refused.Found = fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text))
@@ -101,7 +101,7 @@ func isPredicate(node ast.Node) bool {
 	return predicate
 }
 
-// Delay evaluates the expression. Its error is a policy_error (document 001, rule 7).
+// Delay evaluates the expression. Its error is a policy_error.
 func (e *Expression) Delay(o Occasion) (time.Duration, bool, error) {
 	result, err := expr.Run(e.program, occasionEnv{o.K, o.Reason, o.ErrorType, o.QueueDepth, o.SinceSuccess.Seconds()})
 	if err != nil {
@@ -151,7 +151,7 @@ func parseExpressionField(fields map[string]any) (*Expression, error) {
 	if err != nil {
 		return nil, document.Place(err, "retries")
 	}
-	expression, err := ParseExpression(text)
+	expression, err := parseExpression(text)
 	if err != nil {
 		return nil, document.Place(err, "retries")
 	}

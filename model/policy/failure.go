@@ -7,7 +7,7 @@ type Failure struct {
 	Reason             string
 	ErrorType          string
 	UserFriendlyReason string
-	Retryable          *bool         // the result's own word; nil: the policy decides (decision 5)
+	Retryable          *bool         // the result's own word; nil: the policy decides
 	RetryAfter         time.Duration // at least this long after now; 0: no wish
 
 	Ours bool // no worker said so: a deadline, or too many deferrals

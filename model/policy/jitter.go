@@ -6,7 +6,7 @@ import (
 )
 
 // Vary moves a delay by up to share of itself, up or down: derived from the uid of the attempt, so that every decision can be
-// computed again and explained (decision 3). A zero delay stays zero. The result is whole milliseconds.
+// computed again and explained. A zero delay stays zero. The result is whole milliseconds.
 func Vary(delay time.Duration, share float64, attemptUID string) time.Duration {
 	if delay <= 0 || share == 0 {
 		return delay

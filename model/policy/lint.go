@@ -18,7 +18,7 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Field + ": " + w.Text }
 
-// Linted is what a lint looks at: a policy with the schedule that it works with.
+// Subject is what a lint looks at: a policy with the schedule that it works with.
 type Subject struct {
 	Policy   *Policy
 	Schedule *schedule.Schedule // nil: none

@@ -8,7 +8,7 @@ import (
 )
 
 // Misfire is what becomes of a planned refresh whose time passed while nothing ran. Retries, one-shots and runs by hand are not
-// planned: they always run. The zero value runs every missed refresh, once however many were missed (DESIGN, rules of time, 9).
+// planned: they always run. The zero value runs every missed refresh, once however many were missed.
 type Misfire struct {
 	Limited bool          // a refresh that is late by more than Younger is skipped, if another one is planned
 	Younger time.Duration // 0 and above
@@ -24,11 +24,14 @@ const (
 // misfireGrace is how late a refresh may start before `skip` takes it for missed: longer than any tick or full list should last.
 const misfireGrace = time.Minute
 
+// Skips reports whether every missed refresh is skipped.
+func (m Misfire) Skips() bool { return m.Limited && m.Younger == misfireGrace }
+
 func (m Misfire) String() string {
 	switch {
 	case !m.Limited:
 		return misfireRunOnce
-	case m.Younger == misfireGrace:
+	case m.Skips():
 		return misfireSkip
 	default:
 		return misfireYounger + " " + document.FormatDuration(m.Younger)

@@ -3,7 +3,7 @@ package policy
 // Notice is what the owner of a model is told through the outbox.
 type Notice string
 
-// The notices (S0-31); NoticeNone tells nothing.
+// The notices; NoticeNone tells nothing.
 const (
 	NoticeNone      Notice = ""
 	NoticeDisabled  Notice = "disabled"  // a final failure disabled the model

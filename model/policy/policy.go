@@ -17,16 +17,16 @@ type Policy struct {
 	// (schedule.DefaultDtstart if empty).
 	Rule, Timezone, Dtstart string
 
-	Timeout      time.Duration // from the start (or the worker's `started`) to the deadline, 1 ms to 10 years; 0: none (S0-8)
-	QueueTimeout time.Duration // from the start to the worker's `started`, for workers that send it; 0: no such limit (bug 31)
+	Timeout      time.Duration // from the start (or the worker's `started`) to the deadline, 1 ms to 10 years; 0: none
+	QueueTimeout time.Duration // from the start to the worker's `started`, for workers that send it; 0: no such limit
 
-	Retries     Retries       // when a failure is followed by a retry (S0-18); nil: never
+	Retries     Retries       // when a failure is followed by a retry; nil: never
 	Jitter      float64       // a delay varies by this share of itself, 0 to 1
-	Alignment   Alignment     // how a retry is joined with the schedule (S0-43)
-	OnExhausted OnExhausted   // what follows the failure after the last retry (S0-44)
-	GiveUpAfter time.Duration // without a success, final (decision 8); 0: never
+	Alignment   Alignment     // how a retry is joined with the schedule
+	OnExhausted OnExhausted   // what follows the failure after the last retry
+	GiveUpAfter time.Duration // without a success, final; 0: never
 	Classes     Classes       // which errors are retried, and how soon
-	RetryWindow string        // a rule: retries start only inside its hours (S0-51); empty: at any time
+	RetryWindow string        // a rule: retries start only inside its hours; empty: at any time
 
 	Misfire Misfire       // what becomes of a planned refresh that was missed
 	Spread  time.Duration // planned refreshes are shifted by a part of this, fixed for each model; 0: not
@@ -41,13 +41,13 @@ type Policy struct {
 type OnExhausted string
 
 const (
-	// GiveUp disables the model until it is updated (S0-12).
+	// GiveUp disables the model until it is updated.
 	GiveUp OnExhausted = "give_up"
-	// NextPlanned resets attempt_no and waits for the planned refresh (S0-44); without one it gives up (S0-45).
+	// NextPlanned resets attempt_no and waits for the planned refresh; without one it gives up.
 	NextPlanned OnExhausted = "next_planned"
 )
 
-// DefaultTimeout is the timeout of a policy that names none (S0-48).
+// DefaultTimeout is the timeout of a policy that names none.
 const DefaultTimeout = 10 * time.Minute
 
 // Default serves models that name no policy: three retries, then the schedule goes on.
@@ -63,7 +63,7 @@ func Default() Policy {
 // ContentName is the name under which an inline policy is stored: equal content, equal name.
 func (p Policy) ContentName() string {
 	p.Name = ""
-	sum := sha256.Sum256([]byte(p.Canonical()))
+	sum := sha256.Sum256([]byte(p.canonical()))
 	return inlinePrefix + hex.EncodeToString(sum[:8])
 }
 
@@ -73,10 +73,10 @@ const inlinePrefix = "inline-"
 // Equal reports whether both policies decide alike, whatever their names.
 func (p Policy) Equal(other Policy) bool {
 	p.Name, other.Name = "", ""
-	return p.Canonical() == other.Canonical()
+	return p.canonical() == other.canonical()
 }
 
-func (p Policy) Canonical() string {
+func (p Policy) canonical() string {
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("marshal policy: %v", err)) // texts and finite numbers: cannot fail
@@ -84,7 +84,7 @@ func (p Policy) Canonical() string {
 	return string(text)
 }
 
-// MaxRetries is how many retries a cycle may have; Unlimited: no end.
+// maxRetries is how many retries a cycle may have; Unlimited: no end.
 func (p *Policy) MaxRetries() int {
 	if p.Retries == nil {
 		return 0

@@ -23,22 +23,28 @@ type Retries interface {
 // Unlimited is the Count of a strategy that never ends by itself.
 const Unlimited = -1
 
-// UntilPlanned is the delay that waits for the planned refresh, whenever that is (S0-46).
+// UntilPlanned is the delay that waits for the planned refresh, whenever that is.
 const UntilPlanned time.Duration = -1
 
-// nextPlanned is how UntilPlanned is written.
-const nextPlanned = "next"
+// NeverRetry is the delay of an error class that is not retried.
+const NeverRetry time.Duration = -2
+
+// How the delays that are no durations are written.
+const (
+	untilPlanned = "next"
+	neverRetry   = "never"
+)
 
 // Occasion is what a strategy may know of the failure that it is asked about.
 type Occasion struct {
-	K            int           // failures in this cycle, 1 is the first (decision 1)
+	K            int           // failures in this cycle, 1 is the first
 	Reason       string        // of the worker, or "timeout"
 	ErrorType    string        // likewise
 	QueueDepth   int           // entries of the input list
 	SinceSuccess time.Duration // since the last success, or the first start of a model that never succeeded
 }
 
-// Delays is an explicit retry list: Delays[k-1] follows failure k. N delays are N retries are N+1 runs (decision 1).
+// Delays is an explicit retry list: Delays[k-1] follows failure k. N delays are N retries are N+1 runs.
 type Delays []time.Duration
 
 // Delay returns the delay after failure k; false: there is no retry for it.
@@ -55,16 +61,21 @@ func (d Delays) Count() int { return len(d) }
 func (d Delays) document() any {
 	texts := make([]string, len(d))
 	for i, delay := range d {
-		texts[i] = FormatDelay(delay)
+		texts[i] = formatDelay(delay)
 	}
 	return texts
 }
 
-func FormatDelay(delay time.Duration) string {
-	if delay == UntilPlanned {
-		return nextPlanned
+// formatDelay is the canonical text of a delay.
+func formatDelay(delay time.Duration) string {
+	switch delay {
+	case UntilPlanned:
+		return untilPlanned
+	case NeverRetry:
+		return neverRetry
+	default:
+		return document.FormatDuration(delay)
 	}
-	return document.FormatDuration(delay)
 }
 
 // parseRetries reads the retries of a policy. jitter is what the form implies when the policy says nothing of it.
@@ -75,16 +86,16 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	case []any:
 		retries, err = parseDelays(v)
 	case string:
-		retries, err = parseFTL(v)
+		retries, err = parseShortForm(v)
 	case map[string]any:
 		return parseStrategy(v)
 	default:
-		err = document.Refuse("retries", WantRetries, document.Found(value))
+		err = document.Refuse("retries", wantRetries, document.Found(value))
 	}
 	return retries, 0, err
 }
 
-const WantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
+const wantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
 
 func parseStrategy(fields map[string]any) (Retries, float64, error) {
 	switch {
@@ -98,19 +109,19 @@ func parseStrategy(fields map[string]any) (Retries, float64, error) {
 		}
 		return expression, 0, nil
 	case fields["strategy"] == nil:
-		return nil, 0, document.Refuse("retries", WantRetries, "an object without strategy, by_age or expr")
+		return nil, 0, document.Refuse("retries", wantRetries, "an object without strategy, by_age or expr")
 	default:
 		backoff, err := parseBackoff(fields)
 		return backoff, strategyJitter, err
 	}
 }
 
-// strategyJitter is the jitter of a strategy that names none (document 004, rule 2).
+// strategyJitter is the jitter of a strategy that names none.
 const strategyJitter = 0.2
 
 func parseDelays(list []any) (Delays, error) {
-	if len(list) > MaxRetries {
-		return nil, document.Refuse("retries", fmt.Sprintf("at most %d delays", MaxRetries), fmt.Sprint(len(list)))
+	if len(list) > maxRetries {
+		return nil, document.Refuse("retries", fmt.Sprintf("at most %d delays", maxRetries), fmt.Sprint(len(list)))
 	}
 	delays := make(Delays, 0, len(list))
 	for i, item := range list {
@@ -123,16 +134,16 @@ func parseDelays(list []any) (Delays, error) {
 	return delays, nil
 }
 
-// MaxRetries bounds the retries of one cycle that a policy may write down.
-const MaxRetries = 1000
+// maxRetries bounds the retries of one cycle that a policy may write down.
+const maxRetries = 1000
 
-// parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next` (S0-19, S0-20, S0-46).
+// parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next`.
 func parseDelay(field string, value any) (time.Duration, error) {
 	text, ok := document.ScalarText(value)
 	if !ok {
 		return 0, document.Refuse(field, `a delay such as 0, "5m" or next`, document.Found(value))
 	}
-	if strings.EqualFold(strings.TrimSpace(text), nextPlanned) {
+	if strings.EqualFold(strings.TrimSpace(text), untilPlanned) {
 		return UntilPlanned, nil
 	}
 	return document.DurationAt(field, text)
@@ -151,8 +162,8 @@ func readCount(d document.Object, name string, fallback int) (int, error) {
 		return Unlimited, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > MaxRetries {
-		return 0, document.Refuse(name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", MaxRetries), document.Found(d.Fields[name]))
+	if err != nil || n < 0 || n > maxRetries {
+		return 0, document.Refuse(name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(d.Fields[name]))
 	}
 	return n, nil
 }

@@ -5,18 +5,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // phraseRule converts English.
 func phraseRule(text string) (string, error) {
 	var p phrase
 	var lines []outline
-	words, reason := readPhrase(text)
+	read, reason := readPhrase(text)
 	if reason == "" {
-		if reason = p.parse(words); reason == "" {
+		if reason = p.parse(read); reason == "" {
 			lines, reason = p.lines()
 		}
 	}
@@ -26,17 +28,17 @@ func phraseRule(text string) (string, error) {
 	if rule, ok := lengthRule(text); ok {
 		return rule, nil
 	}
-	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + nearestPhrase(text) + `"`
+	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
 	return "", refuseRule(want, document.Found(text)+" ("+reason+")")
 }
 
 // lengthRule reads "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
 func lengthRule(text string) (rule string, ok bool) {
 	length, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "every ")
-	if !ok || !strings.ContainsAny(length, "hms") {
+	if _, unitless := words.Number(length); !ok || unitless || !strings.ContainsAny(length, "hms") {
 		return "", false
 	}
-	every, err := document.ParseDuration(length)
+	every, err := words.ParseDuration(length)
 	if err != nil || every%(24*time.Hour) == 0 {
 		return "", false
 	}
@@ -67,8 +69,8 @@ type phraseDate struct {
 }
 
 // parse reads the words in any order that keeps together what belongs together. It returns the reason of a refusal, or "".
-func (p *phrase) parse(words []phraseWord) (reason string) {
-	p.words = words
+func (p *phrase) parse(read []phraseWord) (reason string) {
+	p.words = read
 	if reason = p.takeClocks(); reason == "" {
 		p.takeCount()
 	}
@@ -230,24 +232,8 @@ var phraseExamples = []string{
 	"on the last day of the month at midnight", "every year on March 1 at noon", "every quarter on the 1st at 6:00",
 }
 
-// nearestPhrase returns the example that shares the most words with a text, for its length.
-func nearestPhrase(text string) string {
-	words := strings.Fields(phraseCleaner.Replace(strings.ToLower(text)))
-	best, most := "", -1000
-	for _, example := range phraseExamples {
-		likeness := 0
-		for _, word := range strings.Fields(phraseCleaner.Replace(strings.ToLower(example))) {
-			likeness--
-			if slices.Contains(words, word) {
-				likeness += 4
-			}
-		}
-		if likeness > most {
-			best, most = example, likeness
-		}
-	}
-	return best
-}
+// phrasebook is made of them when the first phrase is refused.
+var phrasebook = sync.OnceValue(func() *words.Phrasebook { return words.NewPhrasebook(phraseExamples) })
 
 func (p *phrase) wrongCount(found int) string {
 	return fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found)

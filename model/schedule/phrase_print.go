@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // RuleEnglish says a rule in English that RuleText turns into the same text again, to the letter. ok is false for all other
@@ -53,7 +55,7 @@ func speak(lines []outline) string {
 	for _, clock := range clocks {
 		times = append(times, fmt.Sprintf("%02d:%02d", clock/60, clock%60))
 	}
-	return speakDays(lines[0]) + " at " + spokenList(times)
+	return speakDays(lines[0]) + " at " + words.List(times)
 }
 
 // spokenEvery says "every hour" and "every 2 hours".
@@ -62,15 +64,6 @@ func spokenEvery(interval int, unit string) string {
 		return "every " + unit
 	}
 	return "every " + strconv.Itoa(interval) + " " + unit + "s"
-}
-
-// spokenList says "a", "a and b", "a, b and c".
-func spokenList(list []string) string {
-	last := len(list) - 1
-	if last < 1 {
-		return strings.Join(list, "")
-	}
-	return strings.Join(list[:last], ", ") + " and " + list[last]
 }
 
 // speakDays says on which days a rule occurs. What it says of a frequency that nobody knows is wrong.
@@ -99,9 +92,9 @@ func speakYear(o outline) string {
 	case o.interval <= 1 && (months == "1,4,7,10" && !last || months == "3,6,9,12" && strings.HasPrefix(choice, "last")):
 		return "every quarter on the " + choice
 	case len(o.days) == 0 && !last:
-		return spokenEvery(o.interval, "year") + " on " + spokenList(spokenDates(o))
+		return spokenEvery(o.interval, "year") + " on " + words.List(spokenDates(o))
 	default:
-		return spokenEvery(o.interval, "year") + " on the " + choice + " of " + spokenList(spokenMonths(o))
+		return spokenEvery(o.interval, "year") + " on the " + choice + " of " + words.List(spokenMonths(o))
 	}
 }
 
@@ -134,7 +127,7 @@ func spokenWeekdays(days []string) string {
 		return "weekend"
 	}
 	_, names := splitDays(days)
-	return spokenList(names)
+	return words.List(names)
 }
 
 // splitDays takes "1MO" and "3MO" apart into their different numbers and their different days.
@@ -142,8 +135,8 @@ func splitDays(days []string) (ordinals, names []string) {
 	for _, text := range days {
 		day, _ := readDay(text)
 		ordinal := "last"
-		if n := day.N(); n >= 1 && n <= len(ordinalNames) {
-			ordinal = ordinalNames[n-1]
+		if day.N() > 0 {
+			ordinal = words.FormatOrdinal(day.N())
 		}
 		name := weekdayNames[day.Day()]
 		if !slices.Contains(ordinals, ordinal) {
@@ -160,13 +153,13 @@ func splitDays(days []string) (ordinals, names []string) {
 func spokenChoice(o outline) string {
 	if len(o.days) > 0 {
 		ordinals, names := splitDays(o.days)
-		return spokenList(ordinals) + " " + spokenList(names)
+		return words.List(ordinals) + " " + words.List(names)
 	}
 	var list []string
 	for _, n := range o.monthDays {
 		list = append(list, spokenOrdinal(n))
 	}
-	return spokenList(list)
+	return words.List(list)
 }
 
 // spokenOrdinal says "1st", "22nd", and "last day" for -1.
@@ -174,9 +167,5 @@ func spokenOrdinal(n int) string {
 	if n < 0 {
 		return "last day"
 	}
-	ending := "th"
-	if n/10 != 1 && n%10 >= 1 && n%10 <= 3 {
-		ending = []string{"st", "nd", "rd"}[n%10-1]
-	}
-	return strconv.Itoa(n) + ending
+	return words.ShortOrdinal(n)
 }

@@ -19,6 +19,7 @@ func TestEnglishBecomesTheRuleThatItSays(t *testing.T) {
 		"every 30 minutes": "FREQ=MINUTELY;INTERVAL=30", "every 90 seconds": "FREQ=SECONDLY;INTERVAL=90", "every second": "FREQ=SECONDLY",
 		"every other hour": "FREQ=HOURLY;INTERVAL=2", "every two hours": "FREQ=HOURLY;INTERVAL=2", "every 1 minute": "FREQ=MINUTELY",
 		"every 15m": "FREQ=MINUTELY;INTERVAL=15", "every 1 hour and 30 minutes": "FREQ=MINUTELY;INTERVAL=90", "once per hour": "FREQ=HOURLY",
+		"every twenty minutes": "FREQ=MINUTELY;INTERVAL=20", "every half an hour": "FREQ=MINUTELY;INTERVAL=30", "every an hour and a half": "FREQ=MINUTELY;INTERVAL=90",
 
 		// Days
 		"every day at 6 AM and 4 PM": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "daily at 06:00": "FREQ=DAILY" + six,
@@ -48,6 +49,7 @@ func TestEnglishBecomesTheRuleThatItSays(t *testing.T) {
 		"on the first and 3rd Monday of the month":   "FREQ=MONTHLY;BYDAY=1MO,3MO" + zero,
 		"on the 1st and 15th of the month at 06:00":  "FREQ=MONTHLY;BYMONTHDAY=1,15" + six,
 		"every 2nd of the month at 06:00":            "FREQ=MONTHLY;BYMONTHDAY=2" + six,
+		"on the fifteenth of the month at 06:00":     "FREQ=MONTHLY;BYMONTHDAY=15" + six,
 		"every 2nd month at 06:00":                   "FREQ=MONTHLY;INTERVAL=2;BYMONTHDAY=1" + six,
 		"on the last day of the month at midnight":   "FREQ=MONTHLY;BYMONTHDAY=-1" + zero,
 		"on the last and first day of the month":     "FREQ=MONTHLY;BYMONTHDAY=1,-1" + zero,
@@ -105,6 +107,7 @@ func TestEnglishThatCouldMeanSomethingElseIsRefusedWithTheReasonAndAnExample(t *
 		"every 0 days":                           {"from 1 to 1000000"},
 		"every 1000001 seconds":                  {"from 1 to 1000000"},
 		"every 5":                                {`"5" does not belong`},
+		"every three":                            {`"three" does not belong`},
 		"every day every week":                   {`"every" stands there twice`},
 		"every day of the month":                 {`"day" and "month" do not go together`},
 		"every day on Monday":                    {"no day to choose"},

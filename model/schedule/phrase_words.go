@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // phraseWord is one word of a schedule in English, in one form for all its spellings.
@@ -41,12 +42,9 @@ type phraseReader struct {
 // maxPhrase bounds a phrase, in words.
 const maxPhrase = 64
 
-var phraseCleaner = strings.NewReplacer("a.m.", "am", "p.m.", "pm", ",", " ", "&", " ", ";", " ")
-
 // readPhrase leaves out what carries no meaning: "refresh", "at", "on", "and", "the", commas.
-func readPhrase(text string) (words []phraseWord, reason string) {
-	lower := strings.TrimRight(phraseCleaner.Replace(strings.ToLower(text)), " .!\t\r\n")
-	r := phraseReader{fields: strings.Fields(lower)}
+func readPhrase(text string) (read []phraseWord, reason string) {
+	r := phraseReader{fields: words.Cut(text)}
 	if len(r.fields) > maxPhrase {
 		return nil, "more than " + strconv.Itoa(maxPhrase) + " words"
 	}
@@ -83,17 +81,21 @@ func (r *phraseReader) read() {
 	if slices.Contains(noiseWords, field) {
 		return
 	}
-	if words, ok := phraseWords[field]; ok {
-		r.add(words...)
-		return
+	if n, ok := words.Ordinal(field); ok { // "second" too: it is a unit only where no day follows
+		r.add(phraseWord{ordinalWord, field, n})
+	} else if n, ok := words.Number(field); ok {
+		r.add(phraseWord{numberWord, field, n})
+	} else if known, ok := phraseWords[field]; ok {
+		r.add(known...)
+	} else {
+		r.reason = document.Found(field) + " is not known"
 	}
-	r.reason = document.Found(field) + " is not known"
 }
 
 // readNumber reads a field that begins with a digit.
 func (r *phraseReader) readNumber(field string) {
 	digits := len(field) - len(strings.TrimLeft(field, "0123456789"))
-	n, ok := atoi(field[:digits])
+	n, ok := words.Digits(field[:digits])
 	if !ok {
 		r.reason = document.Found(field) + " is too much"
 		return
@@ -129,7 +131,7 @@ func (r *phraseReader) readClock(field string, hour int, rest string) {
 	minute, ok := 0, true
 	if after, colon := strings.CutPrefix(rest, ":"); colon {
 		length := min(2, len(after))
-		minute, ok = atoi(after[:length])
+		minute, ok = words.Digits(after[:length])
 		ok, rest = ok && length == 2 && minute < 60, after[length:]
 		if rest == "" && len(r.fields) > 0 && isHalf(r.fields[0]) {
 			rest = r.next()
@@ -162,13 +164,13 @@ func (r *phraseReader) addClock(field string, hour, minute int) {
 
 // add appends words. A number right between "every" and a unit is an interval: "every second month", but not "every 2nd of
 // the month".
-func (r *phraseReader) add(words ...phraseWord) {
-	kind, last := words[0].kind, len(r.words)-1
-	if (kind == numberWord || kind == ordinalWord && words[0].n > 1) && last >= 0 && r.words[last].text == "every" &&
+func (r *phraseReader) add(read ...phraseWord) {
+	kind, last := read[0].kind, len(r.words)-1
+	if (kind == numberWord || kind == ordinalWord && read[0].n > 1) && last >= 0 && r.words[last].text == "every" &&
 		len(r.fields) > 0 && slices.Contains(phraseUnits, strings.TrimSuffix(r.fields[0], "s")) {
-		words = []phraseWord{{intervalWord, words[0].text, words[0].n}}
+		read = []phraseWord{{intervalWord, read[0].text, read[0].n}}
 	}
-	r.words = append(r.words, words...)
+	r.words = append(r.words, read...)
 }
 
 var phraseUnits = []string{"second", "minute", "hour", "day", "week", "month", "quarter", "year"}
@@ -188,12 +190,6 @@ var phraseWords = func() map[string][]phraseWord {
 			known[name] = []phraseWord{{kind, names[0], n}}
 		}
 	}
-	for i, name := range []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"} {
-		add(numberWord, i+1, name)
-	}
-	for i, name := range ordinalNames {
-		add(ordinalWord, i+1, name)
-	}
 	for i, name := range weekdayNames {
 		lower := strings.ToLower(name)
 		add(weekdayWord, i, lower, lower+"s", lower[:3])
@@ -211,12 +207,10 @@ var phraseWords = func() map[string][]phraseWord {
 		known[adverb] = []phraseWord{every, {plainWord, unit, 0}}
 	}
 	known["annually"] = known["yearly"]
-	add(ordinalWord, 2, "second") // a unit only where no day follows
 	return known
 }()
 
 var (
-	ordinalNames = []string{"first", "second", "third", "fourth", "fifth"}
 	weekdayNames = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 	monthNames   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
 )

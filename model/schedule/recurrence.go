@@ -42,7 +42,7 @@ func filtersTimes(o *rrule.ROption) bool {
 	return len(o.Byhour)+len(o.Byminute)+len(o.Bysecond) > 0
 }
 
-// elapsed is a rule finer than a day without BY-parts: real time from dtstart on, whatever the clocks do (decision 10).
+// elapsed is a rule finer than a day without BY-parts: real time from dtstart on, whatever the clocks do.
 type elapsed struct{ start, step, until int64 }
 
 func newElapsed(r *ruleLine, z zone, dtstart, until int64) elapsed {
@@ -133,7 +133,7 @@ func (c *calendar) last(count int) int64 {
 	return min(c.until, at)
 }
 
-// next follows decision 10. Wall times rise from one call to the next, and so do their instants, but for one case: the wall
+// next finds the next instant of the wall times. Wall times rise from one call to the next, and so do their instants, but for one case: the wall
 // times inside a gap run behind the gap, among those that the clocks really show there. Two wall times can even fall on one
 // instant there, which then is one occurrence.
 func (c *calendar) next(after int64, t *ticks) (int64, bool) {

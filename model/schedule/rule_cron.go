@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -163,13 +162,4 @@ func dateExists(months, days cronSet) bool {
 		}
 	}
 	return false
-}
-
-// atoi reads a number of at most seven digits, without a sign.
-func atoi(text string) (n int, ok bool) {
-	if text == "" || len(text) > 7 || strings.Trim(text, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.Atoi(text)
-	return n, err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // cronField is one of the five fields of a cron expression.
@@ -82,7 +83,7 @@ func (f *cronField) item(text string) (bits uint64, ok bool) {
 	span, stepText, stepped := strings.Cut(text, "/")
 	step := 1
 	if stepped {
-		if step, ok = atoi(stepText); !ok || step < 1 || step > f.last-f.first+1 {
+		if step, ok = words.Digits(stepText); !ok || step < 1 || step > f.last-f.first+1 {
 			return 0, false
 		}
 	}
@@ -114,7 +115,7 @@ func (f *cronField) value(text string) (n int, ok bool) {
 	if at := slices.Index(f.names, text); at >= 0 {
 		return f.first + at, true
 	}
-	n, ok = atoi(text)
+	n, ok = words.Digits(text)
 	return n, ok && n >= f.first && (n <= f.last || f.place == 5 && n == 7)
 }
 
@@ -173,7 +174,7 @@ func (f *cronField) spanHint(item string) string {
 	low, high, ranged := strings.Cut(span, "-")
 	from, fromOK := f.value(low)
 	to, toOK := f.value(high)
-	number, stepOK := atoi(step)
+	number, stepOK := words.Digits(step)
 	switch {
 	case stepped && !ranged && fromOK:
 		return fmt.Sprintf("a step needs a range, %d-%d/%s", from, f.last, document.Shorten(step, 10))

@@ -125,7 +125,7 @@ const (
 func readMoment(text string, z zone, lastYear int) (at int64, ok bool) {
 	t, utc := parseFirst(text, rfcLayoutUTC, time.RFC3339)
 	if !utc {
-		t, ok = parseFirst(text, rfcLayout, DtstartLayout)
+		t, ok = parseFirst(text, rfcLayout, dtstartLayout)
 	}
 	if !utc && !ok || t.Year() < 1970 || t.Year() > lastYear {
 		return 0, false

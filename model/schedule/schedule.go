@@ -27,7 +27,7 @@ type Schedule struct {
 // minute of a daily rule) is that of dtstart.
 //
 // Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. One that clocks skip runs at the offset
-// before the gap (02:30 becomes 03:30); one that occurs twice runs once, at the first (decision 10). That holds for rules
+// before the gap (02:30 becomes 03:30); one that occurs twice runs once, at the first. That holds for rules
 // finer than a day as well, once they have a BY part: HOURLY;BYHOUR=1 is DAILY;BYHOUR=1. Without one they are elapsed time
 // from dtstart: no holes, no doubles. UNTIL is inclusive; COUNT counts distinct instants, before EXDATE. Every schedule ends
 // at the year 2300.
@@ -150,7 +150,7 @@ func orEndless(at int64, ok bool) int64 {
 }
 
 // Midnight returns the default dtstart of a model that is created at an instant: the beginning of that day in the zone, as
-// "2006-01-02T00:00:00" (decision 9). It refuses an unknown zone and a day outside of 1970 to 2200 with a *document.Error.
+// "2006-01-02T00:00:00". It refuses an unknown zone and a day outside of 1970 to 2200 with a *document.Error.
 func Midnight(now time.Time, timezone string) (dtstart string, err error) {
 	z, err := loadZone(timezone)
 	if err != nil {
@@ -160,7 +160,7 @@ func Midnight(now time.Time, timezone string) (dtstart string, err error) {
 }
 
 // Instant returns the instant at which the clocks of a zone show a wall clock, which may have the forms of a dtstart. One that
-// clocks skip is read with the offset before the gap, and one that occurs twice is the first (decision 10). The errors are
+// clocks skip is read with the offset before the gap, and one that occurs twice is the first. The errors are
 // those of Midnight.
 func Instant(wall, timezone string) (time.Time, error) {
 	z, err := loadZone(timezone)
@@ -175,7 +175,7 @@ func Instant(wall, timezone string) (time.Time, error) {
 	return time.Unix(at, 0).UTC(), nil
 }
 
-const DtstartLayout = "2006-01-02T15:04:05"
+const dtstartLayout = "2006-01-02T15:04:05"
 
 // CanonicalDtstart checks a dtstart and returns it as "2006-01-02T15:04:05". It accepts that form, a date alone (midnight),
 // and the form of RFC 5545 ("20060102T150405"): a wall clock without Z or offset, on a whole second, from the year 1970
@@ -185,11 +185,11 @@ func CanonicalDtstart(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return time.Unix(wall, 0).UTC().Format(DtstartLayout), nil
+	return time.Unix(wall, 0).UTC().Format(dtstartLayout), nil
 }
 
 func parseDtstart(text string) (wall int64, err error) {
-	t, ok := parseFirst(text, DtstartLayout, time.DateOnly, rfcLayout)
+	t, ok := parseFirst(text, dtstartLayout, time.DateOnly, rfcLayout)
 	if !ok || t.Year() < 1970 || t.Year() > 2200 {
 		return 0, &document.Error{Field: "dtstart", Want: `a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200`, Found: document.Found(text)}
 	}

@@ -112,7 +112,7 @@ func TestAnAdmittedRuleOccursExactlyWhenTheLibrarySaysSo(t *testing.T) {
 	for admitted < want {
 		rule := randomRule(r)
 		dtstart := someWhere(r, rule)
-		s, err := Parse(rule, "", dtstart.Format(DtstartLayout))
+		s, err := Parse(rule, "", dtstart.Format(dtstartLayout))
 		if err != nil {
 			refused++
 			continue
@@ -185,7 +185,7 @@ func TestARuleThatEndsOccursExactlyWhenTheLibrarySaysSo(t *testing.T) {
 		} else {
 			rule += ";UNTIL=" + dtstart.Add(time.Duration(r.Int63n(int64(1000*24*time.Hour)))).Format(rfcLayoutUTC)
 		}
-		if s, err := Parse(rule, "", dtstart.Format(DtstartLayout)); err == nil {
+		if s, err := Parse(rule, "", dtstart.Format(dtstartLayout)); err == nil {
 			want--
 			compareToTheEnd(t, s, rule, dtstart)
 		}
@@ -215,7 +215,7 @@ func TestARuleIsRefusedAsNeverOccurringOnlyIfItNeverDoes(t *testing.T) {
 	for want > 0 {
 		rule := randomRule(r)
 		dtstart := someWhere(r, rule)
-		_, err := Parse(rule, "", dtstart.Format(DtstartLayout))
+		_, err := Parse(rule, "", dtstart.Format(dtstartLayout))
 		if err == nil || !strings.Contains(err.Error(), "one that never does") || strings.Contains(rule, "ECONDLY") || strings.Contains(err.Error(), "INTERVAL") {
 			continue
 		}

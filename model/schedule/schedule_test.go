@@ -245,3 +245,10 @@ func TestADtstartHasOneCanonicalForm(t *testing.T) {
 		}
 	}
 }
+
+func TestTheAnchorOfPoliciesBeginsAWeekAMonthAndAYear(t *testing.T) {
+	at, err := time.Parse(dtstartLayout, DefaultDtstart)
+	if err != nil || at.Weekday() != time.Monday || at.YearDay() != 1 || !at.Equal(at.Truncate(24*time.Hour)) {
+		t.Errorf("%s: %v", DefaultDtstart, err)
+	}
+}

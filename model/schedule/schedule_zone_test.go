@@ -242,7 +242,7 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 		want = append(want, instants[at.Unix()/60]*60+at.Unix()%60)
 	}
 	want = sorted(want)
-	s, err := Parse(rule, name, dtstart.Format(DtstartLayout))
+	s, err := Parse(rule, name, dtstart.Format(dtstartLayout))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 func TestACachedScheduleIsCompiledOnceAndTheCacheIsBounded(t *testing.T) {
 	var c Cache
 	get := func(minute int) *Schedule {
-		s, err := c.Get("FREQ=DAILY", "", time.Unix(int64(minute)*60, 0).UTC().Format(DtstartLayout))
+		s, err := c.Get("FREQ=DAILY", "", time.Unix(int64(minute)*60, 0).UTC().Format(dtstartLayout))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Window is when retries may start (S0-51): the hours that a rule names, on the wall clock of a zone. A nil Window is always
+// Window is when retries may start: the hours that a rule names, on the wall clock of a zone. A nil Window is always
 // open. It is immutable and safe for concurrent use.
 type Window struct {
 	starts *Schedule
@@ -31,16 +31,16 @@ func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
 	return &Window{starts, length, z}, err
 }
 
-const WindowField = "retry_window"
+const windowField = "retry_window"
 
 // atWindow tells an error about the rule as one about the window.
 func atWindow(err error) error {
-	refused, ok := err.(*document.Error) //nolint:errorlint // ParseSchedule returns it bare
+	refused, ok := err.(*document.Error) //nolint:errorlint // Parse returns it bare
 	if !ok || !strings.HasPrefix(refused.Field, "rrule") {
 		return err
 	}
 	moved := *refused
-	moved.Field = WindowField + strings.TrimPrefix(refused.Field, "rrule")
+	moved.Field = windowField + strings.TrimPrefix(refused.Field, "rrule")
 	return &moved
 }
 
@@ -49,19 +49,19 @@ func windowRule(rule string) (text string, length time.Duration, err error) {
 	text = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(rule)), "RRULE:")
 	want := "one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11"
 	if strings.Contains(text, "\n") {
-		return "", 0, document.Refuse(WindowField, want, "several lines")
+		return "", 0, document.Refuse(windowField, want, "several lines")
 	}
 	has := func(part string) bool {
 		return slices.ContainsFunc(strings.Split(text, ";"), func(item string) bool { return strings.HasPrefix(strings.TrimSpace(item), part+"=") })
 	}
 	for _, part := range []string{"BYSECOND", "COUNT", "UNTIL"} {
 		if has(part) {
-			return "", 0, document.Refuse(WindowField, want, part)
+			return "", 0, document.Refuse(windowField, want, part)
 		}
 	}
 	switch {
 	case has("BYMINUTE") && !has("BYHOUR"):
-		return "", 0, document.Refuse(WindowField, "BYHOUR with BYMINUTE", "BYMINUTE alone")
+		return "", 0, document.Refuse(windowField, "BYHOUR with BYMINUTE", "BYMINUTE alone")
 	case has("BYMINUTE"):
 		return text + ";BYSECOND=0", time.Minute, nil
 	case has("BYHOUR"):
@@ -94,7 +94,7 @@ func (w *Window) holds(at time.Time) bool {
 }
 
 // shownFirst returns when the clocks first showed what they show at an instant. It is another one in the night in which they go
-// back: an opening comes once there (decision 10), but its hours last twice.
+// back: an opening comes once there, but its hours last twice.
 func (w *Window) shownFirst(at time.Time) time.Time {
 	first, _, _ := w.zone.resolve(at.Unix() + w.zone.offset(at.Unix()))
 	return at.Add(time.Duration(first-at.Unix()) * time.Second)

@@ -78,7 +78,7 @@ func (z zone) changed(from, to int64) int64 {
 	return to
 }
 
-// resolve returns the instant at which the clocks of the zone show wall (decision 10). A wall time that occurs twice means
+// resolve returns the instant at which the clocks of the zone show wall. A wall time that occurs twice means
 // the first. One that does not occur is read with the offset before the gap, so that 02:30 becomes 03:30; then gap is true
 // and resume is the wall time at which the clocks went on.
 func (z zone) resolve(wall int64) (at, resume int64, gap bool) {

@@ -1,10 +1,9 @@
-package english
+package words
 
 import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Bounds of what is compared, so that a hostile sentence costs little.
@@ -20,53 +19,46 @@ const (
 	costOfRemoving = 1
 )
 
-// phrasebook is one sentence of each form, and those of the retry list for each of the first ordinals.
-type phrasebook struct {
-	examples []string
-	words    [][]int // of each example, as places in vocabulary
+// Phrasebook finds the known sentence that is nearest to an unknown one.
+type Phrasebook struct {
+	sentences []string
+	words     [][]int // of each sentence, as places in vocabulary
 	// vocabulary are the different words: a found word is compared only once with each.
 	vocabulary []string
 }
 
-var examples = sync.OnceValue(func() (book phrasebook) {
-	for _, f := range slices.Concat(settings, retrying, errorClasses, actions) {
-		book.add(f.example)
-	}
-	for _, ordinal := range firsts {
-		book.add("On the " + ordinal + " failure, retry immediately")
-		book.add("On the " + ordinal + " failure, retry after 1 minute")
-	}
-	return book
-})
-
-func (b *phrasebook) add(example string) {
-	var places []int
-	for _, word := range wordsOf(example) {
-		place := slices.Index(b.vocabulary, word)
-		if place < 0 {
-			place = len(b.vocabulary)
-			b.vocabulary = append(b.vocabulary, word)
+// NewPhrasebook prepares known sentences.
+func NewPhrasebook(sentences []string) *Phrasebook {
+	b := &Phrasebook{sentences: sentences}
+	for _, sentence := range sentences {
+		var places []int
+		for _, word := range comparableWords(sentence) {
+			place := slices.Index(b.vocabulary, word)
+			if place < 0 {
+				place = len(b.vocabulary)
+				b.vocabulary = append(b.vocabulary, word)
+			}
+			places = append(places, place)
 		}
-		places = append(places, place)
+		b.words = append(b.words, places)
 	}
-	b.examples, b.words = append(b.examples, example), append(b.words, places)
+	return b
 }
 
-// nearest returns the example that costs the fewest changes of words.
-func nearest(text string) string {
-	book := examples()
+// Nearest returns the sentence that a text becomes with the fewest changes of words.
+func (b *Phrasebook) Nearest(text string) string {
 	var changes [][]float64 // of each word into each of the vocabulary
-	for _, word := range wordsOf(text) {
-		row := make([]float64, len(book.vocabulary))
-		for i, known := range book.vocabulary {
+	for _, word := range comparableWords(text) {
+		row := make([]float64, len(b.vocabulary))
+		for i, known := range b.vocabulary {
 			row[i] = wordChange(word, known)
 		}
 		changes = append(changes, row)
 	}
 	best, least := "", math.Inf(1)
-	for i, words := range book.words {
+	for i, words := range b.words {
 		if cost := costOf(changes, words); cost < least {
-			best, least = book.examples[i], cost
+			best, least = b.sentences[i], cost
 		}
 	}
 	return best
@@ -81,16 +73,17 @@ func costOf(changes [][]float64, known []int) float64 {
 	return cost
 }
 
-// wordsOf cuts a sentence into words without case and marks.
-func wordsOf(text string) []string {
-	words := strings.Fields(strings.ToLower(text[:min(len(text), maxWords*maxWordRunes)]))
-	for i, word := range words {
-		words[i] = strings.Trim(word, ",.:;!`'\"")
+// comparableWords cuts a sentence into words without the marks around them, and without those that tell no sentence from another.
+func comparableWords(text string) (words []string) {
+	for _, word := range Cut(text[:min(len(text), maxWords*maxWordRunes)]) {
+		if word != "and" && word != "am" && word != "pm" && len(words) < maxWords {
+			words = append(words, strings.Trim(word, ".:!`'\""))
+		}
 	}
-	return words[:min(len(words), maxWords)]
+	return words
 }
 
-// wordChange is the cost of taking one word for another, from 0 to 1. One number is as good as another.
+// wordChange is the cost of taking one word for another, from 0 to 1. One number or time of day is as good as another.
 func wordChange(a, b string) float64 {
 	if a == b || isNumber(a) && isNumber(b) {
 		return 0
@@ -106,8 +99,8 @@ func wordChange(a, b string) float64 {
 }
 
 func isNumber(word string) bool {
-	_, written := cardinals[word]
-	return written || word != "" && strings.Trim(word, "0123456789.") == ""
+	_, written := numbers[word]
+	return written || word != "" && strings.Trim(word, "0123456789.:") == ""
 }
 
 func shortRunes(word string) []rune {

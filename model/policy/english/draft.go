@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // draft is a policy while its sentences are read.
@@ -60,14 +61,14 @@ func (d *draft) read(s *sentence) error {
 		err = d.readAlone(s)
 	}
 	if errors.Is(err, errNotKnown) {
-		return &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, nearest(s.original())}
+		return &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, knownSentences().Nearest(s.original())}
 	}
 	return err
 }
 
 func (d *draft) readAlone(s *sentence) error {
-	if form, words, found := sentenceGrammar().match(s.text); found {
-		if err := form.apply(d, words); !errors.Is(err, errNotKnown) {
+	if form, slots, found := sentenceGrammar().match(s.text); found {
+		if err := form.apply(d, slots); !errors.Is(err, errNotKnown) {
 			return err
 		}
 	}
@@ -80,14 +81,14 @@ const maxActions = 10
 
 // act reads an action, or several that are joined with "and".
 func (d *draft) act(text string) error {
-	if form, words, found := actionGrammar().match(text); found {
-		return form.apply(d, words)
+	if form, slots, found := actionGrammar().match(text); found {
+		return form.apply(d, slots)
 	}
 	parts := strings.Split(text, " and ")
 	for i := 1; i < len(parts) && len(parts) <= maxActions; i++ {
 		first := strings.TrimRight(strings.Join(parts[:i], " and "), ",")
-		if form, words, found := actionGrammar().match(first); found {
-			if err := form.apply(d, words); err != nil {
+		if form, slots, found := actionGrammar().match(first); found {
+			if err := form.apply(d, slots); err != nil {
 				return err
 			}
 			return d.act(strings.Join(parts[i:], " and "))
@@ -166,8 +167,8 @@ func (d *draft) found() string { return document.Found(d.now.original()) }
 
 // duration reads a duration in words as a canonical one. A refusal is about field.
 func (d *draft) duration(field, text string) (string, error) {
-	canonical, err := readDuration(text)
-	return canonical, d.place(err, field)
+	length, err := words.ParseDuration(text)
+	return document.FormatDuration(length), d.place(err, field)
 }
 
 // place puts the line at hand, and the field, before a refusal of the model.

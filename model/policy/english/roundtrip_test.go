@@ -33,13 +33,17 @@ func canonical(t reporter, doc map[string]any) string {
 }
 
 // printed is what Print says of a policy in canonical text.
-func printed(t reporter, policy string) string {
+func printed(t reporter, text string) string {
 	t.Helper()
 	doc := make(map[string]any)
-	if err := json.Unmarshal([]byte(policy), &doc); err != nil {
-		t.Fatalf("%s: %v", policy, err)
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
-	return Print(doc)
+	p, err := policy.Parse(doc)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return Print(p)
 }
 
 // checkPrint demands that a policy is printed so that it reads back to the letter.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // form is one form of a sentence: what it says, and what that means.
@@ -12,13 +14,13 @@ type form struct {
 	first   string // the words with which it begins, one of several: "call|name"
 	rest    string // a pattern of what follows, with slots such as <duration>
 	example string // what an error suggests
-	apply   func(d *draft, words []string) error
+	apply   func(d *draft, slots []string) error
 }
 
-// slots are the parts of a pattern that a form captures. Those that begin with a quote have been cut out by takeQuotes.
-var slots = strings.NewReplacer(
-	"<duration>", `(`+someDuration+`)`,
-	"<ordinal>", `(\d{1,4}(?:st|nd|rd|th)|(?:`+strings.ReplaceAll(alternatives(ordinals), "-", "[- ]")+`))`,
+// slotPatterns are the parts of a pattern that a form captures. Those that begin with a quote have been cut out by takeQuotes.
+var slotPatterns = strings.NewReplacer(
+	"<duration>", `(`+words.DurationPattern+`)`,
+	"<ordinal>", `(\d{1,4}(?:st|nd|rd|th)|(?:`+words.OrdinalPattern+`))`,
 	"<number>", `(\d+(?:\.\d+)?)`,
 	"<text>", `("\d+")`,
 	"<value>", `("\d+"|[^\s"]+)`,
@@ -29,11 +31,7 @@ var slots = strings.NewReplacer(
 	"<reader>", `(?:(?:the|its) )?(?:customer|owner|user|client)`,
 )
 
-var (
-	someNumber   = `(?:\d+(?:\.\d+)? ?|(?:half an?|half one|` + alternatives(cardinals) + `) )`
-	someDuration = someNumber + `[a-z]+(?: and a half)?(?:(?:, and |, | and | )?` + someNumber + `[a-z]+)*|p[\dtwdhms.]*\d[\dtwdhms.]*`
-	someName     = `(?:"\d+"|[a-z_][\w.:/-]*)`
-)
+const someName = `(?:"\d+"|[a-z_][\w.:/-]*)`
 
 // grammar finds the form of a sentence by its first word, and then by the first pattern that fits.
 type grammar struct {
@@ -48,7 +46,7 @@ type compiled struct {
 func newGrammar(forms []form) *grammar {
 	g := &grammar{byWord: make(map[string][]compiled)}
 	for _, f := range forms {
-		rest := strings.TrimSuffix(" "+slots.Replace(f.rest), " ")
+		rest := strings.TrimSuffix(" "+slotPatterns.Replace(f.rest), " ")
 		pattern := regexp.MustCompile(`(?i)^(?:` + f.first + `)` + rest + `$`)
 		for word := range strings.SplitSeq(f.first, "|") {
 			word, _, _ = strings.Cut(word, " ")
@@ -62,8 +60,8 @@ func newGrammar(forms []form) *grammar {
 func (g *grammar) match(text string) (form, []string, bool) {
 	word, _, _ := strings.Cut(text, " ")
 	for _, c := range g.byWord[strings.ToLower(word)] {
-		if words := c.pattern.FindStringSubmatch(text); words != nil {
-			return c.form, words[1:], true
+		if found := c.pattern.FindStringSubmatch(text); found != nil {
+			return c.form, found[1:], true
 		}
 	}
 	return form{}, nil, false
@@ -79,3 +77,15 @@ var (
 func beginsSentence(word string) bool {
 	return len(sentenceGrammar().byWord[word])+len(actionGrammar().byWord[word]) > 0
 }
+
+// knownSentences are one sentence of each form, and those of the retry list for each of the first ordinals.
+var knownSentences = sync.OnceValue(func() *words.Phrasebook {
+	var examples []string
+	for _, f := range slices.Concat(settings, retrying, errorClasses, actions) {
+		examples = append(examples, f.example)
+	}
+	for _, ordinal := range words.Firsts {
+		examples = append(examples, "On the "+ordinal+" failure, retry immediately", "On the "+ordinal+" failure, retry after 1 minute")
+	}
+	return words.NewPhrasebook(examples)
+})

@@ -25,7 +25,7 @@ const (
 	giveUp      = "give_up"
 	nextPlanned = "next_planned"
 	nextDelay   = "next"
-	neverDelay  = "never"
+	neverRetry  = "never"
 )
 
 // retry returns an action that sets the delay of the failure at hand.
@@ -42,11 +42,11 @@ func retry(delay string) func(*draft, []string) error {
 	}
 }
 
-func (d *draft) retryAfter(words []string) error {
+func (d *draft) retryAfter(slots []string) error {
 	if d.at == nil {
 		return errNotKnown
 	}
-	delay, err := d.duration(d.at.field, words[0])
+	delay, err := d.duration(d.at.field, slots[0])
 	if err != nil {
 		return err
 	}
@@ -81,19 +81,19 @@ func (d *draft) giveUp([]string) error {
 	return nil
 }
 
-func (d *draft) disable(words []string) error {
+func (d *draft) disable(slots []string) error {
 	if err := d.giveUp(nil); err != nil {
 		return err
 	}
-	return d.set("disabled_reason", d.now.value(words[len(words)-1]))
+	return d.set("disabled_reason", d.now.value(slots[len(slots)-1]))
 }
 
 // mark is disable, but a full stop at the end of the quote is that of the sentence.
-func (d *draft) mark(words []string) error {
+func (d *draft) mark(slots []string) error {
 	if err := d.giveUp(nil); err != nil {
 		return err
 	}
-	return d.set("disabled_reason", cutFullStop(d.now.value(words[0])))
+	return d.set("disabled_reason", cutFullStop(d.now.value(slots[0])))
 }
 
 func (d *draft) notifyDisabled([]string) error {

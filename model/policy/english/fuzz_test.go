@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,8 +26,8 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(string(text))
 	}
-	for _, form := range examples().examples {
-		f.Add(form)
+	for _, form := range slices.Concat(settings, retrying, errorClasses, actions) {
+		f.Add(form.example)
 	}
 	for _, text := range []string{
 		"Refresh by the rule \"FREQ=DAILY\\r\\n\"\nRefresh also by the rule EXDATE:20260105T000000", "Refresh the \"on\" report 0 6 * * 1 (Europe/Berlin)",

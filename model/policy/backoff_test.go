@@ -1,4 +1,4 @@
-package model
+package policy
 
 import (
 	"math"
@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
-func TestADelayGrowsByItsStrategy(t *testing.T) { // decision 2, 004/1, 002/7, 003/1 to 003/5
+func TestADelayGrowsByItsStrategy(t *testing.T) {
 	for text, want := range map[string]string{
-		// Document 004: base 1 min
+		// The base is a minute unless it is named
 		`{"strategy":"exponential"}`:                          "1m 2m 4m 8m 16m 32m 1h4m 2h8m",
 		`{"strategy":"linear"}`:                               "1m 2m 3m 4m 5m 6m 7m 8m",
 		`{"strategy":"fixed"}`:                                "1m 1m 1m 1m 1m 1m 1m 1m",
@@ -27,7 +26,7 @@ func TestADelayGrowsByItsStrategy(t *testing.T) { // decision 2, 004/1, 002/7, 0
 		`{"strategy":"fibonacci","count":"unlimited"}`:        "1m 1m 2m 3m 5m 8m 13m 21m",
 		`{"strategy":"fixed","base":90,"count":1}`:            "1m30s - - - - - - -",
 
-		// Document 003
+		// The short form
 		`"5s"`:             "5s 5s 5s 5s 5s 5s 5s 5s",
 		`"5s 10m"`:         "5s 10s 20s 40s 1m20s 2m40s 5m20s 10m",
 		`"3 5s"`:           "5s 5s 5s - - - - -",
@@ -37,7 +36,7 @@ func TestADelayGrowsByItsStrategy(t *testing.T) { // decision 2, 004/1, 002/7, 0
 		`"5"`:              "5s 5s 5s 5s 5s 5s 5s 5s", // seconds, as everywhere
 		`"2 5 8"`:          "5s 8s - - - - - -",
 
-		// A list, and the word for the planned refresh (S0-46)
+		// A list, and the word for the planned refresh
 		`[0,"next","5m"]`: "0s next 5m - - - - -",
 	} {
 		if got := delaysOf(t, policyOf(t, `{"retries":`+text+`}`), 8); got != want {
@@ -46,19 +45,19 @@ func TestADelayGrowsByItsStrategy(t *testing.T) { // decision 2, 004/1, 002/7, 0
 	}
 }
 
-func TestTheAnnotationOfDocument003IsReadToTheLetter(t *testing.T) { // 003/1, 003/2, 003/3, 003/4, 003/5, 003/8
-	for text, want := range map[string]policy.Backoff{
-		"5s":        {Strategy: policy.Fixed, Base: 5 * time.Second, Factor: 0, Cap: 0, Retries: policy.Unlimited},
-		"5s 10m":    {Strategy: policy.Exponential, Base: 5 * time.Second, Factor: 2, Cap: 10 * time.Minute, Retries: policy.Unlimited},
-		"10 5s":     {Strategy: policy.Fixed, Base: 5 * time.Second, Factor: 0, Cap: 0, Retries: 10},
-		"10 5s 10m": {Strategy: policy.Exponential, Base: 5 * time.Second, Factor: 2, Cap: 10 * time.Minute, Retries: 10},
+func TestTheShortFormOfABackoffIsReadToTheLetter(t *testing.T) {
+	for text, want := range map[string]Backoff{
+		"5s":        {Strategy: Fixed, Base: 5 * time.Second, Factor: 0, Cap: 0, Retries: Unlimited},
+		"5s 10m":    {Strategy: Exponential, Base: 5 * time.Second, Factor: 2, Cap: 10 * time.Minute, Retries: Unlimited},
+		"10 5s":     {Strategy: Fixed, Base: 5 * time.Second, Factor: 0, Cap: 0, Retries: 10},
+		"10 5s 10m": {Strategy: Exponential, Base: 5 * time.Second, Factor: 2, Cap: 10 * time.Minute, Retries: 10},
 	} {
 		policy := policyOf(t, `{"retries":"`+text+`"}`)
 		if policy.Retries != want || policy.Jitter != 0 {
 			t.Errorf("%s: %+v with jitter %g", text, policy.Retries, policy.Jitter)
 		}
 	}
-	if p := policyOf(t, `{"retries":"0 5s"}`); p.Retries != nil || p.OnExhausted != policy.NextPlanned {
+	if p := policyOf(t, `{"retries":"0 5s"}`); p.Retries != nil || p.OnExhausted != NextPlanned {
 		t.Errorf("no retries became %+v", p)
 	}
 }
@@ -78,8 +77,8 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 		`{"retries":"-1 5s"}`:         `retries: expected a count from 0 to 1000, found "-1 5s"`,
 		`{"retries":"1001 5s"}`:       `retries: expected a count from 0 to 1000, found "1001 5s"`,
 		`{"retries":"1e999 5s 10m"}`:  ftl + `"1e999 5s 10m"`,
-		`{"retries":{}}`:              "retries: expected " + policy.WantRetries + ", found an object without strategy, by_age or expr",
-		`{"retries":{"base":"1m"}}`:   "retries: expected " + policy.WantRetries + ", found an object without strategy, by_age or expr",
+		`{"retries":{}}`:              "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
+		`{"retries":{"base":"1m"}}`:   "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
 		`{"retries":{"strategy":""}}`: `retries.strategy: expected fixed or linear or exponential or fibonacci, found ""`,
 
 		`{"retries":{"strategy":"quadratic"}}`:                           `retries.strategy: expected fixed or linear or exponential or fibonacci, found "quadratic"`,
@@ -101,19 +100,19 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 	})
 }
 
-func TestNoNumberOfFailuresOverflowsADelay(t *testing.T) { // decision 2
+func TestNoNumberOfFailuresOverflowsADelay(t *testing.T) {
 	for _, retries := range []string{
 		`{"strategy":"exponential"}`, `{"strategy":"exponential","factor":100,"base":"3650d"}`, `{"strategy":"linear","base":"3650d"}`,
 		`{"strategy":"fibonacci"}`, `{"strategy":"fixed","base":"3650d"}`, `{"strategy":"exponential","cap":"1h"}`, `{"strategy":"fibonacci","cap":"1h"}`,
 	} {
-		backoff := policyOf(t, `{"retries":`+retries+`}`).Retries.(policy.Backoff)
+		backoff := policyOf(t, `{"retries":`+retries+`}`).Retries.(Backoff)
 		longest := document.MaxDuration
 		if backoff.Cap > 0 {
 			longest = backoff.Cap
 		}
 		before := time.Duration(0)
 		for _, k := range []int{1, 2, 10, 60, 63, 64, 65, 92, 93, 94, 100, 101, 1000, 1024, 1025, 1 << 20, math.MaxInt32, math.MaxInt} {
-			delay, retry, err := backoff.Delay(policy.Occasion{K: k})
+			delay, retry, err := backoff.Delay(Occasion{K: k})
 			if err != nil || !retry || delay < before || delay > longest || delay%time.Millisecond != 0 {
 				t.Errorf("%s after %d failures: %v, %v, %v", retries, k, delay, retry, err)
 			}
@@ -122,29 +121,10 @@ func TestNoNumberOfFailuresOverflowsADelay(t *testing.T) { // decision 2
 	}
 }
 
-func TestFailureZeroIsNone(t *testing.T) { // bug 23
+func TestFailureZeroIsNone(t *testing.T) {
 	for _, k := range []int{0, -1, math.MinInt} {
-		if delay, retry, _ := (policy.Backoff{Strategy: policy.Fibonacci, Base: time.Minute, Retries: policy.Unlimited}).Delay(policy.Occasion{K: k}); retry || delay != 0 {
+		if delay, retry, _ := (Backoff{Strategy: Fibonacci, Base: time.Minute, Retries: Unlimited}).Delay(Occasion{K: k}); retry || delay != 0 {
 			t.Errorf("failure %d: %v, %v", k, delay, retry)
 		}
 	}
-}
-
-// Unlimited retries: the count is never said to end (003/4); the schedule goes before them all the same (003/11).
-func TestUnlimitedRetriesGoOnForEver(t *testing.T) {
-	l := live(t, `"policy":{"retries":"1m"}`, "")
-	now := monday
-	for k := 1; k <= 2000; k++ {
-		l.step(now, "wake", "")
-		l.step(now, "failure", "")
-		if l.m.Disabled || l.m.AttemptNo != k {
-			t.Fatalf("after %d failures: %s", k, l)
-		}
-		now = l.m.RefreshAt
-	}
-	if want := "retry 2000 +1m, none planned"; l.m.Why != want {
-		t.Errorf("why %q, want %q", l.m.Why, want)
-	}
-	live(t, atSixAnd16+`"policy":{"retries":"1h"}`, "15:30 run | 15:30 wake | 15:31 failure").
-		expect("#1, next 16:00: retry 1 +1h, planned first: after")
 }

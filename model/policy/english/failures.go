@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // outcome is what the sentences about one failure say together.
@@ -37,7 +38,7 @@ func (o *outcome) resolve(k int) (final string, err error) {
 		}
 		return "", nil
 	}
-	want := "a retry, a wait for the next scheduled refresh, or giving up after the " + formatOrdinal(k) + " failure"
+	want := "a retry, a wait for the next scheduled refresh, or giving up after the " + words.FormatOrdinal(k) + " failure"
 	if told == 0 {
 		return "", refuse(o.line, want, "nothing of that")
 	}
@@ -45,7 +46,7 @@ func (o *outcome) resolve(k int) (final string, err error) {
 }
 
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays
-// is number N+1 (decision 1).
+// is number N+1.
 func (d *draft) retries() error {
 	order := slices.Sorted(maps.Keys(d.failures))
 	if len(order) == 0 {
@@ -69,8 +70,8 @@ func (d *draft) retries() error {
 			delays = append(delays, o.delay)
 		case i < len(order)-1:
 			next := order[i+1]
-			return refuse(d.failures[next].line, "nothing after the "+formatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last",
-				"the "+formatOrdinal(next))
+			return refuse(d.failures[next].line, "nothing after the "+words.FormatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last",
+				"the "+words.FormatOrdinal(next))
 		default:
 			d.setDelays(delays)
 			return d.lastFailure(o, final)
@@ -82,11 +83,11 @@ func (d *draft) retries() error {
 
 // gap refuses failure k where that of number want is missing.
 func (d *draft) gap(want, k int) error {
-	expected := "the " + formatOrdinal(want) + " failure"
+	expected := "the " + words.FormatOrdinal(want) + " failure"
 	if want > 1 {
-		expected += " after the " + formatOrdinal(want-1) + " in line " + number(d.failures[want-1].line)
+		expected += " after the " + words.FormatOrdinal(want-1) + " in line " + number(d.failures[want-1].line)
 	}
-	return refuse(d.failures[k].line, expected+", because the failure after the last retry has the next number", "the "+formatOrdinal(k))
+	return refuse(d.failures[k].line, expected+", because the failure after the last retry has the next number", "the "+words.FormatOrdinal(k))
 }
 
 func (d *draft) setDelays(delays []any) {
@@ -115,9 +116,9 @@ func (d *draft) lastOfStrategy(order []int) error {
 	case !counted:
 		return refuse(o.line, "no number of a failure, because line "+line+" does not say how many retries there are", document.Found(o.said))
 	case k != count+1:
-		return refuse(o.line, "the "+formatOrdinal(count+1)+" failure, the one after the last retry of line "+line, "the "+formatOrdinal(k))
+		return refuse(o.line, "the "+words.FormatOrdinal(count+1)+" failure, the one after the last retry of line "+line, "the "+words.FormatOrdinal(k))
 	case len(order) > 1:
-		return refuse(d.failures[order[1]].line, "nothing after the "+formatOrdinal(k)+" failure", "the "+formatOrdinal(order[1]))
+		return refuse(d.failures[order[1]].line, "nothing after the "+words.FormatOrdinal(k)+" failure", "the "+words.FormatOrdinal(order[1]))
 	}
 	return d.lastFailure(o, final)
 }

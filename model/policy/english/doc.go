@@ -1,4 +1,4 @@
-// Package english reads and prints a policy that is written in English sentences (S0-21):
+// Package english reads and prints a policy that is written in English sentences:
 //
 //   - Refresh the model every 2 hours
 //   - Allow 1 hour for a response

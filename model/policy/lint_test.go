@@ -1,4 +1,4 @@
-package model
+package policy
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,19 +17,32 @@ var lintedAt = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 // linted returns the warnings about a policy alone, as texts.
 func linted(t *testing.T, fields map[string]any) []string {
 	t.Helper()
-	policy, err := policy.Parse(fields)
+	p, err := Parse(fields)
 	if err != nil {
 		t.Fatalf("%v: %v", fields, err)
 	}
-	m := Model{UID: "policy"}
-	if err := m.Resolve(policy, schedule.Parse); err != nil {
-		t.Fatal(err)
-	}
 	texts := []string{}
-	for _, w := range m.Lint(policy.Dtstart != "", lintedAt) {
+	for _, w := range subjectOf(t, &p, "").Lint(p.Dtstart != "", lintedAt) {
 		texts = append(texts, w.String())
 	}
 	return texts
+}
+
+// subjectOf is a model with a policy, and with a rule of its own unless it is empty.
+func subjectOf(t testing.TB, p *Policy, rule string) Subject {
+	t.Helper()
+	s := Subject{Policy: p, Rule: rule, Timezone: p.Timezone}
+	dtstart := "2026-11-21T00:00:00"
+	if rule == "" {
+		rule, dtstart = p.Rule, p.Anchor()
+	}
+	if rule != "" {
+		var err error
+		if s.Schedule, err = schedule.Parse(rule, s.Timezone, dtstart); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
 }
 
 const (
@@ -129,22 +141,19 @@ func TestOnlyARuleThatDependsOnItsFirstDayMissesOne(t *testing.T) {
 	} {
 		for _, day := range []int{0, 9, 10, 11, 40} { // the last and the first of a month, and the last of a year
 			now := lintedAt.AddDate(0, 0, day)
-			m := Model{UID: "a", Rule: rule, Dtstart: "2026-11-21T00:00:00"}
-			if err := m.Resolve(policy.Policy{Timeout: time.Second}, schedule.Parse); err != nil {
-				t.Fatal(err)
-			}
-			if got := warnsOf(m.Lint(false, now), "dtstart"); got != depends {
+			subject := subjectOf(t, &Policy{Timeout: time.Second}, rule)
+			if got := warnsOf(subject.Lint(false, now), "dtstart"); got != depends {
 				t.Errorf("%s on %s: expected %v, found %v", rule, now.Format(time.DateOnly), depends, got)
 				break
 			}
-			if warnsOf(m.Lint(true, now), "dtstart") {
+			if warnsOf(subject.Lint(true, now), "dtstart") {
 				t.Errorf("%s: warned although the author has named a dtstart", rule)
 			}
 		}
 	}
 }
 
-func warnsOf(warnings []policy.Warning, field string) bool {
+func warnsOf(warnings []Warning, field string) bool {
 	for _, w := range warnings {
 		if w.Field == field {
 			return true
@@ -155,21 +164,13 @@ func warnsOf(warnings []policy.Warning, field string) bool {
 
 func TestTheDtstartOfAPolicyServesTheModelsThatHaveNone(t *testing.T) {
 	for dtstart, want := range map[string]string{"": schedule.DefaultDtstart, "2026-01-01T00:00:00": ""} {
-		m := Model{UID: "a"}
-		policy := policy.Policy{Timeout: time.Minute, Rule: "FREQ=DAILY;INTERVAL=2", Dtstart: dtstart}
-		if err := m.Resolve(policy, schedule.Parse); err != nil {
-			t.Fatal(err)
-		}
-		warnings := m.Lint(false, lintedAt)
+		warnings := subjectOf(t, &Policy{Timeout: time.Minute, Rule: "FREQ=DAILY;INTERVAL=2", Dtstart: dtstart}, "").Lint(false, lintedAt)
 		if want == "" && len(warnings) > 0 || want != "" && (len(warnings) != 1 || !strings.HasSuffix(warnings[0].Text, want)) {
 			t.Errorf("dtstart %q: found %v", dtstart, warnings)
 		}
 	}
-	m := Model{UID: "a", Rule: "FREQ=DAILY;INTERVAL=2", Dtstart: "2026-11-21T00:00:00"}
-	if err := m.Resolve(policy.Policy{Timeout: time.Minute, Dtstart: "2026-01-01T00:00:00"}, schedule.Parse); err != nil {
-		t.Fatal(err)
-	}
-	if warnings := m.Lint(false, lintedAt); len(warnings) != 1 || !strings.HasSuffix(warnings[0].Text, "midnight of the day on which the model is created") {
+	own := subjectOf(t, &Policy{Timeout: time.Minute, Dtstart: "2026-01-01T00:00:00"}, "FREQ=DAILY;INTERVAL=2")
+	if warnings := own.Lint(false, lintedAt); len(warnings) != 1 || !strings.HasSuffix(warnings[0].Text, "midnight of the day on which the model is created") {
 		t.Errorf("expected the rule of the model to count from its creation, found %v", warnings)
 	}
 }
@@ -229,17 +230,14 @@ func BenchmarkLint(b *testing.B) {
 	for i, rule := range hostileRules {
 		b.Run(fmt.Sprint(i), func(b *testing.B) {
 			retries := fieldsOf{"strategy": "exponential", "base": "1s", "count": 1000}
-			policy, err := policy.Parse(fieldsOf{"timezone": "Europe/Berlin", "rrule": rule, "dtstart": "2026-01-01", "retries": retries})
+			p, err := Parse(fieldsOf{"timezone": "Europe/Berlin", "rrule": rule, "dtstart": "2026-01-01", "retries": retries})
 			if err != nil {
 				b.Fatal(err)
 			}
-			m := Model{UID: "a"}
-			if err := m.Resolve(policy, schedule.Parse); err != nil {
-				b.Fatal(err)
-			}
-			m.Policy.Dtstart = ""
+			subject := subjectOf(b, &p, "")
+			p.Dtstart = "" // so that the lint looks for a dependence on it
 			for b.Loop() {
-				m.Lint(false, lintedAt)
+				subject.Lint(false, lintedAt)
 			}
 		})
 	}

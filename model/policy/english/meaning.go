@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // What the forms of sentences.go mean. Each function takes what the slots of its form hold.
@@ -23,12 +25,12 @@ func set(field, value string) func(*draft, []string) error {
 }
 
 func setValue(field string) func(*draft, []string) error {
-	return func(d *draft, words []string) error { return d.set(field, d.now.value(words[0])) }
+	return func(d *draft, slots []string) error { return d.set(field, d.now.value(slots[0])) }
 }
 
 func setDuration(field string) func(*draft, []string) error {
-	return func(d *draft, words []string) error {
-		duration, err := d.duration(field, words[0])
+	return func(d *draft, slots []string) error {
+		duration, err := d.duration(field, slots[0])
 		if err != nil {
 			return err
 		}
@@ -44,9 +46,9 @@ func isReserved(name string) bool { return slices.Contains(reserved, strings.ToL
 var betweenNames = regexp.MustCompile(`(?i), and |, or |, | and | or `)
 
 func setNames(field string) func(*draft, []string) error {
-	return func(d *draft, words []string) error {
+	return func(d *draft, slots []string) error {
 		names := []any{}
-		for _, list := range words {
+		for _, list := range slots {
 			for _, name := range betweenNames.Split(list, -1) {
 				if isReserved(name) {
 					return errNotKnown
@@ -58,16 +60,16 @@ func setNames(field string) func(*draft, []string) error {
 	}
 }
 
-func (d *draft) giveUpAfter(words []string) error {
+func (d *draft) giveUpAfter(slots []string) error {
 	d.inWindow = true
 	d.openBlock()
-	return setDuration("give_up_after")(d, words)
+	return setDuration("give_up_after")(d, slots)
 }
 
 func (d *draft) giveUpLast([]string) error { return d.exhausted(giveUp) }
 
-func (d *draft) misfireYounger(words []string) error {
-	age, err := d.duration("misfire", words[0])
+func (d *draft) misfireYounger(slots []string) error {
+	age, err := d.duration("misfire", slots[0])
 	if err != nil {
 		return err
 	}
@@ -76,9 +78,9 @@ func (d *draft) misfireYounger(words []string) error {
 
 func (d *draft) notifyNobody([]string) error { return d.set("notify", []any{}) }
 
-func (d *draft) notifyOwner(words []string) error {
+func (d *draft) notifyOwner(slots []string) error {
 	for word, notice := range map[string]string{"disabled": "disabled", "recover": "recovered"} {
-		if strings.Contains(strings.ToLower(words[0]), word) {
+		if strings.Contains(strings.ToLower(slots[0]), word) {
 			if err := d.notify(notice); err != nil {
 				return err
 			}
@@ -89,11 +91,11 @@ func (d *draft) notifyOwner(words []string) error {
 
 func (d *draft) neverRetry([]string) error { return d.set("retries", []any{}) }
 
-func (d *draft) strategy(words []string) error {
-	strategy := map[string]any{"strategy": strings.ToLower(words[1])}
+func (d *draft) strategy(slots []string) error {
+	strategy := map[string]any{"strategy": strings.ToLower(slots[1])}
 	for i, field := range map[int]string{0: "count", 3: "factor"} {
-		if words[i] != "" {
-			n, err := strconv.ParseFloat(words[i], 64)
+		if slots[i] != "" {
+			n, err := strconv.ParseFloat(slots[i], 64)
 			if err != nil {
 				return d.refuse("a number that a float64 can hold", d.found())
 			}
@@ -101,10 +103,10 @@ func (d *draft) strategy(words []string) error {
 		}
 	}
 	for i, field := range map[int]string{2: "base", 4: "cap"} {
-		if words[i] == "" {
+		if slots[i] == "" {
 			continue
 		}
-		duration, err := d.duration("retries."+field, words[i])
+		duration, err := d.duration("retries."+field, slots[i])
 		if err != nil {
 			return err
 		}
@@ -113,31 +115,31 @@ func (d *draft) strategy(words []string) error {
 	return d.set("retries", strategy)
 }
 
-func (d *draft) expression(words []string) error {
-	return d.set("retries", map[string]any{"expr": d.now.value(words[0])})
+func (d *draft) expression(slots []string) error {
+	return d.set("retries", map[string]any{"expr": d.now.value(slots[0])})
 }
 
 // vary reads a percentage. The exponent keeps it exact: 7 / 100 would not be the nearest to 0.07 for all numbers.
-func (d *draft) vary(words []string) error {
-	share, err := strconv.ParseFloat(words[0]+"e-2", 64)
+func (d *draft) vary(slots []string) error {
+	share, err := strconv.ParseFloat(slots[0]+"e-2", 64)
 	if err != nil {
 		return d.refuse("a percentage from 0 to 100", d.found())
 	}
 	return d.set("jitter", share)
 }
 
-func (d *draft) window(words []string) error { return d.set("retry_window", d.now.restore(words[0])) }
+func (d *draft) window(slots []string) error { return d.set("retry_window", d.now.restore(slots[0])) }
 
 // upToAge reads one row of the table of delays by age; several make the table.
-func (d *draft) upToAge(words []string) error {
+func (d *draft) upToAge(slots []string) error {
 	table, _ := d.doc["retries"].(map[string]any)
 	rows, isTable := table["by_age"].([]any)
 	field := element("retries.by_age", len(rows))
-	age, err := d.duration(field+".up_to", words[0])
+	age, err := d.duration(field+".up_to", slots[0])
 	if err != nil {
 		return err
 	}
-	delay, err := d.delay(field+".delay", words[1])
+	delay, err := d.delay(field+".delay", slots[1])
 	if err != nil {
 		return err
 	}
@@ -149,15 +151,15 @@ func (d *draft) upToAge(words []string) error {
 }
 
 // onError reads the delay after one kind of error.
-func (d *draft) onError(words []string) error {
-	if isReserved(words[0]) {
+func (d *draft) onError(slots []string) error {
+	if isReserved(slots[0]) {
 		return errNotKnown
 	}
-	name, delay := d.now.value(words[0]), neverDelay
+	name, delay := d.now.value(slots[0]), neverRetry
 	field := "delays_by_error." + name
-	if !neverAgain.MatchString(words[1]) {
+	if !neverAgain.MatchString(slots[1]) {
 		var err error
-		if delay, err = d.delay(field, words[1]); err != nil {
+		if delay, err = d.delay(field, slots[1]); err != nil {
 			return err
 		}
 	}
@@ -190,11 +192,11 @@ func (d *draft) delay(field, action string) (string, error) {
 }
 
 // onFailure reads what follows one failure in the same sentence.
-func (d *draft) onFailure(words []string) error {
-	if err := d.atFailure(words); err != nil {
+func (d *draft) onFailure(slots []string) error {
+	if err := d.atFailure(slots); err != nil {
 		return err
 	}
-	err := d.act(words[1])
+	err := d.act(slots[1])
 	if err == nil {
 		d.openBlock()
 	}
@@ -202,17 +204,17 @@ func (d *draft) onFailure(words []string) error {
 }
 
 // atFailure lets the actions that follow be about one failure.
-func (d *draft) atFailure(words []string) error {
-	k, known := readOrdinal(words[0])
+func (d *draft) atFailure(slots []string) error {
+	k, known := words.Ordinal(slots[0])
 	if !known {
 		return errNotKnown
 	}
 	if before := d.failures[k]; before != nil {
-		return d.refuse("one sentence about the "+formatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
+		return d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
 	}
 	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
 	d.failures[k] = d.at
-	if len(words) == 1 {
+	if len(slots) == 1 {
 		d.block = block{heading: d.now.level}
 	}
 	return nil

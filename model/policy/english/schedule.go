@@ -42,8 +42,8 @@ func surelySchedule(words []string) bool {
 }
 
 // refresh reads "the model every 2 hours in the time zone Europe/Berlin". The subject is free.
-func (d *draft) refresh(words []string) error {
-	rest, err := d.zone(words[0])
+func (d *draft) refresh(slots []string) error {
+	rest, err := d.zone(slots[0])
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (d *draft) refresh(words []string) error {
 }
 
 // request reads the action of a model without a schedule; but one that names times has one.
-func (d *draft) request(words []string) error {
-	err := d.schedule(words[0], surelySchedule)
+func (d *draft) request(slots []string) error {
+	err := d.schedule(slots[0], surelySchedule)
 	if errors.Is(err, errNotKnown) {
 		return nil
 	}
@@ -100,11 +100,11 @@ func (d *draft) schedule(text string, begins func([]string) bool) error {
 const maxSubject = 12
 
 // alsoByRule adds a line to the rule of an earlier sentence.
-func (d *draft) alsoByRule(words []string) error {
+func (d *draft) alsoByRule(slots []string) error {
 	rule, found := d.doc["rrule"].(string)
 	if !found {
 		return d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
 	}
-	d.doc["rrule"] = rule + "\n" + d.now.restore(words[0])
+	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0])
 	return nil
 }

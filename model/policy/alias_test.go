@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+)
+
+const aliasedCanonical = `{"timeout":"10m","retries":{"strategy":"exponential","base":"1m","cap":"1h","count":3},"alignment":"align_planned","on_exhausted":"give_up",` +
+	`"never_retry":["ForbiddenError","NotFoundError","SyntaxError","UnauthorizedError","ValidationError"]}`
+
+func TestAPolicyMayUseTheNamesOfAnotherScheduler(t *testing.T) {
+	replace := strings.NewReplacer
+	for text, want := range map[string]string{
+		// The worker's configuration, and its defaults
+		`{"maxRetries":3,"baseRetryDelay":60000,"maxRetryDelay":3600000,"retryStrategy":"exponential","jitterEnabled":true,"jitterFactor":0.2}`: aliasedCanonical,
+		`{"maxRetries":3}`:       aliasedCanonical,
+		`{"jitterEnabled":true}`: aliasedCanonical,
+		`{"retryStrategy":"exponential","never_retry":"permanent"}`: aliasedCanonical,
+
+		// The override of one job
+		`{"maxRetries":5,"retryDelay":30000,"useExponentialBackoff":true}`: replace(`"base":"1m"`, `"base":"30s"`, `"count":3`, `"count":5`).Replace(aliasedCanonical),
+		`{"useExponentialBackoff":false}`:                                  replace("exponential", "fixed").Replace(aliasedCanonical),
+		`{"retryStrategy":"fibonacci"}`:                                    replace("exponential", "fibonacci").Replace(aliasedCanonical),
+		`{"retryStrategy":"linear","retryDelay":"30000"}`:                  replace("exponential", "linear", `"1m"`, `"30s"`).Replace(aliasedCanonical),
+
+		// A number is milliseconds, a text with a unit is what it says
+		`{"retryDelay":1}`:                             replace(`"1m"`, `"1ms"`).Replace(aliasedCanonical),
+		`{"baseRetryDelay":"PT2M"}`:                    replace(`"1m"`, `"2m"`).Replace(aliasedCanonical),
+		`{"maxRetryDelay":7200000,"retryDelay":"90s"}`: replace(`"1m"`, `"1m30s"`, `"1h"`, `"2h"`).Replace(aliasedCanonical),
+
+		// Jitter
+		`{"jitterFactor":0.5}`:                       replace(`"alignment"`, `"jitter":0.5,"alignment"`).Replace(aliasedCanonical),
+		`{"jitterEnabled":false}`:                    replace(`"alignment"`, `"jitter":0,"alignment"`).Replace(aliasedCanonical),
+		`{"jitterEnabled":false,"jitterFactor":0.5}`: replace(`"alignment"`, `"jitter":0,"alignment"`).Replace(aliasedCanonical),
+		`{"jitterEnabled":true,"jitterFactor":0.5}`:  replace(`"alignment"`, `"jitter":0.5,"alignment"`).Replace(aliasedCanonical),
+
+		// Beside our own words
+		`{"jitterEnabled":true,"jitter":0.5}`:               replace(`"alignment"`, `"jitter":0.5,"alignment"`).Replace(aliasedCanonical),
+		`{"maxRetries":3,"never_retry":[]}`:                 aliasedCanonical[:strings.Index(aliasedCanonical, `,"never_retry"`)] + "}",
+		`{"maxRetries":3,"timeout":"1h","give_up_after":7}`: replace(`"10m"`, `"1h"`, `,"never`, `,"give_up_after":"7s","never`).Replace(aliasedCanonical),
+	} {
+		got := policyOf(t, text).canonical()
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) {
+	unknown := "expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field"
+	refusals(t, map[string]string{
+		`{"maxRetries":3,"retries":[0]}`:                                "maxRetries: " + unknown,
+		`{"retries":{"strategy":"fixed"},"jitterFactor":0.2}`:           "jitterFactor: " + unknown,
+		`{"maxRetries":-1}`:                                             "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
+		`{"maxRetries":"many"}`:                                         `retries.count: expected a whole number from 0 to 1000, or unlimited, found "many"`,
+		`{"retryDelay":true}`:                                           "retries.base: expected a text or a number, found true",
+		`{"retryDelay":-5}`:                                             `retries.base: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "-5" (a number from 0 is missing before "-5")`,
+		`{"retryDelay":0}`:                                              `retries.base: expected a duration above zero, such as "1m", found "0ms"`,
+		`{"baseRetryDelay":7200000}`:                                    `retries.cap: expected at least the base of 2h, found "1h"`,
+		`{"retryStrategy":"random"}`:                                    `retries.strategy: expected fixed or linear or exponential or fibonacci, found "random"`,
+		`{"useExponentialBackoff":"yes"}`:                               `retries.strategy: expected fixed or linear or exponential or fibonacci, found "yes"`,
+		`{"jitterFactor":2}`:                                            "jitter: expected a number from 0 to 1, found 2",
+		`{"jitterEnabled":"yes"}`:                                       `jitter: expected a number from 0 to 1, found "yes"`,
+		`{"maxretries":3}`:                                              "maxretries: " + unknown,
+		`{"retryDelay":30000,"baseRetryDelay":60000}`:                   "retryDelay: " + unknown,
+		`{"useExponentialBackoff":false,"retryStrategy":"exponential"}`: "useExponentialBackoff: " + unknown,
+		`{"jitter":0.1,"jitterFactor":0.2}`:                             "jitterFactor: " + unknown,
+		`{"jitter":0.1,"jitterEnabled":false}`:                          "jitterEnabled: " + unknown,
+	})
+}

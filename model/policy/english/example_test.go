@@ -1,0 +1,44 @@
+package english_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/policy/english"
+)
+
+func Example() {
+	document, _, err := english.Parse(`
+		- Refresh the model twice per day at 6 a.m. and 4 p.m.
+		- Allow half an hour to complete
+		- On the first failure, retry immediately
+		- On the second failure, retry after 1 minute
+		- Panic`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := policy.Parse(document)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	canonical, _ := json.Marshal(p)
+	fmt.Println(string(canonical))
+	fmt.Print(english.Print(p))
+	// Output:
+	// {"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timeout":"30m","retries":["0s","1m"],"alignment":"align_planned","on_exhausted":"give_up"}
+	// - Refresh the model every day at 06:00 and 16:00
+	// - Allow 30 minutes to complete
+	// - On the first failure, retry immediately
+	// - On the second failure, retry after 1 minute
+}
+
+// A sentence is never guessed: what is not known is refused with its line and the nearest known sentence.
+func ExampleParse_refused() {
+	_, _, err := english.Parse("Allow 1 hour\nOn the sekond failure, retry after 1 minute")
+	fmt.Println(err)
+	// Output:
+	// line 2: expected a known sentence, found "On the sekond failure, retry after 1 minute"; nearest: On the second failure, retry after 1 minute
+}

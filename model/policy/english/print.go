@@ -1,0 +1,248 @@
+package english
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// Print renders a policy in English, one sentence per line. What policy.Parse makes of it when Parse has read it is the same policy,
+// to the letter, whatever its texts hold. What policy.Parse adds by itself (the alignment, the end of the retries) is not said.
+// Retries beyond the twentieth share lines.
+func Print(p policy.Policy) string {
+	out := &printer{}
+	out.schedule(&p)
+	out.time(&p)
+	out.retries(&p)
+	out.errors(&p)
+	out.end(&p)
+	return out.String()
+}
+
+type printer struct{ strings.Builder }
+
+func (out *printer) say(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
+
+// length says a sentence about a duration, unless it is zero.
+func (out *printer) length(format string, length time.Duration) {
+	if length != 0 {
+		out.say(format, document.FormatDurationInWords(length))
+	}
+}
+
+// text says a sentence about a text, unless it is empty.
+func (out *printer) text(format, text string, quote func(string) string) {
+	if text != "" {
+		out.say(format, quote(text))
+	}
+}
+
+func (out *printer) schedule(p *policy.Policy) {
+	out.text("This policy is called %s", p.Name, strconv.Quote)
+	if p.Rule != "" {
+		out.rule(p.Rule, p.Timezone)
+	} else {
+		out.text("Use the time zone %s", p.Timezone, bareZone)
+	}
+	out.text("Start the schedule at %s", p.Dtstart, bareRule)
+}
+
+// rule says a schedule in plain words if they mean exactly the same, else by its rule.
+func (out *printer) rule(rule, zone string) {
+	if zone != "" {
+		zone = " in the time zone " + bareZone(zone)
+	}
+	if phrase, ok := schedule.RuleEnglish(rule); ok {
+		out.say("Refresh the model %s%s", phrase, zone)
+		return
+	}
+	lines := strings.Split(rule, "\n")
+	out.say("Refresh the model by the rule %s%s", bareRule(lines[0]), zone)
+	for _, line := range lines[1:] {
+		out.say("Refresh also by the rule %s", bareRule(line))
+	}
+}
+
+func (out *printer) time(p *policy.Policy) {
+	if p.Timeout == 0 {
+		out.say("Allow any time to complete")
+	}
+	out.length("Allow %s to complete", p.Timeout)
+	out.length("Allow %s in the queue", p.QueueTimeout)
+	out.length("Spread the refreshes over %s", p.Spread)
+	switch {
+	case p.Misfire.Skips():
+		out.say("Skip missed refreshes")
+	case p.Misfire.Limited:
+		out.say("Run a missed refresh once if it is younger than %s", document.FormatDurationInWords(p.Misfire.Younger))
+	}
+}
+
+// alignments say how retries and the schedule go together. AlignPlanned is the default.
+var alignments = map[policy.Alignment]string{
+	policy.UntilSuccess:   "Retry until success, whatever is scheduled",
+	policy.PlannedOnly:    "Retry only at scheduled refreshes",
+	policy.WhicheverFirst: "Retry or refresh as scheduled, whichever comes first",
+	policy.BetweenPlanned: "Begin a new cycle of retries at each scheduled refresh",
+}
+
+// retries says when retries happen.
+func (out *printer) retries(p *policy.Policy) {
+	switch retries := p.Retries.(type) {
+	case policy.Delays:
+		out.delays(retries)
+	case policy.AgeTable:
+		for _, row := range retries {
+			out.say("Up to an age of %s, %s", document.FormatDurationInWords(row.UpTo), action(row.Delay))
+		}
+	case *policy.Expression:
+		out.say("Retry by the expression %s", strconv.Quote(retries.Text))
+	case policy.Backoff:
+		out.backoff(retries)
+	}
+	if p.Jitter != p.DefaultJitter() {
+		out.say("Vary the delays by %s percent", percent(p.Jitter))
+	}
+	if sentence := alignments[p.Alignment]; sentence != "" {
+		out.say("%s", sentence)
+	}
+	out.text("Retry only within the window %s", p.RetryWindow, bareRule)
+}
+
+// sharedLine is how many sentences about late failures stand on one line.
+const sharedLine = 10
+
+func (out *printer) delays(delays policy.Delays) {
+	var shared []string
+	for i, delay := range delays {
+		shared = append(shared, "On the "+words.FormatOrdinal(i+1)+" failure, "+action(delay))
+		if i < len(words.Firsts) || len(shared) == sharedLine || i == len(delays)-1 {
+			out.say("%s", strings.Join(shared, ". "))
+			shared = nil
+		}
+	}
+}
+
+// action is what follows a failure with a delay.
+func action(delay time.Duration) string {
+	switch delay {
+	case policy.UntilPlanned:
+		return "wait until the next scheduled refresh"
+	case policy.NeverRetry:
+		return "never retry"
+	case 0:
+		return "retry immediately"
+	default:
+		return "retry after " + document.FormatDurationInWords(delay)
+	}
+}
+
+func (out *printer) backoff(b policy.Backoff) {
+	sentence := "Retry"
+	if b.Retries != policy.Unlimited {
+		sentence += fmt.Sprintf(" up to %d times", b.Retries)
+	}
+	sentence += " with " + string(b.Strategy) + " delays from " + document.FormatDurationInWords(b.Base)
+	if b.Strategy == policy.Exponential && b.Factor != policy.DefaultFactor {
+		sentence += ", factor " + decimal(b.Factor)
+	}
+	if b.Cap > 0 {
+		sentence += ", at most " + document.FormatDurationInWords(b.Cap)
+	}
+	out.say("%s", sentence)
+}
+
+// errors says what the kind of an error changes.
+func (out *printer) errors(p *policy.Policy) {
+	if p.Classes.RetryOn != nil {
+		out.say("Retry only on %s", names(p.Classes.RetryOn))
+	}
+	if len(p.Classes.Never) > 0 {
+		out.say("Never retry on %s", names(p.Classes.Never))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Classes.Delays)) {
+		out.say("On %s errors, %s", bareName(name), action(p.Classes.Delays[name]))
+	}
+}
+
+func names(list []string) string {
+	if len(list) == 0 {
+		return "no error"
+	}
+	bare := make([]string, len(list))
+	for i, name := range list {
+		bare[i] = bareName(name)
+	}
+	return words.List(bare)
+}
+
+// end says what follows the last retry if that is not the default (to give up after retries, and else to go on), and who is told.
+func (out *printer) end(p *policy.Policy) {
+	switch {
+	case p.MaxRetries() == 0 && p.OnExhausted == policy.GiveUp:
+		out.say("On the first failure, give up")
+	case p.MaxRetries() != 0 && p.OnExhausted == policy.NextPlanned:
+		out.say("After the final unsuccessful retry, wait until the next scheduled refresh")
+	}
+	out.length("Give up after %s of unsuccessful attempts", p.GiveUpAfter)
+	out.text("Give the reason %s", p.DisabledReason, strconv.Quote)
+	switch disabled, recovered := p.Tells(policy.NoticeDisabled), p.Tells(policy.NoticeRecovered); {
+	case !disabled && !recovered:
+		out.say("Notify nobody")
+	case !recovered:
+		out.say("Notify the owner when refresh is disabled")
+	case !disabled:
+		out.say("Notify the owner when refresh has recovered")
+	}
+}
+
+// decimal renders a number without an exponent.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// percent moves the point of a decimal two places to the right, without rounding.
+func percent(share float64) string {
+	whole, fraction, _ := strings.Cut(decimal(share), ".")
+	fraction += strings.Repeat("0", max(0, 2-len(fraction)))
+	shifted := strings.TrimLeft(whole+fraction[:2], "0")
+	if shifted == "" {
+		shifted = "0"
+	}
+	if fraction[2:] != "" {
+		shifted += "." + fraction[2:]
+	}
+	return shifted
+}
+
+var (
+	safeZone = regexp.MustCompile(`^[A-Za-z](?:[\w+/-]*\w)?$`)
+	safeRule = regexp.MustCompile(`^\w(?:[\w=;,:+/-]*\w)?$`)
+	safeName = regexp.MustCompile(`^[A-Za-z_](?:[\w.:/-]*\w)?$`)
+)
+
+func bareZone(text string) string { return bare(safeZone, text) }
+
+func bareRule(text string) string { return bare(safeRule, text) }
+
+func bareName(text string) string {
+	if isReserved(text) {
+		return strconv.Quote(text)
+	}
+	return bare(safeName, text)
+}
+
+// bare puts a text in quotes unless it is safe without.
+func bare(safe *regexp.Regexp, text string) string {
+	if safe.MatchString(text) {
+		return text
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,177 @@
+package policy
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+func inExpression(t testing.TB, text string) *Expression {
+	t.Helper()
+	expression, err := parseExpression(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expression
+}
+
+// False or seconds, by the number of failures.
+func TestAnExpressionSaysTheDelay(t *testing.T) {
+	for text, want := range map[string]string{
+		`10 * k`:                                 "10s 20s 30s 40s 50s 1m",    // wait(10 * n)->retry()
+		`false`:                                  "- - - - - -",               // none
+		`k <= 3 ? 60 : false`:                    "1m 1m 1m - - -",            // simple: at most 3, each after a minute
+		`k <= 5 ? min(2 ** (k - 1), 10) : false`: "1s 2s 4s 8s 10s -",         // exponential: max retry, max delay, curvature
+		`k == 1 ? 0 : k < 5 ? "10m" : false`:     "0s 10m 10m 10m - -",        // a duration as text
+		`["0s", "1m", "next"][min(k, 3) - 1]`:    "0s 1m next next next next", // a list
+		`if k < 3 { "PT5M" } else { 1.5 }`:       "5m 5m 1s500ms 1s500ms 1s500ms 1s500ms",
+		`let n = k - 1; n ** 2 * 60`:             "0s 1m 4m 9m 16m 25m", // n counts from 0 there
+		`string(k) + "m"`:                        "1m 2m 3m 4m 5m 6m",
+		`round(0.4 * k)`:                         "0s 1s 1s 2s 2s 2s",
+		`0.0004 * k`:                             "0s 1ms 1ms 2ms 2ms 2ms",
+		`315360000`:                              "3650d 3650d 3650d 3650d 3650d 3650d",
+	} {
+		if got := delaysOf(t, Policy{Retries: inExpression(t, text)}, 6); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+func TestAnExpressionKnowsTheOccasion(t *testing.T) {
+	occasion := Occasion{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
+	for text, want := range map[string]string{
+		`error_type == "NetworkError" ? "1m" : "1d"`:           "1m",
+		`error_type in ["Insufficient", "Gone"] ? "1d" : "1m"`: "1m",
+		`reason contains "503" ? 30 : false`:                   "30s",
+		`reason matches "^HTTP 5\\d\\d" ? 31 : false`:          "31s",
+		`lower(reason) startsWith "http" ? 32 : false`:         "32s",
+		`queue_depth > 1000 ? "15m" : "1m"`:                    "15m", // retry by queue size
+		`seconds_since_success > 86400 ? "1h" : "1m"`:          "1h",
+		`seconds_since_success == 129600.5 ? 1 : 2`:            "1s",
+		`len(reason) + k`: "24s",
+	} {
+		delay, retry, err := inExpression(t, text).Delay(occasion)
+		if err != nil || !retry || formatDelay(delay) != want {
+			t.Errorf("%s: %s, %v, %v, want %s", text, formatDelay(delay), retry, err, want)
+		}
+	}
+}
+
+// What is no duration, and what fails while it is evaluated, is an error of the policy and not a delay.
+func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
+	const notSeconds = "expected 0 seconds to ten years, found "
+	for text, want := range map[string]string{
+		`true`:            "expected a duration or false, found true",
+		`k > 0`:           "expected a duration or false, found true",
+		`nil`:             "expected a duration or false, found <nil>",
+		`{"delay": 5}`:    "expected a duration or false, found map[string]interface {}",
+		`[5]`:             "expected a duration or false, found []interface {}",
+		`$env`:            "expected a duration or false, found policy.occasionEnv",
+		`-1`:              notSeconds + "-1",
+		`-0.001`:          notSeconds + "-0.001",
+		`0 / 0`:           notSeconds + "NaN",
+		`k / 0`:           notSeconds + "+Inf",
+		`-k / 0`:          notSeconds + "-Inf",
+		`1e300`:           notSeconds + "1e+300",
+		`int(1e300)`:      notSeconds + "-9.223372036854776e+18",
+		`315360001`:       notSeconds + "3.15360001e+08",
+		`k % 0`:           "runtime error: integer divide by zero (1:3)",
+		`[1, 2][k]`:       "index out of range: 3 (array length is 2) (1:7)",
+		`{}.a.b`:          "cannot fetch b from <nil> (1:6)",
+		`int(error_type)`: "invalid operation: int(boom) (1:1)",
+		`"soon"`:          `expr: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`"-5m"`:           `expr: expected ` + wantDuration + `, found "-5m" (a number from 0 is missing before "-5m")`,
+		`"11 years"`:      `expr: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
+	} {
+		delay, retry, err := inExpression(t, text).Delay(Occasion{K: 3, ErrorType: "boom"})
+		if err == nil || err.Error() != want || retry || delay != 0 {
+			t.Errorf("%s:\n got %v, %v, %v\nwant %s", text, delay, retry, err, want)
+		}
+	}
+}
+
+func TestAnExpressionThatCannotBeReadIsRefusedWithFieldAndColumn(t *testing.T) {
+	for text, reason := range map[string]string{
+		``:                          "unexpected token EOF",
+		`k <`:                       "unexpected token EOF (1:3)",
+		`k < 5 ? "10m"`:             `unexpected token EOF (1:13)`,
+		`tries * 10`:                "unknown name tries (1:1)",
+		`k * now().Unix()`:          "unknown name now (1:5)",
+		`date("2026-01-01")`:        "unknown name date (1:1)",
+		`duration("1m")`:            "unknown name duration (1:1)",
+		`env`:                       "unknown name env (1:1)",
+		`repeat("a", 1000000)`:      "unknown name repeat (1:1)",
+		`toJSON(k)`:                 "unknown name toJSON (1:1)",
+		`reason * 2`:                "invalid operation: * (mismatched types string and int) (1:8)",
+		`k ? 1 : 2`:                 "non-bool expression (type int) used as condition (1:1)",
+		`reason.length`:             "type string has no field length (1:8)",
+		`reason matches "("`:        "error parsing regexp: missing closing ): `(` (1:8)",
+		`reason matches error_type`: "the pattern of matches must be a text in quotes",
+		`1..10`:                     "ranges are not allowed",
+		`k in 1..1000000000`:        "ranges are not allowed",
+		`map([1, 2], # * k)`:        "loops are not allowed",
+		`all([1], true) ? 1 : 2`:    "loops are not allowed",
+		`reduce([1], #acc + #)`:     "loops are not allowed",
+		`sum(filter([k], # > 1))`:   "loops are not allowed",
+		`let f = map([k], #); f[0]`: "loops are not allowed",
+	} {
+		want := "retries.expr: expected an expression over k, reason, error_type, queue_depth and seconds_since_success, found " + document.Found(text) + " (" + reason + ")"
+		refusals(t, map[string]string{`{"retries":{"expr":` + document.Quote(text) + `}}`: want})
+	}
+	refusals(t, map[string]string{
+		`{"retries":{"expr":7}}`:                                                 "retries.expr: expected a text, found 7",
+		`{"retries":{"expr":"k","count":3}}`:                                     "retries.count: expected one of expr, found an unknown field",
+		`{"retries":{"expr":` + document.Quote(strings.Repeat(" ", 1001)) + `}}`: "retries.expr: expected at most 1000 bytes, found 1001",
+	})
+	if _, err := parseExpression(strings.Repeat("k+", 100) + "k"); err == nil || !strings.Contains(err.Error(), "exceeds maximum allowed nodes") {
+		t.Errorf("201 nodes: %v", err)
+	}
+}
+
+// nasty are short expressions that want to do much work or to break something.
+var nasty = []string{
+	strings.TrimSuffix(strings.Repeat("reason+", 99), "+"),
+	strings.TrimSuffix(strings.Repeat(`reason matches "(a?){20}b" or `, 30), " or "),
+	`reason matches "(((.*){9}){9}){9}x"`, `reason matches "(a+)+b" ? 1 : 2`, `reason matches "(((a{30}){30}){30})"`,
+	strings.Repeat("upper(", 90) + "reason" + strings.Repeat(")", 90),
+	strings.Repeat("(", 400) + "k" + strings.Repeat(")", 400), strings.Repeat("-", 900) + "k", strings.Repeat("[", 400) + strings.Repeat("]", 400),
+	strings.Repeat("k**", 60) + "k", strings.Repeat("let a = k; ", 60) + "a", "[" + strings.TrimSuffix(strings.Repeat("1..999999,", 60), ",") + "]",
+	`int("99999999999999999999")`, `9223372036854775807 * k`, `-9223372036854775807 - k`, `"\u0000"`, "k //", "k /* ", `reason[1:100000]`, "\xff", "k;;k", `$env["no"]`,
+}
+
+func TestNoShortExpressionTakesLongOrPanics(t *testing.T) {
+	for _, text := range nasty {
+		expression, err := parseExpression(text)
+		if err != nil {
+			continue
+		}
+		for k := range 3 {
+			_, _, _ = expression.Delay(Occasion{K: k + 1, Reason: strings.Repeat("a", document.MaxText)})
+		}
+	}
+}
+
+func TestAPolicySaysWhetherItAsksForTheQueue(t *testing.T) {
+	for text, want := range map[string]bool{`{}`: false, `{"retries":{"expr":"k"}}`: false, `{"retries":{"expr":"queue_depth > 9 ? 60 : 0"}}`: true, `{"retries":["1m"]}`: false} {
+		if policy := policyOf(t, text); policy.AsksQueueDepth() != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}
+
+func TestAnExpressionWithControlCharactersIsRefusedButMayNameThem(t *testing.T) {
+	for _, r := range []string{"\x00", "\x07", "\x1b", "\x7f", "\u009b", "\u202e", "\u2028", "\u2066"} {
+		_, err := parseExpression(`reason == "` + r + `" ? 1 : false`)
+		if refused := (*document.Error)(nil); !errors.As(err, &refused) || !strings.HasPrefix(refused.Want, "an expression without control characters") {
+			t.Errorf("%q: expected a refusal, found %v", r, err)
+		}
+	}
+	for _, text := range []string{`reason == "\u001b" ? 1 : false`, "k < 3\n\t? 1\r\n\t: false", `reason == "größer 🙂" ? 1 : false`} {
+		if _, err := parseExpression(text); err != nil {
+			t.Errorf("%q: expected an expression, found %v", text, err)
+		}
+	}
+}

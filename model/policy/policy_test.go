@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+func TestAPolicyIsRead(t *testing.T) {
+	minutes := func(list ...int) Delays {
+		delays := make(Delays, len(list))
+		for i, m := range list {
+			delays[i] = time.Duration(m) * time.Minute
+		}
+		return delays
+	}
+	for _, test := range []struct {
+		text string
+		want Policy
+	}{
+		// Defaults: a policy without retries goes on with the schedule, one with retries gives up after them
+		{`{}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":null}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":[]}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":[0]}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"retries":[],"on_exhausted":"give_up"}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"retries":[0],"on_exhausted":"next_planned","alignment":"align_planned"}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+
+		// Bug 7: all spellings of "at once", and of a delay
+		{`{"timeout":"1 hour","retries":[0,null,"","0","PT0M","1 minute","PT5M","10m",900,900.0]}`,
+			Policy{Timeout: time.Hour, Retries: minutes(0, 0, 0, 0, 0, 1, 5, 10, 15, 15), Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"timeout":3600}`, Policy{Timeout: time.Hour, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"timeout":"1ms"}`, Policy{Timeout: time.Millisecond, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+	} {
+		got, err := Parse(jsonOf(t, test.text))
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got\n%s", test.text, err, diff)
+		}
+	}
+}
+
+func TestAPolicyIsRefusedWithTheField(t *testing.T) {
+	for text, want := range map[string]string{
+		`7`:                           "expected an object with " + strings.Join(fieldNames, ", ") + ", found 7",
+		`{"retry_intervals":[]}`:      "retry_intervals: expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field",
+		`{"timeout":true}`:            "timeout: expected a text or a number, found true",
+		`{"timeout":0}`:               `timeout: expected a duration above zero, such as "10m", or none, found 0`,
+		`{"timeout":"PT0S"}`:          `timeout: expected a duration above zero, such as "10m", or none, found "PT0S"`,
+		`{"timeout":null}`:            `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
+		`{"retries":true}`:            "retries: expected " + wantRetries + ", found true",
+		`{"retries":"0"}`:             `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found "0"`,
+		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0, "5m" or next, found a list`,
+		`{"alignment":"until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, found "until_lunch"`,
+		`{"alignment":1}`:             "alignment: expected a text, found 1",
+		`{"name":"inline-x"}`:         `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "inline-x"`,
+		`{"name":"a b"}`:              `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "a b"`,
+		`{"queue_timeout":true}`:      "queue_timeout: expected a text or a number, found true",
+		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled and recovered, found "x"`,
+		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
+	} {
+		if _, err := Parse(jsonOf(t, text)); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	if _, err := Parse(fieldsOf{"retries": make([]any, maxRetries+1)}); err == nil || err.Error() != "retries: expected at most 1000 delays, found 1001" {
+		t.Errorf("1001 delays: %v", err)
+	}
+	for text, field := range map[string]string{`{"timeout":"soon"}`: "timeout", `{"retries":["1m","soon"]}`: "retries[1]", `{"retries":[-1]}`: "retries[0]"} {
+		_, err := Parse(jsonOf(t, text))
+		var refused *document.Error
+		if !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
+		}
+	}
+}
+
+func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
+	spellings := []string{
+		`{"timeout":"1h","retries":[0,"1m"]}`, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned","on_exhausted":"give_up"}`,
+	}
+	first, _ := Parse(jsonOf(t, spellings[0]))
+	second, _ := Parse(jsonOf(t, spellings[1]))
+	if first.ContentName() != second.ContentName() || !first.Equal(second) {
+		t.Errorf("%s and %s: %s and %s", spellings[0], spellings[1], first.ContentName(), second.ContentName())
+	}
+	for _, other := range []string{
+		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"next_planned"}`,
+		`{"timeout":"1h","retries":[0]}`,
+	} {
+		if policy, err := Parse(jsonOf(t, other)); err != nil || policy.ContentName() == first.ContentName() || policy.Equal(first) {
+			t.Errorf("%s is taken for %s: %v", other, spellings[0], err)
+		}
+	}
+}
+
+func TestAPolicyThatCannotBeWrittenHasNoName(t *testing.T) {
+	defer func() {
+		if fault := recover(); fault == nil {
+			t.Error("expected a panic, as a policy without a jitter must not pass for another one")
+		}
+	}()
+	_ = Policy{Jitter: math.NaN()}.ContentName()
+}
+
+func TestAStoredPolicyIsReadBackUnchanged(t *testing.T) {
+	for _, text := range []string{`{}`, `{"timeout":"1h30m","retries":[0,"1m","PT36H","250ms"]}`, `{"retries":[0],"on_exhausted":"next_planned"}`} {
+		p, err := Parse(jsonOf(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		canonical, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Parse(jsonOf(t, string(canonical))); err != nil || !again.Equal(p) {
+			t.Errorf("%s became %+v, %v", canonical, again, err)
+		}
+	}
+	canonical, _ := json.Marshal(Default())
+	if want := `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned"}`; string(canonical) != want {
+		t.Errorf("\n got %s\nwant %s", canonical, want)
+	}
+}
+
+func TestNDelaysAreNRetries(t *testing.T) {
+	delays := Delays{time.Second, time.Minute}
+	for k, want := range map[int]time.Duration{1: time.Second, 2: time.Minute} {
+		if got, retry, _ := delays.Delay(Occasion{K: k}); !retry || got != want {
+			t.Errorf("failure %d: %v, %v", k, got, retry)
+		}
+	}
+	for _, k := range []int{-1, 0, 3, 100} {
+		if got, retry, _ := delays.Delay(Occasion{K: k}); retry || got != 0 {
+			t.Errorf("failure %d: %v, %v", k, got, retry)
+		}
+	}
+}
+
+func TestTheScheduleOfAPolicyIsPartOfItsName(t *testing.T) {
+	first := policyOf(t, `{"rrule":"FREQ=DAILY"}`)
+	for _, other := range []string{`{}`, `{"rrule":"FREQ=HOURLY"}`, `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin"}`, `{"rrule":"FREQ=DAILY","dtstart":"2026-01-01"}`} {
+		if policyOf(t, other).ContentName() == first.ContentName() {
+			t.Errorf("%s has the same name", other)
+		}
+	}
+}
+
+func TestABadScheduleOfAPolicyIsRefusedWithTheField(t *testing.T) {
+	for text, field := range map[string]string{
+		`{"rrule":"FREQ=NEVER"}`: "rrule FREQ", `{"rrule":7}`: "rrule", `{"rrule":"FREQ=DAILY","timezone":"Mars/Base"}`: "timezone", `{"timezone":"Local"}`: "timezone",
+		`{"timezone":7}`: "timezone", `{"dtstart":7}`: "dtstart",
+		`{"rrule":"FREQ=DAILY","dtstart":"soon"}`: "dtstart", `{"dtstart":"2026-01-01"}`: "rrule", `{"rrule":"FREQ=DAILY;UNTIL=20000101T000000Z"}`: "rrule",
+	} {
+		if _, err := Parse(jsonOf(t, text)); refusedField(err) != field {
+			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
+		}
+	}
+}
+
+func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) {
+	for _, text := range []string{`"none"`, `"None"`, `" NONE "`} {
+		if policy := policyOf(t, `{"timeout":`+text+`}`); policy.Timeout != 0 || policy.canonical() != policyOf(t, `{"timeout":"none"}`).canonical() {
+			t.Errorf("%s: %v", text, policy.Timeout)
+		}
+	}
+	const want = `timeout: expected a duration above zero, such as "10m", or none, found `
+	refusals(t, map[string]string{`{"timeout":0}`: want + "0", `{"timeout":null}`: want + "nothing", `{"timeout":""}`: want + `""`, `{"timeout":"0s"}`: want + `"0s"`})
+	refusals(t, map[string]string{`{"timeout":-1}`: `timeout: expected ` + wantDuration + `, found "-1" (a number from 0 is missing before "-1")`})
+}
