@@ -8,8 +8,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// An attempt of an hour fails at 14:00; the planned refresh is at 16:00. The delay decides how the two overlap (S0-42).
-func TestEachAlignmentJoinsARetryWithTheScheduleInItsOwnWay(t *testing.T) { // S0-15, S0-24, S0-29, S0-43, RULES 1.1 bug 35
+// An attempt of an hour fails at 14:00; the planned refresh is at 16:00. The delay decides how the two overlap.
+func TestEachAlignmentJoinsARetryWithTheScheduleInItsOwnWay(t *testing.T) {
 	const before, overlapsStart, same, overlapsEnd, after = "30m", "1h30m", "2h", "2h30m", "4h"
 	for _, test := range []struct {
 		alignment policy.Alignment
@@ -47,7 +47,7 @@ func TestEachAlignmentJoinsARetryWithTheScheduleInItsOwnWay(t *testing.T) { // S
 		{policy.BetweenPlanned, after, "#0, next 16:00: retry 1/1 +4h, planned first: after"},
 	} {
 		t.Run(fmt.Sprintf("%s after %s", test.alignment, test.delay), func(t *testing.T) {
-			live(t, atSixteen+joining(test.alignment, test.delay), "13:50 run | 13:50 wake | 14:00 failure").expect(test.want)
+			tell(t, atSixteen+joining(test.alignment, test.delay), "13:50 run | 13:50 wake | 14:00 failure").expect(test.want)
 		})
 	}
 }
@@ -58,22 +58,22 @@ func joining(alignment policy.Alignment, delay string) string {
 	return fmt.Sprintf(`"policy":{"timeout":"1h","retries":[%q],"alignment":%q}`, delay, alignment)
 }
 
-func TestWithNothingPlannedTheRetryRunsAfterItsDelay(t *testing.T) { // S0-28
+func TestWithNothingPlannedTheRetryRunsAfterItsDelay(t *testing.T) {
 	const over = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01",`
 	for _, alignment := range []policy.Alignment{policy.AlignPlanned, policy.UntilSuccess, policy.PlannedOnly, policy.WhicheverFirst, policy.BetweenPlanned} {
 		t.Run(string(alignment), func(t *testing.T) {
-			live(t, joining(alignment, "2h"), "00:00 wake | 00:10 failure").expect("#1, next 02:10: retry 1/1 +2h, none planned")
-			live(t, over+joining(alignment, "2h"), "06:00 wake | 06:10 failure").expect("#1, next 08:10: retry 1/1 +2h, none planned")
+			tell(t, joining(alignment, "2h"), "00:00 wake | 00:10 failure").expect("#1, next 02:10: retry 1/1 +2h, none planned")
+			tell(t, over+joining(alignment, "2h"), "06:00 wake | 06:10 failure").expect("#1, next 08:10: retry 1/1 +2h, none planned")
 		})
 	}
 }
 
-func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) { // S0-29, decision 4, bug 17
+func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) {
 	last := "13:50 run | 13:50 wake | 14:00 failure"
 	for _, alignment := range []policy.Alignment{policy.AlignPlanned, policy.UntilSuccess, policy.WhicheverFirst, policy.BetweenPlanned} {
-		live(t, atSixteen+joining(alignment, "1h"), last).expect("#1, next 15:00: retry 1/1 +1h, before planned")
+		tell(t, atSixteen+joining(alignment, "1h"), last).expect("#1, next 15:00: retry 1/1 +1h, before planned")
 	}
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{atSixteen + joining(policy.AlignPlanned, "1h1ms"), last, "#1, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
 		{atSixteen + joining(policy.WhicheverFirst, "1h1ms"), last, "#1, next 15:00:00.001: retry 1/1 +1h1ms, retry first: overlaps start"},
 		{atSixteen + joining(policy.BetweenPlanned, "1h1ms"), last, "#0, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
@@ -85,43 +85,43 @@ func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) { // S0-29, decision
 	})
 }
 
-// Only the starts count when nobody knows how long an attempt takes (S0-8).
+// Only the starts count when nobody knows how long an attempt takes.
 func TestWithoutTimeoutOnlyTheStartsAreCompared(t *testing.T) {
 	at := func(alignment policy.Alignment, delay string) string {
 		return fmt.Sprintf(`%s"policy":{"timeout":"none","retries":[%q],"alignment":%q}`, atSixteen, delay, alignment)
 	}
 	last := "13:50 run | 13:50 wake | 14:00 failure"
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{at(policy.AlignPlanned, "1h59m59s"), last, "#1, next 15:59:59: retry 1/1 +1h59m59s, before planned"},
 		{at(policy.AlignPlanned, "2h"), last, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
 		{at(policy.AlignPlanned, "2h1s"), last, "#1, next 16:00: retry 1/1 +2h1s, planned first: after"},
 	})
 }
 
-// Bug 16: with a timeout as long as the interval no retry ever ran; an alignment that compares the starts lets it.
+// With a timeout as long as the interval every retry overlaps a planned refresh. An alignment that compares the starts lets it run.
 func TestWithATimeoutAsLongAsTheIntervalARetryMayRunWhicheverIsFirst(t *testing.T) {
 	everyTwoHours := `"rrule":"FREQ=HOURLY;INTERVAL=2","dtstart":"2026-01-05",`
 	at := func(alignment policy.Alignment) string {
 		return fmt.Sprintf(`%s"policy":{"timeout":"2h","retries":["5m"],"alignment":%q}`, everyTwoHours, alignment)
 	}
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{at(policy.AlignPlanned), "02:00 wake | 02:10 failure", "#1, next 04:00: retry 1/1 +5m, planned first: overlaps start"},
 		{at(policy.WhicheverFirst), "02:00 wake | 02:10 failure", "#1, next 02:15: retry 1/1 +5m, retry first: overlaps start"},
 	})
 }
 
-func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) { // S0-43
+func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) {
 	cycles := "06:00 wake | 06:10 failure | 06:40 wake | 06:50 failure | 07:20 wake | 07:30 failure"
 	at := func(alignment policy.Alignment) string {
 		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=6,8","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["30m","30m","30m"],"alignment":%q}`, alignment)
 	}
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{at(policy.BetweenPlanned), cycles, "#0, next 08:00: retry 3/3 +30m, planned first: same"},
 		{at(policy.BetweenPlanned), cycles + " | 08:00 wake | 08:10 failure", "#1, next 08:40: retry 1/3 +30m, before planned"},
 		{at(policy.AlignPlanned), cycles, "#3, next 08:00: retry 3/3 +30m, planned first: same"},
 		{at(policy.AlignPlanned), cycles + " | 08:00 wake | 08:10 failure", "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
 
-		// A retry that waits for the planned refresh anyway (S0-46)
+		// A retry that waits for the planned refresh anyway
 		{strings.ReplaceAll(at(policy.BetweenPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#0, next 08:00: retry 1/3 when planned"},
 		{strings.ReplaceAll(at(policy.AlignPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#1, next 08:00: retry 1/3 when planned"},
 	})

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Brake is the mass-failure brake of a queue: when more than a share of attempts fail within a window, the outage is taken to be
@@ -41,21 +40,3 @@ const brakeDelay = 5 * time.Minute
 
 // brakeSpread is the jitter of a held failure: what failed together must not come back together.
 const brakeSpread = 0.5
-
-// hold turns a final failure into one more attempt while the brake is engaged. The failed one is not counted, so that a cycle
-// keeps its length (bug 22) and the first failure after the release is final if it still would be.
-func (m *Model) hold(s *State, rule consequence, now time.Time) consequence {
-	delay := policy.Vary(brakeDelay, brakeSpread, s.AttemptUID)
-	return consequence{
-		at: now.Add(delay), attemptNo: max(0, s.AttemptNo-1), exhausted: rule.exhausted, held: true,
-		why: "held by the brake " + delayText(delay.Round(time.Second)) + ", " + rule.why,
-	}
-}
-
-// stretch makes retries rarer while the brake is engaged.
-func (m *Model) stretch(delay time.Duration) time.Duration {
-	if m.Brake.Engaged && delay >= 0 {
-		return max(delay, brakeDelay)
-	}
-	return delay
-}

@@ -8,12 +8,12 @@ import (
 )
 
 // failing is what a one-shot with this policy becomes when its first attempt fails at 00:10 with these fields.
-func failing(t *testing.T, policy, fields string) *life {
+func failing(t *testing.T, policy, fields string) *story {
 	t.Helper()
-	return live(t, `"policy":`+policy, "00:00 wake | 00:10 failure "+fields)
+	return tell(t, `"policy":`+policy, "00:00 wake | 00:10 failure "+fields)
 }
 
-func TestTheErrorClassDecidesWhetherAFailureIsRetried(t *testing.T) { // decision 5, 003/6, 004/3, S0-51
+func TestTheErrorClassDecidesWhetherAFailureIsRetried(t *testing.T) {
 	const (
 		optIn  = `{"retries":["1m"],"retry_on":["NetworkError","RateLimited"]}`
 		optOut = `{"retries":["1m"],"never_retry":["Gone","permanent"]}`
@@ -55,21 +55,21 @@ func TestTheErrorClassDecidesWhetherAFailureIsRetried(t *testing.T) { // decisio
 	}
 }
 
-// RULES 1.5: two final reasons, at once and exhausted.
-func TestAFinalClassIsNotCalledExhausted(t *testing.T) { // 004/4
-	l := failing(t, `{"retries":["1m"],"never_retry":"permanent","on_exhausted":"next_planned"}`, `"error_type":"SyntaxError"`)
-	if d := l.decision; !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled {
+// There are two final reasons: at once, and exhausted.
+func TestAFinalClassIsNotCalledExhausted(t *testing.T) {
+	s := failing(t, `{"retries":["1m"],"never_retry":"permanent","on_exhausted":"next_planned"}`, `"error_type":"SyntaxError"`)
+	if d := s.decision; !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled {
 		t.Errorf("found %+v", d)
 	}
-	if l = failing(t, `{"retries":[]}`, ``); !l.decision.Final || !l.decision.Exhausted {
-		t.Errorf("found %+v", l.decision)
+	if s = failing(t, `{"retries":[]}`, ``); !s.decision.Final || !s.decision.Exhausted {
+		t.Errorf("found %+v", s.decision)
 	}
 }
 
 // No worker could have named the class of a lost result, so that opting in cannot mean it; opting out can.
-func TestATimeoutIsRetriedUnlessItIsNamed(t *testing.T) { // decision 6, 003/6
+func TestATimeoutIsRetriedUnlessItIsNamed(t *testing.T) {
 	const m = `"policy":{"timeout":"10m","retries":["1m"],`
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{m + `"retry_on":["NetworkError"]}`, "00:00 wake | 00:10 timeout", "#1, next 00:11: retry 1/1 +1m, none planned"},
 		{m + `"never_retry":["NetworkError"]}`, "00:00 wake | 00:10 timeout", "#1, next 00:11: retry 1/1 +1m, none planned"},
 		{m + `"never_retry":["timeout"]}`, "00:00 wake | 00:10 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: never retry timeout"},
@@ -82,15 +82,15 @@ func TestATimeoutIsRetriedUnlessItIsNamed(t *testing.T) { // decision 6, 003/6
 			`#1 disabled (Cannot refresh after 1 attempt: timeout): final: retried only on other errors than "timeout"`},
 	})
 	steps := strings.Repeat("00:00 wake | 00:00 interrupted | ", 10) + "00:00 wake | 00:00 interrupted"
-	live(t, m+`"retry_on":["NetworkError"]}`, steps).expect("#1, next 00:01: retry 1/1 +1m, none planned")
+	tell(t, m+`"retry_on":["NetworkError"]}`, steps).expect("#1, next 00:01: retry 1/1 +1m, none planned")
 }
 
-func TestAnErrorClassHasItsOwnDelay(t *testing.T) { // S0-46, S0-51
+func TestAnErrorClassHasItsOwnDelay(t *testing.T) {
 	const (
 		policy = `"policy":{"timeout":"10m","retries":["1m","1m"],"delays_by_error":{"RateLimited":"1h","Gone":"never","Busy":"next","Blip":0}}`
 		failed = "06:00 wake | 06:05 failure "
 	)
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{atSixAnd16 + policy, failed, "#1, next 06:06: retry 1/2 +1m, before planned"},
 		{atSixAnd16 + policy, failed + `"error_type":"RateLimited"`, "#1, next 07:05: retry 1/2 +1h, before planned"},
 		{atSixAnd16 + policy, failed + `"error_type":"Blip"`, "#1, next 06:05: retry 1/2 at once, before planned"},
@@ -102,15 +102,15 @@ func TestAnErrorClassHasItsOwnDelay(t *testing.T) { // S0-46, S0-51
 		{atSixAnd16 + policy, failed + `"error_type":"RateLimited","retry_after":"2h"`, "#1, next 08:05: retry 1/2 +2h as asked, before planned"},
 		{atSixAnd16 + policy, failed + `"error_type":"RateLimited","retry_after":"10m"`, "#1, next 07:05: retry 1/2 +1h, before planned"},
 
-		// Nothing is planned to wait for (S0-45)
+		// Nothing is planned to wait for
 		{policy, `00:00 wake | 00:05 failure "error_type":"Busy"`, "#1 disabled (Cannot refresh after 1 attempt): final: none planned to wait for"},
 	})
 }
 
-func TestAnOwnDelayRevivesNobodyAfterTheLastRetry(t *testing.T) { // decision 1, S0-18
+func TestAnOwnDelayRevivesNobodyAfterTheLastRetry(t *testing.T) {
 	const delays = `"delays_by_error":{"RateLimited":"1h","Busy":"next"}`
 	limited := `"error_type":"RateLimited"`
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{`"policy":{"retries":["1m"],` + delays + `}`, "00:00 wake | 00:05 failure | 00:06 wake | 00:07 failure " + limited,
 			"#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
 		{atSixAnd16 + `"policy":{"retries":["1m"],` + delays + `}`, `06:00 wake | 06:05 failure | 06:06 wake | 06:07 failure "error_type":"Busy"`,

@@ -56,14 +56,14 @@ func TestACommandThatCannotBeObeyedIsFiledWithItsReason(t *testing.T) {
 	}
 }
 
-// S0-41, decision 13: at once, unless an attempt is queued or running; replaces what was scheduled.
+// At once, unless an attempt is queued or running; replaces what was scheduled.
 func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, "05:00 run", "#0, next 05:00: run by hand"},
 		{daily, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20:30 run", "#2, next 06:20:30: run by hand"},
 		{banner, "00:00 start | 00:00:30 success | 09:00 run", "#0, next 09:00: run by hand"},
 
-		// A disabled model begins anew (decision 7)
+		// A disabled model begins anew
 		{daily, `06:00 start | 06:10 failure "retryable":false | 09:00 run`, "#0, next 09:00: run by hand"},
 		{daily, `06:00 disable | 09:00 run | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once, before planned"},
 

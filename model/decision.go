@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -14,7 +13,7 @@ type Event string
 // The transitions. Time triggers the first six, a worker's message the next six, an application or a person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
-	EventTimeout   Event = "timeout"   // a deadline passed: a failure (decision 6)
+	EventTimeout   Event = "timeout"   // a deadline passed: a failure
 	EventWithdrawn Event = "withdrawn" // a deadline passed before any worker took the attempt: not counted
 
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
@@ -45,9 +44,9 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the brake holds it back.
 	Held bool
-	// PolicyError is what went wrong in the policy's own expression (document 001, rule 7); empty: nothing.
+	// PolicyError is what went wrong in the policy's own expression; empty: nothing.
 	PolicyError string
-	reckoning   *reckoning
+	why         why // of a failure
 	// Late: the result came after the deadline, but before anybody had noticed.
 	Late   bool
 	Notice policy.Notice
@@ -57,43 +56,6 @@ type Decision struct {
 	Message string
 	// Definition replaces the stored one (create and update only); nil: unchanged.
 	Definition *Model
-}
-
-// Attempt is the record of one attempt that has ended, as the history keeps it.
-type Attempt struct {
-	AttemptUID string    `json:"attempt_uid"`
-	AttemptNo  int       `json:"attempt_no"`
-	StartedAt  time.Time `json:"started_at"`
-	EndedAt    time.Time `json:"ended_at"`
-	DurationMS int64     `json:"duration_ms"`
-	Outcome    Event     `json:"outcome"`
-	Final      bool      `json:"final,omitempty"`
-	Changed    *bool     `json:"changed,omitempty"`
-	Exhausted  bool      `json:"retries_exhausted,omitempty"`
-	Reason     string    `json:"reason,omitempty"`
-	ErrorType  string    `json:"error_type,omitempty"`
-	Worker     string    `json:"worker,omitempty"`
-	DeadlineAt *string   `json:"deadline_at,omitempty"`
-
-	// How the time of the retry came about (S0-47); absent where no retry was considered.
-	DelayMS   *int64         `json:"delay_ms,omitempty"`
-	JitterMS  int64          `json:"jitter_ms,omitempty"`
-	RetryAt   *string        `json:"retry_at,omitempty"`
-	PlannedAt *string        `json:"planned_at,omitempty"`
-	Overlap   policy.Overlap `json:"overlap,omitempty"`
-
-	RefreshAt *string `json:"refresh_at"`
-	Why       string  `json:"refresh_why"`
-}
-
-// MarshalJSON writes times as they stand everywhere else: time.Time would drop the zeros of its milliseconds.
-func (a Attempt) MarshalJSON() ([]byte, error) {
-	type plain Attempt
-	return json.Marshal(struct {
-		StartedAt string `json:"started_at"`
-		EndedAt   string `json:"ended_at"`
-		plain
-	}{FormatTime(a.StartedAt), FormatTime(a.EndedAt), plain(a)})
 }
 
 // maxWhy keeps refresh_why inside the compact encoding of a Redis hash (64 bytes a value).
@@ -108,36 +70,27 @@ func (d *Decision) end(before *State, now time.Time, failure policy.Failure, cha
 		AttemptNo:  before.AttemptNo,
 		StartedAt:  before.StartedAt,
 		EndedAt:    now,
-		DurationMS: now.Sub(before.StartedAt).Milliseconds(),
+		Duration:   now.Sub(before.StartedAt),
 		Outcome:    d.Event,
 		Final:      d.Final,
 		Changed:    changed,
 		Exhausted:  d.Exhausted,
-		DeadlineAt: optionalTime(before.DeadlineAt),
+		DeadlineAt: before.DeadlineAt,
 		Reason:     document.Shorten(failure.Reason, document.MaxText),
 		ErrorType:  document.Shorten(failure.ErrorType, document.MaxText),
 		Worker:     before.Worker,
-		RefreshAt:  optionalTime(d.Next.RefreshAt),
+		RefreshAt:  d.Next.RefreshAt,
 		Why:        d.Next.Why,
+
+		Delay:     d.why.delay,
+		Jitter:    d.why.jitter,
+		RetryAt:   d.why.retryAt,
+		PlannedAt: d.why.plannedAt,
+		Overlap:   d.why.overlap,
 	}
-	d.Ended.explain(d.reckoning)
 	if no := d.CountedAttempt(); no > 0 {
 		d.Next.countRetry(no, d.Event == EventSuccess)
 	}
-}
-
-// explain records how the time of the retry came about.
-func (a *Attempt) explain(r *reckoning) {
-	if r == nil {
-		return
-	}
-	a.PlannedAt = optionalTime(r.plannedAt)
-	if r.overlap == "" {
-		return // waited for the planned refresh from the beginning
-	}
-	delay := r.delay.Milliseconds()
-	a.DelayMS, a.JitterMS = &delay, r.jitter.Milliseconds()
-	a.RetryAt, a.Overlap = optionalTime(r.retryAt), r.overlap
 }
 
 // CountedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that
@@ -163,12 +116,4 @@ func FormatTime(at time.Time) string {
 		return ""
 	}
 	return at.UTC().Format(TimeLayout)
-}
-
-func optionalTime(at time.Time) *string {
-	if at.IsZero() {
-		return nil
-	}
-	text := FormatTime(at)
-	return &text
 }

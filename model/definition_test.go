@@ -159,7 +159,7 @@ func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
 		{banner + `,"refresh":"now"`, "", "#0, next 00:00: saved: refresh now"},
 		{`"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01"`, "", "#0, next never: finished: no planned refresh left"},
 
-		// The schedule counts from midnight of the day of creation (decision 9); that is an occurrence, and it is consumed
+		// The schedule counts from midnight of the day of creation; that is an occurrence, and it is consumed
 		{`"rrule":"FREQ=DAILY"`, "", "#0, next 00:00+1: planned"},
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5","timezone":"Europe/Berlin"`, "", "#0, next 04:00: planned"}, // midnight in Berlin is 23:00 UTC
 	})
@@ -184,7 +184,7 @@ func TestASaveThatChangesNothingChangesNothing(t *testing.T) {
 	}
 }
 
-func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) { // bug 33
+func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 	const disabled = `06:00 start | 06:10 failure "retryable":false | `
 	runStories(t, []storyTest{
 		{daily, disabled + `09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
@@ -245,7 +245,7 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 	})
 }
 
-func TestTheAnchorOfAScheduleIsFixedOnce(t *testing.T) { // bug 12
+func TestTheAnchorOfAScheduleIsFixedOnce(t *testing.T) {
 	const every5 = `"rrule":"FREQ=HOURLY;INTERVAL=5","policy":{}`
 	s := tell(t, every5, "05:00 start | 05:10 success")
 	s.expect("#0, next 10:00: planned")

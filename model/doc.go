@@ -1,6 +1,13 @@
-// Package model is the pure domain of refreshd: the state of one model, the transitions between states, the retry policy
-// and the schedule. It decides; it never acts.
+// Package model is the state machine of one model. It decides; it never acts: it imports no Redis, no logger and no clock, and
+// starts no goroutine. Time is an argument. So the same code serves the daemons, the simulation and the tests.
 //
-// Time is always an argument. The package imports no Redis, no logger, no clock and starts no goroutine, so that the same
-// code serves the daemons, the simulation and the tests.
+// A [Model] is a definition, the policy and the schedule that follow from it, and a [State]. Each transition is a function that
+// returns a [Decision]: the next state and what is to be recorded with it. The caller stores it, or drops it if the state has
+// changed meanwhile.
+//
+//   - Time: [Model.Wake] of a due model, [Model.Expire] and [Model.Withdraw] at a deadline.
+//   - A message of a worker: [Model.Handle], for the current attempt only.
+//   - A [Command] of an application: put, remove, run, enable, disable.
+//
+// What follows a failure is decided in one place, the failure rule (failure_rule.go). [Model.Forecast] says what it would decide.
 package model

@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Bug 6: the list was read one too far. Bug 7: no placeholder stands at its head.
+// The first delay follows the first failure, and nothing is read behind the last one.
 func TestFailureKIsFollowedByDelayK(t *testing.T) {
 	const three = `"policy":{"timeout":"1m","retries":[0,"1m","5m"],"on_exhausted":"give_up"}`
 	const first = "00:00 start | 00:00:10 failure"
@@ -38,7 +38,7 @@ func TestATimeoutIsAFailure(t *testing.T) {
 	}
 }
 
-// Bug 17: at equality the two sources disagreed. An attempt is half open: [retry_at, retry_at + timeout).
+// An attempt is half open: [retry_at, retry_at + timeout).
 func TestARetryRunsOnlyIfItEndsBeforeThePlannedRefreshBegins(t *testing.T) {
 	const policy = `"policy":{"timeout":"1h","retries":["10m"],"on_exhausted":"give_up"}`
 	const delayed = atSixAnd16 + policy
@@ -57,17 +57,17 @@ func TestARetryRunsOnlyIfItEndsBeforeThePlannedRefreshBegins(t *testing.T) {
 		{delayed, "15:30 run | 15:30 start | 16:00 failure", "#1, next 16:10: retry 1/1 +10m, before planned"},
 		{delayed, "15:30 run | 15:30 start | 16:10 failure", "#1, next 16:20: retry 1/1 +10m, before planned"},
 
-		// S0-24: daily at 14:00, limit 2 h, retry due at 13:30: it waits, and 14:00 is the retry
+		// Daily at 14:00, limit 2 h, retry due at 13:30: it waits, and 14:00 is the retry
 		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
 			"12:00 run | 12:00 start | 13:00 failure", "#1, next 14:00: retry 1/2 +30m, planned first: overlaps start"},
 		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
 			"12:00 run | 12:00 start | 13:00 failure | 14:00 start", "#2 a2 until 16:00, next 16:30: if lost: retry 2/2 +30m, before planned"},
 
-		// Bug 16: with a timeout as long as the interval every retry waits for planned
+		// With a timeout as long as the interval every retry waits for planned
 		{`"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"1h","retries":[0]}`,
 			"01:00 start | 01:00:01 failure", "#1, next 02:00: retry 1/1 at once, planned first: overlaps start"},
 
-		// None planned: the retry runs after its delay (S0-28)
+		// None planned: the retry runs after its delay
 		{policy, "00:00 start | 00:01 failure", "#1, next 00:11: retry 1/1 +10m, none planned"},
 		{lastDay, "16:00 start | 16:10 failure", "#1, next 16:10: retry 1/6 at once, none planned"},
 	})
@@ -79,15 +79,15 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 		{atSixAnd16 + giveUp, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
 		{giveUp, "00:00 start | 00:10 failure | 00:10 start | 01:10 timeout", "#2 disabled (Cannot refresh after 2 attempts: timeout): final: exhausted after 2"},
 
-		// The reset happens with the last failure, a lost result or not, so the planned refresh is attempt 1 (bugs 24, 25)
+		// The reset happens with the last failure, a lost result or not, so the planned refresh is attempt 1
 		{atSixAnd16 + oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
 		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#0, next 16:00: exhausted after 2, planned"},
 		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: if lost: retry 1/1 at once, before planned"},
 
-		// None planned: waiting for it would be for ever (S0-45)
+		// None planned: waiting for it would be for ever
 		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
 
-		// One failure does not disable a recurring model without retries, unless its policy says so (bug 28)
+		// One failure does not disable a recurring model without retries, unless its policy says so
 		{atSixAnd16 + `"policy":{}`, "06:00 start | 06:01 failure", "#0, next 16:00: exhausted after 1, planned"},
 		{atSixAnd16 + `"policy":{"on_exhausted":"give_up"}`, "06:00 start | 06:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
 	})
@@ -130,7 +130,7 @@ func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 	})
 }
 
-// Bug 33: the reason was the same for all, though the owner wants the worker's own.
+// The owner wants the worker's own reason, not one that is the same for all.
 func TestTheOwnerReadsTheWorkersReasonOrAPlainSentence(t *testing.T) {
 	long := strings.Repeat("ü", 400)
 	for extra, want := range map[string]string{

@@ -7,7 +7,7 @@ import (
 )
 
 // A model fails for good only when nothing more is tried by itself; then each further run by hand may end so again.
-func TestAModelMayFailForGoodOnceForEachRunByHand(t *testing.T) { // 001/15, 001/24
+func TestAModelMayFailForGoodOnceForEachRunByHand(t *testing.T) {
 	s := tell(t, `"policy":{"timeout":"1m","retries":[0],"on_exhausted":"give_up"}`, "")
 	for _, hour := range []string{"00", "01", "02"} {
 		s.then(hour + ":00 run | " + hour + ":00 start | " + hour + ":00:10 failure")

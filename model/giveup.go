@@ -3,12 +3,11 @@ package model
 import (
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
 // trying is the instant from which the time without a success counts: the last success, or the first start of a model that
-// never succeeded, or the update that began anew (decisions 7 and 8). Zero: it has not started yet.
+// never succeeded, or the update that began anew. Zero: it has not started yet.
 func (s *State) trying() time.Time {
 	if s.TryingSince.IsZero() {
 		return s.LastSuccessAt
@@ -33,39 +32,6 @@ func (m *Model) giveUpAt(s *State) time.Time {
 	return since.Add(m.Policy.GiveUpAfter)
 }
 
-// bound makes a model wait no longer than its give-up window lasts: it wakes at the end of it and not at the next failure
-// (decision 8, bug 27).
-func (m *Model) bound(s *State, next *consequence) {
-	end := m.giveUpAt(s)
-	if end.IsZero() || next.final || next.at.Before(end) {
-		return
-	}
-	next.at, next.why = end, m.whyGivesUp()
-	if !next.exhausted {
-		next.attemptNo = s.AttemptNo
-	}
-}
-
-// boundWait does the same for a wait that no failure began: a wish of the worker, or a missed refresh. A model that has not
-// failed may wait.
-func (m *Model) boundWait(next *State, now time.Time) {
-	end := m.giveUpAt(next)
-	if end.IsZero() || next.FailingSince.IsZero() || !next.RefreshAt.After(now) || next.RefreshAt.Before(end) {
-		return
-	}
-	next.RefreshAt, next.Why = end, m.whyGivesUp()
-}
-
-func (m *Model) whyGivesUp() string {
-	return "gives up then: no success for " + document.FormatDuration(m.Policy.GiveUpAfter)
-}
-
-// windowEnded reports whether the give-up window is over, which nobody may have noticed yet.
-func (m *Model) windowEnded(now time.Time) bool {
-	end := m.giveUpAt(&m.State)
-	return !end.IsZero() && !now.Before(end)
-}
-
 // GivesUpAt is when a failing model is disabled if it does not succeed before; zero: never, or it is not failing.
 func (m *Model) GivesUpAt() time.Time {
 	if m.FailingSince.IsZero() {
@@ -74,22 +40,33 @@ func (m *Model) GivesUpAt() time.Time {
 	return m.giveUpAt(&m.State)
 }
 
-func (m *Model) whyGivenUp() string {
-	return "final: no success for " + document.FormatDuration(m.Policy.GiveUpAfter)
-}
-
-// givenUp reports whether what the model is due for is not a start but the end of its give-up window. A start that was promised
-// before the end runs, however late: that it is late is our doing. So does one that was planned anew, behind the end.
-func (m *Model) givenUp() bool {
+// windowEnded reports whether the give-up window is over, also if nobody has noticed it yet.
+func (m *Model) windowEnded(now time.Time) bool {
 	end := m.giveUpAt(&m.State)
-	return !m.Brake.Engaged && !end.IsZero() && !m.FailingSince.IsZero() && m.RefreshAt.Equal(end)
+	return !end.IsZero() && !now.Before(end)
 }
 
-// giveUp disables a model at the end of its give-up window (S0-30, S0-31). No attempt is running.
+// boundWait lets a failing model wait no longer than its give-up window lasts, where no failure began the wait: a wish of the
+// worker, or a missed refresh.
+func (m *Model) boundWait(next *State, now time.Time) {
+	end := m.giveUpAt(next)
+	if end.IsZero() || next.FailingSince.IsZero() || !next.RefreshAt.After(now) || next.RefreshAt.Before(end) {
+		return
+	}
+	next.RefreshAt, next.Why = end, givesUpText(m.Policy.GiveUpAfter)
+}
+
+// givesUp reports whether the model is due for the end of its give-up window and not for a start. A start that was promised before
+// the end is made, however late, because the delay is ours. So is one that an update planned behind the end.
+func (m *Model) givesUp() bool {
+	return !m.Brake.Engaged && !m.GivesUpAt().IsZero() && m.RefreshAt.Equal(m.GivesUpAt())
+}
+
+// giveUp disables a model at the end of its give-up window. No attempt is running.
 func (m *Model) giveUp(now time.Time) Decision {
 	decision := Decision{Event: EventGiveUp, Next: m.State}
-	failure := policy.Failure{Reason: "no success for " + document.FormatDuration(m.Policy.GiveUpAfter)}
-	decision.Next.RefreshAt, decision.Next.Why = time.Time{}, m.whyGivenUp()
+	failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
+	decision.Next.RefreshAt, decision.Next.Why = time.Time{}, "final: "+failure.Reason
 	m.disable(&decision, failure, now)
 	return decision
 }

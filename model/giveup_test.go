@@ -14,9 +14,9 @@ const (
 	anHour    = `"policy":{"timeout":"10m","retries":"30m","give_up_after":"1h"}`
 )
 
-func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) { // decision 8, bug 27, bug 21, S0-30, S0-45
+func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 	const hopeless = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		// A retry that would come later, or exactly then
 		{anHour, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1 +30m, none planned"},
 		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:45 failure", "#2, next 01:00: gives up then: no success for 1h"},
@@ -44,7 +44,7 @@ func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) { // decision 8, bug 27, b
 	})
 }
 
-func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) { // decision 8
+func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) {
 	for _, test := range []struct{ definition, steps, want string }{
 		{anHour, "", "never"},
 		{anHour, "00:00 wake", "never"}, // it has not failed yet
@@ -53,37 +53,37 @@ func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) { // decision 8
 		{anHour, "00:00 wake | 00:50 success | 01:00 run | 01:00 wake | 01:05 failure", "01:50"},
 		{`"policy":{"retries":"30m"}`, "00:00 wake | 00:10 failure", "never"},
 	} {
-		l := live(t, test.definition, test.steps)
-		if got := clockText(l.m.GivesUpAt()); got != test.want {
+		s := tell(t, test.definition, test.steps)
+		if got := clockText(s.m.GivesUpAt()); got != test.want {
 			t.Errorf("%s: gives up at %s, want %s", test.steps, got, test.want)
 		}
 	}
 }
 
-func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) { // S0-12, S0-31, S0-50
-	l := live(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
-	d := l.decision
-	if d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || l.starts != 1 {
-		t.Errorf("found %+v after %d starts", d, l.starts)
+func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
+	s := tell(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
+	d := s.decision
+	if d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || s.starts != 1 {
+		t.Errorf("found %+v after %d starts", d, s.starts)
 	}
-	if !l.m.RefreshAt.IsZero() || l.m.Running() || !l.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0 {
-		t.Errorf("state %+v", l.m.State)
+	if !s.m.RefreshAt.IsZero() || s.m.Running() || !s.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0 {
+		t.Errorf("state %+v", s.m.State)
 	}
-	l.on("02:00 run | 02:00 wake | 02:01 success")
-	if l.decision.Notice != policy.NoticeRecovered {
-		t.Errorf("notice %q, want that of a recovery", l.decision.Notice)
+	s.then("02:00 run | 02:00 wake | 02:01 success")
+	if s.decision.Notice != policy.NoticeRecovered {
+		t.Errorf("notice %q, want that of a recovery", s.decision.Notice)
 	}
 
 	quiet := strings.Replace(anHour, `"timeout"`, `"notify":["recovered"],"disabled_reason":"thumbnail creation failed","timeout"`, 1)
-	l = live(t, quiet, "00:00 wake | 00:30 failure | 01:00 wake")
-	l.expect("#1 disabled (thumbnail creation failed): final: no success for 1h")
-	if !l.decision.Muted {
+	s = tell(t, quiet, "00:00 wake | 00:30 failure | 01:00 wake")
+	s.expect("#1 disabled (thumbnail creation failed): final: no success for 1h")
+	if !s.decision.Muted {
 		t.Error("the owner is told though the policy is silent")
 	}
 }
 
-func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) { // decision 8, RULES 1.1 bug 27
-	runLives(t, []lifeTest{
+func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
+	runStories(t, []storyTest{
 		// Never started: nothing counts, however long nobody came for it
 		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
 
@@ -93,9 +93,9 @@ func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) { // dec
 	})
 }
 
-func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) { // decision 7, decision 8
+func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
 	const given = "00:00 wake | 00:30 failure | 01:00 wake | "
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{anHour, given + "09:00 enable", "#0, next 09:00: enabled: nothing planned, now"},
 		{anHour, given + "09:00 enable | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
 		{anHour, given + "09:00 run | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
@@ -115,9 +115,9 @@ func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) { // decision 7, decis
 }
 
 // What begins anew waits for its schedule, also for longer than the window: it has not failed since.
-func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) { // decision 7, decision 8
+func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) {
 	const given = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | 06:00+3 wake | "
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{mondays + threeDays, given + "07:00+3 enable", "#0, next 06:00+7: planned"},
 		{mondays + threeDays, given + "07:00+3 enable | 06:00+7 wake", "#1 a3 until 07:00+7, next never: if lost: final: no success for 3d"},
 		{mondays + threeDays, given + `07:00+3 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
@@ -125,8 +125,8 @@ func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) { // decision 7, 
 	})
 }
 
-func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) { // decision 8
-	runLives(t, []lifeTest{
+func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) {
+	runStories(t, []storyTest{
 		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
 		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
 		{mondays + strings.Replace(threeDays, "3d", "1w", 1), "05:50 run | 05:50 wake | 06:00 success | 06:00+7 wake", "#1 a2 until 07:00+7, next never: if lost: final: no success for 1w"},
@@ -135,42 +135,42 @@ func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) { // decisio
 }
 
 // That a start which was promised before the end comes late is our doing.
-func TestAPromisedStartRunsHoweverLate(t *testing.T) { // decision 8
-	runLives(t, []lifeTest{
+func TestAPromisedStartRunsHoweverLate(t *testing.T) {
+	runStories(t, []storyTest{
 		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
 		{anHour, "00:00 wake | 00:10 failure | 05:00 wake | 05:01 success", "#0, next never: finished: one-shot"},
 	})
 }
 
-func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) { // decision 6, decision 8
-	runLives(t, []lifeTest{
+func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) {
+	runStories(t, []storyTest{
 		{anHour, "00:00 wake | 00:10 withdraw | 00:10 wake | 00:20 withdraw | 00:20 wake | 00:45 failure", "#1, next 01:15: retry 1 +30m, none planned"},
 		{anHour, "00:00 wake | 00:20 failure | 00:50 wake | 09:00 withdraw | 09:00 wake | 09:05 failure", "#2, next 09:10: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 00:10 success | 00:20 run | 00:20 wake | 09:20 withdraw | 09:20 wake | 09:25 failure", "#1, next 09:55: retry 1 +30m, none planned"},
 	})
 }
 
-func TestWorkersThatAreDownForAWeekendMakeNobodyGiveUp(t *testing.T) { // decision 6
-	l := live(t, anHour, "00:00 wake | 00:10 failure")
+func TestWorkersThatAreDownForAWeekendMakeNobodyGiveUp(t *testing.T) {
+	s := tell(t, anHour, "00:00 wake | 00:10 failure")
 	now := clock("00:40")
 	for range 300 {
-		l.step(now, "wake", "")
-		if !l.m.Running() {
-			t.Fatalf("%s: %s", clockText(now), l)
+		s.do(now, "wake", "")
+		if !s.m.Running() {
+			t.Fatalf("%s: %s", clockText(now), s)
 		}
-		now = l.m.DeadlineAt
-		l.step(now, "withdraw", "")
+		now = s.m.DeadlineAt
+		s.do(now, "withdraw", "")
 	}
-	l.step(now, "wake", "")
-	l.step(now, "failure", "")
-	l.expect("#2, next " + clockText(now.Add(clock("00:20").Sub(monday))) + ": gives up then: no success for 1h")
+	s.do(now, "wake", "")
+	s.do(now, "failure", "")
+	s.expect("#2, next " + clockText(now.Add(clock("00:20").Sub(monday))) + ": gives up then: no success for 1h")
 }
 
 // Nobody waits for a time behind the end of the window, whatever asked for it.
-func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) { // decision 8
+func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 	const skip = `"policy":{"timeout":"10m","retries":["next","next","next"],"give_up_after":"90m","misfire":"skip"}`
 	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"1d"`, "#1 deferred 1, next 01:00: gives up then: no success for 1h"},
 		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"10m"`, "#1 deferred 1, next 00:55: postponed by the worker +10m"},
 		{anHour, `00:00 wake | 00:10 postponed "retry_after":"1d"`, "#0 deferred 1, next 00:10+1: postponed by the worker +1d"}, // has not failed
@@ -179,15 +179,15 @@ func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) { // decision 8
 	})
 }
 
-// Decision 1: N retries are N+1 runs, whoever runs them.
-func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) { // decision 7, S0-44, bug 22
+// N retries are N+1 runs, whoever runs them.
+func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) {
 	const exhausted = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | "
-	live(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: if lost: retry 1/1 +1m, before planned")
+	tell(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: if lost: retry 1/1 +1m, before planned")
 }
 
-func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) { // S0-8, decision 8
+func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) {
 	const waits = `"policy":{"timeout":"none","retries":"30m","give_up_after":"1h"}`
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{waits, "00:00 wake", "#1 a1 until 01:00, next never: if lost: final: no success for 1h"},
 		{waits, "00:00 wake | 01:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: no success for 1h"},
 		{waits, "00:00 wake | 00:10 failure | 00:40 wake", "#2 a2 until 01:00, next never: if lost: final: no success for 1h"},

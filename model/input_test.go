@@ -11,7 +11,7 @@ func started(t *testing.T, definition string) string {
 	return tell(t, definition, "06:00 start").decision.Message
 }
 
-func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) { // bug 20
+func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) {
 	for definition, want := range map[string]string{
 		daily + `,"payload":{"input_url":"https://example.com/a?b=<1>&c=\"ü\""}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1",` +
 			`"input_url":"https://example.com/a?b=<1>&c=\"ü\"","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z","v":1}`,

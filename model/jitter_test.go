@@ -18,7 +18,7 @@ func failOnce(policy policy.Policy, uid string, failure policy.Failure) time.Dur
 }
 
 // 100 jobs that fail together are retried between T+48 s and T+72 s, and really over all of it.
-func TestAHerdIsSpread(t *testing.T) { // 004/2, 004/16
+func TestAHerdIsSpread(t *testing.T) {
 	p := policyOf(t, `{"retries":{"strategy":"fixed","base":"60s"}}`)
 	for _, herd := range []struct{ jobs, least, most int }{{100, 0, 14}, {24_000, 850, 1150}} {
 		var hits [24]int
@@ -45,7 +45,7 @@ func TestAHerdIsSpread(t *testing.T) { // 004/2, 004/16
 	}
 }
 
-func TestJitterIsDerivedFromTheAttempt(t *testing.T) { // decision 3
+func TestJitterIsDerivedFromTheAttempt(t *testing.T) {
 	p := policyOf(t, `{"retries":["1h"],"jitter":0.2}`)
 	seen := map[time.Duration]bool{}
 	for i := range 100 {
@@ -61,7 +61,7 @@ func TestJitterIsDerivedFromTheAttempt(t *testing.T) { // decision 3
 	}
 }
 
-func TestJitterOfZeroIsZero(t *testing.T) { // decision 2
+func TestJitterOfZeroIsZero(t *testing.T) {
 	for _, retries := range []string{`[0]`, `{"expr":"0"}`, `{"by_age":["1d: 0"]}`} {
 		if delay := failOnce(policyOf(t, `{"retries":`+retries+`,"jitter":1}`), "a1", policy.Failure{}); delay != 0 {
 			t.Errorf("%s: %v", retries, delay)
@@ -73,7 +73,7 @@ func TestJitterOfZeroIsZero(t *testing.T) { // decision 2
 }
 
 // The cap bounds the delay of the formula, jitter varies it, and the cap bounds it again.
-func TestACapHoldsBeforeAndAfterJitter(t *testing.T) { // decision 2
+func TestACapHoldsBeforeAndAfterJitter(t *testing.T) {
 	capped := policyOf(t, `{"retries":{"strategy":"exponential","base":"50m","cap":"1h"},"jitter":0.2}`)
 	above, atCap := 0, 0
 	for i := range 1000 {
@@ -95,30 +95,30 @@ func TestACapHoldsBeforeAndAfterJitter(t *testing.T) { // decision 2
 }
 
 func TestAVariedDelayIsToldAsAboutItself(t *testing.T) {
-	l := live(t, `"policy":{"retries":["1h"],"jitter":0.1}`, "00:00 wake | 00:05 failure")
-	if !strings.HasPrefix(l.m.Why, "retry 1/1 ~") || !strings.HasSuffix(l.m.Why, ", none planned") {
-		t.Errorf("why %q", l.m.Why)
+	s := tell(t, `"policy":{"retries":["1h"],"jitter":0.1}`, "00:00 wake | 00:05 failure")
+	if !strings.HasPrefix(s.m.Why, "retry 1/1 ~") || !strings.HasSuffix(s.m.Why, ", none planned") {
+		t.Errorf("why %q", s.m.Why)
 	}
-	ended, after := l.decision.Ended, l.m.RefreshAt.Sub(clock("00:05"))
-	if *ended.DelayMS != 3600_000 || ended.JitterMS == 0 || *ended.DelayMS+ended.JitterMS != after.Milliseconds() || *ended.RetryAt != FormatTime(l.m.RefreshAt) {
+	ended, after := s.decision.Ended, s.m.RefreshAt.Sub(clock("00:05"))
+	if ended.Delay != time.Hour || ended.Jitter == 0 || ended.Delay+ended.Jitter != after || !ended.RetryAt.Equal(s.m.RefreshAt) {
 		t.Errorf("the history says %+v, but the retry is after %v", ended, after)
 	}
 }
 
 // Alignment comes after jitter: a retry that jitter pushes over the border waits for planned.
-func TestAlignmentJudgesTheJitteredRetry(t *testing.T) { // decision 2, RULES 1.5
+func TestAlignmentJudgesTheJitteredRetry(t *testing.T) {
 	before, planned := 0, 0
 	for i := range 200 {
-		l := live(t, atSixteen+`"policy":{"timeout":"1h","retries":["1h"],"jitter":0.2}`, "13:50 run")
-		l.starts = i
-		l.on("13:50 wake | 14:00 failure")
-		switch retryAt := *l.decision.Ended.RetryAt; {
-		case retryAt <= FormatTime(clock("15:00")) && l.m.RefreshAt.Before(clock("16:00")):
+		s := tell(t, atSixteen+`"policy":{"timeout":"1h","retries":["1h"],"jitter":0.2}`, "13:50 run")
+		s.starts = i
+		s.then("13:50 wake | 14:00 failure")
+		switch retryAt := s.decision.Ended.RetryAt; {
+		case !retryAt.After(clock("15:00")) && s.m.RefreshAt.Before(clock("16:00")):
 			before++
-		case retryAt > FormatTime(clock("15:00")) && l.m.RefreshAt.Equal(clock("16:00")):
+		case retryAt.After(clock("15:00")) && s.m.RefreshAt.Equal(clock("16:00")):
 			planned++
 		default:
-			t.Fatalf("retry alone at %s: %s", retryAt, l)
+			t.Fatalf("retry alone at %s: %s", retryAt, s)
 		}
 	}
 	if before < 60 || planned < 60 {

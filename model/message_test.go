@@ -13,7 +13,7 @@ import (
 
 // wire is a message of the type about attempt a1 of model tbl_1, with further JSON fields.
 func wire(kind, extra string) string {
-	return document1([]string{`"type":"` + kind + `","big_table_uid":"tbl_1","refresh_attempt_uid":"a1"`, extra})
+	return objectOf([]string{`"type":"` + kind + `","big_table_uid":"tbl_1","refresh_attempt_uid":"a1"`, extra})
 }
 
 func ptr[T any](value T) *T { return &value }
@@ -52,7 +52,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		{wire("postponed", `"retry_after":"5 minutes"`), Message{Failure: policy.Failure{RetryAfter: 5 * time.Minute}}},
 		{wire("interrupted", ""), Message{}},
 
-		// What the type does not use is ignored, and so is what nobody knows (decision 12)
+		// What the type does not use is ignored, and so is what nobody knows
 		{wire("success", `"reason":7,"progress":"half","worker":[],"v":2,"extra":{"deep":[1]}`), Message{}},
 		{" \n" + wire("success", "") + "\n ", Message{}},
 	} {

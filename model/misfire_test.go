@@ -13,12 +13,12 @@ func misfiring(rule string) string {
 }
 
 // The planned refresh of 06:00 was missed: nothing ran.
-func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) { // DESIGN 6.9, bug 29, RULES 1.1 bug 36
+func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) {
 	const (
 		started = "#1 a1 until "
 		skipped = "#0, next 16:00: misfire: skipped, late by "
 	)
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{misfiring("run_once"), "15:59 wake", started + "16:59, next 17:04: if lost: retry 1/2 +5m, before planned"},
 		{misfiring("run_once"), "09:00+30 wake", started + "10:00+30, next 10:05+30: if lost: retry 1/2 +5m, before planned"},
 
@@ -40,16 +40,16 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) { // DESIGN 6.9, 
 		{misfiring("skip"), "16:00:59 wake", started + "17:00:59, next 17:05:59: if lost: retry 1/2 +5m, before planned"},
 		{misfiring("skip"), "16:01:01 wake", "#0, next 06:00+1: misfire: skipped, late by 10h1m1s"},
 	})
-	d := live(t, misfiring("skip"), "09:00 wake").decision
+	d := tell(t, misfiring("skip"), "09:00 wake").decision
 	if d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != policy.NoticeNone || d.Final || d.CountedAttempt() != 0 {
 		t.Errorf("found %+v", d)
 	}
 }
 
-func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) { // S0-41
+func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 	const last = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01","policy":{"timeout":"1h","misfire":"skip"}`
 	late := "#1 a1 until "
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		// A one-shot, a run by hand, a save
 		{`"policy":{"timeout":"1h","misfire":"skip"}`, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
 		{misfiring("skip"), "07:00 run | 09:00 wake", late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
@@ -67,7 +67,7 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) { // S0-41
 
 // A planned refresh that stands for a retry is a planned refresh: the number of the next attempt is kept.
 func TestAPlannedRefreshThatTookThePlaceOfARetryIsSkippedToo(t *testing.T) {
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure", "#1, next 16:00: retry 1/2 +5m, planned first: overlaps start"},
 		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake", "#1, next 06:00+1: misfire: skipped, late by 1h"},
 		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake | 06:00+1 wake", "#2 a2 until 07:00+1, next 07:05+1: if lost: retry 2/2 +5m, before planned"},
@@ -76,15 +76,15 @@ func TestAPlannedRefreshThatTookThePlaceOfARetryIsSkippedToo(t *testing.T) {
 
 func TestASpreadRefreshIsMissedByItsOwnTime(t *testing.T) {
 	spreading := strings.Replace(misfiring("skip"), `"misfire"`, `"spread":"1h","misfire"`, 1)
-	l := live(t, spreading, "")
-	at := l.m.RefreshAt
-	l.step(at.Add(time.Minute), "wake", "")
-	if !l.m.Running() {
-		t.Errorf("a minute late: %s", l)
+	s := tell(t, spreading, "")
+	at := s.m.RefreshAt
+	s.do(at.Add(time.Minute), "wake", "")
+	if !s.m.Running() {
+		t.Errorf("a minute late: %s", s)
 	}
-	l = live(t, spreading, "")
-	l.step(at.Add(61*time.Second), "wake", "")
-	if l.m.Running() || !l.m.RefreshAt.Equal(at.Add(10*time.Hour)) {
-		t.Errorf("61 seconds late: %s", l)
+	s = tell(t, spreading, "")
+	s.do(at.Add(61*time.Second), "wake", "")
+	if s.m.Running() || !s.m.RefreshAt.Equal(at.Add(10*time.Hour)) {
+		t.Errorf("61 seconds late: %s", s)
 	}
 }

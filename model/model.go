@@ -14,7 +14,7 @@ type Model struct {
 	Payload    string // canonical JSON object, handed to workers
 	Rule       string // RRULE set, empty for a one-shot
 	Timezone   string // IANA name, empty for UTC
-	Dtstart    string // wall clock in that zone, fixed once (decision 9)
+	Dtstart    string // wall clock in that zone, fixed once
 	PolicyName string // key in the stored policies, empty for the default
 
 	State

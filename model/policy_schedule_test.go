@@ -12,8 +12,8 @@ import (
 // A policy may carry the schedule, for models that have none of their own.
 const nightly = `"policy":{"rrule":"FREQ=DAILY;BYHOUR=6","timezone":"Europe/Berlin","timeout":"1h"}`
 
-func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) { // S0-16, S0-22
-	runLives(t, []lifeTest{
+func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) {
+	runStories(t, []storyTest{
 		{nightly, "", "#0, next 05:00: planned"},
 		{nightly, "05:00 wake | 05:10 success", "#0, next 05:00+1: planned"},
 		{nightly, "05:00 wake", "#1 a1 until 06:00, next 05:00+1: if lost: exhausted after 1, planned"},
@@ -21,8 +21,8 @@ func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) { // S0-16, S0-22
 	})
 }
 
-func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) { // S0-16
-	runLives(t, []lifeTest{
+func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) {
+	runStories(t, []storyTest{
 		// Not the zone of the policy either
 		{`"rrule":"FREQ=DAILY;BYHOUR=7",` + nightly, "", "#0, next 07:00: planned"},
 		{`"rrule":"FREQ=DAILY;BYHOUR=7","timezone":"America/New_York",` + nightly, "", "#0, next 12:00: planned"},
@@ -34,20 +34,20 @@ func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) { // S0-16
 	})
 }
 
-func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) { // decision 9
-	runLives(t, []lifeTest{
+func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) {
+	runStories(t, []storyTest{
 		{`"timezone":"America/New_York",` + nightly, "", "#0, next 11:00: planned"},
 		{`"timezone":"UTC",` + nightly, "", "#0, next 06:00: planned"},
 		{`"dtstart":"2026-01-06T00:00:00",` + nightly, "", "#0, next 05:00+1: planned"},
 	})
 	everyTenDays := `"policy":{"rrule":"FREQ=DAILY;INTERVAL=10","timezone":"Europe/Berlin"}`
-	if m := live(t, `"dtstart":"2026-01-02T08:00:00",`+everyTenDays, "").m; !m.RefreshAt.Equal(clock("07:00+7")) || m.Dtstart != "2026-01-02T08:00:00" {
+	if m := tell(t, `"dtstart":"2026-01-02T08:00:00",`+everyTenDays, "").m; !m.RefreshAt.Equal(clock("07:00+7")) || m.Dtstart != "2026-01-02T08:00:00" {
 		t.Errorf("from its own dtstart it runs at %s", clockText(m.RefreshAt))
 	}
 }
 
 // Every second day, every second week: on the same days for all models, whenever they were created.
-func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) { // decision 9, bug 12, bug 14
+func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) {
 	for _, test := range []struct{ policy, want string }{
 		{`"rrule":"FREQ=DAILY;INTERVAL=2"`, "2026-01-06T00:00:00"},  // Monday, 5 January, is 9135 days after the anchor,
 		{`"rrule":"FREQ=WEEKLY;INTERVAL=2"`, "2026-01-12T00:00:00"}, // which are 1305 weeks

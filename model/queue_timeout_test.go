@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// The deadline of the queue counts until a worker says `started`, that of the work from then on (bug 31).
+// The deadline of the queue counts until a worker says `started`, that of the work from then on.
 const queued = `"policy":{"timeout":"1h","queue_timeout":"10m","retries":["1m"],"on_exhausted":"give_up"}`
 
-func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) { // bug 31, decision 6, RULES 1.6
-	runLives(t, []lifeTest{
+func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) {
+	runStories(t, []storyTest{
 		{queued, "00:00 wake", "#1 a1 until 00:10, next 00:10: if not begun: again, not counted"},
 		{queued, "00:00 wake | 00:10 timeout", "#0 deferred 1, next 00:10: not begun in time: again"},
 		{queued, "00:00 wake | 00:10 timeout | 00:10 wake", "#1 a2 until 00:20 deferred 1, next 00:20: if not begun: again, not counted"},
@@ -19,13 +19,13 @@ func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) { 
 		// Still in the input list: withdrawn, not even deferred
 		{queued, "00:00 wake | 00:10 withdraw", "#0, next 00:10: withdrawn: no worker took it"},
 	})
-	if d := live(t, queued, "00:00 wake | 00:10 timeout").decision; d.Event != EventQueueTimeout || d.CountedAttempt() != 0 || !d.Next.FailingSince.IsZero() {
+	if d := tell(t, queued, "00:00 wake | 00:10 timeout").decision; d.Event != EventQueueTimeout || d.CountedAttempt() != 0 || !d.Next.FailingSince.IsZero() {
 		t.Errorf("found %+v", d)
 	}
 }
 
-func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) { // bug 31, RULES 1.6
-	runLives(t, []lifeTest{
+func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) {
+	runStories(t, []storyTest{
 		{queued, "00:00 wake | 00:09 started", "#1 a1 until 01:09, next 01:10: if lost: retry 1/1 +1m, none planned"},
 		{queued, "00:00 wake | 00:09 started | 00:30 started", "#1 a1 until 01:09, next 01:10: if lost: retry 1/1 +1m, none planned"},
 		{queued, "00:00 wake | 00:09 started | 01:09 timeout", "#1, next 01:10: retry 1/1 +1m, none planned"},
@@ -47,47 +47,47 @@ func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) { // bug 31, RULES 
 	})
 }
 
-func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) { // DESIGN 6.10, bug 31
-	l := live(t, queued, "")
+func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
+	s := tell(t, queued, "")
 	now := monday
 	for i := range maxDeferrals {
-		l.step(now, "wake", "")
-		now = l.m.DeadlineAt
-		l.step(now, "timeout", "")
-		if l.m.AttemptNo != 0 || l.m.Deferrals != i+1 {
-			t.Fatalf("after %d: %s", i+1, l)
+		s.do(now, "wake", "")
+		now = s.m.DeadlineAt
+		s.do(now, "timeout", "")
+		if s.m.AttemptNo != 0 || s.m.Deferrals != i+1 {
+			t.Fatalf("after %d: %s", i+1, s)
 		}
 	}
-	l.step(now, "wake", "")
-	now = l.m.DeadlineAt
-	l.step(now, "timeout", "")
-	l.expect("#1, next 01:51: retry 1/1 +1m, none planned")
-	if ended := l.decision.Ended; ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row" {
+	s.do(now, "wake", "")
+	now = s.m.DeadlineAt
+	s.do(now, "timeout", "")
+	s.expect("#1, next 01:51: retry 1/1 +1m, none planned")
+	if ended := s.decision.Ended; ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row" {
 		t.Errorf("the history says %+v", ended)
 	}
 	for range maxDeferrals + 1 { // the count began anew
-		now = l.m.RefreshAt
-		l.step(now, "wake", "")
-		now = l.m.DeadlineAt
-		l.step(now, "timeout", "")
+		now = s.m.RefreshAt
+		s.do(now, "wake", "")
+		now = s.m.DeadlineAt
+		s.do(now, "timeout", "")
 	}
-	l.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row): final: exhausted after 2")
+	s.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row): final: exhausted after 2")
 }
 
-func TestWorkThatBeganOnceEndsTheRowOfFreeOnes(t *testing.T) { // DESIGN 6.10
-	l := live(t, queued, "")
+func TestWorkThatBeganOnceEndsTheRowOfFreeOnes(t *testing.T) {
+	s := tell(t, queued, "")
 	now := monday
 	for range 30 {
-		l.step(now, "wake", "")
-		if l.m.Deferrals == 9 {
-			l.step(now, "success", "")
-			l.step(now, "run", "")
+		s.do(now, "wake", "")
+		if s.m.Deferrals == 9 {
+			s.do(now, "success", "")
+			s.do(now, "run", "")
 			continue
 		}
-		now = l.m.DeadlineAt
-		l.step(now, "timeout", "")
+		now = s.m.DeadlineAt
+		s.do(now, "timeout", "")
 	}
-	if l.m.Disabled || !l.m.FailingSince.IsZero() {
-		t.Errorf("found %s", l)
+	if s.m.Disabled || !s.m.FailingSince.IsZero() {
+		t.Errorf("found %s", s)
 	}
 }

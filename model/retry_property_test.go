@@ -57,7 +57,7 @@ func drawRetries(r *rapid.T) string {
 	return rapid.OneOf(rapid.Custom(func(*rapid.T) string { return delays() }), rapid.Custom(func(*rapid.T) string { return strategy() }), other).Draw(r, "retries")
 }
 
-func TestEachPolicyIsReadBackFromItsCanonicalText(t *testing.T) { // decision 12
+func TestEachPolicyIsReadBackFromItsCanonicalText(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		readBack(noTB{t, r}, drawPolicy(r))
 	})
@@ -94,37 +94,21 @@ func plainly(p policy.Policy) policy.Policy {
 	return p
 }
 
-// walker lives at random under a random policy.
-type walker struct {
-	*life
-	r   *rapid.T
-	now time.Time
-}
-
 var schedules = []string{
 	``, `"rrule":"FREQ=DAILY;BYHOUR=6,16","dtstart":"2026-01-01",`, `"rrule":"FREQ=MINUTELY;INTERVAL=30","dtstart":"2026-01-05",`,
 	`"rrule":"FREQ=WEEKLY;BYDAY=MO;BYHOUR=6","timezone":"Europe/Berlin","dtstart":"2026-01-01",`, `"rrule":"FREQ=DAILY;UNTIL=20260109T000000Z","dtstart":"2026-01-01",`,
 }
 
-// put drops the save where the policy says something that fits no schedule (refuseLoose).
+// walk is a random walk under a random policy.
 func walk(t *testing.T, r *rapid.T) *walker {
 	policy := drawPolicy(r)
 	schedule := rapid.SampledFrom(schedules).Draw(r, "schedule")
-	w := &walker{&life{begin(noTB{t, r}, schedule+`"policy":`+policy)}, r, monday}
-	w.do("put", "")
+	w := randomWalk(t, r, schedule+`"policy":`+policy)
+	w.judge = w.keepsPromises
 	return w
 }
 
-func (w *walker) do(verb, extra string) {
-	before := w.m
-	w.step(w.now, verb, extra)
-	if w.outcome == Applied {
-		w.judge(&before)
-	}
-}
-
-// judge holds after every step.
-func (w *walker) judge(before *Model) {
+func (w *walker) keepsPromises(before *Model) {
 	m, now := &w.m, w.now
 	_, planned := m.planned(now)
 	last := m.giveUpAt(&m.State)
@@ -181,58 +165,13 @@ func (w *walker) aligned() {
 	}
 }
 
-var sayings = []struct{ kind, extra string }{
-	{"success", ""}, {"failure", ""}, {"failure", ""}, {"failure", `"error_type":"A"`}, {"failure", `"error_type":"B"`}, {"failure", `"error_type":"C"`},
-	{"failure", `"error_type":"D","retryable":true`}, {"failure", `"retryable":false`}, {"failure", `"retry_after":"3h"`}, {"postponed", `"retry_after":"1h"`},
-	{"postponed", `"retry_after":"100d"`}, {"interrupted", ""}, {"started", `"worker":"w"`}, {"user_friendly_status", `"status":"s"`},
-}
-
-func (w *walker) actions() map[string]func(*rapid.T) {
-	tick := func(verb string, possible func() bool) func(*rapid.T) {
-		return func(*rapid.T) {
-			if possible() {
-				w.do(verb, "")
-			}
-		}
-	}
-	due := func() bool { return w.m.Due(w.now) }
-	say := func(r *rapid.T) {
-		said := rapid.SampledFrom(sayings).Draw(r, "said")
-		w.do(said.kind, said.extra)
-	}
-	return map[string]func(*rapid.T){
-		"wake": tick("wake", due), "wake 2": tick("wake", due), "wake 3": tick("wake", due), "timeout": tick("timeout", w.expired), "withdraw": tick("withdraw", w.expired),
-		"say": say, "say 2": say, "idle": func(*rapid.T) { w.idle() }, "idle 2": func(*rapid.T) { w.idle() },
-		"wait":    func(r *rapid.T) { w.wait(rapid.Int64Range(0, 36*3600*1000).Draw(r, "ms")) },
-		"put":     func(r *rapid.T) { w.do("put", rapid.SampledFrom(saves).Draw(r, "save")) },
-		"run":     func(r *rapid.T) { w.do("run", rapid.SampledFrom([]string{"", `"force":true`}).Draw(r, "force")) },
-		"disable": func(*rapid.T) { w.do("disable", "") },
-		"enable":  func(*rapid.T) { w.do("enable", "") },
-	}
-}
-
-func (w *walker) expired() bool { return w.m.Running() && !w.m.DeadlineAt.After(w.now) }
-
-func (w *walker) wait(ms int64) { w.now = w.now.Add(time.Duration(ms) * time.Millisecond) }
-
-// idle passes the time until something is to be done, but no hundred years.
-func (w *walker) idle() {
-	next := w.m.RefreshAt
-	if w.m.Running() {
-		next = w.m.DeadlineAt
-	}
-	if next.After(w.now) && next.Before(monday.AddDate(100, 0, 0)) {
-		w.now = next
-	}
-}
-
-func TestNoPolicyAndNoSequenceOfEventsBreaksAPromise(t *testing.T) { // DESIGN 7, S0-28, S0-29, S0-43, decision 8, 004/13, bug 22
+func TestNoPolicyAndNoSequenceOfEventsBreaksAPromise(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		r.Repeat(walk(t, r).actions())
 	})
 }
 
-func TestTheSameInputGivesTheSameDecision(t *testing.T) { // decision 3, S0-22
+func TestTheSameInputGivesTheSameDecision(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := walk(t, r)
 		w.idle()
@@ -259,7 +198,7 @@ func TestTheSameInputGivesTheSameDecision(t *testing.T) { // decision 3, S0-22
 	})
 }
 
-// DESIGN 6.2: what is expected at the start is what a timeout at the deadline decides.
+// What is expected at the start is what a timeout at the deadline decides.
 func TestAnExpectedTimeoutComesAsExpected(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := walk(t, r)
@@ -271,7 +210,7 @@ func TestAnExpectedTimeoutComesAsExpected(t *testing.T) {
 				continue
 			}
 			expected := w.m.RefreshAt
-			if w.idle(); !w.expired() {
+			if w.idle(); !w.expired(w.now) {
 				return
 			}
 			w.do("timeout", "")
@@ -282,8 +221,8 @@ func TestAnExpectedTimeoutComesAsExpected(t *testing.T) {
 	})
 }
 
-// Bug 22: whatever the policy, when nobody ever answers a model comes to an end, or goes on no faster than its policy says.
-func TestACycleOfLostResultsHasAtMostOneMoreRunThanRetries(t *testing.T) { // decision 1, bug 22, S0-49
+// Whatever the policy: when nobody ever answers, a model comes to an end, or goes on no faster than its policy says.
+func TestACycleOfLostResultsHasAtMostOneMoreRunThanRetries(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := walk(t, r)
 		runs, count := 0, w.m.Policy.MaxRetries()
@@ -301,7 +240,7 @@ func TestACycleOfLostResultsHasAtMostOneMoreRunThanRetries(t *testing.T) { // de
 			if runs++; w.m.AttemptNo > 1 && runs != w.m.AttemptNo && w.m.Deferrals == 0 && w.m.Policy.QueueTimeout == 0 || count != policy.Unlimited && w.m.AttemptNo > count+1 {
 				r.Fatalf("run %d of at most %d: %s", runs, count+1, w)
 			}
-			if w.idle(); !w.expired() {
+			if w.idle(); !w.expired(w.now) {
 				return
 			}
 			w.do("timeout", "")

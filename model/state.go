@@ -3,31 +3,31 @@ package model
 import "time"
 
 // State is what refreshd remembers of one model between two transitions. Times are UTC with whole milliseconds; a zero
-// time, an empty string and false all mean "absent". The field names in Redis and in JSON are those of DESIGN: snake case.
+// time, an empty string and false all mean "absent". Redis and JSON name the fields in snake case.
 //
 // Invariants: AttemptUID, StartedAt and DeadlineAt are present together or not at all; a disabled model has neither
 // RefreshAt nor an attempt.
 type State struct {
-	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set (S0-1).
+	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set.
 	// While an attempt runs it is what a timeout at the deadline would decide.
 	RefreshAt time.Time
 	// Why says in at most 60 bytes why RefreshAt is what it is.
 	Why string
 
-	AttemptUID string    // fence of the running attempt (S0-4)
-	AttemptNo  int       // runs since the last success, 1 is the first (S0-2)
-	StartedAt  time.Time // last start (S0-5)
-	DeadlineAt time.Time // when the running attempt counts as timed out (S0-3)
+	AttemptUID string    // fence of the running attempt
+	AttemptNo  int       // runs since the last success, 1 is the first
+	StartedAt  time.Time // last start
+	DeadlineAt time.Time // when the running attempt counts as timed out
 	// ProcessingAt is when a worker said that the work really began.
 	ProcessingAt time.Time
 	Worker       string // who said so
 	// Again marks a running attempt that works on what is already old: when it ends the model is due at once.
 	Again bool
 
-	Disabled       bool   // until the next update (S0-6)
-	DisabledReason string // for the owner (S0-7)
+	Disabled       bool   // until the next update
+	DisabledReason string // for the owner
 
-	UserFriendlyStatus string // last status text of a worker, for the owner (S0-35)
+	UserFriendlyStatus string // last status text of a worker, for the owner
 	Progress           int    // last progress of a worker, 0-100 percent
 
 	LastSuccessAt  time.Time
@@ -39,7 +39,7 @@ type State struct {
 	// never succeeded, or the update that began anew.
 	TryingSince time.Time
 
-	// The counts of document 004, rule 13, over the life of the model. Only attempts that ended in success or failure count.
+	// Counts over the life of the model. Only attempts that ended in success or failure count.
 	TotalRetries      int // attempts that were not the first of their cycle
 	SuccessfulRetries int // those of them that succeeded
 	RetriedCycles     int // cycles that needed a retry
@@ -51,7 +51,7 @@ func (s *State) Running() bool { return s.AttemptUID != "" }
 // Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set.
 func (s *State) Waiting() bool { return !s.Disabled && !s.Running() && !s.RefreshAt.IsZero() }
 
-// Due reports whether an attempt is to be started at now (S0-1, with <= as bug 18 rules).
+// Due reports whether an attempt is to be started at now.
 func (s *State) Due(now time.Time) bool { return s.Waiting() && !s.RefreshAt.After(now) }
 
 // Status names what the model is doing.
@@ -85,7 +85,7 @@ func (s *State) Status(now time.Time, queued bool) Status {
 	}
 }
 
-// endAttempt forgets the running attempt and remembers its uid (S0-10, S0-11: uid, start and deadline go together).
+// endAttempt forgets the running attempt and remembers its uid.
 func (s *State) endAttempt() {
 	s.LastAttemptUID = s.AttemptUID
 	s.AttemptUID, s.Worker = "", ""
@@ -93,7 +93,7 @@ func (s *State) endAttempt() {
 	s.Again = false
 }
 
-// enable ends a disabled state; the cycle of attempts and the give-up window begin anew (decision 7).
+// enable ends a disabled state; the cycle of attempts and the give-up window begin anew.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledReason = false, ""
 	s.AttemptNo, s.Deferrals = 0, 0

@@ -12,7 +12,7 @@ func TestTheStatusTellsWhatAModelIsDoing(t *testing.T) {
 		want                  Status
 	}{
 		{daily, "", "05:59:59.999", false, StatusScheduled},
-		{daily, "", "06:00", false, StatusDue}, // at, not after (bug 18)
+		{daily, "", "06:00", false, StatusDue}, // at, not after
 		{daily, "", "09:00+3", false, StatusDue},
 		{daily, "06:00 start", "06:00", true, StatusQueued},
 		{daily, "06:00 start", "06:00", false, StatusProcessing},

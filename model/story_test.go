@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// The models of the tests. Their lives begin on Monday, 5 January 2026, at midnight UTC.
+// The models of the tests. Their stories begin on Monday, 5 January 2026, at midnight UTC.
 const (
 	sixRetries = `"policy":{"timeout":"1h","retries":[0,"1m","5m","15m","30m","1h"],"on_exhausted":"give_up"}`
 	sixThenGo  = `"policy":{"timeout":"1h","retries":[0,"1m","5m","15m","30m","1h"],"on_exhausted":"next_planned"}`
@@ -52,7 +52,15 @@ func clockText(at time.Time) string {
 	return text
 }
 
-// story is the life of one model, told in steps such as "06:10 failure", and checked for the invariants after each.
+// story is what happens to one model, told in steps such as "06:10 failure", and checked for the invariants after each. The steps:
+//
+//	wake               what the dispatcher does to a due model: a start, the end of a give-up window, or a missed refresh
+//	start              the same, but it must be a start
+//	timeout, withdraw  what the dispatcher does at a deadline
+//	put, remove, run, enable, disable        what an application wants
+//	success, failure, started, postponed, …  what a worker says of the attempt that started last
+//
+// What follows the verb are further JSON fields of the message.
 type story struct {
 	t          testing.TB
 	definition string // JSON fields of a put
@@ -86,16 +94,16 @@ func (s *story) then(steps string) *story {
 	return s
 }
 
-// do takes one step: what time does, what a worker says, or what an application wants. extra holds further JSON fields.
+// do takes one step. extra holds further JSON fields.
 func (s *story) do(now time.Time, verb, extra string) {
 	s.t.Helper()
 	switch verb {
-	case "start", "timeout", "withdraw":
-		s.decision, s.outcome = s.tick(now, verb), Applied
+	case "wake", "start", "timeout", "withdraw":
+		s.dispatch(now, verb)
 	case "put", "remove", "run", "enable", "disable":
-		s.obey(now, verb, extra)
+		s.command(now, verb, extra)
 	default:
-		s.hear(now, verb, extra)
+		s.say(now, verb, extra)
 	}
 	if s.outcome == Applied {
 		s.apply()
@@ -103,42 +111,58 @@ func (s *story) do(now time.Time, verb, extra string) {
 	s.check(now)
 }
 
-// tick refuses what the dispatcher would not do, so that no table can tell an impossible story.
-func (s *story) tick(now time.Time, verb string) Decision {
+// dispatch refuses what the dispatcher would not do, so that no table can tell an impossible story.
+func (s *story) dispatch(now time.Time, verb string) {
 	s.t.Helper()
-	switch {
-	case verb == "start" && s.m.Due(now):
-		s.starts++
-		return s.m.Start(now, fmt.Sprintf("a%d", s.starts))
-	case verb == "timeout" && s.m.Running() && !s.m.DeadlineAt.After(now):
-		return s.m.Expire(now)
-	case verb == "withdraw" && s.m.Running() && !s.m.DeadlineAt.After(now):
-		return s.m.Withdraw(now)
+	s.outcome = Applied
+	switch waking := verb == "wake" || verb == "start"; {
+	case waking && s.m.Due(now):
+		s.decision = s.m.Wake(now, fmt.Sprintf("a%d", s.starts+1))
+		if s.decision.Event == EventStart {
+			s.starts++
+		} else if verb == "start" {
+			s.t.Fatalf("%s: expected a start, found %s: %s", clockText(now), s.decision.Event, s)
+		}
+	case !waking && !s.expired(now), waking:
+		s.t.Fatalf("%s: impossible to %s: %s", clockText(now), verb, s)
+	case verb == "timeout":
+		s.decision = s.m.Expire(now)
+	default:
+		s.decision = s.m.Withdraw(now)
 	}
-	s.t.Fatalf("%s: impossible to %s: %s", clockText(now), verb, s)
-	return Decision{}
 }
 
-func (s *story) hear(now time.Time, kind, extra string) {
+// expired reports whether the deadline of a running attempt has passed.
+func (s *story) expired(now time.Time) bool { return s.m.Running() && !s.m.DeadlineAt.After(now) }
+
+// next is when the dispatcher has to do something: at the start, or at the deadline; zero: never.
+func (s *story) next() time.Time {
+	if s.m.Running() {
+		return s.m.DeadlineAt
+	}
+	return s.m.RefreshAt
+}
+
+func (s *story) say(now time.Time, kind, extra string) {
 	s.t.Helper()
 	fields := []string{fmt.Sprintf(`"type":%q,"big_table_uid":"tbl_1"`, kind)}
 	if !strings.Contains(extra, "_attempt_uid") {
 		fields = append(fields, fmt.Sprintf(`"refresh_attempt_uid":"a%d"`, s.starts))
 	}
-	message, err := DecodeMessage([]byte(document1(append(fields, extra))))
+	message, err := DecodeMessage([]byte(objectOf(append(fields, extra))))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.decision, s.outcome = s.m.Handle(message, now)
 }
 
-func (s *story) obey(now time.Time, kind, extra string) {
+func (s *story) command(now time.Time, kind, extra string) {
 	s.t.Helper()
 	fields := []string{fmt.Sprintf(`"type":%q,"uid":"tbl_1"`, kind), extra}
 	if kind == "put" {
 		fields = append([]string{s.definition}, fields...) // first, so that extra can overrule it
 	}
-	command, err := DecodeCommand([]byte(document1(fields)))
+	command, err := DecodeCommand([]byte(objectOf(fields)))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -153,8 +177,8 @@ func anyPolicy(c *Command) Policies {
 	return Policies{ByName: map[string]policy.Policy{c.Definition.PolicyName: policy.Default()}}
 }
 
-// document1 joins JSON fields to one object.
-func document1(fields []string) string {
+// objectOf joins JSON fields to one object.
+func objectOf(fields []string) string {
 	text := strings.Join(fields, ",")
 	return "{" + strings.Trim(strings.ReplaceAll(text, ",,", ","), ",") + "}"
 }
@@ -209,13 +233,13 @@ func (s *story) broken(now time.Time) map[string]bool {
 	m := &s.m
 	_, plannable := m.planned(now)
 	return map[string]bool{
-		"an attempt has no deadline or a deadline no attempt": m.Running() == m.DeadlineAt.IsZero(), // bug 5
+		"an attempt has no deadline or a deadline no attempt": m.Running() == m.DeadlineAt.IsZero(),
 		"an attempt has no start or a start no attempt":       m.Running() == m.StartedAt.IsZero(),
 		"a disabled model has something to do":                m.Disabled && (m.Running() || !m.RefreshAt.IsZero()),
 		"an enabled recurring model is stuck":                 s.exists && plannable && !m.Disabled && !m.Running() && m.RefreshAt.IsZero(),
-		"the next attempt may start before the deadline":      m.Running() && !m.RefreshAt.IsZero() && m.RefreshAt.Before(m.DeadlineAt), // bug 3
+		"the next attempt may start before the deadline":      m.Running() && !m.RefreshAt.IsZero() && m.RefreshAt.Before(m.DeadlineAt),
 		"an attempt has no number":                            m.Running() && m.AttemptNo < 1,
-		"more attempts than retries and one":                  m.AttemptNo > m.Policy.MaxRetries()+1, // bug 22
+		"more attempts than retries and one":                  m.Policy.MaxRetries() != policy.Unlimited && m.AttemptNo > m.Policy.MaxRetries()+1,
 		"again without an attempt":                            m.Again && !m.Running(),
 		"what began without an attempt":                       !m.Running() && (!m.ProcessingAt.IsZero() || m.Worker != ""),
 		"too many deferrals":                                  m.Deferrals > maxDeferrals,

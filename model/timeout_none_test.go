@@ -4,12 +4,12 @@ import (
 	"testing"
 )
 
-func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) { // S0-8
+func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) {
 	const (
 		twice = `"rrule":"FREQ=DAILY;BYHOUR=6,16","dtstart":"2026-01-01",`
 		none  = twice + `"policy":{"timeout":"none","retries":["5m","5m"],"on_exhausted":"give_up"}`
 	)
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		// Two variables: no deadline but the next planned time
 		{none, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: retry 1/2 at once: no answer until planned"},
 		{none, "06:00 wake | 16:00 timeout", "#1, next 16:00: retry 1/2 at once: no answer until planned"},
@@ -36,8 +36,8 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 	})
 }
 
-func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) { // S0-8, bug 21
-	runLives(t, []lifeTest{
+func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) {
+	runStories(t, []storyTest{
 		{`"policy":{"timeout":"none"}`, "00:00 wake", "#1 a1 until 00:00+3650, next never: if lost: final: exhausted, none planned"},
 		{`"policy":{"timeout":"none"}`, "00:00 wake | 09:00+300 success", "#0, next never: finished: one-shot"},
 		{`"policy":{"timeout":"none","give_up_after":"2d","retries":["1m"]}`, "00:00 wake", "#1 a1 until 00:00+2, next never: if lost: final: no success for 2d"},

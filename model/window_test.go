@@ -9,11 +9,11 @@ import (
 
 const officeHours = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15,16"
 
-func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) { // S0-51, S0-29
+func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
 	at := func(hour int, more string) string {
 		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=%d","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":["10m"],"retry_window":%q%s}`, hour, officeHours, more)
 	}
-	runLives(t, []lifeTest{
+	runStories(t, []storyTest{
 		{at(6, ""), "06:00 wake | 06:10 failure", "#1, next 09:00: retry 1/1 +10m in window, before planned"},
 		{at(6, ""), "10:00 run | 10:00 wake | 10:10 failure", "#1, next 10:20: retry 1/1 +10m, before planned"},
 		{at(6, ""), "17:00 run | 17:00 wake | 17:10 failure", "#1, next 06:00+1: retry 1/1 +10m in window, planned first: after"},

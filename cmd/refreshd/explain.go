@@ -32,7 +32,7 @@ type explanation struct {
 	RefreshWhy string       `json:"refresh_why"`
 	GivesUpAt  *string      `json:"gives_up_at"`
 	Story      []string     `json:"story"`
-	Next       prospects    `json:"next"`
+	Next       forecastView `json:"next"`
 }
 
 func (a *app) explain(ctx context.Context, store *scripts.Store, uid string) error {
@@ -41,14 +41,14 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uid string) err
 		return err
 	}
 	s, record := narrate(found), found.record
-	next := s.foresee()
+	forecast := record.Forecast(found.now)
 	if a.json() {
 		return a.printJSON(explanation{
 			UID: uid, Status: found.status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
-			GivesUpAt: optional(record.GivesUpAt()), Story: s.story(attempts), Next: next,
+			GivesUpAt: optional(record.GivesUpAt()), Story: s.story(attempts), Next: viewForecast(forecast),
 		})
 	}
-	for _, line := range append(s.story(attempts), s.future(next)...) {
+	for _, line := range append(s.story(attempts), s.forecast(forecast)...) {
 		fmt.Fprintln(a.stdout, plain(line))
 	}
 	return nil

@@ -58,13 +58,13 @@ func (s *narrator) policy() string {
 func (s *narrator) past(attempt *model.Attempt) string {
 	text := s.ending(attempt) + " at " + s.clock(attempt.EndedAt)
 	refresh := "nothing"
-	if at := instant(attempt.RefreshAt); !at.IsZero() {
+	if at := attempt.RefreshAt; !at.IsZero() {
 		refresh = s.clock(at)
 	}
-	if attempt.DelayMS == nil {
+	if attempt.Overlap == "" {
 		return text + "; next: " + refresh + " (" + attempt.Why + ")"
 	}
-	return text + "; " + s.reckoning(attempt, refresh)
+	return text + "; " + s.timing(attempt, refresh)
 }
 
 // ending says how the attempt ended, and how many such endings its policy allows.
@@ -82,13 +82,13 @@ func (s *narrator) ending(attempt *model.Attempt) string {
 	return fmt.Sprintf("failure %d%s", attempt.AttemptNo, reason)
 }
 
-// reckoning tells how the time of the retry came about, in the order in which it was decided.
-func (s *narrator) reckoning(attempt *model.Attempt, refresh string) string {
-	parts := []string{"delay " + document.FormatDuration(time.Duration(*attempt.DelayMS)*time.Millisecond)}
-	if jitter := time.Duration(attempt.JitterMS) * time.Millisecond; jitter != 0 {
-		parts[0] += ", jitter " + signed(jitter)
+// timing tells how the time of the retry came about, in the order in which it was decided.
+func (s *narrator) timing(attempt *model.Attempt, refresh string) string {
+	parts := []string{"delay " + document.FormatDuration(attempt.Delay)}
+	if attempt.Jitter != 0 {
+		parts[0] += ", jitter " + signed(attempt.Jitter)
 	}
-	retry, planned := instant(attempt.RetryAt), instant(attempt.PlannedAt)
+	retry, planned := attempt.RetryAt, attempt.PlannedAt
 	switch attempt.Overlap {
 	case policy.NonePlanned:
 		parts = append(parts, s.clock(retry)+", with none planned")
@@ -97,7 +97,7 @@ func (s *narrator) reckoning(attempt *model.Attempt, refresh string) string {
 	default:
 		parts = append(parts, s.position(attempt.Overlap, retry, planned))
 	}
-	switch at := instant(attempt.RefreshAt); {
+	switch at := attempt.RefreshAt; {
 	case at.Equal(retry) || at.Equal(planned):
 		parts = append(parts, string(s.m.Policy.Alignment)+": "+refresh)
 	default: // something else overruled both
@@ -155,12 +155,4 @@ func signed(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%s%ds", sign, seconds)
 	}
-}
-
-// instant reads a time of the history; zero: there is none.
-func instant(text *string) (at time.Time) {
-	if text != nil {
-		at, _ = time.Parse(time.RFC3339, *text) // a text that is no time is none
-	}
-	return at
 }

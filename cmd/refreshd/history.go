@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
 
@@ -43,7 +43,7 @@ type attemptView struct {
 	Worker     string      `json:"worker"`
 	DeadlineAt *string     `json:"deadline_at"`
 
-	// How the time of the retry came about (S0-47); null where no retry was considered.
+	// How the time of the retry came about; null where no retry was considered.
 	DelayMS   *int64         `json:"delay_ms"`
 	JitterMS  int64          `json:"jitter_ms"`
 	RetryAt   *string        `json:"retry_at"`
@@ -55,14 +55,19 @@ type attemptView struct {
 }
 
 func viewAttempt(attempt model.Attempt) attemptView {
-	return attemptView{
+	view := attemptView{
 		AttemptUID: attempt.AttemptUID, AttemptNo: attempt.AttemptNo,
-		StartedAt: optional(attempt.StartedAt), EndedAt: optional(attempt.EndedAt), DurationMS: attempt.DurationMS,
+		StartedAt: optional(attempt.StartedAt), EndedAt: optional(attempt.EndedAt), DurationMS: attempt.Duration.Milliseconds(),
 		Outcome: attempt.Outcome, Final: attempt.Final, Exhausted: attempt.Exhausted, Changed: attempt.Changed,
-		Reason: attempt.Reason, ErrorType: attempt.ErrorType, Worker: attempt.Worker, DeadlineAt: attempt.DeadlineAt,
-		DelayMS: attempt.DelayMS, JitterMS: attempt.JitterMS, RetryAt: attempt.RetryAt, PlannedAt: attempt.PlannedAt, Overlap: attempt.Overlap,
-		RefreshAt: attempt.RefreshAt, RefreshWhy: attempt.Why,
+		Reason: attempt.Reason, ErrorType: attempt.ErrorType, Worker: attempt.Worker, DeadlineAt: optional(attempt.DeadlineAt),
+		RetryAt: optional(attempt.RetryAt), PlannedAt: optional(attempt.PlannedAt), Overlap: attempt.Overlap,
+		RefreshAt: optional(attempt.RefreshAt), RefreshWhy: attempt.Why,
 	}
+	if attempt.Overlap != "" {
+		delay := attempt.Delay.Milliseconds()
+		view.DelayMS, view.JitterMS = &delay, attempt.Jitter.Milliseconds()
+	}
+	return view
 }
 
 // readPast reads one model that must be stored, and its attempts that ended last, newest first.
@@ -102,12 +107,8 @@ func (a *app) historyTable(attempts []model.Attempt) error {
 		if attempt.Final {
 			result += " (final)"
 		}
-		next := "-"
-		if attempt.RefreshAt != nil {
-			next = *attempt.RefreshAt
-		}
-		took := time.Duration(attempt.DurationMS) * time.Millisecond
-		cells := []string{model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, took.String(), next, attempt.Why, attempt.Reason}
+		next := cmp.Or(model.FormatTime(attempt.RefreshAt), "-")
+		cells := []string{model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, attempt.Duration.String(), next, attempt.Why, attempt.Reason}
 		for i, cell := range cells {
 			cells[i] = plain(cell)
 		}

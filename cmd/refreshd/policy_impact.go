@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -42,13 +44,21 @@ func measureImpact(ctx context.Context, store *scripts.Store, name string, polic
 		case record.Due(now):
 			total.DueAtOnce++
 		}
-		before := record.Foresee(now)
+		before := forecastOfRun(&record.Model, now)
 		// What cannot be compiled for this model shows as a difference.
-		if err := record.Resolve(policy, schedules.Get); err != nil || record.Foresee(now) != before {
+		if err := record.Resolve(policy, schedules.Get); err != nil || forecastOfRun(&record.Model, now) != before {
 			total.Changed++
 		}
 	})
 	return total, err
+}
+
+// forecastOfRun is what would come of a model that is run by hand now. So every model can be asked, whatever it does.
+func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
+	asked := *m
+	run, _ := asked.Run(true, now) // forced: it cannot be refused
+	asked.State = run.Next
+	return asked.Forecast(now)
 }
 
 // eachUser visits every model that uses the policy called name.

@@ -49,7 +49,6 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 }
 
 func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
-	next, deadline := "2026-03-02T06:02:00.000Z", "2026-03-02T06:30:00.000Z"
 	at := func(minute int) time.Time {
 		return instant("2026-03-02T06:00:00Z").Add(time.Duration(minute) * time.Minute)
 	}
@@ -57,7 +56,7 @@ func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
 		{AttemptNo: 3, StartedAt: at(9), EndedAt: at(10), Outcome: model.EventSuccess, Why: "finished: one-shot"},
 		{AttemptNo: 2, StartedAt: at(2), EndedAt: at(5), Outcome: model.EventTimeout, Final: true, Exhausted: true,
 			Why: "final: exhausted after 2", Reason: "timeout"},
-		{AttemptNo: 1, StartedAt: at(0), EndedAt: at(2), Outcome: model.EventFailure, RefreshAt: &next, DeadlineAt: &deadline,
+		{AttemptNo: 1, StartedAt: at(0), EndedAt: at(2), Outcome: model.EventFailure, RefreshAt: at(2), DeadlineAt: at(30),
 			Why: "retry 1/1 at once", Reason: "HTTP 503"},
 	}
 	want := []Event{
@@ -78,10 +77,7 @@ func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
 
 func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 	end := instant("2026-03-02T14:00:00Z")
-	at := func(minutes int) *string {
-		text := model.FormatTime(end.Add(time.Duration(minutes) * time.Minute))
-		return &text
-	}
+	at := func(minutes int) time.Time { return end.Add(time.Duration(minutes) * time.Minute) }
 	tests := []struct {
 		name    string
 		attempt model.Attempt

@@ -100,7 +100,7 @@ func FromHistory(attempts []model.Attempt) []Event {
 }
 
 func eventsOf(attempt model.Attempt) []Event {
-	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo, DeadlineAt: instantOf(attempt.DeadlineAt)}
+	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo, DeadlineAt: attempt.DeadlineAt}
 	if attempt.AttemptNo > 1 {
 		begin.Kind = Retry
 	}
@@ -111,10 +111,10 @@ func eventsOf(attempt model.Attempt) []Event {
 func EndOf(attempt model.Attempt) []Event {
 	end := Event{
 		At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why,
-		RefreshAt: instantOf(attempt.RefreshAt),
+		RefreshAt: attempt.RefreshAt,
 	}
 	events := []Event{end}
-	events[0].Reason, events[0].RetryAt = attempt.Reason, gaveWay(&attempt)
+	events[0].Reason, events[0].RetryAt = attempt.Reason, attempt.DisplacedRetry()
 	if attempt.Exhausted {
 		end.Kind = Exhausted
 		events = append(events, end)
@@ -122,27 +122,10 @@ func EndOf(attempt model.Attempt) []Event {
 	switch {
 	case attempt.Final:
 		end.Kind = Disabled
-	case attempt.Outcome == model.EventSuccess && attempt.RefreshAt == nil:
+	case attempt.Outcome == model.EventSuccess && attempt.RefreshAt.IsZero():
 		end.Kind = Finished
 	default:
 		return events
 	}
 	return append(events, end)
-}
-
-// gaveWay is when the retry after an attempt would have started, if it waits for the planned refresh instead; else zero.
-func gaveWay(attempt *model.Attempt) time.Time {
-	retryAt, next := instantOf(attempt.RetryAt), instantOf(attempt.RefreshAt)
-	if next.IsZero() || retryAt.Equal(next) || !next.Equal(instantOf(attempt.PlannedAt)) {
-		return time.Time{}
-	}
-	return retryAt
-}
-
-// instantOf reads a time of the history. A text that is no time leaves the zero time behind: none.
-func instantOf(text *string) (at time.Time) {
-	if text != nil {
-		at, _ = time.Parse(time.RFC3339, *text)
-	}
-	return at
 }

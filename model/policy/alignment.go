@@ -61,17 +61,3 @@ func (a Alignment) PrefersPlanned(overlap Overlap) bool {
 		return overlap != Before
 	}
 }
-
-// WhyJoined says how a retry was joined with the schedule.
-func WhyJoined(overlap Overlap, plannedFirst bool) string {
-	switch {
-	case overlap == NonePlanned:
-		return ", none planned"
-	case plannedFirst:
-		return ", planned first: " + string(overlap)
-	case overlap == Before:
-		return ", before planned"
-	default:
-		return ", retry first: " + string(overlap)
-	}
-}

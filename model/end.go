@@ -1,0 +1,130 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+const whyAgain = "saved while running: again"
+
+// Succeed ends the running attempt well: the next refresh is planned after now.
+func (m *Model) Succeed(now time.Time, changed *bool) Decision {
+	decision := Decision{Event: EventSuccess, Next: m.State}
+	next := &decision.Next
+	if !next.FinalFailureAt.IsZero() {
+		decision.announce(policy.NoticeRecovered, &m.Policy)
+	}
+	next.AttemptNo, next.Deferrals = 0, 0
+	next.LastSuccessAt = now
+	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
+	if next.Again {
+		next.RefreshAt, next.Why = now, whyAgain
+	} else {
+		m.plan(next, now)
+	}
+	decision.end(&m.State, now, policy.Failure{}, changed)
+	return decision
+}
+
+// plan sets refresh_at to the next planned refresh after now; if none is left, the model is finished.
+func (m *Model) plan(next *State, now time.Time) {
+	planned, found := m.planned(now)
+	next.RefreshAt = planned
+	switch {
+	case m.OneShot():
+		next.Why = "finished: one-shot"
+	case !found:
+		next.Why = "finished: no planned refresh left"
+	case m.Schedule == nil:
+		next.Why = "schedule unreadable: look again later"
+	default:
+		next.Why = "planned"
+	}
+}
+
+// Fail ends the running attempt as the failure rule decides.
+func (m *Model) Fail(failure policy.Failure, now time.Time) Decision {
+	return m.fail(EventFailure, failure, now)
+}
+
+// Expire ends an attempt whose deadline has passed: a failure like any other. Only one that no worker began in time is deferred.
+func (m *Model) Expire(now time.Time) Decision {
+	if m.awaitsBegin(&m.State) {
+		return m.deferAttempt(EventQueueTimeout, 0, "not begun in time: again", now)
+	}
+	return m.fail(EventTimeout, policy.TimedOut(), now)
+}
+
+func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decision {
+	decision := Decision{Event: event, Next: m.State}
+	next := &decision.Next
+	next.Deferrals = 0
+	if next.Again {
+		// The failure belongs to a definition that is no longer in force: it must not count against the new one.
+		next.AttemptNo, next.RefreshAt, next.Why = 0, now, whyAgain
+		decision.end(&m.State, now, failure, nil)
+		return decision
+	}
+	if next.FailingSince.IsZero() {
+		next.FailingSince = now
+	}
+	v := m.afterFailure(next, failure, now)
+	next.AttemptNo, next.RefreshAt, next.Why = v.attemptNo, v.at, v.why.String()
+	decision.Exhausted, decision.Held, decision.PolicyError, decision.why = v.exhausted, v.held, v.policyError, v.why
+	if v.final {
+		m.disable(&decision, failure, now)
+	}
+	decision.end(&m.State, now, failure, nil)
+	return decision
+}
+
+// disable ends the refreshing of a model by a final failure, with a reason for its owner.
+func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Time) {
+	next := &decision.Next
+	next.Disabled = true
+	next.DisabledReason = m.ownersReason(next.AttemptNo, failure)
+	next.FinalFailureAt = now
+	decision.Final = true
+	decision.announce(policy.NoticeDisabled, &m.Policy)
+}
+
+// ownersReason is what the owner of a disabled model reads: the worker's own words, those of the policy, or a plain sentence.
+func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
+	if own := document.Shorten(failure.UserFriendlyReason, document.MaxText); own != "" {
+		return own
+	}
+	if m.Policy.DisabledReason != "" {
+		return m.Policy.DisabledReason
+	}
+	text := fmt.Sprintf("Cannot refresh after %d attempts", attempts)
+	switch attempts {
+	case 0: // given up between two cycles
+		text = "Cannot refresh"
+	case 1:
+		text = "Cannot refresh after 1 attempt"
+	}
+	if reason := document.Shorten(failure.Reason, document.MaxText); reason != "" {
+		text += ": " + reason
+	}
+	return document.Shorten(text, document.MaxText)
+}
+
+// Withdraw ends an attempt that still stood in the input list at its deadline. Nobody took it, so nothing failed: the model is due
+// again and nothing is counted.
+func (m *Model) Withdraw(now time.Time) Decision {
+	decision := Decision{Event: EventWithdrawn, Next: m.State}
+	next := &decision.Next
+	next.AttemptNo = max(0, next.AttemptNo-1)
+	next.RefreshAt, next.Why = now, "withdrawn: no worker took it"
+	if since := m.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
+		next.TryingSince = since.Add(now.Sub(m.StartedAt)) // nobody tried while it stood in line
+	}
+	if next.Again {
+		next.Why = whyAgain
+	}
+	next.endAttempt()
+	return decision
+}

@@ -1,0 +1,140 @@
+package model
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+func TestASuccessIsFollowedByTheNextPlannedRefreshAfterNow(t *testing.T) {
+	runStories(t, []storyTest{
+		{daily, "06:00 start | 06:10 success", "#0, next 16:00: planned"},
+		{daily, "16:00 start | 16:10 success", "#0, next 06:00+1: planned"},
+		{daily, "06:00 start | 06:10 failure | 06:10 start | 06:20 success", "#0, next 16:00: planned"},
+
+		// Not after the deadline: timeout 1 h, 10 minutes of work, every 30 minutes
+		{halfHour, "00:30 start | 00:40 success", "#0, next 01:00: planned"},
+
+		// Strictly after now: an occurrence at now is consumed, as are those that passed meanwhile
+		{daily, "15:30 run | 15:30 start | 16:00 success", "#0, next 06:00+1: planned"},
+		{daily, "15:30 run | 15:30 start | 15:59:59.999 success", "#0, next 16:00: planned"},
+		{halfHour, "00:30 start | 01:29 success", "#0, next 01:30: planned"},
+
+		// The phase of the schedule is that of dtstart, not of the day or of now
+		{`"rrule":"FREQ=HOURLY;INTERVAL=5","dtstart":"2026-01-05",` + oneThenGo, "20:00 run | 20:00 start | 20:07 success", "#0, next 01:00+1: planned"},
+
+		// Nothing is left
+		{banner, "00:00 start | 00:00:30 success", "#0, next never: finished: one-shot"},
+		{lastDay, "16:00 start | 16:30 success", "#0, next never: finished: no planned refresh left"},
+	})
+}
+
+func TestASuccessStartsTheCountAnew(t *testing.T) {
+	s := tell(t, daily, "06:00 start | 06:10 failure | 06:10 start | 06:20 postponed \"retry_after\":60 | 06:21 start | 06:30 success")
+	if s.m.AttemptNo != 0 || s.m.Deferrals != 0 || !s.m.FailingSince.IsZero() || !s.m.LastSuccessAt.Equal(clock("06:30")) {
+		t.Errorf("the success left %+v", s.m.State)
+	}
+}
+
+func TestARecoveryIsToldOnlyAfterAFinalFailure(t *testing.T) {
+	for steps, want := range map[string]policy.Notice{
+		// Failures and a success
+		"00:00 start | 00:00:10 success":                                     policy.NoticeNone,
+		"00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 success": policy.NoticeNone,
+
+		// A final failure, however the model was enabled again
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 enable | 01:00 start | 01:00:10 success`:                                        policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 success`:                                           policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 put "payload":{"size":2} | 01:00 start | 01:00:10 success`:                      policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 failure | 01:00:10 start | 01:00:20 success`:       policy.NoticeRecovered,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 success | 02:00 run | 02:00 start | 02:01 success`: policy.NoticeNone,
+
+		// Disabled by hand: nobody was alarmed
+		"00:00 disable | 01:00 enable | 01:00 start | 01:00:10 success": policy.NoticeNone,
+	} {
+		if got := tell(t, banner, steps).decision.Notice; got != want {
+			t.Errorf("%s: notice %q, want %q", steps, got, want)
+		}
+	}
+}
+
+func TestAnAttemptThatNoWorkerTookIsNotCounted(t *testing.T) {
+	runStories(t, []storyTest{
+		{daily, "06:00 start | 07:00 withdraw", "#0, next 07:00: withdrawn: no worker took it"},
+		{daily, "06:00 start | 06:10 failure | 06:10 start | 07:10 withdraw", "#1, next 07:10: withdrawn: no worker took it"},
+		{daily, "06:00 start | 06:10 put \"refresh\":\"now\" | 07:00 withdraw", "#0, next 07:00: saved while running: again"},
+		{banner, "00:00 start | 00:01 withdraw", "#0, next 00:01: withdrawn: no worker took it"},
+	})
+}
+
+func TestWorkersThatAreDownForAWeekendDisableNobody(t *testing.T) {
+	s := tell(t, daily, "")
+	now := clock("06:00")
+	for range 48 {
+		s.do(now, "start", "")
+		now = s.m.DeadlineAt
+		s.do(now, "withdraw", "")
+	}
+	s.expect("#0, next 06:00+2: withdrawn: no worker took it")
+	if !s.m.FailingSince.IsZero() || s.decision.Ended != nil {
+		t.Errorf("an attempt that nobody took left a trace of failure: %+v", s.decision)
+	}
+}
+
+func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T) {
+	const saved = `00:00 start | 00:00:20 put "payload":{"size":2} | `
+	runStories(t, []storyTest{
+		{banner, `00:00 start | 00:00:20 put "payload":{"size":2}`, "#1 a1 until 00:01 again, next 00:01: saved while running: again"},
+		{banner, saved + `00:00:25 put "payload":{"size":3}`, "#1 a1 until 00:01 again, next 00:01: saved while running: again"},
+
+		{banner, saved + "00:00:30 success", "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + "00:00:30 failure", "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + `00:00:30 failure "retryable":false`, "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + `00:00:30 failure "retry_after":3600`, "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + `00:00:30 postponed "retry_after":3600`, "#0 deferred 1, next 00:00:30: saved while running: again"},
+		{banner, saved + "00:00:30 interrupted", "#0 deferred 1, next 00:00:30: saved while running: again"},
+		{banner, saved + "00:01 timeout", "#0, next 00:01: saved while running: again"},
+		{banner, saved + "00:01 withdraw", "#0, next 00:01: saved while running: again"},
+		{banner, saved + `00:00:30 run "force":true`, "#0, next 00:00:30: run by hand"},
+		{banner, saved + `00:00:30 disable`, "#0 disabled (): disabled by hand"},
+
+		// The second thumbnail is the last
+		{banner, saved + "00:00:30 success | 00:00:30 start | 00:00:40 success", "#0, next never: finished: one-shot"},
+	})
+	s := tell(t, banner, saved+`00:00:30 failure "retryable":false`)
+	if s.decision.Final || s.decision.Notice != policy.NoticeNone || !s.m.FailingSince.IsZero() {
+		t.Errorf("a failure that belongs to an old definition counted: %+v", s.decision)
+	}
+}
+
+func TestALateResultCountsWhileItsUIDIsCurrent(t *testing.T) {
+	for steps, late := range map[string]bool{
+		"06:00 start | 06:59:59.999 success": false, "06:00 start | 07:00 success": false, "06:00 start | 07:00:00.001 success": true,
+		"06:00 start | 07:01 failure": true, "06:00 start | 07:01 interrupted": true, "06:00 start | 07:01 started": true,
+		"06:00 start | 07:01 user_friendly_status \"status\":\"still here\"": false,
+	} {
+		if s := tell(t, daily, steps); s.outcome != Applied || s.decision.Late != late {
+			t.Errorf("%s: outcome %q, late %v; want it applied, late %v", steps, s.outcome, s.decision.Late, late)
+		}
+	}
+}
+
+func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
+	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23"}`,
+		`06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
+	s.expect("#1, next 16:00: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
+	if len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…") {
+		t.Errorf("%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
+	}
+}
+
+func TestAModelWhoseScheduleCannotBeReadLooksAgainAnHourLater(t *testing.T) {
+	m := Model{UID: "tbl_1", Rule: "FREQ=GARBAGE", Fault: "rrule: …", Policy: policy.Default(), State: State{RefreshAt: monday}}
+	m.State = m.Start(monday, "a1").Next
+	decision := m.Succeed(monday.Add(time.Minute), nil)
+	if !decision.Next.RefreshAt.Equal(monday.Add(61*time.Minute)) || decision.Next.Why != "schedule unreadable: look again later" {
+		t.Errorf("next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
+	}
+}

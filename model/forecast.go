@@ -1,0 +1,77 @@
+package model
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Forecast is what may come of a model: of the attempt that runs, or else of the next one.
+type Forecast struct {
+	// StartAt is when the next attempt starts; zero: one runs already, or none will start.
+	StartAt time.Time
+	// Jitter is the share by which a delay may still vary. It follows from the uid of the attempt, which nobody knows before the start.
+	Jitter float64
+	// The attempt succeeds or fails as soon as it can, or it is lost: nobody answers before its deadline.
+	Success, Failure, Lost Branch
+	// GiveUp: no attempt comes before the end of the give-up window.
+	GiveUp Branch
+}
+
+// Branch is one way that a forecast may go. The zero value is a way that it cannot go.
+type Branch struct {
+	At        time.Time // when it happens
+	RefreshAt time.Time // what it leads to, as in State
+	Why       string
+	AttemptNo int
+	Exhausted bool // the retries are used up
+	Disabled  bool
+	Reason    string // for the owner of a disabled model
+}
+
+// Possible reports whether the forecast may go this way.
+func (b Branch) Possible() bool { return !b.At.IsZero() }
+
+// Forecast asks the definition in force what it would decide. An answer is taken to come as soon as it can: now, or when the
+// attempt starts. The model stays as it is.
+func (m *Model) Forecast(now time.Time) (f Forecast) {
+	next := *m
+	if next.Waiting() {
+		if next.RefreshAt.After(now) {
+			now = next.RefreshAt
+		}
+		f.Jitter, next.Policy.Jitter = next.Policy.Jitter, 0
+		decision := next.Wake(now, "forecast")
+		for decision.Event == EventSkipped { // due since long, and its policy skips what it missed
+			next.State, now = decision.Next, decision.Next.RefreshAt
+			decision = next.Wake(now, "forecast")
+		}
+		if decision.Event != EventStart {
+			f.GiveUp = branch(now, decision)
+			return f
+		}
+		next.State, f.StartAt = decision.Next, now
+	}
+	if !next.Running() {
+		return f
+	}
+	f.Success = branch(now, next.Succeed(now, nil))
+	f.Failure = branch(now, next.Fail(policy.Failure{}, now))
+	if begun, first := next.Begin(now, ""); first && !f.StartAt.IsZero() {
+		next.State = begun.Next
+	}
+	lostAt := next.DeadlineAt
+	if lostAt.Before(now) {
+		lostAt = now // nobody has noticed yet
+	}
+	f.Lost = branch(lostAt, next.Expire(lostAt))
+	return f
+}
+
+func branch(at time.Time, decision Decision) Branch {
+	next := &decision.Next
+	return Branch{
+		At: at, RefreshAt: next.RefreshAt, Why: next.Why, AttemptNo: next.AttemptNo,
+		Exhausted: decision.Exhausted, Disabled: next.Disabled, Reason: next.DisabledReason,
+	}
+}

@@ -1,0 +1,111 @@
+package model
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Wake decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
+// that was missed. The caller has checked that the model is due.
+func (m *Model) Wake(now time.Time, attemptUID string) Decision {
+	if m.givesUp() {
+		return m.giveUp(now)
+	}
+	next, missed := m.missed(now)
+	if !missed {
+		return m.Start(now, attemptUID)
+	}
+	decision := Decision{Event: EventSkipped, Next: m.State}
+	decision.Next.RefreshAt = next
+	decision.Next.Why = "misfire: skipped, late by " + document.FormatDuration(now.Sub(m.RefreshAt).Truncate(time.Second))
+	m.boundWait(&decision.Next, now)
+	return decision
+}
+
+// missed reports whether the model is due for a planned refresh that is too old for its policy. next is the planned refresh to
+// wait for; without one the old refresh is not missed.
+func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
+	rule := m.Policy.Misfire
+	if !rule.Limited || m.RefreshAt.IsZero() || now.Sub(m.RefreshAt) <= rule.Younger {
+		return next, false
+	}
+	if planned, found := m.planned(m.RefreshAt.Add(-time.Millisecond)); !found || !planned.Equal(m.RefreshAt) {
+		return next, false // a retry, or asked for by hand
+	}
+	next, found := m.planned(now.Add(-rule.Younger - time.Millisecond))
+	return next, found && next.After(now)
+}
+
+// Start begins an attempt under a new uid. refresh_at becomes what a timeout at the deadline would decide, so it never lies before
+// the deadline. It is empty when that timeout would be final: then the deadline alone wakes the model.
+func (m *Model) Start(now time.Time, attemptUID string) Decision {
+	next := m.State
+	next.AttemptNo++
+	next.AttemptUID = attemptUID
+	next.StartedAt = now
+	if next.trying().IsZero() {
+		next.TryingSince = now
+	}
+	next.DeadlineAt = m.deadline(&next, now)
+	if m.Policy.QueueTimeout > 0 {
+		next.DeadlineAt = now.Add(m.Policy.QueueTimeout)
+	}
+	next.UserFriendlyStatus, next.Progress = "", 0
+	m.expectTimeout(&next)
+	return Decision{Event: EventStart, Next: next, Message: m.message(&next)}
+}
+
+// Begin notes that a worker really begins: the deadline counts from now. false: the attempt had begun before, and nothing changes.
+func (m *Model) Begin(now time.Time, worker string) (Decision, bool) {
+	decision := Decision{Event: EventStarted, Next: m.State}
+	if !m.ProcessingAt.IsZero() {
+		return decision, false
+	}
+	next := &decision.Next
+	next.ProcessingAt = now
+	next.Worker = document.Shorten(worker, maxWhy)
+	next.DeadlineAt = m.deadline(next, now)
+	m.expectTimeout(next)
+	return decision, true
+}
+
+// deadline is when work that begins at now counts as timed out. Without a timeout that is the next planned refresh, which then
+// takes the place of the attempt, or the end of the give-up window, or at the latest ten years from now.
+func (m *Model) deadline(s *State, now time.Time) time.Time {
+	if m.Policy.Timeout > 0 {
+		return now.Add(m.Policy.Timeout)
+	}
+	deadline := now.Add(document.MaxDuration)
+	if planned, found := m.planned(now); found {
+		deadline = planned
+	}
+	if end := m.giveUpAt(s); end.After(now) && end.Before(deadline) {
+		deadline = end
+	}
+	return deadline
+}
+
+// expectTimeout sets refresh_at to what a timeout at the deadline would decide.
+func (m *Model) expectTimeout(next *State) {
+	failure, text := policy.TimedOut(), "if lost: "
+	switch {
+	case next.Again:
+		next.RefreshAt, next.Why = next.DeadlineAt, whyAgain
+		return
+	case m.awaitsBegin(next) && next.Deferrals < maxDeferrals:
+		next.RefreshAt, next.Why = next.DeadlineAt, "if not begun: again, not counted"
+		return
+	case m.awaitsBegin(next):
+		failure, text = deferredTooOften(EventQueueTimeout, next.Deferrals+1, 0), "if not begun: "
+	}
+	lost := m.afterFailure(next, failure, next.DeadlineAt)
+	next.RefreshAt = lost.at
+	next.Why = document.Shorten(text+lost.why.String(), maxWhy)
+}
+
+// awaitsBegin reports whether the deadline of the attempt is that of the queue: no worker has said `started` yet.
+func (m *Model) awaitsBegin(s *State) bool {
+	return m.Policy.QueueTimeout > 0 && s.ProcessingAt.IsZero()
+}

@@ -1,0 +1,121 @@
+package model
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// why holds the facts on which the failure rule decided. String renders them as refresh_why.
+type why struct {
+	basis      basis
+	k, retries int           // failures in this cycle; retries that the policy allows, or policy.Unlimited
+	class      string        // notRetryable: what made it so
+	window     time.Duration // the length of the give-up window
+	held       time.Duration // by the brake; 0: not held
+
+	// These are set only after a delay. plannedAt is set by retryWhenPlanned too.
+	delay, jitter      time.Duration // of the policy, or of the worker if it asked for more; what jitter added or took
+	asked              bool          // the delay is that of the worker
+	inWindow           bool          // the retry waits for the retry window
+	policyError        bool
+	retryAt, plannedAt time.Time // when the retry alone would start; the planned refresh that it was aligned with
+	overlap            policy.Overlap
+	plannedFirst       bool
+}
+
+// basis is the case of the failure rule that decided.
+type basis int
+
+const (
+	retryAfterDelay basis = iota
+	retryWhenPlanned
+	retryReplaced // the planned refresh came before the answer
+	exhaustedPlanned
+	exhaustedReplaced
+	windowEnds
+
+	// These are final.
+	notRetryable
+	windowEnded
+	exhausted
+	exhaustedNonePlanned
+	retryNeverPlanned
+)
+
+func (w why) String() string {
+	text := w.text()
+	if w.held > 0 {
+		text = "held by the brake " + delayText(w.held.Round(time.Second)) + ", " + text
+	}
+	return text
+}
+
+func (w why) text() string {
+	retry := "retry " + strconv.Itoa(w.k)
+	if w.retries != policy.Unlimited {
+		retry += "/" + strconv.Itoa(w.retries)
+	}
+	switch w.basis {
+	case retryWhenPlanned:
+		return retry + " when planned"
+	case retryReplaced:
+		return retry + " at once: no answer until planned"
+	case exhaustedPlanned:
+		return "exhausted after " + strconv.Itoa(w.k) + ", planned"
+	case exhaustedReplaced:
+		return "exhausted after " + strconv.Itoa(w.k) + ", planned now"
+	case windowEnds:
+		return givesUpText(w.window)
+	case notRetryable:
+		return "final: " + w.class
+	case windowEnded:
+		return "final: " + noSuccessText(w.window)
+	case exhausted:
+		return "final: exhausted after " + strconv.Itoa(w.k)
+	case exhaustedNonePlanned:
+		return "final: exhausted, none planned"
+	case retryNeverPlanned:
+		return "final: none planned to wait for"
+	}
+	text := retry + " " + delayText(w.delay)
+	if w.jitter != 0 {
+		text = retry + " ~" + document.FormatDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
+	}
+	if w.asked {
+		text += " as asked"
+	}
+	if w.inWindow {
+		text += " in window"
+	}
+	if w.policyError {
+		text += ": policy_error"
+	}
+	switch {
+	case w.overlap == policy.NonePlanned:
+		return text + ", none planned"
+	case w.plannedFirst:
+		return text + ", planned first: " + string(w.overlap)
+	case w.overlap == policy.Before:
+		return text + ", before planned"
+	default:
+		return text + ", retry first: " + string(w.overlap)
+	}
+}
+
+func delayText(delay time.Duration) string {
+	if delay == 0 {
+		return "at once"
+	}
+	return "+" + document.FormatDuration(delay)
+}
+
+func noSuccessText(window time.Duration) string {
+	return "no success for " + document.FormatDuration(window)
+}
+
+func givesUpText(window time.Duration) string {
+	return "gives up then: " + noSuccessText(window)
+}
