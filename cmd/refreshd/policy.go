@@ -59,19 +59,20 @@ type policyOutcome struct {
 const resultPlanned = "planned"
 
 func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) error {
-	sources, err := a.readPolicySources(ctx, from)
+	sources, err := a.readPolicies(ctx, from)
 	if err != nil {
 		return err
 	}
 	if name != "" && len(sources) > 1 {
 		return usagef("--name: expected one policy to be called so, found %d", len(sources))
 	}
-	for _, source := range sources {
+	for i := range sources {
+		source := &sources[i]
 		if name != "" {
 			source.policy.Name = name
 		}
 		if err := policy.ValidateName(source.policy.Name); err != nil {
-			return source.at(err)
+			return source.At(err)
 		}
 	}
 	return a.withStore(ctx, func(store *scripts.Store) error {
@@ -84,7 +85,7 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	})
 }
 
-func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source *policySource, plan bool) error {
+func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source policySource, plan bool) error {
 	policy := source.policy
 	before, stored, err := storedPolicy(ctx, store, policy.Name)
 	if err != nil {

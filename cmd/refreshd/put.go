@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -34,29 +35,25 @@ nothing.`,
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			if !slices.Contains(formats, format) {
-				return usagef("--format: expected one of %s, found %q", strings.Join(formats, ", "), format)
+			if !slices.Contains(definitions.Formats, format) {
+				return usagef("--format: expected one of %s, found %q", strings.Join(definitions.Formats, ", "), format)
 			}
 			return a.withStore(command.Context(), func(store *scripts.Store) error {
 				return a.put(command.Context(), store, args[0], format)
 			})
 		},
 	}
-	command.Flags().StringVar(&format, "format", formatAuto, "`FORMAT` of the file: "+strings.Join(formats, ", "))
+	command.Flags().StringVar(&format, "format", definitions.FormatAuto, "`FORMAT` of the file: "+strings.Join(definitions.Formats, ", "))
 	return command
 }
 
 // put saves the models of a file.
 func (a *app) put(ctx context.Context, store *scripts.Store, path, format string) error {
-	name, in := "standard input", a.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close() //nolint:errcheck // nothing was written to it
-		name, in = path, file
+	name, in, err := a.openInput(path)
+	if err != nil {
+		return err
 	}
+	defer in.Close() //nolint:errcheck // nothing was written to it
 	tally := &tally{app: a}
 	batch := make([]*order, 0, batchSize)
 	flush := func() error {
@@ -67,8 +64,8 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 		batch = batch[:0]
 		return err
 	}
-	err := readDocuments(name, in, format, func(order *order) error {
-		if batch = append(batch, order); len(batch) < batchSize {
+	err = definitions.ReadModels(name, in, format, func(m definitions.Model) error {
+		if batch = append(batch, putOrder(m)); len(batch) < batchSize {
 			return ctx.Err()
 		}
 		return flush()
@@ -80,6 +77,15 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 		return err
 	}
 	return tally.end()
+}
+
+// putOrder is the order to save a model of a file, refused already if it is none.
+func putOrder(m definitions.Model) *order {
+	o := &order{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}, place: m.Place}
+	if m.Err != nil {
+		o.refuse(m.Err)
+	}
+	return o
 }
 
 // tally tells what became of orders and counts it.

@@ -35,7 +35,7 @@ func (l *putLinter) look(o *order, now time.Time) []string {
 	for _, w := range o.saved.Lint(definition.anchored, now) {
 		field := w.Field
 		if !modelField(field) {
-			field = belowPolicy + "." + field
+			field = "policy." + field
 		}
 		place := o.command.UID
 		if o.place != nil {

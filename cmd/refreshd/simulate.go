@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,15 +107,11 @@ func (a *app) fate(s *simulation) (func() simulate.Outcomes, error) {
 }
 
 func (a *app) readOutcomes(path string) ([]simulate.Outcome, error) {
-	name, in := "standard input", a.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close() //nolint:errcheck // nothing was written to it
-		name, in = path, file
+	name, in, err := a.openInput(path)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close() //nolint:errcheck // nothing was written to it
 	list, err := simulate.ReadOutcomes(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", name, err)

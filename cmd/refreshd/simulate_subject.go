@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -41,25 +39,18 @@ func (a *app) readSubjects(ctx context.Context, s *simulation) ([]*subject, erro
 }
 
 func (a *app) readSubject(ctx context.Context, from string) (*subject, error) {
-	name, text, err := a.readPolicyText(from)
-	var sources []*policySource
-	switch {
-	case errors.Is(err, os.ErrNotExist) && policy.ValidateName(from) == nil:
-		sources, err = a.readStoredPolicy(ctx, from)
-	case err == nil:
-		sources, err = decodePolicies(name, text)
-	}
+	name, docs, _, err := a.readDocuments(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	if len(sources) != 1 {
-		return nil, fmt.Errorf("%s: expected one policy or model, found %d", name, len(sources))
+	if len(docs) != 1 {
+		return nil, fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
 	}
-	subject := &subject{name: from, at: sources[0].at}
-	if fields, ok := sources[0].value.(map[string]any); ok && isModel(fields) {
+	subject := &subject{name: from, at: docs[0].At}
+	if fields, ok := docs[0].Value.(map[string]any); ok && isModel(fields) {
 		return subject, a.readModel(ctx, subject, fields)
 	}
-	return subject, subject.readPolicy(sources[0].value)
+	return subject, subject.readPolicy(docs[0].Value)
 }
 
 // isModel tells the document of a model from that of a policy.
@@ -102,11 +93,15 @@ func (a *app) readModel(ctx context.Context, s *subject, fields map[string]any) 
 		s.policy = policy.Default()
 		return nil
 	}
-	stored, err := a.readStoredPolicy(ctx, s.definition.PolicyName)
-	if err == nil {
-		s.policy = stored[0].policy
+	stored, err := a.readStored(ctx, s.definition.PolicyName)
+	if err != nil {
+		return err
 	}
-	return err
+	if s.policy, err = policy.Parse(stored.Value); err != nil {
+		return stored.At(err)
+	}
+	s.policy.Name = s.definition.PolicyName
+	return nil
 }
 
 // zone is that of the schedule, so that a wall clock time can be read before the model is made.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
@@ -114,7 +115,7 @@ func (a *app) putAtStart(ctx context.Context, store *scripts.Store, path string)
 	if path == "" {
 		return nil
 	}
-	err := a.put(ctx, store, path, formatAuto)
+	err := a.put(ctx, store, path, definitions.FormatAuto)
 	if errors.Is(err, errReported) {
 		return nil
 	}
