@@ -143,6 +143,13 @@ func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) erro
 	return do(store)
 }
 
+// onStore is the body of a command that needs a queue that answers.
+func (a *app) onStore(do func(ctx context.Context, store *scripts.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		return a.withStore(command.Context(), func(store *scripts.Store) error { return do(command.Context(), store, args) })
+	}
+}
+
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it.
 func plainFlagError(err error) error {
 	var value *pflag.InvalidValueError

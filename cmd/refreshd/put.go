@@ -93,7 +93,7 @@ type tally struct {
 	app       *app
 	documents int
 	results   map[string]int
-	linter    putLinter
+	linter    definitions.ModelLinter
 }
 
 // outcome is what is told of one order with -o json.
@@ -115,9 +115,9 @@ func (t *tally) tell(orders []*order) error {
 			told.Error = order.problem()
 			t.app.complain(plain(told.Error))
 		}
-		for _, warning := range t.linter.look(order, time.Now()) {
-			told.Warnings = append(told.Warnings, plain(warning))
-			fmt.Fprintln(t.app.stderr, "warning: "+plain(warning))
+		if order.saved != nil && order.refused == nil {
+			anchored := order.command.Definition.Dtstart != ""
+			told.Warnings = t.app.warn(order.place, t.linter.Lint(order.saved, anchored, time.Now()))
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {
