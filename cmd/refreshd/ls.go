@@ -34,9 +34,7 @@ func lsCommand(a *app) *cobra.Command {
 			if which.status != "" && !slices.Contains(statuses, which.status) {
 				return usagef("--status: expected one of %s, found %q", strings.Join(statuses, ", "), which.status)
 			}
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.ls(command.Context(), store, which)
-			})
+			return a.withStore(command.Context(), func(store *scripts.Store) error { return a.ls(command.Context(), store, which) })
 		},
 	}
 	command.Flags().StringVar(&which.status, "status", "", "only models with this `STATUS`: "+strings.Join(statuses, ", "))

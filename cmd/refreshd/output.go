@@ -70,6 +70,14 @@ func (a *app) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
+// print prints one object, for people as pairs.
+func (a *app) print(object any, pairs [][2]string) error {
+	if a.json() {
+		return a.printJSON(object)
+	}
+	return a.printPairs(pairs)
+}
+
 // printJSONLine prints one object on one line, for lists.
 func printJSONLine(to io.Writer, value any) error {
 	encoder := json.NewEncoder(to)
