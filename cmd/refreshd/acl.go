@@ -51,7 +51,7 @@ func roleNames() []string {
 }
 
 func (a *app) acl(flags *aclFlags) error {
-	keys, err := scripts.NewKeys(a.queue)
+	keys, err := scripts.NewKeys(a.store.Queue)
 	if err != nil {
 		return usageError{err}
 	}
