@@ -56,6 +56,20 @@ func (a *app) readStored(ctx context.Context, name string) (doc definitions.Docu
 	return doc, err
 }
 
+// readStoredPolicy reads a policy that must be stored.
+func (a *app) readStoredPolicy(ctx context.Context, name string) (policy.Policy, error) {
+	doc, err := a.readStored(ctx, name)
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	p, err := policy.Parse(doc.Value)
+	if err != nil {
+		return p, doc.At(err)
+	}
+	p.Name = name
+	return p, nil
+}
+
 // policySource is one policy as somebody wrote it: in a file, on standard input, or in Redis.
 type policySource struct {
 	definitions.Document
