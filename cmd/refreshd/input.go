@@ -33,7 +33,7 @@ func (a *app) readDocuments(ctx context.Context, from string) (name string, docs
 	if err != nil {
 		return name, nil, false, err
 	}
-	defer in.Close() //nolint:errcheck // nothing was written to it
+	defer in.Close()
 	docs, err = definitions.ReadPolicies(name, in)
 	return name, docs, false, err
 }

@@ -45,7 +45,7 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: uidArgs,
 		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, uids []string) error {
-			tally := &tally{app: a}
+			tally := newTally(a)
 			for begin := 0; begin < len(uids); begin += batchSize {
 				var batch []*order
 				for _, uid := range uids[begin:min(begin+batchSize, len(uids))] {

@@ -53,8 +53,8 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // nothing was written to it
-	tally := &tally{app: a}
+	defer in.Close()
+	tally := newTally(a)
 	batch := make([]*order, 0, batchSize)
 	flush := func() error {
 		if err := obey(ctx, store, batch); err != nil {
@@ -96,6 +96,8 @@ type tally struct {
 	linter    definitions.ModelLinter
 }
 
+func newTally(a *app) *tally { return &tally{app: a, results: make(map[string]int)} }
+
 // outcome is what is told of one order with -o json.
 type outcome struct {
 	UID       string  `json:"uid"`
@@ -108,8 +110,9 @@ type outcome struct {
 
 func (t *tally) tell(orders []*order) error {
 	var lines strings.Builder
+	t.documents += len(orders)
 	for _, order := range orders {
-		t.count(order.result)
+		t.results[order.result]++
 		told := outcome{UID: order.command.UID, Result: order.result, RefreshAt: optional(order.next)}
 		if order.refused != nil {
 			told.Error = order.problem()
@@ -131,18 +134,9 @@ func (t *tally) tell(orders []*order) error {
 	return err
 }
 
-func (t *tally) count(result string) {
-	if t.results == nil {
-		t.results = make(map[string]int)
-	}
-	t.documents++
-	t.results[result]++
-}
-
 // end sums up what was saved; it is an error when anything was refused.
 func (t *tally) end() error {
-	if !t.app.json() {
-		r := t.results
+	if r := t.results; !t.app.json() {
 		fmt.Fprintf(t.app.stdout, "%d models: %d created, %d updated, %d unchanged, %d refused\n",
 			t.documents, r[resultCreated], r[resultUpdated], r[resultUnchanged], r[resultRefused])
 	}

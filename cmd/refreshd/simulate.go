@@ -196,7 +196,7 @@ func (a *app) outcomes(s *simulationFlags) (func() simulate.Outcomes, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer in.Close() //nolint:errcheck // nothing was written to it
+		defer in.Close()
 		list, err := simulate.ReadOutcomes(in)
 		if err != nil {
 			return nil, fmt.Errorf("%s %w", name, err)
