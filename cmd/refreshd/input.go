@@ -39,7 +39,7 @@ func (a *app) readDocuments(ctx context.Context, from string) (name string, docs
 }
 
 func (a *app) readStored(ctx context.Context, name string) (doc definitions.Document, err error) {
-	doc.Place = func(string) string { return "stored policy " + name }
+	doc.Position = func(string) string { return "stored policy " + name }
 	err = a.withStore(ctx, func(store *scripts.Store) error {
 		text, found, err := store.PolicyText(ctx, name)
 		if err != nil {
@@ -77,7 +77,7 @@ type policySource struct {
 	stored bool // it came from Redis
 }
 
-// readPolicies reads one policy or more. An error names the place of the first that is none.
+// readPolicies reads one policy or more. An error names the position of the first that is none.
 func (a *app) readPolicies(ctx context.Context, from string) ([]policySource, error) {
 	name, docs, stored, err := a.readDocuments(ctx, from)
 	if err != nil {

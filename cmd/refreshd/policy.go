@@ -102,14 +102,14 @@ func policyCheckCommand(a *app) *cobra.Command {
 
 // warnPolicy prints what is seldom meant in a policy, and returns it.
 func (a *app) warnPolicy(source policySource, now time.Time) []string {
-	return a.warn(source.Place, definitions.LintPolicy(source.Document, source.policy, now))
+	return a.warn(source.Position, definitions.LintPolicy(source.Document, source.policy, now))
 }
 
-// warn prints warnings, each with its place, and returns them.
-func (a *app) warn(place func(field string) string, warnings []policy.Warning) []string {
+// warn prints warnings, each with its position, and returns them.
+func (a *app) warn(position func(field string) string, warnings []policy.Warning) []string {
 	texts := make([]string, len(warnings))
 	for i, w := range warnings {
-		texts[i] = plain(place(w.Field) + ": " + w.String())
+		texts[i] = plain(position(w.Field) + ": " + w.String())
 		fmt.Fprintln(a.stderr, "warning: "+texts[i])
 	}
 	return texts

@@ -81,7 +81,7 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 
 // putOrder is the order to save a model of a file, refused already if it is none.
 func putOrder(m definitions.Model) *order {
-	o := &order{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}, place: m.Place}
+	o := &order{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}, position: m.Position}
 	if m.Err != nil {
 		o.refuse(m.Err)
 	}
@@ -120,7 +120,7 @@ func (t *tally) tell(orders []*order) error {
 		}
 		if order.saved != nil && order.refused == nil {
 			anchored := order.command.Definition.Dtstart != ""
-			told.Warnings = t.app.warn(order.place, t.linter.Lint(order.saved, anchored, time.Now()))
+			told.Warnings = t.app.warn(order.position, t.linter.Lint(order.saved, anchored, time.Now()))
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// setting is the text of a flag and where it was found; no place: it was not.
+// setting is the text of a flag and where it was found; empty: it was not.
 type setting struct{ text, where string }
 
 // settle gives each flag of a command the text of the command line, or else of its environment variable, or else of the --config

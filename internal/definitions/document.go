@@ -15,17 +15,17 @@ import (
 type Document struct {
 	Value any   // as model.ParseDefinition and policy.Parse take it
 	Err   error // why it cannot be decoded; nil: it can
-	// Place says where a field stands, as in "tables.yaml line 7"; "": the document itself.
-	Place func(field string) string
+	// Position says where a field stands, as in "tables.yaml line 7"; "": the document itself.
+	Position func(field string) string
 }
 
-// At puts the place of its field before an error.
+// At puts the position of its field before an error.
 func (d Document) At(err error) error {
 	field := ""
 	if refused := (*document.Error)(nil); errors.As(err, &refused) {
 		field = refused.Field
 	}
-	return fmt.Errorf("%s: %w", d.Place(field), err)
+	return fmt.Errorf("%s: %w", d.Position(field), err)
 }
 
 // fields are the lines of a document in a file.
@@ -35,8 +35,8 @@ type fields struct {
 	lines map[string]int // path of a field to its line; only of YAML
 }
 
-// place goes by the line of a field if that is known, or else by that of its parent, or of the document.
-func (f *fields) place(field string) string {
+// position goes by the line of a field if that is known, or else by that of its parent, or of the document.
+func (f *fields) position(field string) string {
 	for path := field; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".[ "))] {
 		if line, known := f.lines[path]; known {
 			return fmt.Sprintf("%s line %d", f.file, line)

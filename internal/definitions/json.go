@@ -72,7 +72,7 @@ func (c *cursor) lineOf(err error) int {
 
 // decodeJSON decodes one value that is known to be JSON, or a line that may not be.
 func decodeJSON(at *fields, text []byte) Document {
-	doc := Document{Place: at.place}
+	doc := Document{Position: at.position}
 	if !utf8.Valid(text) {
 		doc.Err = fmt.Errorf("expected UTF-8, found %s", document.Found(string(text)))
 		return doc

@@ -26,12 +26,12 @@ var Formats = []string{FormatAuto, formatYAML, formatJSON, formatLines}
 // Model is one model of a file.
 type Model struct {
 	Definition model.Definition
-	Err        error // why it is refused, without its place; nil: it is well defined
-	Place      func(field string) string
+	Err        error // why it is refused, without its position; nil: it is well defined
+	Position      func(field string) string
 }
 
 func parseModel(doc Document) Model {
-	m := Model{Err: doc.Err, Place: doc.Place}
+	m := Model{Err: doc.Err, Position: doc.Position}
 	if m.Err == nil {
 		m.Definition, m.Err = model.ParseDefinition(doc.Value)
 	}

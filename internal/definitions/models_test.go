@@ -10,7 +10,7 @@ import (
 )
 
 // problem is what is told of a refused model.
-func problem(m Model) string { return Document{Place: m.Place}.At(m.Err).Error() }
+func problem(m Model) string { return Document{Position: m.Position}.At(m.Err).Error() }
 
 // read returns what a file holds: the uid of each good document, and the problem of each bad one.
 func read(t *testing.T, name, text string) (told []string, definitions []model.Definition) {

@@ -22,7 +22,7 @@ const (
 var looksLikeFields = regexp.MustCompile(`^(-[ \t]+)?["']?[A-Za-z_]+["']?[ \t]*:([ \t]|$)`)
 
 // ReadPolicies reads the policies of a file: in JSON, in YAML with many documents, or one in English. They are decoded, but not
-// yet known to be policies. An error names its place.
+// yet known to be policies. An error names its position.
 func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	buffered := bufio.NewReader(in)
 	skipMark(buffered)
@@ -41,11 +41,11 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	}
 	docs, err := readYAML(name, text, policyRoot) // YAML reads JSON too
 	for i := range docs {
-		doc, place := &docs[i], docs[i].Place
+		doc, position := &docs[i], docs[i].Position
 		if doc.Err != nil {
-			return nil, fmt.Errorf("%s: %w", place(""), doc.Err)
+			return nil, fmt.Errorf("%s: %w", position(""), doc.Err)
 		}
-		doc.Place = func(field string) string { return place(fieldBelow(policyRoot, field)) }
+		doc.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }
 	}
 	return docs, err
 }
@@ -66,11 +66,11 @@ func readEnglish(name, text string) ([]Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", name, err)
 	}
-	place := func(field string) string {
+	position := func(field string) string {
 		if line := lines.Line(field); line > 0 {
 			return fmt.Sprintf("%s line %d", name, line)
 		}
 		return name
 	}
-	return []Document{{Value: value, Place: place}}, nil
+	return []Document{{Value: value, Position: position}}, nil
 }

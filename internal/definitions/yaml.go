@@ -22,7 +22,7 @@ const (
 	maxYAMLGrowth = 10
 	// maxYAMLDepth also ends an alias that contains itself.
 	maxYAMLDepth = 100
-	// maxYAMLPath bounds the path of a field, in bytes; what lies deeper goes by the place of its parent. Without it, a few
+	// maxYAMLPath bounds the path of a field, in bytes; what lies deeper goes by the position of its parent. Without it, a few
 	// long names and many values would fill the memory.
 	maxYAMLPath = 200
 )
@@ -51,7 +51,7 @@ func readYAML(name string, text []byte, root string) (docs []Document, err error
 			at := &fields{file: name, line: item.Line, lines: make(map[string]int)}
 			most := min(maxYAMLValues, left)
 			scan := yamlScan{lines: at.lines, left: most}
-			doc := Document{Place: at.place}
+			doc := Document{Position: at.position}
 			doc.Value, doc.Err = scan.value(item, root, 0)
 			left -= most - max(0, scan.left)
 			docs = append(docs, doc)
