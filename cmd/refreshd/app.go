@@ -24,7 +24,7 @@ type app struct {
 
 	config
 	log     zerolog.Logger
-	desk    *health.Desk // nil: nobody asks about health
+	checks  *health.Desk // nil: nobody asks about health
 	entered bool         // the command itself has begun: what fails from here on is not wrong usage
 }
 

@@ -32,6 +32,6 @@ func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
 func (a *app) newDispatcher(store *scripts.Store, loop *loopFlags, config dispatcher.Config) (*dispatcher.Dispatcher, error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Log, config.Clock = &a.log, time.Now
-	config.Progress = a.desk.Loop("dispatcher", loop.tick, false)
+	config.Progress = a.checks.Loop("dispatcher", loop.tick, false)
 	return dispatcher.New(store, config)
 }

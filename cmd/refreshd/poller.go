@@ -32,6 +32,6 @@ func bindPoller(flags *pflag.FlagSet, config *poller.Config) {
 func (a *app) newPoller(store poller.Store, loop *loopFlags, config poller.Config) (*poller.Poller, error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Log, config.Clock = &a.log, time.Now
-	config.Progress = a.desk.Loop("poller", loop.tick, false)
+	config.Progress = a.checks.Loop("poller", loop.tick, false)
 	return poller.New(store, config)
 }

@@ -73,7 +73,7 @@ func (f *workerFlags) build(ctx context.Context, loop *loopFlags, store worker.Q
 	}
 	config := f.config(loop, &a.log)
 	config.Hurry = hurryOf(ctx)
-	pool, err := worker.New(checked(store, a.desk, config), handler, config)
+	pool, err := worker.New(checked(store, a.checks, config), handler, config)
 	return workingPool{pool}, err
 }
 

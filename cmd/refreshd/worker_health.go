@@ -18,13 +18,13 @@ type checkedQueue struct {
 }
 
 // checked returns the queue itself when nobody asks about health.
-func checked(queue worker.Queue, desk *health.Desk, config worker.Config) worker.Queue {
-	if desk == nil {
+func checked(queue worker.Queue, checks *health.Desk, config worker.Config) worker.Queue {
+	if checks == nil {
 		return queue
 	}
 	tick := config.WithDefaults().FenceEvery
 	return &checkedQueue{
-		queue, desk.Loop("worker", tick, false), desk.Loop("taking", tick, true), desk.Loop("pushing", tick, true),
+		queue, checks.Loop("worker", tick, false), checks.Loop("taking", tick, true), checks.Loop("pushing", tick, true),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// at6And16 is the policy of the scenarios of S0-52; fields are added to it.
+// at6And16 is the policy of the scenarios; fields are added to it.
 func at6And16(t testing.TB, fields map[string]any) model.Model {
 	t.Helper()
 	document := map[string]any{
@@ -76,7 +76,7 @@ var (
 	oneWeek = map[string]any{"on_exhausted": "next_planned", "give_up_after": "1w"}
 )
 
-// TestAScenarioEndsAsWorkedOutByHand tells the first four scenarios of S0-52.
+// TestAScenarioEndsAsWorkedOutByHand tells what becomes of a day that fails.
 func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields   map[string]any
@@ -159,7 +159,7 @@ var silent = []string{
 	"D 21:21 timeout 5, D 21:51", "D 22:51 timeout 6, D 23:51", "N 00:51 timeout 7, N 06:00", "N 00:51 exhausted 7, N 06:00",
 }
 
-// TestAModelIsTurnedOffAfterOneWeek tells the last two scenarios of S0-52. The week counts from the first start.
+// TestAModelIsTurnedOffAfterOneWeek tells when a model is given up. The week counts from the first start.
 func TestAModelIsTurnedOffAfterOneWeek(t *testing.T) {
 	week := []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Mon"}
 	dated := func(cycles []string, day int) []string {
