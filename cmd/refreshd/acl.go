@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,8 +65,8 @@ func (a *app) acl(roles []string, passwordFile string, file bool) error {
 	}
 	var text strings.Builder
 	for _, role := range roles {
-		if !slices.Contains(roleNames(), role) {
-			return usagef("--role: expected one of %s, found %q", strings.Join(roleNames(), ", "), role)
+		if err := oneOf("--role", role, roleNames()); err != nil {
+			return err
 		}
 		user, err := acl.NewUser(acl.Role(role), keys)
 		switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -91,8 +90,8 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := a.settle(command); err != nil {
 		return err
 	}
-	if known := outputsOf(command); !slices.Contains(known, a.output) {
-		return usagef("--output: expected one of %s, found %q", strings.Join(known, ", "), a.output)
+	if err := oneOf("--output", a.output, outputsOf(command)); err != nil {
+		return err
 	}
 	log, err := newLogger(a.stderr, a.logLevel)
 	if err != nil {

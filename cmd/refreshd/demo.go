@@ -41,9 +41,3 @@ func (a *app) demoConfig(life time.Duration, port int) demo.Config {
 	config.Log = &log
 	return config
 }
-
-// env is an environment variable; empty: not set.
-func (a *app) env(name string) string {
-	value, _ := a.lookupEnv(name)
-	return value
-}

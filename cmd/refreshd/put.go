@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +34,8 @@ nothing.`,
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			if !slices.Contains(definitions.Formats, format) {
-				return usagef("--format: expected one of %s, found %q", strings.Join(definitions.Formats, ", "), format)
+			if err := oneOf("--format", format, definitions.Formats); err != nil {
+				return err
 			}
 			return a.withStore(command.Context(), func(store *scripts.Store) error {
 				return a.put(command.Context(), store, args[0], format)
@@ -98,7 +97,7 @@ type tally struct {
 
 func newTally(a *app) *tally { return &tally{app: a, results: make(map[string]int)} }
 
-// outcome is what is told of one order with -o json.
+// outcome is what is told of one command with -o json.
 type outcome struct {
 	UID       string  `json:"uid"`
 	Result    string  `json:"result"`

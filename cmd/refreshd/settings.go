@@ -56,11 +56,17 @@ func (a *app) fromEnv(flag string) setting {
 		names = append(names, "REDIS_URL")
 	}
 	for _, name := range names {
-		if text, _ := a.lookupEnv(name); text != "" {
+		if text := a.env(name); text != "" {
 			return setting{text, name}
 		}
 	}
 	return setting{}
+}
+
+// env is an environment variable; empty: not set.
+func (a *app) env(name string) string {
+	value, _ := a.lookupEnv(name)
+	return value
 }
 
 // readSettings reads a configuration file. One file may serve all commands, so each flag of each of them is a known key.
@@ -68,24 +74,12 @@ func readSettings(path string, root *cobra.Command) (map[string]setting, error) 
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, usagef("--config: %w", err)
-	}
-	var file yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(&file); errors.Is(err, io.EOF) {
-		return nil, nil
-	} else if err != nil {
-		return nil, usagef("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, usagef("%s: expected one YAML document, found more behind it", path)
-	}
-	top := file.Content[0]
+	top, err := readYAML(path)
 	switch {
-	case isNull(top):
-		return nil, nil // nothing but comments
+	case err != nil:
+		return nil, err
+	case top == nil || isNull(top): // nothing but comments
+		return nil, nil
 	case top.Kind != yaml.MappingNode:
 		return nil, usagef("%s line %d: expected lines such as \"queue: bigtables\", found something else", path, top.Line)
 	}
@@ -107,6 +101,25 @@ func readSettings(path string, root *cobra.Command) (map[string]setting, error) 
 		settings[key.Value] = setting{value.Value, fmt.Sprintf("%s line %d: %s", path, value.Line, key.Value)}
 	}
 	return settings, nil
+}
+
+// readYAML reads a file with one YAML document; nil: it is empty.
+func readYAML(path string) (*yaml.Node, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("--config: %w", err)
+	}
+	var file yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&file); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, usagef("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, usagef("%s: expected one YAML document, found more behind it", path)
+	}
+	return file.Content[0], nil
 }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }

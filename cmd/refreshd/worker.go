@@ -81,8 +81,8 @@ func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config
 	config := worker.Config{
 		Concurrency: f.concurrency, Name: f.name, PushBatch: f.pushBatch, Log: log, Clock: time.Now,
 		FenceEvery: time.Duration(f.fenceEvery), StatusEvery: time.Duration(f.statusEvery), Lease: time.Duration(f.lease),
-		Grace: time.Duration(loop.grace), Linger: time.Duration(f.linger), FlushTimeout: time.Duration(f.flushTimeout),
-		Backoff: time.Duration(loop.backoff), MaxBackoff: time.Duration(f.maxBackoff),
+		Grace: loop.grace, Linger: time.Duration(f.linger), FlushTimeout: time.Duration(f.flushTimeout),
+		Backoff: loop.backoff, MaxBackoff: time.Duration(f.maxBackoff),
 	}
 	if config.Grace == 0 {
 		config.Grace = -1 // --grace 0 means none, where 0 in the config means the default

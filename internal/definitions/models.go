@@ -27,7 +27,7 @@ var Formats = []string{FormatAuto, formatYAML, formatJSON, formatLines}
 type Model struct {
 	Definition model.Definition
 	Err        error // why it is refused, without its position; nil: it is well defined
-	Position      func(field string) string
+	Position   func(field string) string
 }
 
 func parseModel(doc Document) Model {
