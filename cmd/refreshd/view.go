@@ -80,6 +80,7 @@ func view(r *scripts.Record, status model.Status, now time.Time) modelView {
 
 // pairs is the model for people: what is set, and what it means.
 func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
+	policy, _ := json.Marshal(v.InForce) // a policy always marshals
 	zone := r.Zone()
 	when := func(at time.Time) string { return when(at, now, zone) }
 	return [][2]string{
@@ -93,7 +94,7 @@ func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
 		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
 		{"retries", v.summary()},
 		{"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
-		{"policy", v.Policy + " " + v.InForce.Canonical()}, {"payload", string(v.Payload)},
+		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
 	}
 }
 
