@@ -65,7 +65,7 @@ func (a *app) acl(roles []string, passwordFile string, file bool) error {
 	}
 	var text strings.Builder
 	for _, role := range roles {
-		if err := oneOf("--role", role, roleNames()); err != nil {
+		if err := oneOf("role", role, roleNames()); err != nil {
 			return err
 		}
 		user, err := acl.NewUser(acl.Role(role), keys)

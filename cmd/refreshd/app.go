@@ -90,7 +90,7 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := a.settle(command); err != nil {
 		return err
 	}
-	if err := oneOf("--output", a.output, outputsOf(command)); err != nil {
+	if err := oneOf("output", a.output, outputsOf(command)); err != nil {
 		return err
 	}
 	log, err := newLogger(a.stderr, a.logLevel)

@@ -25,7 +25,7 @@ var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 // newLogger writes JSON, or text when a person looks on. The level is checked against a list, because zerolog would take
 // "" and "7" as levels that say nothing at all.
 func newLogger(to io.Writer, level string) (zerolog.Logger, error) {
-	if err := oneOf("--log-level", level, logLevels); err != nil {
+	if err := oneOf("log-level", level, logLevels); err != nil {
 		return zerolog.Nop(), err
 	}
 	parsed, err := zerolog.ParseLevel(level)

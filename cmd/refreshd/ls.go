@@ -31,7 +31,7 @@ func lsCommand(a *app) *cobra.Command {
 		Use: "ls", Short: "List models, in no order", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if which.status != "" {
-				if err := oneOf("--status", which.status, statuses); err != nil {
+				if err := oneOf("status", which.status, statuses); err != nil {
 					return err
 				}
 			}

@@ -58,7 +58,7 @@ func oneOf(flag, text string, known []string) error {
 	if slices.Contains(known, text) {
 		return nil
 	}
-	return usagef("%s: expected one of %s, found %q", flag, strings.Join(known, ", "), text)
+	return usagef("--%s: expected one of %s, found %q", flag, strings.Join(known, ", "), text)
 }
 
 // errReported ends a command whose failures have been told one by one.

@@ -34,7 +34,7 @@ nothing.`,
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := oneOf("--format", format, definitions.Formats); err != nil {
+			if err := oneOf("format", format, definitions.Formats); err != nil {
 				return err
 			}
 			return a.withStore(command.Context(), func(store *scripts.Store) error {
