@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,15 +14,10 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// aclFlags are the settings of the users that are printed.
-type aclFlags struct {
-	roles        []string
-	passwordFile string
-	file         bool
-}
-
 func aclCommand(a *app) *cobra.Command {
-	var flags aclFlags
+	var roles []string
+	var passwordFile string // "": the password is CHANGE-ME
+	var file bool           // print lines of an ACL file, not commands
 	command := &cobra.Command{
 		Use: "acl", Short: "Print users of Redis that may do what their part needs, and nothing else", Args: cobra.NoArgs,
 		Long: `Print one user of Redis for each role in the queue, as commands for redis-cli (Redis 7.0 and later):
@@ -34,11 +29,11 @@ password. Users of different queues have different names. Afterwards take the ri
 log in: ACL SETUSER default off.
 
 A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not what they hold.`,
-		RunE: func(*cobra.Command, []string) error { return a.acl(&flags) },
+		RunE: func(*cobra.Command, []string) error { return a.acl(roles, passwordFile, file) },
 	}
-	command.Flags().StringSliceVar(&flags.roles, "role", nil, "only the user of `ROLE`: "+strings.Join(roleNames(), ", ")+" (default all)")
-	command.Flags().StringVar(&flags.passwordFile, "password-file", "", "`FILE` with the password of these users on its only line")
-	command.Flags().BoolVar(&flags.file, "aclfile", false, "print lines for the aclfile of Redis instead of commands")
+	command.Flags().StringSliceVar(&roles, "role", nil, "only the user of `ROLE`: "+strings.Join(roleNames(), ", ")+" (default all)")
+	command.Flags().StringVar(&passwordFile, "password-file", "", "`FILE` with the password of these users on its only line")
+	command.Flags().BoolVar(&file, "aclfile", false, "print lines for the aclfile of Redis instead of commands")
 	return command
 }
 
@@ -50,54 +45,45 @@ func roleNames() []string {
 	return names
 }
 
-func (a *app) acl(flags *aclFlags) error {
-	keys, err := scripts.NewKeys(a.queue)
-	if err != nil {
-		return usageError{err}
-	}
-	password, err := readPassword(flags.passwordFile)
-	if err != nil {
-		return usageError{err}
-	}
-	roles := flags.roles
-	if len(roles) == 0 {
-		roles = roleNames()
-	}
-	users := make([]acl.User, len(roles))
-	for i, role := range roles {
-		if !slices.Contains(roleNames(), role) {
-			return usagef("--role: expected one of %s, found %q", strings.Join(roleNames(), ", "), role)
-		}
-		if users[i], err = acl.NewUser(acl.Role(role), keys); err != nil {
-			return err
-		}
-	}
-	return a.printUsers(users, password, flags.file)
-}
-
 // userView is a user as -o json shows it. Its rules are the arguments of ACL SETUSER.
 type userView struct {
 	acl.User
 	Password string `json:"password"` // the rule, with a hash or a placeholder
 }
 
-func (a *app) printUsers(users []acl.User, password string, file bool) error {
-	for _, user := range users {
-		if a.json() {
-			if err := printJSONLine(a.stdout, userView{user, password}); err != nil {
-				return err
-			}
-			continue
+func (a *app) acl(roles []string, passwordFile string, file bool) error {
+	keys, err := scripts.NewKeys(a.store.Queue)
+	if err != nil {
+		return usageError{err}
+	}
+	password, err := readPassword(passwordFile)
+	if err != nil {
+		return usageError{err}
+	}
+	if len(roles) == 0 {
+		roles = roleNames()
+	}
+	var text strings.Builder
+	for _, role := range roles {
+		if err := oneOf("role", role, roleNames()); err != nil {
+			return err
 		}
-		line := user.SetUser(password)
-		if file {
-			line = user.Line(password)
+		user, err := acl.NewUser(acl.Role(role), keys)
+		switch {
+		case err != nil:
+		case a.json():
+			err = printJSONLine(&text, userView{user, password})
+		case file:
+			fmt.Fprintln(&text, user.Line(password))
+		default:
+			fmt.Fprintln(&text, user.SetUser(password))
 		}
-		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err = io.WriteString(a.stdout, text.String())
+	return err
 }
 
 // readPassword returns the rule for the password in a file. It never tells what the file holds.

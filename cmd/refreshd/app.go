@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -22,15 +21,20 @@ type app struct {
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 
-	redis, queue                       string
-	config, output, logLevel           string
-	tlsCA, tlsCert, tlsKey, tlsHost    string
-	historyCap, journalCap, rejectsCap int
-	messageCap                         int
-
+	config
 	log     zerolog.Logger
 	checks  *health.Checks // nil: nobody asks about health
 	entered bool           // the command itself has begun: what fails from here on is not wrong usage
+}
+
+// config holds the settings of all commands. Each is a flag; settle says where else it may come from.
+type config struct {
+	redis    string // URL of Redis; "": defaultRedis, or the embedded one of up
+	file     string // YAML with settings, by the names of the flags; "": none
+	output   string // one of outputsOf the command; default table
+	logLevel string // one of logLevels; default info
+	connect  scripts.ConnectOptions
+	store    scripts.Config
 }
 
 // defaultRedis is where Redis is looked for when nobody says where it is.
@@ -67,18 +71,18 @@ func (a *app) commands() []*cobra.Command {
 
 func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.redis, "redis", "", "`URL` of Redis: redis, rediss, unix, redis-cluster or redis-sentinel (also REDIS_URL; default "+defaultRedis+")")
-	flags.StringVar(&a.queue, "queue", scripts.DefaultQueue, "`NAME` of the queue, the prefix of its keys")
-	flags.StringVar(&a.config, "config", "", "YAML `FILE` with settings, by the names of the flags")
+	flags.StringVar(&a.store.Queue, "queue", scripts.DefaultQueue, "`NAME` of the queue, the prefix of its keys")
+	flags.StringVar(&a.file, "config", "", "YAML `FILE` with settings, by the names of the flags")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg")
 	flags.StringVar(&a.logLevel, "log-level", "info", "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
-	flags.StringVar(&a.tlsCA, "tls-ca", "", "PEM `FILE` of the authorities to trust instead of the system's")
-	flags.StringVar(&a.tlsCert, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")
-	flags.StringVar(&a.tlsKey, "tls-key", "", "PEM `FILE` of the key of --tls-cert")
-	flags.StringVar(&a.tlsHost, "tls-server-name", "", "`NAME` expected in the certificate of Redis")
-	flags.IntVar(&a.historyCap, "history-cap", 0, "ended attempts to keep of each model (default 10)")
-	flags.IntVar(&a.journalCap, "journal-cap", 0, "transitions to keep in the journal, about (default 100000)")
-	flags.IntVar(&a.messageCap, "message-cap", 0, "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
-	flags.IntVar(&a.rejectsCap, "rejected-cap", 0, "unusable messages to keep (default 1000)")
+	flags.StringVar(&a.connect.CAFile, "tls-ca", "", "PEM `FILE` of the authorities to trust instead of the system's")
+	flags.StringVar(&a.connect.CertFile, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")
+	flags.StringVar(&a.connect.KeyFile, "tls-key", "", "PEM `FILE` of the key of --tls-cert")
+	flags.StringVar(&a.connect.ServerName, "tls-server-name", "", "`NAME` expected in the certificate of Redis")
+	flags.IntVar(&a.store.HistoryCap, "history-cap", 0, "ended attempts to keep of each model (default 10)")
+	flags.IntVar(&a.store.JournalCap, "journal-cap", 0, "transitions to keep in the journal, about (default 100000)")
+	flags.IntVar(&a.store.MessageCap, "message-cap", 0, "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
+	flags.IntVar(&a.store.RejectedCap, "rejected-cap", 0, "unusable messages to keep (default 1000)")
 }
 
 // prepare completes the flags from environment and file, and sets up logging, before any command begins.
@@ -86,8 +90,8 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := a.settle(command); err != nil {
 		return err
 	}
-	if known := outputsOf(command); !slices.Contains(known, a.output) {
-		return usagef("--output: expected one of %s, found %q", strings.Join(known, ", "), a.output)
+	if err := oneOf("output", a.output, outputsOf(command)); err != nil {
+		return err
 	}
 	log, err := newLogger(a.stderr, a.logLevel)
 	if err != nil {
@@ -101,9 +105,9 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 
 // open connects to the queue at an address. It dials nothing yet. The caller calls the returned function when it is done.
 func (a *app) open(address string) (*scripts.Store, func(), error) {
-	clients, err := scripts.Connect(address, scripts.ConnectOptions{
-		CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey, ServerName: a.tlsHost, ClientName: "refreshd",
-	})
+	connect := a.connect
+	connect.ClientName = "refreshd"
+	clients, err := scripts.Connect(address, connect)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
@@ -112,9 +116,7 @@ func (a *app) open(address string) (*scripts.Store, func(), error) {
 			a.log.Debug().Err(err).Msg("closing connections")
 		}
 	}
-	store, err := scripts.New(clients, scripts.Config{
-		Queue: a.queue, HistoryCap: a.historyCap, JournalCap: a.journalCap, RejectedCap: a.rejectsCap, MessageCap: a.messageCap,
-	})
+	store, err := scripts.New(clients, a.store)
 	if err != nil {
 		done()
 		return nil, nil, usageError{err}
@@ -141,6 +143,13 @@ func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) erro
 		return fmt.Errorf("%s: %w", scripts.Redacted(a.address()), err)
 	}
 	return do(store)
+}
+
+// onStore is the body of a command that needs a queue that answers.
+func (a *app) onStore(do func(ctx context.Context, store *scripts.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		return a.withStore(command.Context(), func(store *scripts.Store) error { return do(command.Context(), store, args) })
+	}
 }
 
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it.

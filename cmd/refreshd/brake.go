@@ -6,26 +6,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func brakeCommand(a *app) *cobra.Command {
 	command := group("brake", "Hold back final failures while too many attempts fail",
-		brakeStatusCommand(a), brakeOnCommand(a),
-		a.brakeOrder("off", "Switch the brake off", func(ctx context.Context, store *scripts.Store) error {
-			status, err := store.Brake(ctx)
-			if err != nil {
-				return err
-			}
-			status.On = false
-			return store.SetBrake(ctx, status.Brake)
-		}),
-		a.brakeOrder("release", "Release an engaged brake by hand", func(ctx context.Context, store *scripts.Store) error {
+		a.brakeChange("status", "Show the brake and what it has counted", func(context.Context, *scripts.Store) error { return nil }),
+		brakeOnCommand(a),
+		a.brakeChange("off", "Switch the brake off", tuneBrake(func(brake *model.Brake) error { brake.On = false; return nil })),
+		a.brakeChange("release", "Release an engaged brake by hand", func(ctx context.Context, store *scripts.Store) error {
 			return store.ReleaseBrake(ctx)
 		}))
 	command.Long = `When more than a share of the attempts of a queue fail within a window, the outage is taken to be on our side: no model is
@@ -34,65 +27,60 @@ released when attempts succeed again, or by hand. It is off until it is switched
 	return command
 }
 
-// brakeOrder is a command that changes the brake and shows what has become of it.
-func (a *app) brakeOrder(use, short string, do func(context.Context, *scripts.Store) error) *cobra.Command {
+// brakeChange is a command that changes the brake and shows what has become of it.
+func (a *app) brakeChange(use, short string, change func(context.Context, *scripts.Store) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				if err := do(command.Context(), store); err != nil {
-					return err
-				}
-				return a.showBrake(command.Context(), store)
-			})
-		},
+		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, _ []string) error {
+			if err := change(ctx, store); err != nil {
+				return err
+			}
+			return a.showBrake(ctx, store)
+		}),
 	}
 }
 
-func brakeStatusCommand(a *app) *cobra.Command {
-	return a.brakeOrder("status", "Show the brake and what it has counted", func(context.Context, *scripts.Store) error { return nil })
+// tuneBrake changes the settings of the brake and leaves the others as they are.
+func tuneBrake(tune func(*model.Brake) error) func(context.Context, *scripts.Store) error {
+	return func(ctx context.Context, store *scripts.Store) error {
+		status, err := store.Brake(ctx)
+		if err != nil {
+			return err
+		}
+		if err := tune(&status.Brake); err != nil {
+			return err
+		}
+		return store.SetBrake(ctx, status.Brake)
+	}
 }
 
 func brakeOnCommand(a *app) *cobra.Command {
 	var share, window string
 	var least int
-	command := a.brakeOrder("on", "Switch the brake on, or tune it", func(ctx context.Context, store *scripts.Store) error {
-		status, err := store.Brake(ctx)
-		if err != nil {
-			return err
+	command := a.brakeChange("on", "Switch the brake on, or tune it", tuneBrake(func(brake *model.Brake) (err error) {
+		brake.On = true
+		if share != "" {
+			if brake.Share, err = parseShare(share); err != nil {
+				return err
+			}
 		}
-		brake := status.Brake
-		if err := tuneBrake(&brake, share, window, least); err != nil {
-			return err
+		if window != "" {
+			if brake.Window, err = document.ParseDuration(window); err != nil {
+				return usagef("--window: %w", err)
+			}
 		}
-		return store.SetBrake(ctx, brake)
-	})
+		if least != 0 {
+			brake.Min = least
+		}
+		if err := brake.Validate(); err != nil {
+			return usagef("--%w", err)
+		}
+		return nil
+	}))
 	command.Flags().StringVar(&share, "share", "", "`SHARE` of failed attempts that engages it (default 50%)")
 	command.Flags().StringVar(&window, "window", "", "`DURATION` over which attempts are counted (default 5m)")
 	command.Flags().IntVar(&least, "min", 0, "attempts within the window below which nothing is concluded (default 20)")
 	return command
-}
-
-// tuneBrake changes what is named and switches the brake on.
-func tuneBrake(brake *model.Brake, share, window string, least int) (err error) {
-	brake.On = true
-	if share != "" {
-		if brake.Share, err = parseShare(share); err != nil {
-			return err
-		}
-	}
-	if window != "" {
-		if brake.Window, err = document.ParseDuration(window); err != nil {
-			return usagef("--window: %w", err)
-		}
-	}
-	if least != 0 {
-		brake.Min = least
-	}
-	if err := brake.Validate(); err != nil {
-		return usagef("--%w", err)
-	}
-	return nil
 }
 
 // parseShare reads "50%" or "0.5".
@@ -127,9 +115,6 @@ func (a *app) showBrake(ctx context.Context, store *scripts.Store) error {
 		return err
 	}
 	v := brakeView{s.On, s.Engaged, s.EngagedAt, s.Share, document.FormatDuration(s.Window), s.Min, s.Successes, s.Failures, s.Incidents}
-	if a.json() {
-		return a.printJSON(v)
-	}
 	state := "off"
 	switch {
 	case v.Engaged:
@@ -137,7 +122,7 @@ func (a *app) showBrake(ctx context.Context, store *scripts.Store) error {
 	case v.On:
 		state = "on, not engaged"
 	}
-	return a.printPairs([][2]string{
+	return a.print(v, [][2]string{
 		{"brake", state},
 		{"engages", fmt.Sprintf("when %.0f%% of at least %d attempts within %s fail", v.Share*100, v.Min, v.Window)},
 		{"counted", fmt.Sprintf("%d successes, %d failures within about a window", v.Successes, v.Failures)},

@@ -23,9 +23,9 @@ type queue interface {
 // order is one command for one model, and what became of it.
 type order struct {
 	command model.Command
-	// place says where in a file the command stands, down to a field of it; nil: it stands on the command line.
-	place  func(field string) string
-	result string // one of the results
+	// position says where in a file the command stands, down to a field of it; nil: it stands on the command line.
+	position func(field string) string
+	result   string // one of the results
 	// refused says why nothing happened; nil: it was done, or there was nothing to do.
 	refused error
 	next    time.Time    // the refresh_at that follows
@@ -61,18 +61,18 @@ func (o *order) refuse(err error) {
 	o.result, o.refused, o.done = resultRefused, err, true
 }
 
-// problem is why the command was refused, with its place.
+// problem is why the command was refused, with its position.
 func (o *order) problem() string {
 	var field *document.Error
 	switch {
-	case o.place == nil && o.command.UID == "":
+	case o.position == nil && o.command.UID == "":
 		return o.refused.Error()
-	case o.place == nil:
+	case o.position == nil:
 		return o.command.UID + ": " + o.refused.Error()
 	case errors.As(o.refused, &field):
-		return o.place(field.Field) + ": " + o.refused.Error()
+		return o.position(field.Field) + ": " + o.refused.Error()
 	default:
-		return o.place("") + ": " + o.refused.Error()
+		return o.position("") + ": " + o.refused.Error()
 	}
 }
 

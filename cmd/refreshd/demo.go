@@ -32,7 +32,7 @@ audience did not see everything; all of it takes about ten seconds. Another Redi
 }
 
 func (a *app) demoConfig(life time.Duration, port int) demo.Config {
-	config := demo.Config{Out: a.stdout, For: life, Port: port, Queue: a.queue, JSON: a.json()}
+	config := demo.Config{Out: a.stdout, For: life, Port: port, Queue: a.store.Queue, JSON: a.json()}
 	if terminal, ok := a.stdout.(*os.File); ok && isTerminal(terminal) && !config.JSON && a.env("TERM") != "dumb" {
 		config.Screen, config.Color = demo.ScreenOf(terminal), a.env("NO_COLOR") == ""
 		return config // a log would write over the table
@@ -40,10 +40,4 @@ func (a *app) demoConfig(life time.Duration, port int) demo.Config {
 	log := a.log.Level(max(zerolog.WarnLevel, a.log.GetLevel()))
 	config.Log = &log
 	return config
-}
-
-// env is an environment variable; empty: not set.
-func (a *app) env(name string) string {
-	value, _ := a.lookupEnv(name)
-	return value
 }

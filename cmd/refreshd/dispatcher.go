@@ -11,33 +11,27 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// dispatcherFlags are the settings that only a dispatcher has.
-type dispatcherFlags struct {
-	maxQueued int
-	fullTick  duration
-}
-
-func (f *dispatcherFlags) bind(flags *pflag.FlagSet) {
-	flags.IntVar(&f.maxQueued, "max-queued", 0, "start nothing while so many attempts wait for workers (default 1000)")
-	flags.Var(&f.fullTick, "full-tick", "sleep while so many wait (default 20ms)")
-}
-
-func (f *dispatcherFlags) build(loop *loopFlags, store *scripts.Store, a *app) (*dispatcher.Dispatcher, error) {
-	return dispatcher.New(store, dispatcher.Config{
-		Batch: loop.batch, MaxQueued: f.maxQueued, Log: &a.log, Clock: time.Now,
-		Tick: time.Duration(loop.tick), FullTick: time.Duration(f.fullTick), Backoff: time.Duration(loop.backoff),
-		Observe: a.checks.Loop("dispatcher", time.Duration(loop.tick), false).Begin,
-	})
-}
-
 func dispatcherCommand(a *app) *cobra.Command {
 	var loop loopFlags
-	var own dispatcherFlags
+	var config dispatcher.Config
 	command := a.loopCommand("dispatcher", "Start what is due and end what is past its deadline", &loop,
 		func(_ context.Context, store *scripts.Store, _ []string) (daemon, error) {
-			return own.build(&loop, store, a)
+			return a.newDispatcher(store, &loop, config)
 		})
 	loop.bind(command.Flags())
-	own.bind(command.Flags())
+	bindDispatcher(command.Flags(), &config)
 	return command
+}
+
+// bindDispatcher binds the settings that only a dispatcher has.
+func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
+	flags.IntVar(&config.MaxQueued, "max-queued", 0, "start nothing while so many attempts wait for workers (default 1000)")
+	flags.Var((*duration)(&config.FullTick), "full-tick", "sleep while so many wait (default 20ms)")
+}
+
+func (a *app) newDispatcher(store *scripts.Store, loop *loopFlags, config dispatcher.Config) (*dispatcher.Dispatcher, error) {
+	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
+	config.Log, config.Clock = &a.log, time.Now
+	config.Observe = a.checks.Loop("dispatcher", loop.tick, false).Begin
+	return dispatcher.New(store, config)
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/doctor"
@@ -29,9 +27,7 @@ Exit codes: 0 no error is left (there may be warnings), 1 errors are left or it 
 			if options.Limit < 1 {
 				return usagef("--limit: expected at least 1, found %d", options.Limit)
 			}
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.doctor(command.Context(), store, options)
-			})
+			return a.withStore(command.Context(), func(store *scripts.Store) error { return a.doctor(command.Context(), store, options) })
 		},
 	}
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
@@ -97,40 +93,4 @@ func writeFinding(text *strings.Builder, f doctor.Finding) {
 	if f.Repair != "" {
 		fmt.Fprintf(text, "         %s\n", plain(f.Repair))
 	}
-}
-
-// surroundingsTime bounds the look of a daemon at its Redis before it begins.
-const surroundingsTime = 5 * time.Second
-
-// checkSurroundings logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is well.
-func (a *app) checkSurroundings(ctx context.Context, store *scripts.Store, flags *loopFlags) error {
-	if !flags.checks {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, surroundingsTime)
-	defer cancel()
-	report, err := doctor.Surroundings(ctx, store, doctor.Options{Now: time.Now})
-	var refused []string
-	for _, f := range report.Findings {
-		if f.Severity != doctor.Info {
-			refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
-			a.log.WithLevel(levelOf(f.Severity)).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
-		}
-	}
-	switch {
-	case !flags.strict:
-		return nil // a Redis that does not answer is waited for
-	case err != nil:
-		return fmt.Errorf("--strict: check redis: %w", err)
-	case len(refused) > 0:
-		return errors.New("--strict: " + strings.Join(refused, "; "))
-	}
-	return nil
-}
-
-func levelOf(severity doctor.Severity) zerolog.Level {
-	if severity == doctor.Error {
-		return zerolog.ErrorLevel
-	}
-	return zerolog.WarnLevel
 }

@@ -17,8 +17,8 @@ policy: {timeout: 1h, retries: [0, 10m, 5m], on_exhausted: give_up, give_up_afte
 `
 
 // failing brings model a to its second failure, a timeout at 08:01: the retry of 08:11 would last beyond 09:00.
-func failing(t *testing.T) *theatre {
-	s := newTheatre(t, "04:00:00")
+func failing(t *testing.T) *timedQueue {
+	s := newTimedQueue(t, "04:00:00")
 	s.put(explained)
 	s.dispatch("05:00:00") // 06:00 in Berlin
 	s.answer("05:00:40", "success", "a")
@@ -83,10 +83,10 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 }
 
 func TestWhatComesNextComesTrue(t *testing.T) {
-	for outcome, end := range map[string]func(s *theatre){
-		"success": func(s *theatre) { s.answer("08:00:00", "success", "a") },
-		"failure": func(s *theatre) { s.answer("08:00:00", "failure", "a") },
-		"lost":    func(s *theatre) { s.dispatch("09:00:00") },
+	for outcome, end := range map[string]func(s *timedQueue){
+		"success": func(s *timedQueue) { s.answer("08:00:00", "success", "a") },
+		"failure": func(s *timedQueue) { s.answer("08:00:00", "failure", "a") },
+		"lost":    func(s *timedQueue) { s.dispatch("09:00:00") },
 	} {
 		t.Run(outcome, func(t *testing.T) {
 			s := failing(t)
@@ -132,7 +132,7 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 }
 
 func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
-	s := newTheatre(t, "05:00:00")
+	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\nrrule: FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [], give_up_after: 3h}\n")
 	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 06:00 (in 1h); its answer is taken to come at once\n")
 	s.dispatch("06:00:00")
@@ -142,7 +142,7 @@ func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
 }
 
 func TestTheJitterOfAnAttemptToComeIsNotForetold(t *testing.T) {
-	s := newTheatre(t, "05:00:00")
+	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\npolicy: {timeout: 1h, retries: {strategy: fixed, base: 10m, count: 5}, jitter: 0.2}\n")
 	expectContains(t, s.do("explain", "a"), "a: refreshed when it is saved or run; times are those of UTC\n",
 		"  if it fails: refresh at 05:10 (in 10m), retry 1/5 +10m, none planned; jitter may move a delay by 20%\n")

@@ -15,14 +15,14 @@ import (
 
 // healthFlags say where a daemon answers questions about its health.
 type healthFlags struct {
-	address  string
-	patience duration
+	address  string        // to listen on, as in 127.0.0.1:8080; "": nowhere
+	patience time.Duration // how long /livez stays well while Redis fails; default 10 min
 }
 
 func (f *healthFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "health", "", "answer /livez and /readyz over HTTP on `ADDRESS`, as in 127.0.0.1:8080 (default nowhere)")
-	f.patience = duration(10 * time.Minute)
-	flags.Var(&f.patience, "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
+	f.patience = 10 * time.Minute
+	flags.Var((*duration)(&f.patience), "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
 }
 
 // openHealth serves the health checks of the loops of this process. The caller calls the returned function when
@@ -35,7 +35,7 @@ func (a *app) openHealth(ctx context.Context, flags *healthFlags) (func(), error
 	if err != nil {
 		return nil, fmt.Errorf("--health: %w", err)
 	}
-	a.checks = health.NewChecks(time.Duration(flags.patience), time.Now)
+	a.checks = health.NewChecks(flags.patience, time.Now)
 	stop := context.AfterFunc(ctx, a.checks.Stop)
 	server := &http.Server{
 		Handler: a.checks, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10,

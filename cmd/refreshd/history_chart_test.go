@@ -3,7 +3,7 @@ package main
 import "testing"
 
 func TestTheHistoryIsDrawn(t *testing.T) {
-	s := newTheatre(t, "05:00:00")
+	s := newTimedQueue(t, "05:00:00")
 	s.put(`
 uid: a
 rrule: FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0
@@ -23,7 +23,7 @@ policy: {timeout: 1h, retries: [0, 30m], on_exhausted: give_up}
 }
 
 func TestAModelThatWasGivenUpWhileItWaitedIsDrawnDisabled(t *testing.T) {
-	s := newTheatre(t, "05:00:00")
+	s := newTimedQueue(t, "05:00:00")
 	s.put(`
 uid: a
 rrule: FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0

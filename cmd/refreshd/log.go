@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +25,8 @@ var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 // newLogger writes JSON, or text when a person looks on. The level is checked against a list, because zerolog would take
 // "" and "7" as levels that say nothing at all.
 func newLogger(to io.Writer, level string) (zerolog.Logger, error) {
-	if !slices.Contains(logLevels, level) {
-		return zerolog.Nop(), usagef("--log-level: expected one of %s, found %q", strings.Join(logLevels, ", "), level)
+	if err := oneOf("log-level", level, logLevels); err != nil {
+		return zerolog.Nop(), err
 	}
 	parsed, err := zerolog.ParseLevel(level)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,12 +30,12 @@ func lsCommand(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use: "ls", Short: "List models, in no order", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if which.status != "" && !slices.Contains(statuses, which.status) {
-				return usagef("--status: expected one of %s, found %q", strings.Join(statuses, ", "), which.status)
+			if which.status != "" {
+				if err := oneOf("status", which.status, statuses); err != nil {
+					return err
+				}
 			}
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.ls(command.Context(), store, which)
-			})
+			return a.withStore(command.Context(), func(store *scripts.Store) error { return a.ls(command.Context(), store, which) })
 		},
 	}
 	command.Flags().StringVar(&which.status, "status", "", "only models with this `STATUS`: "+strings.Join(statuses, ", "))

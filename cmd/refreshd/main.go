@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	_ "time/tzdata" // schedules have time zones, and the host may have none
 
 	"github.com/refreshd/refreshd/scripts"
@@ -50,6 +52,14 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, values ...any) error { return usageError{fmt.Errorf(format, values...)} }
+
+// oneOf refuses the text of a flag that is none of those known.
+func oneOf(flag, text string, known []string) error {
+	if slices.Contains(known, text) {
+		return nil
+	}
+	return usagef("--%s: expected one of %s, found %q", flag, strings.Join(known, ", "), text)
+}
 
 // errReported ends a command whose failures have been told one by one.
 var errReported = errors.New("failed, as told above")

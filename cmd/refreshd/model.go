@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -20,48 +19,49 @@ func modelCommand(a *app) *cobra.Command {
 }
 
 func rmCommand(a *app) *cobra.Command {
-	return a.steer("rm UID...", "Remove models, with their payload and history", func(uid string) model.Command {
-		return model.Command{Type: model.CommandRemove, UID: uid}
-	})
+	return a.steer("rm UID...", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove})
 }
 
 func runCommand(a *app) *cobra.Command {
-	var force bool
-	command := a.steer("run UID...", "Start models at once; refused while an attempt is queued or running", func(uid string) model.Command {
-		return model.Command{Type: model.CommandRun, UID: uid, Force: force}
-	})
-	command.Flags().BoolVar(&force, "force", false, "supersede an attempt that is queued or running")
+	run := model.Command{Type: model.CommandRun}
+	command := a.steer("run UID...", "Start models at once; refused while an attempt is queued or running", &run)
+	command.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running")
 	return command
 }
 
 func enableCommand(a *app) *cobra.Command {
-	return a.steer("enable UID...", "Let disabled models wait for their schedule again", func(uid string) model.Command {
-		return model.Command{Type: model.CommandEnable, UID: uid}
-	})
+	return a.steer("enable UID...", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable})
 }
 
 func disableCommand(a *app) *cobra.Command {
-	var reason string
-	command := a.steer("disable UID...", "Stop models until their next update", func(uid string) model.Command {
-		return model.Command{Type: model.CommandDisable, UID: uid, Reason: reason}
-	})
-	command.Flags().StringVar(&reason, "reason", "", "`TEXT` for the owner of the model")
+	disable := model.Command{Type: model.CommandDisable}
+	command := a.steer("disable UID...", "Stop models until their next update", &disable)
+	command.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return command
 }
 
-// steer is a command that gives each model named on the command line the same order.
-func (a *app) steer(use, short string, order func(uid string) model.Command) *cobra.Command {
+// steer is a command that carries out the same for each model named on the command line.
+func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: uidArgs,
-		RunE: func(command *cobra.Command, uids []string) error {
-			orders := make([]model.Command, len(uids))
-			for i, uid := range uids {
-				orders[i] = order(uid)
+		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, uids []string) error {
+			tally := newTally(a)
+			for begin := 0; begin < len(uids); begin += batchSize {
+				var batch []*order
+				for _, uid := range uids[begin:min(begin+batchSize, len(uids))] {
+					command := *same
+					command.UID = uid
+					batch = append(batch, &order{command: command})
+				}
+				if err := execute(ctx, store, batch); err != nil {
+					return err
+				}
+				if err := tally.tell(batch); err != nil {
+					return err
+				}
 			}
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.carryOut(command.Context(), store, orders)
-			})
-		},
+			return tally.failed()
+		}),
 	}
 }
 
@@ -77,24 +77,6 @@ func uidArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// carryOut obeys commands of the command line and tells what became of each.
-func (a *app) carryOut(ctx context.Context, store *scripts.Store, commands []model.Command) error {
-	tally := &tally{app: a}
-	for begin := 0; begin < len(commands); begin += batchSize {
-		var batch []*order
-		for _, command := range commands[begin:min(begin+batchSize, len(commands))] {
-			batch = append(batch, &order{command: command})
-		}
-		if err := execute(ctx, store, batch); err != nil {
-			return err
-		}
-		if err := tally.tell(batch); err != nil {
-			return err
-		}
-	}
-	return tally.failed()
-}
-
 // oneUID accepts the uid of exactly one model.
 func oneUID(command *cobra.Command, args []string) error {
 	if len(args) > 1 {
@@ -106,23 +88,15 @@ func oneUID(command *cobra.Command, args []string) error {
 func getCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
-		RunE: func(command *cobra.Command, uids []string) error {
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.get(command.Context(), store, uids[0])
-			})
-		},
+		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, uids []string) error {
+			found, err := readModel(ctx, store, uids[0])
+			if err != nil {
+				return err
+			}
+			view := found.view()
+			return a.print(view, view.pairs(found.record, found.now))
+		}),
 	}
-}
-
-func (a *app) get(ctx context.Context, store *scripts.Store, uid string) error {
-	v, err := readModel(ctx, store, uid)
-	if err != nil {
-		return err
-	}
-	if a.json() {
-		return a.printJSON(v.view())
-	}
-	return a.printPairs(v.view().pairs(v.record, v.now))
 }
 
 // shown is a model as it was at one instant.

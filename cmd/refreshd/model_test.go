@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/scripts"
@@ -183,8 +184,10 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 				c.do("model", "enable", "a")
 			}}
 			var orders []*order
-			for _, text := range []string{`{"uid":"a","payload":{"n":1}}`, `{"uid":"still","payload":{"n":1}}`, `{"uid":"a","payload":{"n":1}}`} {
-				orders = append(orders, (&fileDocument{}).orderJSON([]byte(text)))
+			const text = `[{"uid":"a","payload":{"n":1}},{"uid":"still","payload":{"n":1}},{"uid":"a","payload":{"n":1}}]`
+			read := func(m definitions.Model) error { orders = append(orders, putOrder(m)); return nil }
+			if err := definitions.ReadModels("-", strings.NewReader(text), definitions.FormatAuto, read); err != nil {
+				t.Fatal(err)
 			}
 			if err := execute(t.Context(), other, orders); err != nil {
 				t.Fatal(err)

@@ -70,6 +70,14 @@ func (a *app) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
+// print prints one object, for people as pairs.
+func (a *app) print(object any, pairs [][2]string) error {
+	if a.json() {
+		return a.printJSON(object)
+	}
+	return a.printPairs(pairs)
+}
+
 // printJSONLine prints one object on one line, for lists.
 func printJSONLine(to io.Writer, value any) error {
 	encoder := json.NewEncoder(to)
@@ -77,15 +85,34 @@ func printJSONLine(to io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
+// table aligns the columns of what it prints.
+type table struct{ *tabwriter.Writer }
+
+// newTable begins a table. It prints nothing before Flush.
+func (a *app) newTable(header ...string) table {
+	t := table{tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)}
+	if len(header) > 0 {
+		t.row(header...)
+	}
+	return t
+}
+
+func (t table) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = plain(cell)
+	}
+	fmt.Fprintln(t, strings.Join(cells, "\t"))
+}
+
 // printPairs prints names and values in two columns; a pair without a value is left out.
 func (a *app) printPairs(pairs [][2]string) error {
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	t := a.newTable()
 	for _, pair := range pairs {
 		if pair[1] != "" {
-			fmt.Fprintf(table, "%s\t%s\n", pair[0], plain(pair[1]))
+			t.row(pair[:]...)
 		}
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 // plain makes a text that may come from outside safe to show on a terminal: one line, no control characters.

@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
-
-	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -25,7 +24,7 @@ const policySourceText = `A policy is read from a file, from standard input (-),
 written in YAML, in JSON or in English.`
 
 // aboutPolicies is a command about the policies that its arguments name.
-func (a *app) aboutPolicies(use, short string, count int, do func(ctx context.Context, from []string) error) *cobra.Command {
+func aboutPolicies(use, short string, count int, do func(ctx context.Context, from []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + policySourceText,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -38,45 +37,15 @@ func (a *app) aboutPolicies(use, short string, count int, do func(ctx context.Co
 	}
 }
 
-func policyPutCommand(a *app) *cobra.Command {
-	var name string
-	var plan bool
-	command := a.aboutPolicies("put FILE|-|NAME", "Store policies under their names; models take notice at their next decision", 1,
-		func(ctx context.Context, from []string) error { return a.putPolicies(ctx, from[0], name, plan) })
-	command.Flags().StringVar(&name, "name", "", "`NAME` to store the policy under, instead of its own")
-	command.Flags().BoolVar(&plan, "plan", false, "store nothing; say how many models would change, and how many are due at once")
-	return command
-}
-
-// policyOutcome is what is told of one policy with -o json: every field is always there.
-type policyOutcome struct {
-	Name     string   `json:"name"`
-	Result   string   `json:"result"`
-	Warnings []string `json:"warnings"`
-	Plan     *impact  `json:"plan"` // null: none was asked for
-}
-
-const resultPlanned = "planned"
-
-func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) error {
-	sources, err := a.readPolicySources(ctx, from)
-	if err != nil {
-		return err
-	}
-	if name != "" && len(sources) > 1 {
-		return usagef("--name: expected one policy to be called so, found %d", len(sources))
-	}
-	for _, source := range sources {
-		if name != "" {
-			source.policy.Name = name
+// eachPolicy is a command that does something with each policy that its argument names, the first of which has number 0.
+func (a *app) eachPolicy(use, short string, do func(i int, source policySource) error) *cobra.Command {
+	return aboutPolicies(use, short, 1, func(ctx context.Context, from []string) error {
+		sources, err := a.readPolicies(ctx, from[0])
+		if err != nil {
+			return err
 		}
-		if err := policy.ValidateName(source.policy.Name); err != nil {
-			return source.at(err)
-		}
-	}
-	return a.withStore(ctx, func(store *scripts.Store) error {
-		for _, source := range sources {
-			if err := a.putPolicy(ctx, store, source, plan); err != nil {
+		for i, source := range sources {
+			if err := do(i, source); err != nil {
 				return err
 			}
 		}
@@ -84,64 +53,70 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	})
 }
 
-func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source *policySource, plan bool) error {
-	policy := source.policy
-	before, stored, err := storedPolicy(ctx, store, policy.Name)
-	if err != nil {
-		return err
-	}
-	now, err := store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	told := policyOutcome{Name: policy.Name, Result: resultUpdated, Warnings: a.warn(source, now)}
-	switch {
-	case plan:
-		told.Result = resultPlanned
-		if told.Plan, err = measureImpact(ctx, store, policy.Name, policy); err != nil {
-			return err
-		}
-	case !stored:
-		told.Result = resultCreated
-	case before.Equal(policy):
-		told.Result = resultUnchanged
-	}
-	if told.Result == resultCreated || told.Result == resultUpdated {
-		if err := store.PutPolicy(ctx, policy); err != nil {
-			return err
-		}
-	}
-	return a.tellPolicy(told)
+func policyGetCommand(a *app) *cobra.Command {
+	return a.eachPolicy("get FILE|-|NAME", "Show policies in their canonical form: YAML, or JSON with -o json",
+		func(i int, source policySource) error {
+			if a.json() {
+				return a.printJSON(source.policy)
+			}
+			if i > 0 {
+				fmt.Fprintln(a.stdout, "---")
+			}
+			return definitions.WriteYAML(a.stdout, source.policy)
+		})
 }
 
-func (a *app) tellPolicy(told policyOutcome) error {
-	if a.json() {
-		return printJSONLine(a.stdout, told)
-	}
-	fmt.Fprintf(a.stdout, "%-9s  %s\n", told.Result, told.Name)
-	if told.Plan != nil {
-		fmt.Fprintln(a.stdout, told.Plan)
-	}
-	return nil
+func policyEnglishCommand(a *app) *cobra.Command {
+	return a.eachPolicy("english FILE|-|NAME", "Show policies in English; policy put and check read it back",
+		func(i int, source policySource) error {
+			text := definitions.English(source.policy)
+			if a.json() {
+				return a.printJSON(map[string]string{"name": source.policy.Name, "english": text})
+			}
+			if i > 0 {
+				fmt.Fprintln(a.stdout)
+			}
+			fmt.Fprint(a.stdout, text)
+			return nil
+		})
 }
 
-// storedPolicy reads a policy that may be stored. One that cannot be read is as good as none: it is about to be replaced.
-func storedPolicy(ctx context.Context, store *scripts.Store, name string) (p policy.Policy, stored bool, err error) {
-	text, stored, err := store.PolicyText(ctx, name)
-	if err != nil || !stored {
-		return p, false, err
+func policyCheckCommand(a *app) *cobra.Command {
+	var strict, warned bool
+	command := a.eachPolicy("check FILE|-|NAME", "Check policies: errors with their line, and warnings of what is seldom meant",
+		func(_ int, source policySource) error {
+			outcome := policyOutcome{Name: source.policy.Name, Result: "ok", Warnings: a.warnPolicy(source, time.Now())}
+			warned = warned || len(outcome.Warnings) > 0
+			return a.printOutcome(outcome)
+		})
+	command.PostRunE = func(*cobra.Command, []string) error {
+		if strict && warned {
+			return errReported
+		}
+		return nil
 	}
-	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return p, false, nil
+	command.Flags().BoolVar(&strict, "strict", false, "let a warning fail the check")
+	return command
+}
+
+// warnPolicy prints what is seldom meant in a policy, and returns it.
+func (a *app) warnPolicy(source policySource, now time.Time) []string {
+	return a.warn(source.Position, definitions.LintPolicy(source.Document, source.policy, now))
+}
+
+// warn prints warnings, each with its position, and returns them.
+func (a *app) warn(position func(field string) string, warnings []policy.Warning) []string {
+	texts := make([]string, len(warnings))
+	for i, w := range warnings {
+		texts[i] = plain(position(w.Field) + ": " + w.String())
+		fmt.Fprintln(a.stderr, "warning: "+texts[i])
 	}
-	p, unreadable := policy.Parse(value)
-	return p, unreadable == nil, nil
+	return texts
 }
 
 func policyRmCommand(a *app) *cobra.Command {
 	var force bool
-	command := a.aboutPolicies("rm NAME", "Remove a stored policy; refused while models use it", 1,
+	command := aboutPolicies("rm NAME", "Remove a stored policy; refused while models use it", 1,
 		func(ctx context.Context, names []string) error {
 			return a.withStore(ctx, func(store *scripts.Store) error { return a.rmPolicy(ctx, store, names[0], force) })
 		})
@@ -167,65 +142,55 @@ func (a *app) rmPolicy(ctx context.Context, store *scripts.Store, name string, f
 	if !removed {
 		return fmt.Errorf("%s: expected the name of a stored policy, found none of that name", name)
 	}
-	return a.tellPolicy(policyOutcome{Name: name, Result: resultRemoved, Warnings: []string{}})
+	return a.printOutcome(policyOutcome{Name: name, Result: resultRemoved, Warnings: []string{}})
 }
 
-func policyLsCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withStore(command.Context(), func(store *scripts.Store) error { return a.lsPolicies(command.Context(), store) })
-		},
-	}
-}
-
-func (a *app) lsPolicies(ctx context.Context, store *scripts.Store) error {
-	names, err := store.PolicyNames(ctx)
-	if err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	if !a.json() {
-		fmt.Fprintln(table, "NAME\tTIMEOUT\tRETRIES\tSCHEDULE")
-	}
-	for _, name := range names {
-		policy, stored, err := storedPolicy(ctx, store, name)
-		if err != nil {
-			return err
-		}
-		policy.Name = name
-		switch {
-		case a.json():
-			err = printJSONLine(a.stdout, newPolicyView(policy, stored))
-		case !stored:
-			fmt.Fprintf(table, "%s\tcannot be read\t\t\n", plain(name))
-		default:
-			fmt.Fprintf(table, "%s\n", strings.Join(policyRow(policy), "\t"))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return table.Flush()
-}
-
-// policyView is a stored policy in a list.
+// policyView is a stored policy in a list, as -o json shows it.
 type policyView struct {
 	Name     string         `json:"name"`
 	Readable bool           `json:"readable"`
 	Policy   *policy.Policy `json:"policy"` // null: it cannot be read
 }
 
-func newPolicyView(policy policy.Policy, readable bool) policyView {
-	view := policyView{Name: policy.Name, Readable: readable}
-	if readable {
-		view.Policy = &policy
+func policyLsCommand(a *app) *cobra.Command {
+	return &cobra.Command{Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs, RunE: a.onStore(a.lsPolicies)}
+}
+
+func (a *app) lsPolicies(ctx context.Context, store *scripts.Store, _ []string) error {
+	names, err := store.PolicyNames(ctx)
+	if err != nil {
+		return err
 	}
-	return view
+	table := a.newTable("NAME", "TIMEOUT", "RETRIES", "SCHEDULE")
+	for _, name := range names {
+		p, readable, err := storedPolicy(ctx, store, name)
+		if err != nil {
+			return err
+		}
+		p.Name = name
+		switch {
+		case a.json():
+			view := policyView{Name: name, Readable: readable}
+			if readable {
+				view.Policy = &p
+			}
+			if err := printJSONLine(a.stdout, view); err != nil {
+				return err
+			}
+		case !readable:
+			table.row(name, "cannot be read", "", "")
+		default:
+			table.row(policyRow(p)...)
+		}
+	}
+	if a.json() {
+		return nil
+	}
+	return table.Flush()
 }
 
 func policyRow(p policy.Policy) []string {
-	timeout, retries, schedule := "none", "-", "-"
+	timeout, retries, rule := "none", "-", "-"
 	if p.Timeout > 0 {
 		timeout = document.FormatDuration(p.Timeout)
 	}
@@ -237,7 +202,7 @@ func policyRow(p policy.Policy) []string {
 		retries = fmt.Sprint(count)
 	}
 	if p.Rule != "" {
-		schedule = strings.ReplaceAll(p.Rule, "\n", " ")
+		rule = strings.ReplaceAll(p.Rule, "\n", " ")
 	}
-	return []string{plain(p.Name), timeout, retries, plain(schedule)}
+	return []string{p.Name, timeout, retries, rule}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -34,30 +34,26 @@ nothing.`,
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			if !slices.Contains(formats, format) {
-				return usagef("--format: expected one of %s, found %q", strings.Join(formats, ", "), format)
+			if err := oneOf("format", format, definitions.Formats); err != nil {
+				return err
 			}
 			return a.withStore(command.Context(), func(store *scripts.Store) error {
 				return a.put(command.Context(), store, args[0], format)
 			})
 		},
 	}
-	command.Flags().StringVar(&format, "format", formatAuto, "`FORMAT` of the file: "+strings.Join(formats, ", "))
+	command.Flags().StringVar(&format, "format", definitions.FormatAuto, "`FORMAT` of the file: "+strings.Join(definitions.Formats, ", "))
 	return command
 }
 
 // put saves the models of a file.
 func (a *app) put(ctx context.Context, store *scripts.Store, path, format string) error {
-	name, in := "standard input", a.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close() //nolint:errcheck // nothing was written to it
-		name, in = path, file
+	name, in, err := a.openInput(path)
+	if err != nil {
+		return err
 	}
-	tally := &tally{app: a}
+	defer in.Close()
+	tally := newTally(a)
 	batch := make([]*order, 0, batchSize)
 	flush := func() error {
 		if err := execute(ctx, store, batch); err != nil {
@@ -67,8 +63,8 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 		batch = batch[:0]
 		return err
 	}
-	err := readDocuments(name, in, format, func(order *order) error {
-		if batch = append(batch, order); len(batch) < batchSize {
+	err = definitions.ReadModels(name, in, format, func(m definitions.Model) error {
+		if batch = append(batch, putOrder(m)); len(batch) < batchSize {
 			return ctx.Err()
 		}
 		return flush()
@@ -82,15 +78,26 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 	return tally.end()
 }
 
+// putOrder is the order to save a model of a file, refused already if it is none.
+func putOrder(m definitions.Model) *order {
+	o := &order{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}, position: m.Position}
+	if m.Err != nil {
+		o.refuse(m.Err)
+	}
+	return o
+}
+
 // tally tells what became of orders and counts it.
 type tally struct {
 	app       *app
 	documents int
 	results   map[string]int
-	linter    putLinter
+	linter    definitions.ModelLinter
 }
 
-// outcome is what is told of one order with -o json.
+func newTally(a *app) *tally { return &tally{app: a, results: make(map[string]int)} }
+
+// outcome is what is told of one command with -o json.
 type outcome struct {
 	UID       string  `json:"uid"`
 	Result    string  `json:"result"`
@@ -102,16 +109,17 @@ type outcome struct {
 
 func (t *tally) tell(orders []*order) error {
 	var lines strings.Builder
+	t.documents += len(orders)
 	for _, order := range orders {
-		t.count(order.result)
+		t.results[order.result]++
 		told := outcome{UID: order.command.UID, Result: order.result, RefreshAt: optional(order.next)}
 		if order.refused != nil {
 			told.Error = order.problem()
 			t.app.complain(plain(told.Error))
 		}
-		for _, warning := range t.linter.look(order, time.Now()) {
-			told.Warnings = append(told.Warnings, plain(warning))
-			fmt.Fprintln(t.app.stderr, "warning: "+plain(warning))
+		if order.saved != nil && order.refused == nil {
+			anchored := order.command.Definition.Dtstart != ""
+			told.Warnings = t.app.warn(order.position, t.linter.Lint(order.saved, anchored, time.Now()))
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {
@@ -125,18 +133,9 @@ func (t *tally) tell(orders []*order) error {
 	return err
 }
 
-func (t *tally) count(result string) {
-	if t.results == nil {
-		t.results = make(map[string]int)
-	}
-	t.documents++
-	t.results[result]++
-}
-
 // end sums up what was saved; it is an error when anything was refused.
 func (t *tally) end() error {
-	if !t.app.json() {
-		r := t.results
+	if r := t.results; !t.app.json() {
 		fmt.Fprintf(t.app.stdout, "%d models: %d created, %d updated, %d unchanged, %d refused\n",
 			t.documents, r[resultCreated], r[resultUpdated], r[resultUnchanged], r[resultRefused])
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // A cycle is saved when its last retry succeeds; the one that succeeds at once needed none.
-func TestTheRetrySuccessRateIsTheShareOfCyclesThatARetrySaved(t *testing.T) { // 004/13
-	s := newTheatre(t, "05:00:00")
+func TestTheRetrySuccessRateIsTheShareOfCyclesThatARetrySaved(t *testing.T) {
+	s := newTimedQueue(t, "05:00:00")
 	for _, uid := range []string{"well", "saved", "saved-late", "lost", "lost-too"} {
 		s.put("uid: " + uid + "\npolicy: {timeout: 1h, retries: [0, 0], on_exhausted: give_up}\n")
 	}

@@ -1,23 +1,157 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/refreshd/refreshd/model/document"
 )
+
+// setting is the text of a flag and where it was found; empty: it was not.
+type setting struct{ text, where string }
+
+// settle gives each flag of a command the text of the command line, or else of its environment variable, or else of the --config
+// file, or else its default. The same text means the same in each.
+func (a *app) settle(command *cobra.Command) error {
+	var file map[string]setting
+	settle := func(flag *pflag.Flag) error {
+		if flag.Changed || flag.Name == "help" {
+			return nil
+		}
+		found := a.fromEnv(flag.Name)
+		if found.where == "" {
+			found = file[flag.Name]
+		}
+		if found.where != "" && flag.Value.Set(found.text) != nil {
+			return refusedValue(found.where, flag, found.text)
+		}
+		return nil
+	}
+	err := settle(command.Flags().Lookup("config"))
+	if err == nil {
+		file, err = readSettings(a.file, command.Root())
+	}
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if err == nil && flag.Name != "config" {
+			err = settle(flag)
+		}
+	})
+	return err
+}
+
+// fromEnv finds a flag in the environment. An empty variable counts as none: that is how compose files leave one out.
+func (a *app) fromEnv(flag string) setting {
+	names := []string{"REFRESHD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
+	if flag == "redis" {
+		names = append(names, "REDIS_URL")
+	}
+	for _, name := range names {
+		if text := a.env(name); text != "" {
+			return setting{text, name}
+		}
+	}
+	return setting{}
+}
+
+// env is an environment variable; empty: not set.
+func (a *app) env(name string) string {
+	value, _ := a.lookupEnv(name)
+	return value
+}
+
+// readSettings reads a configuration file. One file may serve all commands, so each flag of each of them is a known key.
+func readSettings(path string, root *cobra.Command) (map[string]setting, error) {
+	if path == "" {
+		return nil, nil
+	}
+	top, err := readYAML(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case top == nil || isNull(top): // nothing but comments
+		return nil, nil
+	case top.Kind != yaml.MappingNode:
+		return nil, usagef("%s line %d: expected lines such as \"queue: bigtables\", found something else", path, top.Line)
+	}
+	settings, known := make(map[string]setting), knownFlags(root)
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		key, value := top.Content[i], top.Content[i+1]
+		if value.Kind == yaml.AliasNode {
+			value = value.Alias
+		}
+		where := fmt.Sprintf("%s line %d: %s", path, key.Line, document.Found(key.Value))
+		switch {
+		case !known[key.Value]:
+			return nil, usagef("%s: expected the name of a flag without its dashes (refreshd --help lists them), found an unknown key", where)
+		case settings[key.Value].where != "":
+			return nil, usagef("%s: expected each key once, found it again", where)
+		case value.Kind != yaml.ScalarNode || isNull(value):
+			return nil, usagef("%s: expected one value, found none or several", where)
+		}
+		settings[key.Value] = setting{value.Value, fmt.Sprintf("%s line %d: %s", path, value.Line, key.Value)}
+	}
+	return settings, nil
+}
+
+// readYAML reads a file with one YAML document; nil: it is empty.
+func readYAML(path string) (*yaml.Node, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("--config: %w", err)
+	}
+	var file yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&file); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, usagef("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, usagef("%s: expected one YAML document, found more behind it", path)
+	}
+	return file.Content[0], nil
+}
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
+
+// knownFlags are the names of all flags of all commands that a file may set.
+func knownFlags(command *cobra.Command) map[string]bool {
+	known := make(map[string]bool)
+	note := func(flag *pflag.Flag) { known[flag.Name] = flag.Name != "config" && flag.Name != "help" }
+	command.PersistentFlags().VisitAll(note)
+	command.LocalFlags().VisitAll(note)
+	for _, child := range command.Commands() {
+		maps.Copy(known, knownFlags(child))
+	}
+	return known
+}
+
+// refusedValue is the error of a flag whose text is not of its kind, without the words of the parser behind it.
+func refusedValue(where string, flag *pflag.Flag, text string) error {
+	want := map[string]string{
+		"int": "a whole number", "int64": "a whole number", "bool": "true or false",
+		"duration": "a duration such as 500ms, 30s or 1h",
+	}[flag.Value.Type()]
+	if want == "" {
+		want = "a " + flag.Value.Type()
+	}
+	return usagef("%s: expected %s, found %s", where, want, document.Found(text))
+}
 
 // duration is a flag in the forms that policies use: 90s, 1h 30m, 2 days, PT5M.
 type duration time.Duration
 
+// Set implements pflag.Value.
 func (d *duration) Set(text string) error {
 	parsed, err := document.ParseDuration(text)
 	*d = duration(parsed)
@@ -32,142 +166,5 @@ func (d *duration) String() string {
 	return document.FormatDuration(time.Duration(*d))
 }
 
+// Type implements pflag.Value.
 func (d *duration) Type() string { return "duration" }
-
-// envPrefix stands before the name of a flag in the environment.
-const envPrefix = "REFRESHD_"
-
-// settle gives each flag that the command line left open its value from the environment or else from the file.
-func (a *app) settle(command *cobra.Command) error {
-	if text, where, found := a.fromEnv("config"); found && !command.Flags().Changed("config") {
-		if err := set(command.Flags().Lookup("config"), text, where); err != nil {
-			return err
-		}
-	}
-	file, err := readSettings(a.config, command.Root())
-	if err != nil {
-		return err
-	}
-	command.Flags().VisitAll(func(flag *pflag.Flag) {
-		if err != nil || flag.Changed || flag.Name == "help" {
-			return
-		}
-		text, where, found := a.fromEnv(flag.Name)
-		if !found {
-			text, where, found = file.find(flag.Name)
-		}
-		if found {
-			err = set(flag, text, where)
-		}
-	})
-	return err
-}
-
-// fromEnv finds a flag in the environment. An empty variable counts as none: that is how compose files leave one out.
-func (a *app) fromEnv(flag string) (text, where string, found bool) {
-	names := []string{envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
-	if flag == "redis" {
-		names = append(names, "REDIS_URL")
-	}
-	for _, name := range names {
-		if text, _ := a.lookupEnv(name); text != "" {
-			return text, name, true
-		}
-	}
-	return "", "", false
-}
-
-func set(flag *pflag.Flag, text, where string) error {
-	if err := flag.Value.Set(text); err != nil {
-		return refusedValue(where, flag, text)
-	}
-	return nil
-}
-
-func refusedValue(where string, flag *pflag.Flag, text string) error {
-	want := map[string]string{
-		"int": "a whole number", "int64": "a whole number", "bool": "true or false",
-		"duration": "a duration such as 500ms, 30s or 1h",
-	}[flag.Value.Type()]
-	if want == "" {
-		want = "a " + flag.Value.Type()
-	}
-	return usagef("%s: expected %s, found %s", where, want, document.Found(text))
-}
-
-// settings are the lines of a configuration file.
-type settings struct {
-	path   string
-	values map[string]*yaml.Node
-}
-
-func (s settings) find(flag string) (text, where string, found bool) {
-	node, found := s.values[flag]
-	if !found {
-		return "", "", false
-	}
-	return node.Value, fmt.Sprintf("%s line %d: %s", s.path, node.Line, flag), true
-}
-
-// readSettings reads a configuration file. One file may serve all commands, so each flag of each of them is a known key.
-func readSettings(path string, root *cobra.Command) (settings, error) {
-	file := settings{path, make(map[string]*yaml.Node)}
-	if path == "" {
-		return file, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return file, usagef("--config: %w", err)
-	}
-	var document yaml.Node
-	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
-	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-		return file, nil
-	} else if err != nil {
-		return file, usagef("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return file, usagef("%s: expected one YAML document, found more behind it", path)
-	}
-	return file, file.read(document.Content[0], knownFlags(root))
-}
-
-func (s settings) read(node *yaml.Node, known map[string]bool) error {
-	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" {
-		return nil // nothing but comments
-	}
-	if node.Kind != yaml.MappingNode {
-		return usagef("%s line %d: expected lines such as \"queue: bigtables\", found something else", s.path, node.Line)
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if value.Kind == yaml.AliasNode {
-			value = value.Alias
-		}
-		where := fmt.Sprintf("%s line %d: %s", s.path, key.Line, document.Found(key.Value))
-		switch {
-		case !known[key.Value]:
-			return usagef("%s: expected the name of a flag without its dashes (refreshd --help lists them), found an unknown key", where)
-		case s.values[key.Value] != nil:
-			return usagef("%s: expected each key once, found it again", where)
-		case value.Kind != yaml.ScalarNode || value.ShortTag() == "!!null":
-			return usagef("%s: expected one value, found none or several", where)
-		}
-		s.values[key.Value] = value
-	}
-	return nil
-}
-
-// knownFlags are the names of all flags of all commands.
-func knownFlags(command *cobra.Command) map[string]bool {
-	known := make(map[string]bool)
-	note := func(flag *pflag.Flag) { known[flag.Name] = flag.Name != "config" && flag.Name != "help" }
-	command.PersistentFlags().VisitAll(note)
-	command.LocalFlags().VisitAll(note)
-	for _, child := range command.Commands() {
-		for name := range knownFlags(child) {
-			known[name] = known[name] || name != "config" && name != "help"
-		}
-	}
-	return known
-}

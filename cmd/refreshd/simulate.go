@@ -1,20 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/chart"
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/simulate"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func simulateCommand(a *app) *cobra.Command {
-	var s simulation
+	var s simulationFlags
 	command := draws(&cobra.Command{
 		Use: "simulate --policy FILE|-|NAME", Short: "Show what a policy would do, on a virtual clock", Args: cobra.NoArgs,
 		Long: `Show what a policy would do: the decisions of the daemons, on a clock that jumps. It begins with a start by hand.
@@ -47,56 +52,156 @@ Workers begin at once, and the input list counts as empty. --against runs anothe
 	return command
 }
 
-// simulation is what the flags say. Empty and 0: not given.
-type simulation struct {
-	policy, against            string
-	start, until               string
-	days, limit                int
-	outcomes                   string
+// simulationFlags are the settings of a simulation. "" and 0: not given.
+type simulationFlags struct {
+	policy, against string // file, - or name of a stored policy
+	start           string // time; default now
+	until           string // time, or duration from start; default none
+	days, limit     int    // days from start, in place of until; attempts
+	outcomes        string // file or -
+	// Of outcomes by chance. By default seed 1, 5 % fail, 1 % lost, 1 to 5 minutes.
 	seed, fail, lost, duration string
 }
 
 // byChance reports whether a flag asks for outcomes by chance.
-func (s *simulation) byChance() bool { return s.seed+s.fail+s.lost+s.duration != "" }
+func (s *simulationFlags) byChance() bool { return s.seed+s.fail+s.lost+s.duration != "" }
 
-func (a *app) simulate(ctx context.Context, s simulation) error {
+func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	fate, err := a.fate(&s)
+	outcomes, err := a.outcomes(&s)
 	if err != nil {
 		return err
 	}
-	subjects, err := a.readSubjects(ctx, &s)
-	if err != nil {
-		return err
+	var runs []simulated
+	for _, from := range []string{s.policy, s.against} {
+		if from == "" {
+			continue
+		}
+		run, err := a.readSimulated(ctx, from)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, run)
 	}
-	zone := subjects[0].zone()
+	if len(runs) == 2 && runs[0].name == runs[1].name {
+		runs[0].name, runs[1].name = s.policy, s.against
+	}
+	zone := runs[0].zone()
 	plan, err := s.plan(zone, time.Now())
 	if err != nil {
 		return err
 	}
-	charts := make([]chart.Chart, len(subjects))
-	for i, subject := range subjects {
-		m, err := subject.model(plan.Start)
+	charts := make([]chart.Chart, len(runs))
+	for i, of := range runs {
+		m, err := simulate.NewModel(of.definition, of.policy, plan.Start)
 		if err != nil {
-			return err
+			return of.At(err)
 		}
-		run := simulate.Simulate(*m, fate(), plan)
+		run := simulate.Simulate(*m, outcomes(), plan)
 		if run.End == simulate.EndLimit {
-			a.complain(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", plain(subject.name), plan.Limit))
+			a.complain(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", plain(of.name), plan.Limit))
 		}
-		charts[i] = run.Chart(plan, subject.name, zone)
+		charts[i] = run.Chart(plan, of.name, zone)
 	}
 	return a.draw(charts...)
 }
 
-// fate makes the outcomes of one run, the same ones for each.
-func (a *app) fate(s *simulation) (func() simulate.Outcomes, error) {
+// Limits of the flags, and what they are when they are not given.
+const (
+	usualLimit   = 1000
+	failingLimit = 50 // where all attempts fail: enough to see what it comes to
+	maxAttempts  = 100_000
+	maxDays      = 3660
+	usualDays    = 30
+)
+
+// check refuses flags that contradict each other.
+func (s *simulationFlags) check() error {
+	inputs := 0
+	for _, from := range []string{s.policy, s.against, s.outcomes} {
+		if from == "-" {
+			inputs++
+		}
+	}
+	switch {
+	case s.policy == "":
+		return usagef("--policy: expected a file, - or the name of a stored policy, found nothing")
+	case inputs > 1:
+		return usagef("expected standard input (-) once, found it %d times", inputs)
+	case s.outcomes != "" && s.byChance():
+		return usagef("--outcomes: expected no --seed, --fail, --lost and --duration beside it")
+	case s.until != "" && s.days != 0:
+		return usagef("--until: expected no --days beside it")
+	case s.days < 0 || s.days > maxDays:
+		return usagef("--days: expected 1 to %d, found %d", maxDays, s.days)
+	case s.limit < 0 || s.limit > maxAttempts:
+		return usagef("--limit: expected 1 to %d, found %d", maxAttempts, s.limit)
+	}
+	return nil
+}
+
+// plan says where the run begins and ends.
+func (s *simulationFlags) plan(zone *time.Location, now time.Time) (plan simulate.Plan, err error) {
+	plan.Start, plan.Limit = now.Truncate(time.Second), s.limit
+	if s.start != "" {
+		if plan.Start, err = simulate.ParseTime(s.start, zone); err != nil {
+			return plan, usagef("--start: %w", err)
+		}
+	}
+	length, notLength := document.ParseDuration(s.until)
+	switch {
+	case s.days > 0:
+		plan.Until = plan.Start.AddDate(0, 0, s.days)
+	case s.until == "" && s.byChance():
+		plan.Until = plan.Start.AddDate(0, 0, usualDays)
+	case s.until == "":
+	case notLength == nil:
+		plan.Until = plan.Start.Add(length)
+	default:
+		if plan.Until, err = simulate.ParseTime(s.until, zone); err != nil {
+			return plan, usagef("--until: %w", err)
+		}
+		if plan.Until.Before(plan.Start) {
+			return plan, usagef("--until: expected a time after --start, found %s", document.Found(s.until))
+		}
+	}
+	if plan.Limit == 0 {
+		plan.Limit = usualLimit
+		if s.outcomes == "" && !s.byChance() {
+			plan.Limit = failingLimit
+		}
+	}
+	plan.Seed, err = s.readSeed()
+	return plan, err
+}
+
+func (s *simulationFlags) readSeed() (uint64, error) {
+	if s.seed == "" {
+		return 1, nil
+	}
+	seed, err := strconv.ParseUint(s.seed, 10, 64)
+	if err != nil {
+		return 0, usagef("--seed: expected a whole number, found %s", document.Found(s.seed))
+	}
+	return seed, nil
+}
+
+// outcomes makes the outcomes of one run, the same ones for each.
+func (a *app) outcomes(s *simulationFlags) (func() simulate.Outcomes, error) {
 	switch {
 	case s.outcomes != "":
-		list, err := a.readOutcomes(s.outcomes)
-		return func() simulate.Outcomes { return simulate.Listed(list) }, err
+		name, in, err := a.openInput(s.outcomes)
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		list, err := simulate.ReadOutcomes(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", name, err)
+		}
+		return func() simulate.Outcomes { return simulate.Listed(list) }, nil
 	case s.byChance():
 		chance, err := s.chance()
 		return chance.Outcomes, err
@@ -107,25 +212,79 @@ func (a *app) fate(s *simulation) (func() simulate.Outcomes, error) {
 	}
 }
 
-func (a *app) readOutcomes(path string) ([]simulate.Outcome, error) {
-	name, in := "standard input", a.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close() //nolint:errcheck // nothing was written to it
-		name, in = path, file
+// chance is what the flags say of outcomes by chance.
+func (s *simulationFlags) chance() (c simulate.Chance, err error) {
+	if c.Seed, err = s.readSeed(); err != nil {
+		return c, err
 	}
-	list, err := simulate.ReadOutcomes(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s %w", name, err)
+	if c.Fail, err = simulate.ParseShare(cmp.Or(s.fail, "5%")); err != nil {
+		return c, usagef("--fail: %w", err)
 	}
-	return list, nil
+	if c.Lost, err = simulate.ParseShare(cmp.Or(s.lost, "1%")); err != nil {
+		return c, usagef("--lost: %w", err)
+	}
+	if together := 100 * (c.Fail + c.Lost); together > 100+1e-9 { // percentages are rarely whole in binary
+		return c, usagef("--fail, --lost: expected at most 100%% together, found %.4g%%", together)
+	}
+	if c.Shortest, c.Longest, err = simulate.ParseLengths(cmp.Or(s.duration, "1m-5m")); err != nil {
+		err = usagef("--duration: %w", err)
+	}
+	return c, err
+}
+
+// simulated is a model to simulate, or a policy with a model made up for it.
+type simulated struct {
+	definitions.Document
+	name       string // for people
+	definition model.Definition
+	policy     policy.Policy
 }
 
 // unnamed is the uid of a simulated model that has none.
 const unnamed = "simulated"
+
+func (a *app) readSimulated(ctx context.Context, from string) (simulated, error) {
+	name, docs, _, err := a.readDocuments(ctx, from)
+	if err != nil {
+		return simulated{}, err
+	}
+	if len(docs) != 1 {
+		return simulated{}, fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
+	}
+	s := simulated{Document: docs[0], name: from}
+	fields, _ := s.Value.(map[string]any)
+	if !slices.ContainsFunc([]string{"uid", "payload", "policy"}, func(field string) bool { _, found := fields[field]; return found }) {
+		if s.policy, err = policy.Parse(s.Value); err != nil {
+			return s, s.At(err)
+		}
+		s.definition = model.Definition{UID: unnamed, Payload: "{}"}
+		s.name = cmp.Or(s.policy.Name, from)
+		return s, nil
+	}
+	if fields["uid"] == nil {
+		fields["uid"] = unnamed
+	}
+	if s.definition, err = model.ParseDefinition(fields); err != nil {
+		return s, s.At(err)
+	}
+	if s.definition.UID != unnamed {
+		s.name = s.definition.UID
+	}
+	switch {
+	case s.definition.Inline != nil:
+		s.policy = *s.definition.Inline
+	case s.definition.PolicyName == "":
+		s.policy = policy.Default()
+	default:
+		s.policy, err = a.readStoredPolicy(ctx, s.definition.PolicyName)
+	}
+	return s, err
+}
+
+// zone is that of the schedule, so that a wall clock time can be read before the model is made.
+func (s *simulated) zone() *time.Location {
+	return zoneOf(&model.Model{Rule: s.definition.Rule, Timezone: s.definition.Timezone, Policy: s.policy})
+}
 
 // zoneOf is the zone of the schedule in force, UTC if it names none.
 func zoneOf(m *model.Model) *time.Location {

@@ -14,14 +14,7 @@ import (
 )
 
 func statsCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "stats", Short: "Show what the queue holds now and what it has counted", Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.stats(command.Context(), store)
-			})
-		},
-	}
+	return &cobra.Command{Use: "stats", Short: "Show what the queue holds now and what it has counted", Args: cobra.NoArgs, RunE: a.onStore(a.stats)}
 }
 
 // statsView is the queue as -o json shows it.
@@ -43,7 +36,7 @@ type statsView struct {
 	retryStats
 }
 
-// retryStats are the numbers of document 004, rule 13.
+// retryStats count retries, of a model or of all models of a queue.
 type retryStats struct {
 	TotalRetries      int64 `json:"total_retries"`      // attempts that were not the first of their cycle and have ended
 	SuccessfulRetries int64 `json:"successful_retries"` // those of them that succeeded
@@ -68,7 +61,7 @@ func (s retryStats) summary() string {
 	return fmt.Sprintf("%d, %d of %d cycles that needed one were saved (%.0f%%)", s.TotalRetries, s.SuccessfulRetries, s.RetriedCycles, *s.RetrySuccessRate*100)
 }
 
-func (a *app) stats(ctx context.Context, store *scripts.Store) error {
+func (a *app) stats(ctx context.Context, store *scripts.Store, _ []string) error {
 	s, err := store.Stats(ctx)
 	if err != nil {
 		return err
@@ -79,10 +72,7 @@ func (a *app) stats(ctx context.Context, store *scripts.Store) error {
 		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
 		retryStats: newRetryStats(s.Retries()),
 	}
-	if a.json() {
-		return a.printJSON(v)
-	}
-	return a.printPairs(v.pairs())
+	return a.print(v, v.pairs())
 }
 
 func (v statsView) pairs() [][2]string {
@@ -97,12 +87,10 @@ func (v statsView) pairs() [][2]string {
 		{"claimed", count(v.Claimed) + "  messages in the hands of pollers"},
 		{"rejected", count(v.Rejected) + "  unusable messages kept"},
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
-	}
-	if text := v.summary(); text != "" {
-		pairs = append(pairs, [2]string{"retries", text})
+		{"retries", v.summary()},
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {
-		pairs = append(pairs, [2]string{fmt.Sprintf("counted %s", name), count(v.Counters[name])})
+		pairs = append(pairs, [2]string{"counted " + name, count(v.Counters[name])})
 	}
 	return pairs
 }

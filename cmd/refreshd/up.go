@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
@@ -19,11 +20,11 @@ import (
 // upFlags are the settings of all daemons in one process.
 type upFlags struct {
 	loop       loopFlags
-	dispatcher dispatcherFlags
-	poller     pollerFlags
+	dispatcher dispatcher.Config
+	poller     poller.Config
 	worker     workerFlags
-	models     string
-	port       int
+	models     string // file with models to save at the start; "": none
+	port       int    // of the embedded Redis; 0: any that is free
 }
 
 func upCommand(a *app) *cobra.Command {
@@ -44,8 +45,8 @@ forgotten at the end. The models of --models are saved at the start; one with an
 	}
 	set := command.Flags()
 	flags.loop.bind(set)
-	flags.dispatcher.bind(set)
-	flags.poller.bind(set)
+	bindDispatcher(set, &flags.dispatcher)
+	bindPoller(set, &flags.poller)
 	flags.worker.bind(set)
 	set.StringVar(&flags.models, "models", "", "save the models of `FILE` at the start")
 	set.IntVar(&flags.port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
@@ -75,7 +76,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		return err
 	}
 	defer closeHealth()
-	crew, err := a.newCrew(ctx, flags, store, args)
+	daemons, err := a.newDaemons(ctx, flags, store, args)
 	if err != nil {
 		return usageError{err}
 	}
@@ -84,14 +85,16 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 			return err
 		}
 	}
-	a.greet(ctx, "up", store, address)
-	if err := a.checkSurroundings(ctx, store, &flags.loop); err != nil {
+	if err := a.preflight(ctx, "up", store, address, &flags.loop); err != nil {
 		return err
 	}
-	if err := a.putAtStart(ctx, store, flags.models); err != nil {
-		return err
+	if flags.models != "" {
+		// One that is refused has been named, and keeps none of the others from running.
+		if err := a.put(ctx, store, flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
+			return err
+		}
 	}
-	return crew.run(ctx)
+	return daemons.run(ctx)
 }
 
 // hint tells how to look into the embedded Redis.
@@ -109,76 +112,55 @@ func (a *app) hint(address string, keys scripts.Keys) error {
 	return err
 }
 
-// putAtStart saves the models of a file. One that is refused has been named, and keeps none of the others from running.
-func (a *app) putAtStart(ctx context.Context, store *scripts.Store, path string) error {
-	if path == "" {
-		return nil
-	}
-	err := a.put(ctx, store, path, formatAuto)
-	if errors.Is(err, errReported) {
-		return nil
-	}
-	return err
-}
-
-// crew is all daemons of one process.
-type crew struct {
+// daemons are all daemons of one process.
+type daemons struct {
 	app     *app
 	store   *scripts.Store
-	makers  map[string]daemon // they make messages for the poller: dispatcher and worker
+	senders map[string]daemon // dispatcher and worker: they make messages for the poller
 	poller  *poller.Poller
-	pollers string // the name of the poller
+	owner   string // the name of the poller
 	grace   time.Duration
 }
 
-func (a *app) newCrew(ctx context.Context, flags *upFlags, store *scripts.Store, args []string) (*crew, error) {
-	if flags.poller.owner == "" {
-		flags.poller.owner = strings.ToLower(rand.Text())
+func (a *app) newDaemons(ctx context.Context, flags *upFlags, store *scripts.Store, args []string) (*daemons, error) {
+	if flags.poller.Owner == "" {
+		flags.poller.Owner = strings.ToLower(rand.Text())
 	}
-	c := &crew{app: a, store: store, makers: make(map[string]daemon), pollers: flags.poller.owner, grace: time.Duration(flags.loop.grace)}
-	dispatcher, err := flags.dispatcher.build(&flags.loop, store, a)
-	if err != nil {
+	d := &daemons{app: a, store: store, senders: make(map[string]daemon), owner: flags.poller.Owner, grace: flags.loop.grace}
+	var err error
+	if d.senders["dispatcher"], err = a.newDispatcher(store, &flags.loop, flags.dispatcher); err != nil {
 		return nil, err
 	}
-	c.makers["dispatcher"] = dispatcher
-	if c.poller, err = flags.poller.build(&flags.loop, store, a); err != nil {
+	if d.poller, err = a.newPoller(store, &flags.loop, flags.poller); err != nil {
 		return nil, err
 	}
-	if !flags.worker.wanted() && len(args) == 0 {
-		return c, nil
+	if flags.worker.wanted() || len(args) > 0 {
+		d.senders["worker"], err = flags.worker.build(ctx, &flags.loop, store, args, a)
 	}
-	worker, err := flags.worker.build(ctx, &flags.loop, store, args, a)
-	if err != nil {
-		return nil, err
-	}
-	c.makers["worker"] = worker
-	return c, nil
+	return d, err
 }
 
 // run runs all daemons until ctx ends, and stops them in two steps. Dispatcher and worker end first, and the poller goes on
 // meanwhile: a worker that has to stop hands its attempts back as messages, and whoever applies them must still be there, or
 // these models would wait for their deadlines.
-func (c *crew) run(ctx context.Context) error {
+func (d *daemons) run(ctx context.Context) error {
 	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPolling()
 	polled := make(chan error, 1)
-	go func() { polled <- c.app.runDaemon(polling, "poller", c.poller, c.grace) }()
-	made := c.runMakers(ctx)
+	go func() { polled <- d.app.runDaemon(polling, "poller", d.poller, d.grace) }()
+	sent := d.runSenders(ctx)
 	stopPolling()
-	return errors.Join(made, <-polled, c.drain(ctx))
+	return errors.Join(sent, <-polled, d.drain(ctx))
 }
 
-func (c *crew) runMakers(ctx context.Context) error {
-	var running sync.WaitGroup
-	errs := make(chan error, len(c.makers))
-	for name, maker := range c.makers {
-		running.Go(func() { errs <- c.app.runDaemon(ctx, name, maker, c.grace) })
+func (d *daemons) runSenders(ctx context.Context) error {
+	errs := make(chan error, len(d.senders))
+	for name, sender := range d.senders {
+		go func() { errs <- d.app.runDaemon(ctx, name, sender, d.grace) }()
 	}
-	running.Wait()
-	close(errs)
 	var all []error
-	for err := range errs {
-		all = append(all, err)
+	for range d.senders {
+		all = append(all, <-errs)
 	}
 	return errors.Join(all...)
 }
@@ -187,11 +169,11 @@ func (c *crew) runMakers(ctx context.Context) error {
 const drainTime = 5 * time.Second
 
 // drain applies what was said while the poller stopped. What is left stands in Redis for the next poller.
-func (c *crew) drain(ctx context.Context) error {
+func (d *daemons) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	for ctx.Err() == nil {
-		round, err := c.poller.RunOnce(ctx)
+		round, err := d.poller.RunOnce(ctx)
 		if err != nil {
 			return fmt.Errorf("apply the last messages: %w", err)
 		}
@@ -199,5 +181,5 @@ func (c *crew) drain(ctx context.Context) error {
 			break
 		}
 	}
-	return c.store.Resign(context.WithoutCancel(ctx), c.pollers)
+	return d.store.Resign(context.WithoutCancel(ctx), d.owner)
 }

@@ -221,13 +221,13 @@ func awaitLog(t *testing.T, b *background, text string) {
 func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		rig := fixture.Live(t, server)
-		a := &app{queue: "bigtables"}
+		a := &app{}
 		store, done, err := a.open(server.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer done()
-		crew, err := a.newCrew(t.Context(), &upFlags{}, store, nil)
+		daemons, err := a.newDaemons(t.Context(), &upFlags{}, store, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if err := crew.drain(ended); err != nil {
+		if err := daemons.drain(ended); err != nil {
 			t.Fatal(err)
 		}
 		if stats := rig.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {

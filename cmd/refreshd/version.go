@@ -20,10 +20,7 @@ func versionCommand(a *app) *cobra.Command {
 		Use: "version", Short: "Show what this binary was built from", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
-			if a.json() {
-				return a.printJSON(v)
-			}
-			return a.printPairs([][2]string{
+			return a.print(v, [][2]string{
 				{"refreshd", v.Version}, {"go", v.Go}, {"commit", v.Commit}, {"changed", mark(v.Changed, "since the commit")},
 			})
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -68,14 +69,11 @@ func view(r *scripts.Record, status model.Status, now time.Time) modelView {
 		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
 		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
 		retryStats: newRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
-		Rule:       r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: r.PolicyName, InForce: r.Policy,
+		Rule:       r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, scripts.DefaultPolicyName), InForce: r.Policy,
 		Rev: rev, Fault: r.Fault,
 	}
 	if json.Valid([]byte(r.Payload)) {
 		v.Payload = json.RawMessage(r.Payload)
-	}
-	if v.Policy == "" {
-		v.Policy = "default"
 	}
 	return v
 }
@@ -84,21 +82,20 @@ func view(r *scripts.Record, status model.Status, now time.Time) modelView {
 func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
 	policy, _ := json.Marshal(v.InForce) // a policy always marshals
 	zone := r.Zone()
-	pairs := [][2]string{
+	when := func(at time.Time) string { return when(at, now, zone) }
+	return [][2]string{
 		{"uid", v.UID}, {"status", statusText(v, r, now)}, {"fault", v.Fault},
-		{"refresh at", when(r.RefreshAt, now, zone)}, {"because", v.RefreshWhy},
-		{"planned at", when(r.Planned(now), now, zone)},
-		{"attempt", v.AttemptUID}, {"attempt no", positive(v.AttemptNo)}, {"started at", when(r.StartedAt, now, zone)},
-		{"deadline at", when(r.DeadlineAt, now, zone)}, {"processing at", when(r.ProcessingAt, now, zone)},
+		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"planned at", when(r.Planned(now))},
+		{"attempt", v.AttemptUID}, {"attempt no", unlessZero(v.AttemptNo, "")}, {"started at", when(r.StartedAt)},
+		{"deadline at", when(r.DeadlineAt)}, {"processing at", when(r.ProcessingAt)},
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
-		{"worker says", v.UserFriendlyStatus}, {"progress", percent(v.Progress)},
-		{"last success at", when(r.LastSuccessAt, now, zone)}, {"failing since", when(r.FailingSince, now, zone)},
-		{"gives up at", when(r.GivesUpAt(), now, zone)}, {"final failure at", when(r.FinalFailureAt, now, zone)},
+		{"worker says", v.UserFriendlyStatus}, {"progress", unlessZero(v.Progress, "%")},
+		{"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
+		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
 		{"retries", v.summary()},
 		{"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
 		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
 	}
-	return pairs
 }
 
 // statusText says what the status means for this model.
@@ -136,20 +133,15 @@ func when(at, now time.Time, timezone string) string {
 	return text
 }
 
-func positive(n int) string {
+// unlessZero renders a number with its unit; zero: nothing to show.
+func unlessZero(n int, unit string) string {
 	if n == 0 {
 		return ""
 	}
-	return strconv.Itoa(n)
+	return strconv.Itoa(n) + unit
 }
 
-func percent(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n) + "%"
-}
-
+// mark is a text that is shown if something is set.
 func mark(set bool, text string) string {
 	if !set {
 		return ""

@@ -20,23 +20,19 @@ import (
 	"github.com/refreshd/refreshd/worker/handlers"
 )
 
-// workerFlags are the settings that only a worker has.
+// workerFlags are the settings that only a worker has. Exactly one of exec, http and fetch is given.
 type workerFlags struct {
-	exec, http, fetch string
-	killAfter         duration
-	headers           []string
-	maxBytes          int64
-	allowHosts        []string
-	allowPrivate      bool
+	exec  string // program to run for each attempt
+	http  string // URL to post to
+	fetch string // directory to download into
 
-	concurrency             int
-	name                    string
-	fenceEvery, statusEvery duration
-	lease                   duration
-	pushBatch               int
-	linger                  duration
-	flushTimeout            duration
-	maxBackoff              duration
+	killAfter    duration // with exec: from SIGTERM to SIGKILL; default 2 s
+	headers      []string // with http: "NAME: VALUE"
+	maxBytes     int64    // with fetch: largest file, in bytes; default 1 GiB
+	allowHosts   []string // with fetch: the only hosts to ask; default all
+	allowPrivate bool     // with fetch: connect to private networks too; default false
+
+	pool worker.Config
 }
 
 func (f *workerFlags) bind(flags *pflag.FlagSet) {
@@ -48,15 +44,15 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.maxBytes, "max-bytes", 0, "with --fetch: largest file to accept, in bytes (default 1 GiB)")
 	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
-	flags.IntVar(&f.concurrency, "concurrency", 0, "attempts to work on at the same time (default 4)")
-	flags.StringVar(&f.name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
-	flags.Var(&f.fenceEvery, "fence-every", "how often to ask whether the work still counts (default 1s)")
-	flags.Var(&f.statusEvery, "status-every", "shortest time between two statuses of one attempt (default 250ms)")
-	flags.Var(&f.lease, "worker-lease", "how long a worker may be silent before others are given its attempts (default 5s)")
-	flags.IntVar(&f.pushBatch, "push-batch", 0, "messages to push at once (default 500)")
-	flags.Var(&f.linger, "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
-	flags.Var(&f.flushTimeout, "flush-timeout", "how long to try to push what is left at the end (default 5s)")
-	flags.Var(&f.maxBackoff, "max-backoff", "longest pause after trouble with Redis (default 5s)")
+	flags.IntVar(&f.pool.Concurrency, "concurrency", 0, "attempts to work on at the same time (default 4)")
+	flags.StringVar(&f.pool.Name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
+	flags.Var((*duration)(&f.pool.FenceEvery), "fence-every", "how often to ask whether the work still counts (default 1s)")
+	flags.Var((*duration)(&f.pool.StatusEvery), "status-every", "shortest time between two statuses of one attempt (default 250ms)")
+	flags.Var((*duration)(&f.pool.Lease), "worker-lease", "how long a worker may be silent before others are given its attempts (default 5s)")
+	flags.IntVar(&f.pool.PushBatch, "push-batch", 0, "messages to push at once (default 500)")
+	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
+	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 5s)")
+	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after trouble with Redis (default 5s)")
 }
 
 // wanted reports whether the command line asks for a worker at all.
@@ -79,12 +75,9 @@ func (f *workerFlags) build(ctx context.Context, loop *loopFlags, store worker.Q
 }
 
 func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config {
-	config := worker.Config{
-		Concurrency: f.concurrency, Name: f.name, PushBatch: f.pushBatch, Log: log, Clock: time.Now,
-		FenceEvery: time.Duration(f.fenceEvery), StatusEvery: time.Duration(f.statusEvery), Lease: time.Duration(f.lease),
-		Grace: time.Duration(loop.grace), Linger: time.Duration(f.linger), FlushTimeout: time.Duration(f.flushTimeout),
-		Backoff: time.Duration(loop.backoff), MaxBackoff: time.Duration(f.maxBackoff),
-	}
+	config := f.pool
+	config.Log, config.Clock = log, time.Now
+	config.Grace, config.Backoff = loop.grace, loop.backoff
 	if config.Grace == 0 {
 		config.Grace = -1 // --grace 0 means none, where 0 in the config means the default
 	}

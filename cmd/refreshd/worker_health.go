@@ -11,7 +11,7 @@ import (
 
 // checkedQueue notes what the calls of a worker come to. A worker whose slots are all busy takes nothing, so taking and pushing
 // may rest, and what shows that it gets on is any call that Redis answers: there is at least one a second, to take or to wait for
-// something to take, or to look after what is in flight.
+// something to take, or to look after what is in hand.
 type checkedQueue struct {
 	worker.Queue
 	steady, taking, pushing *health.Progress

@@ -38,6 +38,17 @@ type Run struct {
 	Model    model.Model // as the run has left it
 }
 
+// NewModel saves the first definition of a model, as the daemons would.
+func NewModel(definition model.Definition, p policy.Policy, now time.Time) (*model.Model, error) {
+	decision, _, err := new(model.Model).Put(definition, p, false, now)
+	if err != nil {
+		return nil, err
+	}
+	saved := *decision.Definition
+	saved.State = decision.Next
+	return &saved, nil
+}
+
 // Simulate runs a model, with its policy in force, from a start by hand. Workers begin at once and answer as outcomes say;
 // every answer is handled and every deadline noticed in the same millisecond. The model of the caller stays as it is.
 func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {

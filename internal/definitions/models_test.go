@@ -1,4 +1,4 @@
-package main
+package definitions
 
 import (
 	"strings"
@@ -9,16 +9,19 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// read returns what a file orders: the uid of each good document, and the problem of each bad one.
+// problem is what is told of a refused model.
+func problem(m Model) string { return Document{Position: m.Position}.At(m.Err).Error() }
+
+// read returns what a file holds: the uid of each good document, and the problem of each bad one.
 func read(t *testing.T, name, text string) (told []string, definitions []model.Definition) {
 	t.Helper()
-	err := readDocuments(name, strings.NewReader(text), formatAuto, func(o *order) error {
-		if o.refused != nil {
-			told = append(told, o.problem())
+	err := ReadModels(name, strings.NewReader(text), FormatAuto, func(m Model) error {
+		if m.Err != nil {
+			told = append(told, problem(m))
 			return nil
 		}
-		told = append(told, o.command.UID)
-		definitions = append(definitions, o.command.Definition)
+		told = append(told, m.Definition.UID)
+		definitions = append(definitions, m.Definition)
 		return nil
 	})
 	if err != nil {
@@ -219,11 +222,11 @@ func TestLongNamesDoNotFillTheMemory(t *testing.T) {
 	long := strings.Repeat("n", 10_000)
 	text := "uid: a\npayload:\n  ? " + long + "\n  : ? " + long + "\n    : [[" + strings.Repeat("{x: 1},", 20_000) + "]]\n  v: 1\n" +
 		"---\nuid: b\npayload:\n  ? " + long + "\n  : 7\n"
-	orders, err := readYAML("m.yaml", []byte(text))
-	if err != nil || len(orders) != 2 || !strings.HasPrefix(orders[0].problem(), "m.yaml line 6: payload.v: expected") {
-		t.Fatalf("found %v, %v", orders, err)
+	told, definitions := read(t, "m.yaml", text)
+	if len(told) != 2 || !strings.HasPrefix(told[0], "m.yaml line 6: payload.v: expected") || told[1] != "b" {
+		t.Fatalf("found %.200q", told)
 	}
-	if definition := orders[1].command.Definition; definition.Payload != `{"`+long+`":7}` {
+	if definition := definitions[0]; definition.Payload != `{"`+long+`":7}` {
 		t.Errorf("expected the number kept, found %.50q", definition.Payload)
 	}
 	if path := below(below("payload", "."+long), "[0]"); path != "payload[0]" {
@@ -231,14 +234,14 @@ func TestLongNamesDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-func FuzzReadDocuments(f *testing.F) {
+func FuzzReadModels(f *testing.F) {
 	f.Add("m.yaml", "uid: a\n---\n<<: &x [*x]\n")
 	f.Add("-", `[{"uid":"a"},{"uid":"b"}]`)
 	f.Add("m.jsonl", "{\"uid\":\"a\"}\n{}")
 	f.Fuzz(func(_ *testing.T, name, text string) {
-		_ = readDocuments(name, strings.NewReader(text), formatAuto, func(o *order) error {
-			if o.refused != nil {
-				_ = o.problem()
+		_ = ReadModels(name, strings.NewReader(text), FormatAuto, func(m Model) error {
+			if m.Err != nil {
+				_ = problem(m)
 			}
 			return nil
 		})

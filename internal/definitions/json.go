@@ -1,4 +1,4 @@
-package main
+package definitions
 
 import (
 	"bufio"
@@ -13,20 +13,19 @@ import (
 )
 
 // readJSON reads one object, several, or a list of them.
-func readJSON(name string, text []byte) ([]*order, error) {
+func readJSON(name string, text []byte) ([]Document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	cursor := cursor{text: text, line: 1}
-	var orders []*order
+	var docs []Document
 	for {
 		var value json.RawMessage
 		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
-			return orders, nil
+			return docs, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("%s line %d: expected JSON: %w", name, cursor.lineOf(err), err)
 		}
 		for _, value := range listed(value) {
-			doc := &fileDocument{name: name, line: cursor.find(value)}
-			orders = append(orders, doc.orderJSON(value))
+			docs = append(docs, decodeJSON(&fields{file: name, line: cursor.find(value)}, value))
 		}
 	}
 }
@@ -65,42 +64,34 @@ func (c *cursor) move(to int) int {
 // lineOf is where the decoder found an error: there, or at the end of a text that is cut off.
 func (c *cursor) lineOf(err error) int {
 	end := len(c.text)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		end = max(c.at, min(end, int(syntax.Offset)-1))
 	}
 	return c.move(end)
 }
 
-// orderJSON makes the order to save a document that is known to be JSON, or a line that may not be.
-func (d *fileDocument) orderJSON(text []byte) *order {
+// decodeJSON decodes one value that is known to be JSON, or a line that may not be.
+func decodeJSON(at *fields, text []byte) Document {
+	doc := Document{Position: at.position}
 	if !utf8.Valid(text) {
-		o := &order{place: d.place}
-		o.refuse(fmt.Errorf("expected UTF-8, found %s", document.Found(string(text))))
-		return o
+		doc.Err = fmt.Errorf("expected UTF-8, found %s", document.Found(string(text)))
+		return doc
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // numbers of a payload keep their digits
-	var value any
-	err := decoder.Decode(&value)
-	if err == nil {
-		if _, more := decoder.Token(); errors.Is(more, io.EOF) {
-			return d.order(value)
-		}
-		err = errors.New("expected one object, found more behind it")
-	} else {
-		err = fmt.Errorf("expected a JSON object, found %s: %w", document.Found(string(text)), err)
+	if err := decoder.Decode(&doc.Value); err != nil {
+		doc.Err = fmt.Errorf("expected a JSON object, found %s: %w", document.Found(string(text)), err)
+	} else if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
+		doc.Err = errors.New("expected one object, found more behind it")
 	}
-	o := &order{place: d.place}
-	o.refuse(err)
-	return o
+	return doc
 }
 
 // maxLine bounds one line of JSON lines, in bytes.
 const maxLine = 16 << 20
 
 // readLines reads JSON lines; a line that is no object harms only itself.
-func readLines(name string, in io.Reader, take func(*order) error) error {
+func readLines(name string, in io.Reader, take func(Model) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, sniffed), maxLine)
 	line := 0
@@ -110,7 +101,7 @@ func readLines(name string, in io.Reader, take func(*order) error) error {
 		if len(text) == 0 {
 			continue
 		}
-		if err := take((&fileDocument{name: name, line: line}).orderJSON(text)); err != nil {
+		if err := take(parseModel(decodeJSON(&fields{file: name, line: line}, text))); err != nil {
 			return err
 		}
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
-// theatre is a queue on a server whose clock is set by hand, with the daemons that serve it.
-type theatre struct {
+// timedQueue is a queue on a server whose clock is set by hand, with the daemons that serve it.
+type timedQueue struct {
 	*console
 	rig        *fixture.Queue
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
 }
 
-func newTheatre(t *testing.T, clock string) *theatre {
+func newTimedQueue(t *testing.T, clock string) *timedQueue {
 	t.Helper()
 	server := testkit.Miniredis(t)
-	s := &theatre{console: at(t, server), rig: fixture.Live(t, server)}
+	s := &timedQueue{console: at(t, server), rig: fixture.Live(t, server)}
 	s.env["REFRESHD_HISTORY_CAP"] = "100"
 	var err error
 	if s.dispatcher, err = dispatcher.New(s.rig.Store, dispatcher.Config{}); err != nil {
@@ -35,7 +35,7 @@ func newTheatre(t *testing.T, clock string) *theatre {
 }
 
 // set turns the clock of the server to a time of 2026-01-05, a Monday, in UTC; one with a date says it all.
-func (s *theatre) set(clock string) {
+func (s *timedQueue) set(clock string) {
 	s.t.Helper()
 	if len(clock) <= len(time.TimeOnly) {
 		clock = "2026-01-05T" + clock + "Z"
@@ -48,14 +48,14 @@ func (s *theatre) set(clock string) {
 }
 
 // put saves models.
-func (s *theatre) put(text string) {
+func (s *timedQueue) put(text string) {
 	s.t.Helper()
 	s.in = text
 	s.do("model", "put", "-")
 }
 
 // dispatch lets the dispatcher look at a time, and a worker take what it hands out.
-func (s *theatre) dispatch(clock string) {
+func (s *timedQueue) dispatch(clock string) {
 	s.t.Helper()
 	s.set(clock)
 	if _, err := s.dispatcher.RunOnce(s.t.Context()); err != nil {
@@ -67,7 +67,7 @@ func (s *theatre) dispatch(clock string) {
 }
 
 // answer is what the worker says of the running attempt of a model.
-func (s *theatre) answer(clock, kind, uid string, fields ...string) {
+func (s *timedQueue) answer(clock, kind, uid string, fields ...string) {
 	s.t.Helper()
 	s.set(clock)
 	s.rig.Say(fixture.Result(kind, uid, s.rig.Attempt(uid), fields...))

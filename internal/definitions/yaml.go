@@ -1,4 +1,4 @@
-package main
+package definitions
 
 import (
 	"bytes"
@@ -8,59 +8,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"go.yaml.in/yaml/v3"
+
+	"github.com/refreshd/refreshd/model/document"
 )
-
-// readYAML reads many documents, each a model or a list of models. Empty documents are skipped.
-func readYAML(name string, text []byte) ([]*order, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	left := maxYAMLValues + maxYAMLGrowth*len(text)
-	var orders []*order
-	for {
-		var root yaml.Node
-		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
-			return orders, nil
-		} else if err != nil {
-			// The parser cannot find its way into the next document, so the whole file is refused.
-			return nil, fmt.Errorf("%s %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
-		}
-		for _, node := range root.Content {
-			for _, item := range listedYAML(node) {
-				orders = append(orders, orderYAML(name, item, &left))
-			}
-		}
-	}
-}
-
-func listedYAML(node *yaml.Node) []*yaml.Node {
-	switch {
-	case node.Kind == yaml.SequenceNode:
-		return node.Content
-	case isNull(node):
-		return nil
-	default:
-		return []*yaml.Node{node}
-	}
-}
-
-func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
-
-// orderYAML reads one document; left is how many values the whole file may still have.
-func orderYAML(name string, node *yaml.Node, left *int) *order {
-	doc := &fileDocument{name: name, line: node.Line, lines: make(map[string]int)}
-	most := min(maxYAMLValues, *left)
-	scan := yamlScan{lines: doc.lines, left: most}
-	value, err := scan.value(node, "", 0)
-	*left -= most - max(0, scan.left)
-	if err == nil {
-		return doc.order(value)
-	}
-	o := &order{place: doc.place}
-	o.refuse(err)
-	return o
-}
 
 const (
 	// maxYAMLValues bounds the values of one document. Aliases count each time they are used, so that a few lines cannot
@@ -71,10 +22,47 @@ const (
 	maxYAMLGrowth = 10
 	// maxYAMLDepth also ends an alias that contains itself.
 	maxYAMLDepth = 100
+	// maxYAMLPath bounds the path of a field, in bytes; what lies deeper goes by the position of its parent. Without it, a few
+	// long names and many values would fill the memory.
+	maxYAMLPath = 200
 )
 
-// yamlScan turns nodes into what model.ParseDefinition reads, and notes the line of each field. Outside of the payload every
-// scalar stays the text that its author wrote: to YAML an unquoted dtstart is a timestamp, and some uids are numbers.
+// readYAML reads many documents, each an object or a list of them. Empty documents are skipped. The path of each object is
+// root; it tells payloads from policies.
+func readYAML(name string, text []byte, root string) (docs []Document, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	left := maxYAMLValues + maxYAMLGrowth*len(text)
+	for {
+		var node yaml.Node
+		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
+			return docs, nil
+		} else if err != nil {
+			// The parser cannot find its way into the next document, so the whole file is refused.
+			return nil, fmt.Errorf("%s %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+		items := node.Content
+		if len(items) == 0 || isNull(items[0]) {
+			continue
+		}
+		if items[0].Kind == yaml.SequenceNode {
+			items = items[0].Content
+		}
+		for _, item := range items {
+			at := &fields{file: name, line: item.Line, lines: make(map[string]int)}
+			most := min(maxYAMLValues, left)
+			scan := yamlScan{lines: at.lines, left: most}
+			doc := Document{Position: at.position}
+			doc.Value, doc.Err = scan.value(item, root, 0)
+			left -= most - max(0, scan.left)
+			docs = append(docs, doc)
+		}
+	}
+}
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
+
+// yamlScan turns nodes into plain values, and notes the line of each field. Outside of a payload every scalar stays the text
+// that its author wrote: to YAML an unquoted dtstart is a timestamp, and some uids are numbers.
 type yamlScan struct {
 	lines map[string]int
 	left  int
@@ -115,7 +103,7 @@ func (s *yamlScan) sequence(node *yaml.Node, path string, depth int) (any, error
 // mapping reads the fields of node that are not in fields yet. Merged mappings come last: what stands in the mapping itself
 // goes before what it merges, and the first merged before the next.
 func (s *yamlScan) mapping(node *yaml.Node, path string, depth int, fields map[string]any) error {
-	own := make(map[string]bool)
+	own := make(map[string]bool, len(node.Content)/2)
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
@@ -150,10 +138,7 @@ func (s *yamlScan) key(key *yaml.Node, path string) (name, at string, err error)
 		found := fmt.Sprintf("something else on line %d", key.Line)
 		return "", "", &document.Error{Field: path, Want: "names of fields", Found: found}
 	}
-	if path == "" {
-		return key.Value, key.Value, nil
-	}
-	return key.Value, below(path, "."+key.Value), nil
+	return key.Value, fieldBelow(path, key.Value), nil
 }
 
 func (s *yamlScan) merge(values []*yaml.Node, path string, depth int, fields map[string]any) error {
@@ -187,9 +172,12 @@ func (s *yamlScan) note(path string, line int) {
 	}
 }
 
-// maxYAMLPath bounds a path, in bytes; what lies deeper goes by the place of its parent. Without it, a few long names and many
-// values would fill the memory.
-const maxYAMLPath = 200
+func fieldBelow(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return below(path, "."+name)
+}
 
 func below(path, part string) string {
 	if len(path)+len(part) > maxYAMLPath {
@@ -205,13 +193,12 @@ func within(path, field string) bool {
 }
 
 func scalar(node *yaml.Node, path string) (any, error) {
-	tag := node.ShortTag()
 	payload := within(path, "payload")
-	switch tag {
+	switch tag := node.ShortTag(); tag {
 	case "!!null":
 		return nil, nil
 	case "!!bool":
-		if payload || within(path, "policy") {
+		if payload || within(path, policyRoot) {
 			return strings.EqualFold(node.Value, "true"), nil
 		}
 		return node.Value, nil

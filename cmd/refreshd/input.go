@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// openInput opens a file, or standard input (-). The name is for people.
+func (a *app) openInput(path string) (name string, in io.ReadCloser, err error) {
+	if path == "-" {
+		return "standard input", io.NopCloser(a.stdin), nil
+	}
+	in, err = os.Open(path)
+	return path, in, err
+}
+
+// readDocuments reads the policies of a file or of standard input, or the stored policy of that name where there is no such
+// file. They are decoded, but not yet known to be policies.
+func (a *app) readDocuments(ctx context.Context, from string) (name string, docs []definitions.Document, stored bool, err error) {
+	name, in, err := a.openInput(from)
+	if errors.Is(err, os.ErrNotExist) && policy.ValidateName(from) == nil {
+		doc, err := a.readStored(ctx, from)
+		return name, []definitions.Document{doc}, true, err
+	}
+	if err != nil {
+		return name, nil, false, err
+	}
+	defer in.Close()
+	docs, err = definitions.ReadPolicies(name, in)
+	return name, docs, false, err
+}
+
+func (a *app) readStored(ctx context.Context, name string) (doc definitions.Document, err error) {
+	doc.Position = func(string) string { return "stored policy " + name }
+	err = a.withStore(ctx, func(store *scripts.Store) error {
+		text, found, err := store.PolicyText(ctx, name)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("%s: expected a file or the name of a stored policy, found neither", name)
+		}
+		if err := json.Unmarshal([]byte(text), &doc.Value); err != nil {
+			return doc.At(fmt.Errorf("expected JSON: %w", err))
+		}
+		return nil
+	})
+	return doc, err
+}
+
+// readStoredPolicy reads a policy that must be stored.
+func (a *app) readStoredPolicy(ctx context.Context, name string) (policy.Policy, error) {
+	doc, err := a.readStored(ctx, name)
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	p, err := policy.Parse(doc.Value)
+	if err != nil {
+		return p, doc.At(err)
+	}
+	p.Name = name
+	return p, nil
+}
+
+// policySource is one policy as somebody wrote it: in a file, on standard input, or in Redis.
+type policySource struct {
+	definitions.Document
+	policy policy.Policy
+	stored bool // it came from Redis
+}
+
+// readPolicies reads one policy or more. An error names the position of the first that is none.
+func (a *app) readPolicies(ctx context.Context, from string) ([]policySource, error) {
+	name, docs, stored, err := a.readDocuments(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	if len(docs) == 0 {
+		return nil, fmt.Errorf("%s: expected a policy, found nothing", name)
+	}
+	sources := make([]policySource, len(docs))
+	for i, doc := range docs {
+		p, err := policy.Parse(doc.Value)
+		if err != nil {
+			return nil, doc.At(err)
+		}
+		if stored {
+			p.Name = from
+		}
+		sources[i] = policySource{doc, p, stored}
+	}
+	return sources, nil
+}
+
+// readPolicy reads exactly one policy.
+func (a *app) readPolicy(ctx context.Context, from string) (policySource, error) {
+	sources, err := a.readPolicies(ctx, from)
+	if err != nil {
+		return policySource{}, err
+	}
+	if len(sources) > 1 {
+		return policySource{}, fmt.Errorf("%s: expected one policy, found %d", from, len(sources))
+	}
+	return sources[0], nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+	"github.com/spf13/cobra"
+)
+
+// policyOutcome is what became of one policy, as -o json shows it: every field is always there.
+type policyOutcome struct {
+	Name     string   `json:"name"`
+	Result   string   `json:"result"`
+	Warnings []string `json:"warnings"`
+	Plan     *impact  `json:"plan"` // null: none was asked for
+}
+
+const resultPlanned = "planned"
+
+func (a *app) printOutcome(outcome policyOutcome) error {
+	if a.json() {
+		return printJSONLine(a.stdout, outcome)
+	}
+	fmt.Fprintf(a.stdout, "%-9s  %s\n", outcome.Result, outcome.Name)
+	if outcome.Plan != nil {
+		fmt.Fprintln(a.stdout, outcome.Plan)
+	}
+	return nil
+}
+
+func policyPutCommand(a *app) *cobra.Command {
+	var name string
+	var plan bool
+	command := aboutPolicies("put FILE|-|NAME", "Store policies under their names; models take notice at their next decision", 1,
+		func(ctx context.Context, from []string) error { return a.putPolicies(ctx, from[0], name, plan) })
+	command.Flags().StringVar(&name, "name", "", "`NAME` to store the policy under, instead of its own")
+	command.Flags().BoolVar(&plan, "plan", false, "store nothing; say how many models would change, and how many are due at once")
+	return command
+}
+
+func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) error {
+	sources, err := a.readPolicies(ctx, from)
+	if err != nil {
+		return err
+	}
+	if name != "" && len(sources) > 1 {
+		return usagef("--name: expected one policy to be called so, found %d", len(sources))
+	}
+	for i := range sources {
+		source := &sources[i]
+		if name != "" {
+			source.policy.Name = name
+		}
+		if err := policy.ValidateName(source.policy.Name); err != nil {
+			return source.At(err)
+		}
+	}
+	return a.withStore(ctx, func(store *scripts.Store) error {
+		for _, source := range sources {
+			if err := a.putPolicy(ctx, store, source, plan); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source policySource, plan bool) error {
+	p := source.policy
+	before, stored, err := storedPolicy(ctx, store, p.Name)
+	if err != nil {
+		return err
+	}
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now)}
+	switch {
+	case plan:
+		outcome.Result = resultPlanned
+		outcome.Plan, err = measureImpact(ctx, store, p.Name, p)
+	case stored && before.Equal(p):
+		outcome.Result = resultUnchanged
+	default:
+		outcome.Result = map[bool]string{true: resultUpdated, false: resultCreated}[stored]
+		err = store.PutPolicy(ctx, p)
+	}
+	if err != nil {
+		return err
+	}
+	return a.printOutcome(outcome)
+}
+
+// storedPolicy reads a policy that may be stored. One that cannot be read is as good as none: it is about to be replaced.
+func storedPolicy(ctx context.Context, store *scripts.Store, name string) (p policy.Policy, stored bool, err error) {
+	text, stored, err := store.PolicyText(ctx, name)
+	if err != nil || !stored {
+		return p, false, err
+	}
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return p, false, nil
+	}
+	p, unreadable := policy.Parse(value)
+	return p, unreadable == nil, nil
+}

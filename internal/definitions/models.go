@@ -1,0 +1,100 @@
+package definitions
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// The formats of files with models. FormatAuto goes by the name of the file, or else by how it begins.
+const (
+	FormatAuto  = "auto"
+	formatYAML  = "yaml"
+	formatJSON  = "json"
+	formatLines = "jsonl"
+)
+
+// Formats are the formats that ReadModels knows.
+var Formats = []string{FormatAuto, formatYAML, formatJSON, formatLines}
+
+// Model is one model of a file.
+type Model struct {
+	Definition model.Definition
+	Err        error // why it is refused, without its position; nil: it is well defined
+	Position   func(field string) string
+}
+
+func parseModel(doc Document) Model {
+	m := Model{Err: doc.Err, Position: doc.Position}
+	if m.Err == nil {
+		m.Definition, m.Err = model.ParseDefinition(doc.Value)
+	}
+	return m
+}
+
+// ReadModels reads models and hands them to take, in their order; one that is refused is handed on with its error. An error of
+// ReadModels itself is one of take, or a file that cannot be read on. Of YAML and JSON nothing is handed on before all is read.
+func ReadModels(name string, in io.Reader, format string, take func(Model) error) error {
+	buffered := bufio.NewReaderSize(in, sniffed)
+	skipMark(buffered)
+	if format == FormatAuto {
+		format = guessFormat(name, buffered)
+	}
+	if format == formatLines {
+		return readLines(name, buffered, take)
+	}
+	text, err := io.ReadAll(buffered)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	var docs []Document
+	if format == formatYAML {
+		docs, err = readYAML(name, text, "")
+	} else {
+		docs, err = readJSON(name, text)
+	}
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		if err := take(parseModel(doc)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sniffed is how much of a file may be needed to see what it holds, in bytes.
+const sniffed = 64 * 1024
+
+func guessFormat(name string, in *bufio.Reader) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".yaml", ".yml":
+		return formatYAML
+	case ".json":
+		return formatJSON
+	case ".jsonl", ".ndjson":
+		return formatLines
+	}
+	// A short file ends before the buffer is full; what there is says enough.
+	start, _ := in.Peek(sniffed)
+	start = bytes.TrimLeft(start, " \t\r\n")
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	inner := bytes.TrimLeft(bytes.TrimLeft(start, "{["), " \t\r\n")
+	switch {
+	case !bytes.HasPrefix(start, []byte("{")) && !bytes.HasPrefix(start, []byte("[")):
+		return formatYAML
+	case start[0] == '{' && json.Valid(line):
+		return formatLines
+	case len(inner) > 0 && bytes.ContainsAny(inner[:1], `"{}[]`):
+		return formatJSON
+	default:
+		return formatYAML // in its short form, as in {uid: tbl_1}
+	}
+}

@@ -1,0 +1,76 @@
+package definitions
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/policy/english"
+)
+
+const (
+	// maxPolicies bounds a file of policies, in bytes.
+	maxPolicies = 4 << 20
+	// policyRoot is the path that a policy has in a model.
+	policyRoot = "policy"
+)
+
+// looksLikeFields matches the first line of a policy in YAML, or of a list of them: the name of a field, which has no spaces.
+var looksLikeFields = regexp.MustCompile(`^(-[ \t]+)?["']?[A-Za-z_]+["']?[ \t]*:([ \t]|$)`)
+
+// ReadPolicies reads the policies of a file: in JSON, in YAML with many documents, or one in English. They are decoded, but not
+// yet known to be policies. An error names its position.
+func ReadPolicies(name string, in io.Reader) ([]Document, error) {
+	buffered := bufio.NewReader(in)
+	skipMark(buffered)
+	text, err := io.ReadAll(io.LimitReader(buffered, maxPolicies+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > maxPolicies {
+		return nil, fmt.Errorf("%s: expected at most %d MiB", name, maxPolicies>>20)
+	}
+	switch first := firstLine(text); {
+	case first == "":
+		return nil, nil
+	case first[0] != '{' && first[0] != '[' && !looksLikeFields.MatchString(first):
+		return readEnglish(name, string(text))
+	}
+	docs, err := readYAML(name, text, policyRoot) // YAML reads JSON too
+	for i := range docs {
+		doc, position := &docs[i], docs[i].Position
+		if doc.Err != nil {
+			return nil, fmt.Errorf("%s: %w", position(""), doc.Err)
+		}
+		doc.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }
+	}
+	return docs, err
+}
+
+// firstLine is the first line that says something.
+func firstLine(text []byte) string {
+	for line := range bytes.Lines(text) {
+		trimmed := strings.TrimSpace(string(line))
+		if trimmed != "" && !strings.HasPrefix(trimmed, "#") && !strings.HasPrefix(trimmed, "---") && !strings.HasPrefix(trimmed, "%") {
+			return trimmed
+		}
+	}
+	return ""
+}
+
+func readEnglish(name, text string) ([]Document, error) {
+	value, lines, err := english.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", name, err)
+	}
+	position := func(field string) string {
+		if line := lines.Line(field); line > 0 {
+			return fmt.Sprintf("%s line %d", name, line)
+		}
+		return name
+	}
+	return []Document{{Value: value, Position: position}}, nil
+}

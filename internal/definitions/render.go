@@ -1,0 +1,89 @@
+package definitions
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/policy/english"
+)
+
+// WriteYAML prints the canonical form of a policy with its fields in their order: JSON is YAML, so that its nodes only lose
+// their braces.
+func WriteYAML(to io.Writer, p policy.Policy) error {
+	var node yaml.Node
+	if err := yaml.Unmarshal(canonical(p), &node); err != nil {
+		return fmt.Errorf("render policy: %w", err)
+	}
+	blockStyle(&node, 0)
+	encoder := yaml.NewEncoder(to)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(&node); err != nil {
+		return fmt.Errorf("render policy: %w", err)
+	}
+	return encoder.Close()
+}
+
+// blockStyle gives the fields lines of their own and leaves what stands in them on one.
+func blockStyle(node *yaml.Node, depth int) {
+	if node.Kind == yaml.ScalarNode {
+		node.Style &^= yaml.DoubleQuotedStyle // the encoder quotes what needs it
+	}
+	if node.Kind == yaml.DocumentNode || depth == 1 && node.Kind == yaml.MappingNode {
+		node.Style = 0
+	}
+	for _, child := range node.Content {
+		blockStyle(child, depth+1)
+	}
+}
+
+// English renders a policy in English. ReadPolicies reads it back.
+func English(p policy.Policy) string { return english.Print(p) }
+
+func canonical(p policy.Policy) []byte {
+	text, _ := json.Marshal(p) // a policy always marshals
+	return text
+}
+
+func canonicalFields(p policy.Policy) (fields map[string]any) {
+	_ = json.Unmarshal(canonical(p), &fields) // it was just marshalled
+	return fields
+}
+
+// Difference is one field in which two policies differ.
+type Difference struct {
+	Field string `json:"field"`
+	Old   any    `json:"old"` // as canonical JSON has it, decoded; nil: absent
+	New   any    `json:"new"`
+}
+
+// Compare lists the fields of the canonical forms that differ, but for the name.
+func Compare(before, after policy.Policy) []Difference {
+	old, changed := canonicalFields(before), canonicalFields(after)
+	names := maps.Clone(old)
+	maps.Copy(names, changed)
+	differences := []Difference{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if name != "name" && Text(old[name]) != Text(changed[name]) {
+			differences = append(differences, Difference{name, old[name], changed[name]})
+		}
+	}
+	return differences
+}
+
+// Text renders a value of a Difference on one line; "-" is an absent one.
+func Text(value any) string {
+	if value == nil {
+		return "-"
+	}
+	if text, ok := value.(string); ok {
+		return text
+	}
+	text, _ := json.Marshal(value) // it was decoded from JSON
+	return string(text)
+}
