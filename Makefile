@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint bench fuzz demo ci
+.PHONY: help build test long race lint bench fuzz demo ci
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 10
@@ -7,10 +7,13 @@ help: ## list these targets
 build: ## build bin/refreshd
 	CGO_ENABLED=0 go build -trimpath -o bin/refreshd ./cmd/refreshd
 
-test: ## run all tests; those of the real Redis are skipped when redis-server is not installed
+test: ## run the tests; those of the real Redis are skipped when redis-server is not installed
 	go test ./...
 
-race: ## run all tests under the race detector
+long: ## run all tests, also what takes minutes: more seeds, random rules, faults that last
+	REFRESHD_LONG=1 go test ./...
+
+race: ## run the tests under the race detector
 	go test -race ./...
 
 lint: ## check format, Go (golangci-lint) and Lua (luacheck)
@@ -19,8 +22,8 @@ lint: ## check format, Go (golangci-lint) and Lua (luacheck)
 bench: ## run all benchmarks and report memory
 	go test -run='^$$' -bench=. -benchmem ./...
 
-fuzz: ## run each fuzz target for a minute
-	FUZZ_SECONDS=60 .ci/run fuzz
+fuzz: ## give each fuzz target many inputs
+	FUZZ_INPUTS=200000 .ci/run fuzz
 
 demo: ## watch refreshd work, with nothing installed
 	go run ./cmd/refreshd demo

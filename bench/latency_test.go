@@ -31,7 +31,7 @@ var servers = map[string]func(testing.TB) *testkit.Server{
 
 // queue is an idle queue with one dispatcher.
 type queue struct {
-	*fixture.Rig
+	*fixture.Queue
 	b *testing.B
 }
 

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"github.com/refreshd/refreshd/internal/health"
 )
 
 // Config tunes a dispatcher. The zero value is usable.
@@ -26,12 +24,13 @@ type Config struct {
 	Backoff time.Duration
 	// NewUID makes the uid of an attempt, at least 128 random bits. Defaults to crypto/rand, 26 letters and digits.
 	NewUID func() string
-	// Log receives one line per round that changed anything, and every trouble, thinned out. Defaults to silence.
+	// Log receives one line per round that changed anything, and every error, sampled. Defaults to none.
 	Log *zerolog.Logger
-	// Clock tells how long trouble lasts, for the log only. Defaults to none.
+	// Clock tells how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
-	// Progress learns of every round. Defaults to nil: nobody asks.
-	Progress *health.Progress
+	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
+	// nil: nobody is told.
+	Observe func() (ended func(error))
 }
 
 // WithDefaults returns a copy with every unset field filled.
@@ -55,8 +54,11 @@ func (c Config) WithDefaults() Config {
 		c.NewUID = func() string { return strings.ToLower(rand.Text()) }
 	}
 	if c.Log == nil {
-		silent := zerolog.Nop()
-		c.Log = &silent
+		nop := zerolog.Nop()
+		c.Log = &nop
+	}
+	if c.Observe == nil {
+		c.Observe = func() func(error) { return func(error) {} }
 	}
 	return c
 }

@@ -40,7 +40,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	return &Dispatcher{store: store, config: config}, nil
 }
 
-// Run works until ctx ends, and then returns nil: the round in hand is finished first. Trouble with Redis is logged and
+// Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and
 // waited out, for ever.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	wake, listening := make(chan struct{}, 1), make(chan struct{})
@@ -51,16 +51,16 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer func() { <-listening }()
 	retry := d.config.retry()
 	for ctx.Err() == nil {
-		end := d.config.Progress.Begin()
+		ended := d.config.Observe()
 		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := d.RunOnce(context.WithoutCancel(ctx))
-		end(err)
+		ended(err)
 		sleep := retry.After(err)
 		if err == nil {
 			sleep = round.Sleep
 			d.report(round)
 		}
-		d.rest(ctx, sleep, wake)
+		backoff.Rest(ctx, sleep, wake)
 	}
 	return nil
 }
@@ -69,32 +69,15 @@ func (c *Config) retry() *backoff.Backoff {
 	return backoff.New(backoff.Config{Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
 }
 
-// rest sleeps until the next thing to do, a wake call or the end of ctx.
-func (d *Dispatcher) rest(ctx context.Context, sleep time.Duration, wake <-chan struct{}) {
-	if sleep <= 0 {
-		return
-	}
-	timer := time.NewTimer(sleep)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-timer.C:
-	}
-}
-
 // listen turns wake calls in Redis into signals for Run. A waiting call ends within a second of the end of ctx.
 func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
 	for ctx.Err() == nil {
 		called, err := d.store.WaitWake(context.WithoutCancel(ctx))
 		if err != nil {
-			d.rest(ctx, d.config.Tick, nil) // the loop itself logs the trouble
+			backoff.Rest(ctx, d.config.Tick, nil) // the loop itself logs the error
 		}
 		if called {
-			select {
-			case wake <- struct{}{}:
-			default: // a signal is waiting already
-			}
+			backoff.Signal(wake)
 		}
 	}
 }

@@ -37,15 +37,16 @@ func (s *away) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
 }
 
 func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
+	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	desk := health.NewDesk(time.Hour, clock)
-	progress := desk.Loop("dispatcher", time.Second, false)
+	checks := health.NewChecks(time.Hour, clock)
+	progress := checks.Loop("dispatcher", time.Second, false)
 	var text bytes.Buffer
 	log := zerolog.New(&text)
 	store := &away{Store: b.Store, left: 300, met: func() { now = now.Add(time.Second) }, back: make(chan struct{})}
-	d := b.dispatcher(store, dispatcher.Config{Tick: 10 * time.Millisecond, Backoff: time.Millisecond, Log: &log, Clock: clock, Progress: progress})
+	d := b.dispatcher(store, dispatcher.Config{Tick: 10 * time.Millisecond, Backoff: time.Millisecond, Log: &log, Clock: clock, Observe: progress.Begin})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()

@@ -20,9 +20,6 @@ func zscore(uid string, at time.Time) redis.Z {
 	return redis.Z{Score: float64(at.UnixMilli()), Member: uid}
 }
 
-// patience bounds what a test waits for; it is no expectation.
-const patience = 20 * time.Second
-
 // start runs a dispatcher on the clock of Redis and returns what ends it.
 func (b *bundle) start(config dispatcher.Config) (stop func()) {
 	b.t.Helper()
@@ -40,7 +37,7 @@ func (b *bundle) start(config dispatcher.Config) (stop func()) {
 // awaitEntry blocks as a worker does until an attempt arrives.
 func (b *bundle) awaitEntry() string {
 	b.t.Helper()
-	reply, err := b.Redis.BLPop(context.Background(), patience, b.Store.Keys.Input()).Result()
+	reply, err := b.Redis.BLPop(context.Background(), 0, b.Store.Keys.Input()).Result()
 	if err != nil {
 		b.t.Fatalf("wait for an attempt: %v", err)
 	}
@@ -73,6 +70,7 @@ func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
 }
 
 func TestADispatcherOutlivesTroubleWithRedis(t *testing.T) {
+	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	lines := make(testkit.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
@@ -88,6 +86,7 @@ func TestADispatcherOutlivesTroubleWithRedis(t *testing.T) {
 }
 
 func TestADispatcherCanBeStoppedAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	var running sync.WaitGroup
 	for range 10 {

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"github.com/refreshd/refreshd/internal/health"
 )
 
 // Config tunes a poller. The zero value is usable.
@@ -16,21 +14,22 @@ type Config struct {
 	// Owner names the poller's claimed list; no two pollers may share it at the same time. Defaults to 26 random letters
 	// and digits.
 	Owner string
-	// Batch is how many messages are claimed at once. 2 to 1,000, so that results and commands both find room. Defaults to 100 (S0-34).
+	// Batch is how many messages are claimed at once. 2 to 1,000, so that results and commands both find room. Defaults to 100.
 	Batch int
-	// Lease is how long a poller may be silent before others adopt its claimed messages. At least four ticks. Defaults to
+	// Lease is how long a poller may give no heartbeat before others adopt its claimed messages. At least four ticks. Defaults to
 	// 10 s. Too short a lease costs work done twice, never a message.
 	Lease time.Duration
-	// Tick is the longest sleep between two signs of life. 10 ms to 1 min. Defaults to 1 s.
+	// Tick is the longest sleep between two heartbeats. 10 ms to 1 min. Defaults to 1 s.
 	Tick time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
 	Backoff time.Duration
-	// Log receives one line per batch, and every trouble, thinned out. Defaults to silence.
+	// Log receives one line per batch, and every error, sampled. Defaults to none.
 	Log *zerolog.Logger
-	// Clock tells how long trouble lasts, for the log only. Defaults to none.
+	// Clock tells how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
-	// Progress learns of every round. Defaults to nil: nobody asks.
-	Progress *health.Progress
+	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
+	// nil: nobody is told.
+	Observe func() (ended func(error))
 }
 
 // WithDefaults returns a copy with every unset field filled.
@@ -51,8 +50,11 @@ func (c Config) WithDefaults() Config {
 		c.Backoff = min(50*time.Millisecond, c.Tick)
 	}
 	if c.Log == nil {
-		silent := zerolog.Nop()
-		c.Log = &silent
+		nop := zerolog.Nop()
+		c.Log = &nop
+	}
+	if c.Observe == nil {
+		c.Observe = func() func(error) { return func(error) {} }
 	}
 	return c
 }

@@ -43,26 +43,29 @@ func New(store Store, config Config) (*Poller, error) {
 	return &Poller{store: store, config: config}, nil
 }
 
-// Run works until ctx ends, and then returns nil: the batch in hand is finished first. Trouble with Redis is logged and
+// Run works until ctx ends, and then returns nil: the batch in hand is finished first. Errors of Redis are logged and
 // waited out, for ever.
 func (p *Poller) Run(ctx context.Context) error {
-	output, control := newWatch(p.store.WaitOutput), newWatch(p.store.WaitControl)
+	ready := make(chan struct{}, 1)
+	output, control := newWatch(p.store.WaitOutput, ready), newWatch(p.store.WaitControl, ready)
 	var watching sync.WaitGroup
 	watching.Go(func() { output.run(ctx) })
 	watching.Go(func() { control.run(ctx) })
 	defer watching.Wait()
 	retry := p.config.retry()
 	for ctx.Err() == nil {
-		end := p.config.Progress.Begin()
+		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
 		round, err := p.RunOnce(context.WithoutCancel(ctx))
-		end(err)
+		ended(err)
 		pause := retry.After(err)
 		switch {
 		case err != nil:
-			p.rest(ctx, pause, nil, nil)
+			backoff.Rest(ctx, pause, nil)
 		case round.Claimed == 0:
-			p.rest(ctx, p.config.Tick, output.await(), control.await())
+			backoff.Signal(output.asked)
+			backoff.Signal(control.asked)
+			backoff.Rest(ctx, p.config.Tick, ready)
 		default:
 			p.report(round)
 		}
@@ -72,18 +75,6 @@ func (p *Poller) Run(ctx context.Context) error {
 
 func (c *Config) retry() *backoff.Backoff {
 	return backoff.New(backoff.Config{Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
-}
-
-// rest sleeps until there is a message, the time is over or ctx ends.
-func (p *Poller) rest(ctx context.Context, sleep time.Duration, output, control <-chan struct{}) {
-	timer := time.NewTimer(sleep)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-output:
-	case <-control:
-	case <-timer.C:
-	}
 }
 
 // resign tells the others that nothing of this poller is left; if Redis does not hear it, the lease runs out instead.
@@ -101,24 +92,18 @@ func (p *Poller) report(round Round) {
 		Int("rejected", round.Rejected).Int("left", round.Left).Msg("poller: round")
 }
 
-// watch waits in Redis for a list to fill, but only while it is asked to.
+// watch waits in Redis for a list to fill, but only while it is asked to, and signals once for each time.
 type watch struct {
 	wait  func(context.Context) (bool, error)
 	asked chan struct{}
-	ready chan struct{}
+	ready chan<- struct{}
 }
 
-func newWatch(wait func(context.Context) (bool, error)) *watch {
-	return &watch{wait, make(chan struct{}, 1), make(chan struct{}, 1)}
+func newWatch(wait func(context.Context) (bool, error), ready chan<- struct{}) *watch {
+	return &watch{wait, make(chan struct{}, 1), ready}
 }
 
-// await asks for a signal as soon as the list is not empty.
-func (w *watch) await() <-chan struct{} {
-	signal(w.asked)
-	return w.ready
-}
-
-// run serves await until ctx ends; a waiting call returns within a second of that.
+// run serves until ctx ends; a waiting call returns within a second of that.
 func (w *watch) run(ctx context.Context) {
 	for {
 		select {
@@ -127,18 +112,11 @@ func (w *watch) run(ctx context.Context) {
 		case <-w.asked:
 		}
 		for ctx.Err() == nil {
-			// An error is a signal too: the round that follows meets the same trouble, logs it and pauses.
+			// An error is a signal too: the round that follows meets the same error, logs it and pauses.
 			if found, err := w.wait(context.WithoutCancel(ctx)); found || err != nil {
-				signal(w.ready)
+				backoff.Signal(w.ready)
 				break
 			}
 		}
-	}
-}
-
-func signal(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a signal is waiting already
 	}
 }

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // bundle is a poller, a dispatcher that hands out attempts, and the queue between them.
 type bundle struct {
-	*fixture.Rig
+	*fixture.Queue
 	t testing.TB
 }
 

@@ -34,7 +34,7 @@ func (b *bundle) start(config poller.Config) (stop func()) {
 // awaitWake blocks as a dispatcher does until a model is due at once.
 func (b *bundle) awaitWake() {
 	b.t.Helper()
-	if err := b.Redis.BLPop(context.Background(), 20*time.Second, b.Store.Keys.Wake()).Err(); err != nil {
+	if err := b.Redis.BLPop(context.Background(), 0, b.Store.Keys.Wake()).Err(); err != nil {
 		b.t.Fatalf("wait for a wake call: %v", err)
 	}
 }
@@ -56,6 +56,7 @@ func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
 }
 
 func TestAPollerOutlivesTroubleWithRedis(t *testing.T) {
+	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	lines := make(testkit.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
@@ -71,6 +72,7 @@ func TestAPollerOutlivesTroubleWithRedis(t *testing.T) {
 }
 
 func TestAPollerCanBeStoppedAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	var running sync.WaitGroup
 	for range 10 {

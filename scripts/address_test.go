@@ -115,7 +115,7 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 			t.Errorf("%q:\n got %v\nwant redis address: expected %s", text, err, want)
 		}
 		if field := (*document.Error)(nil); !errors.As(err, &field) {
-			t.Errorf("%q: %T is no *model.FieldError", text, err)
+			t.Errorf("%q: %T is no *document.Error", text, err)
 		}
 	}
 }

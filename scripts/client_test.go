@@ -60,7 +60,6 @@ func expectNoAnswer(t *testing.T, c *Clients) {
 }
 
 func TestOneAddressMakesThreeWorkingClients(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		clients := connect(t, s.Addr, ConnectOptions{})
 		expectWorking(t, clients)
@@ -176,7 +175,6 @@ var sideEffects = map[string]struct {
 }
 
 func TestLostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeated(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		for name, effect := range sideEffects {
 			t.Run(name, func(t *testing.T) {
@@ -212,7 +210,6 @@ func expectOnce(t *testing.T, s *testkit.Server, send func(context.Context) erro
 }
 
 func TestLostReplyOfAReadIsAskedForAgain(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, expectReadRepeated)
 	t.Run("cluster", func(t *testing.T) { expectReadRepeated(t, testkit.Cluster(t)) })
 }
@@ -250,17 +247,12 @@ func TestOrdinaryCallEndsAtItsDeadlineWhenRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	clients := connect(t, silence(t), ConnectOptions{})
 	for name, client := range map[string]redis.UniversalClient{"Read": clients.Read, "Write": clients.Write} {
+		options := client.(*redis.Client).Options()
+		options.ReadTimeout, options.WriteTimeout = time.Hour, time.Hour // only its deadline can end the call
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- client.Ping(ctx).Err() }()
-		select {
-		case err := <-ended:
-			if err == nil {
-				t.Errorf("%s: PING was answered, want an error", name)
-			}
-		case <-time.After(ioTimeout / 2):
-			t.Errorf("%s: PING has not ended long after its deadline, but then with %v", name, <-ended)
+		if err := client.Ping(ctx).Err(); err == nil {
+			t.Errorf("%s: PING was answered, want an error", name)
 		}
 	}
 }
@@ -280,7 +272,7 @@ func TestBlockedCallIgnoresItsDeadlineAndLosesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	popped := make(chan []string, 1)
-	go func() { popped <- clients.Block.BLPop(ctx, time.Second, "list").Val() }()
+	go func() { popped <- clients.Block.BLPop(ctx, time.Hour, "list").Val() }()
 	<-ctx.Done()
 	must(t, clients.Write.RPush(t.Context(), "list", "late").Err())
 	if got := <-popped; len(got) != 2 || got[1] != "late" {

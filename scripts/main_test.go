@@ -1,12 +1,15 @@
 package scripts
 
 import (
+	flags "flag"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func TestMain(m *testing.M) {
 	LogTo(nil)
+	_ = flags.Set("rapid.checks", long.Or("20", "100")) // unless the command line says how many
 	testkit.Main(m)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-const patience = 20 * time.Second
+// patience only ends what hangs, and says where.
+const patience = 5 * time.Minute
 
 // startSentinel starts one sentinel that watches master under the name "mymaster" and returns its address. The program is
 // redis-server, of which redis-sentinel is only another name.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func (b *bench) handsBack(owner string, lastSign int64) int {
@@ -140,10 +142,7 @@ func TestAWorkerThatLeavesHandsBackWhateverItsLastHeartbeatWas(t *testing.T) {
 
 func TestALongListIsHandedBackAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		n := 4_000
-		if testing.Short() {
-			n = 1_000 // miniredis under the race detector takes seconds for more
-		}
+		n := long.Or(1_000, 4_000)
 		b.seed(keys{":taken:w1": inputEntries(n), ":workers": scores{"w1": 7}})
 		for i := range n / 2 { // the other half is over
 			b.redis.HSet(t.Context(), fmt.Sprint(benchQueue, ":model:m", 2*i), "attempt_uid", fmt.Sprint("a", 2*i))

@@ -1,7 +1,6 @@
 package scripts
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -98,9 +97,7 @@ func TestFencesOfAnUnreachableRedisIsAnErrorAndNoLostFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Mini.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if fences, _, err := store.Fences(ctx, []string{"m"}); err == nil || fences != nil {
+	if fences, _, err := store.Fences(t.Context(), []string{"m"}); err == nil || fences != nil {
 		t.Errorf("fences %v, err %v; want none and an error", fences, err)
 	}
 }

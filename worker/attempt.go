@@ -1,14 +1,9 @@
 package worker
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/refreshd/refreshd/model/document"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -48,14 +43,6 @@ func (a *Attempt) Status(text string, percent int) {
 // Unchanged makes the success that follows say that the refresh found nothing new.
 func (a *Attempt) Unchanged() { a.unchanged.Store(true) }
 
-// changed is nil when the handler did not say: most cannot know.
-func (a *Attempt) changed() *bool {
-	if !a.unchanged.Load() {
-		return nil
-	}
-	return new(bool)
-}
-
 func (a *Attempt) message(kind model.MessageType) message {
 	return message{Type: kind, UID: a.UID, AttemptUID: a.AttemptUID, owner: a.owner}
 }
@@ -66,65 +53,14 @@ func (a *Attempt) over(m message) message {
 	return m
 }
 
-// decodeAttempt reads an entry of the input list. Only the two uids are required: producers other than refreshd may leave out
-// the rest.
+// decodeAttempt reads an entry of the input list.
 func decodeAttempt(raw string) (*Attempt, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(raw), &fields); err != nil || fields == nil {
-		return nil, fmt.Errorf("entry: expected a JSON object, found %s", document.Found(raw))
-	}
-	a := &Attempt{Raw: raw, entry: raw}
-	err := errors.Join(
-		readField(fields, "big_table_uid", &a.UID),
-		readField(fields, "refresh_attempt_uid", &a.AttemptUID),
-		readField(fields, "attempt_no", &a.AttemptNo),
-		readTime(fields, "deadline_at", &a.DeadlineAt),
-		readTime(fields, "planned_at", &a.PlannedAt),
-	)
-	switch {
-	case err != nil:
-		return nil, err
-	case a.UID == "":
-		return nil, errors.New("big_table_uid: expected the uid of a model, found nothing")
-	case a.AttemptUID == "":
-		return nil, errors.New("refresh_attempt_uid: expected the uid of the attempt, found nothing")
-	}
-	return a, a.readPayload(fields)
-}
-
-func (a *Attempt) readPayload(fields map[string]json.RawMessage) error {
-	for _, name := range model.ReservedFields {
-		delete(fields, name)
-	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // the & of a URL must stay one for programs that do not decode JSON
-	err := encoder.Encode(fields)
-	a.Payload = bytes.TrimSpace(text.Bytes())
-	return err
-}
-
-func readField(fields map[string]json.RawMessage, name string, value any) error {
-	raw, found := fields[name]
-	if !found {
-		return nil
-	}
-	if err := json.Unmarshal(raw, value); err != nil {
-		return fmt.Errorf("%s: expected another kind of value, found %s", name, document.Found(string(raw)))
-	}
-	return nil
-}
-
-// readTime reads an RFC 3339 time; null and "" are absent.
-func readTime(fields map[string]json.RawMessage, name string, at *time.Time) error {
-	var text string
-	if err := readField(fields, name, &text); err != nil || text == "" {
-		return err
-	}
-	parsed, err := time.Parse(time.RFC3339, text)
+	e, err := model.ParseEntry(raw)
 	if err != nil {
-		return fmt.Errorf("%s: expected an RFC 3339 time, found %s", name, document.Found(text))
+		return nil, err
 	}
-	*at = parsed.UTC()
-	return nil
+	return &Attempt{
+		UID: e.UID, AttemptUID: e.AttemptUID, AttemptNo: e.AttemptNo, DeadlineAt: e.DeadlineAt, PlannedAt: e.PlannedAt,
+		Payload: e.Payload(), Raw: raw, entry: raw,
+	}, nil
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,15 +9,6 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 )
-
-// example is an attempt outside a pool.
-func example() *Attempt {
-	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	return &Attempt{
-		UID: "m", AttemptUID: "a1", AttemptNo: 2, DeadlineAt: at, PlannedAt: at.Add(time.Hour),
-		Payload: json.RawMessage(`{"input_url":"http://x/?a=1&b=2"}`),
-	}
-}
 
 // TestThePayloadComesBackAsItWasPut also notices when the dispatcher begins to send a field that is not reserved.
 func TestThePayloadComesBackAsItWasPut(t *testing.T) {

@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/rs/zerolog"
 )
 
@@ -14,25 +16,26 @@ type Config struct {
 	Concurrency int
 	// Name is who works, for people: it is stored with the attempt. At most 60 bytes are kept. Defaults to the host's name.
 	Name string
-	// FenceEvery is how often all attempts in hand are compared with Redis, and how long one comparison may take.
+	// FenceEvery is how often all attempts in flight are compared with Redis, and how long one comparison may take.
 	// 10 ms to 1 min. Defaults to 1 s.
 	FenceEvery time.Duration
-	// Lease is how long another pool may be silent before this one hands back what it had taken. All pools of a queue should
-	// have the same. At least four beats, at most 1 h. Defaults to 5 s. Too short a lease costs work done twice, never a result.
+	// Lease is how long another pool may give no heartbeat before this one requeues what it had taken. All pools of a queue
+	// should have the same. At least four heartbeats, at most 1 h. Defaults to 5 s. Too short a lease costs work done twice,
+	// never a result.
 	Lease time.Duration
-	// Beat is how often the pool gives a sign of life, looks for silent pools, and how long either may take. 10 ms to 1 min.
+	// Heartbeat is how often the pool gives a heartbeat, looks for dead pools, and how long either may take. 10 ms to 1 min.
 	// Defaults to 1 s, or a quarter of a shorter lease.
-	Beat time.Duration
+	Heartbeat time.Duration
 	// StatusEvery is the shortest time between two statuses of one attempt; what is said in between waits, and only the
 	// last of it is told. 10 ms to 1 min. Defaults to 250 ms.
 	StatusEvery time.Duration
 	// PushBatch is how many messages are pushed with one command, at most. While more than that wait because Redis refuses
 	// them, no new attempt is taken. 1 to 10,000. Defaults to 500.
 	PushBatch int
-	// Grace is how long Run waits, after its context has ended, for the work in hand before it hands it back. 0 to 1 h;
+	// Grace is how long Run waits, after its context has ended, for the work in flight before it hands it back. 0 to 1 h;
 	// negative means 0. Defaults to 10 s.
 	Grace time.Duration
-	// Linger is how long, after the grace, handlers may take to obey their ended context before they are abandoned.
+	// Linger is how long, after the grace, handlers may take to return before they are abandoned.
 	// 1 ms to 1 h. Defaults to 5 s.
 	Linger time.Duration
 	// FlushTimeout is how long Run tries at the end to push what is left. 1 ms to 1 h. Defaults to 5 s.
@@ -41,9 +44,9 @@ type Config struct {
 	Backoff time.Duration
 	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 5 s.
 	MaxBackoff time.Duration
-	// Log receives every trouble and, at debug level, what became of each attempt. Defaults to silence.
+	// Log receives every error and, at debug level, what became of each attempt. Defaults to none.
 	Log *zerolog.Logger
-	// Clock tells how long trouble lasts, for the log only. Defaults to none.
+	// Clock tells how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
 	// Hurry, when it is closed, ends the grace. Defaults to nil: only time ends it.
 	Hurry <-chan struct{}
@@ -51,36 +54,25 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	if c.Concurrency == 0 {
-		c.Concurrency = 4
-	}
+	c.Concurrency = cmp.Or(c.Concurrency, 4)
 	if c.Name == "" {
 		c.Name, _ = os.Hostname() // without a name of its own a worker is anonymous, which is allowed
 	}
-	if c.PushBatch == 0 {
-		c.PushBatch = 500
-	}
-	fill(&c.FenceEvery, time.Second)
-	fill(&c.Lease, max(5*time.Second, 4*c.Beat))
-	fill(&c.Beat, min(time.Second, c.Lease/4))
-	fill(&c.StatusEvery, 250*time.Millisecond)
-	fill(&c.Grace, 10*time.Second)
-	c.Grace = max(0, c.Grace)
-	fill(&c.Linger, 5*time.Second)
-	fill(&c.FlushTimeout, 5*time.Second)
-	fill(&c.MaxBackoff, max(5*time.Second, c.Backoff))
-	fill(&c.Backoff, min(50*time.Millisecond, c.MaxBackoff))
+	c.FenceEvery = cmp.Or(c.FenceEvery, time.Second)
+	c.Lease = cmp.Or(c.Lease, max(5*time.Second, 4*c.Heartbeat))
+	c.Heartbeat = cmp.Or(c.Heartbeat, min(time.Second, c.Lease/4))
+	c.StatusEvery = cmp.Or(c.StatusEvery, 250*time.Millisecond)
+	c.PushBatch = cmp.Or(c.PushBatch, 500)
+	c.Grace = max(0, cmp.Or(c.Grace, 10*time.Second))
+	c.Linger = cmp.Or(c.Linger, 5*time.Second)
+	c.FlushTimeout = cmp.Or(c.FlushTimeout, 5*time.Second)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, max(5*time.Second, c.Backoff))
+	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.MaxBackoff))
 	if c.Log == nil {
-		silent := zerolog.Nop()
-		c.Log = &silent
+		nop := zerolog.Nop()
+		c.Log = &nop
 	}
 	return c
-}
-
-func fill(field *time.Duration, value time.Duration) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // Validate reports the first field out of range.
@@ -97,8 +89,8 @@ func (c Config) Validate() error {
 		least, most time.Duration
 	}{
 		{"fence every", c.FenceEvery, 10 * time.Millisecond, time.Minute},
-		{"beat", c.Beat, 10 * time.Millisecond, time.Minute},
-		{"lease", c.Lease, 4 * c.Beat, time.Hour},
+		{"heartbeat", c.Heartbeat, 10 * time.Millisecond, time.Minute},
+		{"lease", c.Lease, 4 * c.Heartbeat, time.Hour},
 		{"status every", c.StatusEvery, 10 * time.Millisecond, time.Minute},
 		{"grace", c.Grace, 0, time.Hour},
 		{"linger", c.Linger, time.Millisecond, time.Hour},
@@ -111,4 +103,9 @@ func (c Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// retry paces one activity, named by a verb phrase, while Redis refuses it.
+func (c *Config) retry(what string) *backoff.Backoff {
+	return backoff.New(backoff.Config{Part: "worker", What: what, First: c.Backoff, Max: c.MaxBackoff, Log: c.Log, Clock: c.Clock})
 }

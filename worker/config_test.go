@@ -11,13 +11,13 @@ func TestTheZeroConfigIsUsable(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if c.Concurrency != 4 || c.Grace != 10*time.Second || c.FenceEvery != time.Second || c.Lease != 5*time.Second || c.Beat != time.Second || c.Log == nil {
+	if c.Concurrency != 4 || c.Grace != 10*time.Second || c.FenceEvery != time.Second || c.Lease != 5*time.Second || c.Heartbeat != time.Second || c.Log == nil {
 		t.Errorf("defaults: %+v", c)
 	}
 }
 
 func TestDefaultsFitWhatIsSet(t *testing.T) {
-	for _, c := range []Config{{Backoff: time.Minute}, {MaxBackoff: time.Millisecond}, {Grace: -time.Hour}, {Beat: time.Minute}, {Lease: time.Second}} {
+	for _, c := range []Config{{Backoff: time.Minute}, {MaxBackoff: time.Millisecond}, {Grace: -time.Hour}, {Heartbeat: time.Minute}, {Lease: time.Second}} {
 		if err := c.WithDefaults().Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -29,9 +29,9 @@ func TestAConfigOutOfRangeIsRefusedByName(t *testing.T) {
 		"concurrency: expected 1 to 10000, found -1":        {Concurrency: -1},
 		"push batch: expected 1 to 10000, found 20000":      {PushBatch: 20000},
 		"fence every: expected 10ms to 1m0s, found 1ms":     {FenceEvery: time.Millisecond},
-		"beat: expected 10ms to 1m0s, found 1ms":            {Beat: time.Millisecond},
-		"beat: expected 10ms to 1m0s, found 5ms":            {Lease: 20 * time.Millisecond},
-		"lease: expected 4s to 1h0m0s, found 3s":            {Lease: 3 * time.Second, Beat: time.Second},
+		"heartbeat: expected 10ms to 1m0s, found 1ms":       {Heartbeat: time.Millisecond},
+		"heartbeat: expected 10ms to 1m0s, found 5ms":       {Lease: 20 * time.Millisecond},
+		"lease: expected 4s to 1h0m0s, found 3s":            {Lease: 3 * time.Second, Heartbeat: time.Second},
 		"status every: expected 10ms to 1m0s, found -1s":    {StatusEvery: -time.Second},
 		"grace: expected 0s to 1h0m0s, found 2h0m0s":        {Grace: 2 * time.Hour},
 		"linger: expected 1ms to 1h0m0s, found 2h0m0s":      {Linger: 2 * time.Hour},

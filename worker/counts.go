@@ -1,10 +1,6 @@
 package worker
 
-import (
-	"sync/atomic"
-
-	"github.com/refreshd/refreshd/model"
-)
+import "github.com/refreshd/refreshd/model"
 
 // Stats counts what a pool has done since it was made.
 type Stats struct {
@@ -16,35 +12,35 @@ type Stats struct {
 	Postponed   int64
 	Interrupted int64 // handed back: at a stop, or because the deadline passed in line
 	Cancelled   int64 // deadline passed or fence lost during the work: nothing was told
-	HandedBack  int64 // attempts of other pools, which fell silent, that this one returned to the input list
+	Requeued    int64 // attempts of dead pools that this one returned to the input list
 }
 
-// Stats returns the counters. They may be of slightly different instants.
+// Stats returns the counters at one instant.
 func (p *Pool) Stats() Stats {
-	return Stats{
-		Taken: p.counts.taken.Load(), Unreadable: p.counts.unreadable.Load(), Stale: p.counts.stale.Load(),
-		Succeeded: p.counts.succeeded.Load(), Failed: p.counts.failed.Load(), Postponed: p.counts.postponed.Load(),
-		Interrupted: p.counts.interrupted.Load(), Cancelled: p.counts.cancelled.Load(),
-		HandedBack: p.counts.handedBack.Load(),
-	}
+	p.statsMu.Lock()
+	defer p.statsMu.Unlock()
+	return p.stats
 }
 
-type counts struct {
-	taken, unreadable, stale, succeeded, failed, postponed, interrupted, cancelled, handedBack atomic.Int64
+// count adds to one of the counters.
+func (p *Pool) count(counter *int64, n int) {
+	p.statsMu.Lock()
+	defer p.statsMu.Unlock()
+	*counter += int64(n)
 }
 
-// count files the end of an attempt; no type: nothing was told.
-func (c *counts) count(kind model.MessageType) {
+// counter is where the end of an attempt is counted; no type: nothing was told.
+func (s *Stats) counter(kind model.MessageType) *int64 {
 	switch kind {
 	case model.MessageSuccess:
-		c.succeeded.Add(1)
+		return &s.Succeeded
 	case model.MessageFailure:
-		c.failed.Add(1)
+		return &s.Failed
 	case model.MessagePostponed:
-		c.postponed.Add(1)
+		return &s.Postponed
 	case model.MessageInterrupted:
-		c.interrupted.Add(1)
+		return &s.Interrupted
 	default:
-		c.cancelled.Add(1)
+		return &s.Cancelled
 	}
 }

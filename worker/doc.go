@@ -13,11 +13,11 @@
 // Postpone, ErrorType and UserFriendly say more about an error and may be nested.
 //
 // The context of a handler ends when its work no longer counts: at the deadline (ErrDeadline), when the model has a newer
-// attempt or none (ErrFenceLost), when another pool was given the attempt (ErrHandedBack), or when the pool has to stop
+// attempt or none (ErrFenceLost), when another pool was given the attempt (ErrRequeued), or when the pool has to stop
 // (ErrShutdown). context.Cause tells which.
 //
 // An attempt stands in a list of the pool in Redis until it is answered. What a pool that died had taken is done by another
 // one within seconds: see Pool.Run for what that promises and what it does not.
 //
-// Exec, HTTP and Fetch are ready handlers: a program, a web service, a download into a directory.
+// Package handlers has ready ones: a program, a web service, a download into a directory. Try runs a handler in a test.
 package worker

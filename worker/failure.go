@@ -1,114 +1,94 @@
 package worker
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/refreshd/refreshd/model"
 )
 
-// The causes for which the context of an attempt ends; ask context.Cause. After the first two nothing that the handler
+// The causes for which the context of an attempt ends; ask context.Cause. After the first three nothing that the handler
 // returns is told to anybody: it would be stale.
 var (
 	// ErrDeadline means that the deadline has passed.
 	ErrDeadline = errors.New("the deadline of the attempt has passed")
 	// ErrFenceLost means that the model is no longer running this attempt: whatever it writes now is stale.
 	ErrFenceLost = errors.New("the model is no longer running this attempt")
-	// ErrHandedBack means that the pool gave no sign of life for a lease, so that another one has been given the attempt. It is an
+	// ErrRequeued means that the pool gave no heartbeat for a lease, so that another one has been given the attempt. It is an
 	// ErrFenceLost.
-	ErrHandedBack = fmt.Errorf("another worker has been given the attempt: %w", ErrFenceLost)
+	ErrRequeued = fmt.Errorf("another worker has been given the attempt: %w", ErrFenceLost)
 	// ErrShutdown means that the pool has to stop; the attempt is handed back unless the handler still succeeds.
 	ErrShutdown = errors.New("the worker is stopping")
 )
 
-// stopped returns the cause of an ended context in place of err, which is then only its echo.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// MaxWait is the longest wait that a worker may ask for.
+const MaxWait = 365 * 24 * time.Hour
+
+// What an error can be marked with.
+type (
+	retryable  bool
+	retryAfter struct{ wish any } // seconds, or a time
+	postponed  struct{ wish json.Number }
+	errorType  string
+	ownerText  string
+)
+
+// marked is an error with one more fact about it.
+type marked[T any] struct {
+	error
+	fact T
+}
+
+func (m *marked[T]) Unwrap() error { return m.error }
+
+func mark[T any](err error, fact T) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	return &marked[T]{err, fact}
 }
 
-type retryableError struct {
-	error
-	retryable bool
+// factOf finds the outermost fact of a kind.
+func factOf[T any](err error) (fact T, found bool) {
+	var m *marked[T]
+	if errors.As(err, &m) {
+		return m.fact, true
+	}
+	return fact, false
 }
-
-type retryAfterError struct {
-	error
-	after time.Duration
-	at    time.Time // instead of after, when not zero
-}
-
-type postponeError struct{ after time.Duration }
-
-type typedError struct {
-	error
-	kind string
-}
-
-type friendlyError struct {
-	error
-	text string
-}
-
-func (e *retryableError) Unwrap() error  { return e.error }
-func (e *retryAfterError) Unwrap() error { return e.error }
-func (e *typedError) Unwrap() error      { return e.error }
-func (e *friendlyError) Unwrap() error   { return e.error }
-func (e *postponeError) Error() string   { return "postponed for " + e.after.String() }
 
 // NotRetryable marks a failure that no retry can mend: the model is disabled at once. Nil stays nil, as with all of these.
-func NotRetryable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &retryableError{err, false}
-}
+func NotRetryable(err error) error { return mark(err, retryable(false)) }
 
 // Retryable marks a failure that a retry may mend, whatever the policy thinks of its kind. Around NotRetryable it wins.
-func Retryable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &retryableError{err, true}
-}
+func Retryable(err error) error { return mark(err, retryable(true)) }
 
-// RetryAfter asks that the next attempt starts no sooner than after d. At most a year; negative counts as 0.
-func RetryAfter(err error, d time.Duration) error {
-	if err == nil {
-		return nil
-	}
-	return &retryAfterError{error: err, after: min(max(0, d), maxWait)}
-}
+// RetryAfter asks that the next attempt starts no sooner than after d. At most MaxWait; negative counts as 0.
+func RetryAfter(err error, d time.Duration) error { return mark(err, retryAfter{seconds(d)}) }
 
 // RetryAt asks that the next attempt starts no sooner than at an instant.
 func RetryAt(err error, at time.Time) error {
-	if err == nil {
-		return nil
+	if at.IsZero() {
+		return RetryAfter(err, 0)
 	}
-	return &retryAfterError{error: err, at: at}
+	return mark(err, retryAfter{model.FormatTime(at)})
 }
 
-// Postpone is not a failure: the work cannot be done now and is to be tried again after d, without counting. At most a year;
+// Postpone is not a failure: the work cannot be done now and is to be tried again after d, without counting. At most MaxWait;
 // negative counts as 0. It wins over everything that it is wrapped in.
-func Postpone(d time.Duration) error { return &postponeError{min(max(0, d), maxWait)} }
-
-// maxWait is the longest wait that the poller accepts of a worker.
-const maxWait = 365 * 24 * time.Hour
+func Postpone(d time.Duration) error {
+	return mark(fmt.Errorf("postponed for %s", min(max(0, d), MaxWait)), postponed{seconds(d)})
+}
 
 // ErrorType names the kind of a failure, such as "RateLimited", for policies and statistics.
-func ErrorType(err error, kind string) error {
-	if err == nil {
-		return nil
-	}
-	return &typedError{err, kind}
-}
+func ErrorType(err error, kind string) error { return mark(err, errorType(kind)) }
 
 // UserFriendly adds what the owner of the model may read, such as "The feed is empty".
-func UserFriendly(err error, text string) error {
-	if err == nil {
-		return nil
-	}
-	return &friendlyError{err, text}
+func UserFriendly(err error, text string) error { return mark(err, ownerText(text)) }
+
+// seconds renders a wait in whole milliseconds.
+func seconds(d time.Duration) json.Number {
+	return json.Number(fmt.Sprintf("%.3f", min(max(0, d), MaxWait).Seconds()))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// flight is an attempt in hand: its context, its deadline, and whether its end has been told.
+// flight is an attempt in flight: its context, its deadline, and whether its end has been told.
 type flight struct {
 	*Attempt
 	ctx    context.Context
@@ -86,15 +86,15 @@ func (f *flight) call(handler Handler, config *Config) (err error) {
 	return handler(f.ctx, f.Attempt)
 }
 
-// ending is what is to be told of an attempt whose handler returned err; false: nothing, because it would be stale. (Another worker
-// has been given it, or the model has another attempt, or the dispatcher ends this one.)
+// ending is what is to be told of an attempt whose handler returned err; false: nothing, because it would be stale: another worker
+// has been given it, or the model has another attempt, or the dispatcher ends this one.
 func (f *flight) ending(err error) (message, bool) {
 	cause := context.Cause(f.ctx)
 	switch {
 	case errors.Is(cause, ErrFenceLost), errors.Is(cause, ErrDeadline):
 		return message{}, false
 	case cause != nil && err != nil:
-		// Whether the handler failed or only obeyed cannot be told apart: in doubt it is not the model's fault.
+		// Whether the handler failed or only stopped cannot be told apart: in doubt it is not the model's fault.
 		return f.message(model.MessageInterrupted), true
 	default:
 		return f.outcome(err), true

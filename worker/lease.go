@@ -3,38 +3,20 @@ package worker
 import (
 	"context"
 	"time"
-
-	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-// lease gives the pool's signs of life, and hands back what other pools had taken when they are silent for too long.
+// lease gives the pool's heartbeats, and requeues what other pools had taken when theirs have ended.
 type lease struct {
 	session *session
-	every   time.Duration // between two signs of life
 	length  time.Duration
-	retry   *backoff.Backoff // run goroutine only
 
-	last   time.Time // the last sign of life by the clock of Redis; run goroutine only
-	steady time.Time // since when the signs of life followed each other evenly; run goroutine only
-}
-
-func newLease(s *session, config *Config) *lease {
-	return &lease{session: s, every: config.Beat, length: config.Lease, retry: config.retry("giving a sign of life")}
+	last   time.Time // the last heartbeat by the clock of Redis; run goroutine only
+	steady time.Time // since when the heartbeats followed each other evenly; run goroutine only
 }
 
 // run beats until ctx ends, also while all slots are busy.
 func (l *lease) run(ctx context.Context) {
-	ticker := time.NewTicker(l.every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			l.retry.After(l.beatOnce(context.WithoutCancel(ctx)))
-		}
-	}
+	l.session.every(ctx, l.session.config.Heartbeat, nil, "giving a sign of life", l.beatOnce)
 }
 
 func (l *lease) beatOnce(ctx context.Context) error {
@@ -42,7 +24,7 @@ func (l *lease) beatOnce(ctx context.Context) error {
 	if !known {
 		return nil // nothing has been taken under this name
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.every)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.session.config.Heartbeat)
 	defer cancel()
 	now, known, err := l.session.queue.Heartbeat(ctx, owner)
 	if err != nil {
@@ -57,8 +39,8 @@ func (l *lease) beatOnce(ctx context.Context) error {
 	return l.look(ctx, owner, now)
 }
 
-// even reports whether the signs of life have followed each other for a whole lease without a gap. After an outage of Redis, a
-// jump of its clock or a pause of this process every pool looks silent, and each has to get the time for its next sign.
+// even reports whether the heartbeats have followed each other for a whole lease without a gap. After an outage of Redis, a
+// jump of its clock or a pause of this process every pool looks dead, and each has to get the time for its next heartbeat.
 func (l *lease) even(now time.Time) bool {
 	gap := now.Sub(l.last)
 	if l.last.IsZero() || gap < 0 || gap > l.length/2 {
@@ -68,31 +50,27 @@ func (l *lease) even(now time.Time) bool {
 	return now.Sub(l.steady) >= l.length
 }
 
-// look hands back what silent pools had taken. Of several pools that look at the same time, one does it.
+// look requeues what dead pools had taken. Of several pools that look at the same time, one does it.
 func (l *lease) look(ctx context.Context, owner string, now time.Time) error {
-	silent, err := l.session.queue.ExpiredWorkers(ctx, now, l.length)
+	s := l.session
+	expired, err := s.queue.ExpiredWorkers(ctx, now, l.length)
 	if err != nil {
 		return err
 	}
-	for _, worker := range silent {
+	for _, worker := range expired {
 		if worker.Owner == owner {
-			continue // its entry is older than this sign of life; the script would refuse it as well
+			continue // its entry is older than this heartbeat; the script would refuse it as well
 		}
-		if err := l.handBack(ctx, worker); err != nil {
+		count, err := s.queue.Requeue(ctx, worker)
+		if err != nil {
 			return err
 		}
+		if count > 0 {
+			s.count(&s.stats.Requeued, count)
+			s.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastHeartbeat).Int("attempts", count).
+				Msg("worker: handed back what a silent worker had taken")
+		}
 	}
-	return nil
-}
-
-func (l *lease) handBack(ctx context.Context, worker scripts.ExpiredWorker) error {
-	count, err := l.session.queue.Requeue(ctx, worker)
-	if err != nil || count == 0 {
-		return err
-	}
-	l.session.counts.handedBack.Add(int64(count))
-	l.session.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastHeartbeat).Int("attempts", count).
-		Msg("worker: handed back what a silent worker had taken")
 	return nil
 }
 
@@ -101,9 +79,9 @@ func (s *session) forgotten(ctx context.Context, owner string) error {
 	if !s.holding.lose(owner) {
 		return nil
 	}
-	for _, f := range s.inHand() {
+	for _, f := range s.inFlight() {
 		if f.owner == owner {
-			f.cancel(ErrHandedBack)
+			f.cancel(ErrRequeued)
 		}
 	}
 	s.config.Log.Warn().Str("owner", owner).Msg("worker: was silent for too long: its attempts were handed back")
@@ -118,7 +96,7 @@ func (s *session) resign(ctx context.Context) {
 	if !known {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.Beat)
+	ctx, cancel := context.WithTimeout(ctx, s.config.Heartbeat)
 	defer cancel()
 	if left, err := s.queue.Leave(ctx, owner); err != nil || left > 0 {
 		s.config.Log.Warn().Err(err).Int("attempts", left).Msg("worker: left with attempts that are not answered")

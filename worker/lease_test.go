@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -17,12 +18,12 @@ import (
 // brief is quick with a lease that a test can wait for.
 func brief() Config {
 	config := quick()
-	config.Lease, config.Beat = 400*time.Millisecond, 50*time.Millisecond
+	config.Lease, config.Heartbeat = 400*time.Millisecond, 50*time.Millisecond
 	return config
 }
 
 // takeAs takes all entries under a name and does nothing more, as a pool does that dies.
-func (r *rig) takeAs(owner string, most int) {
+func (r *queueFixture) takeAs(owner string, most int) {
 	r.t.Helper()
 	taken, err := r.Take(context.Background(), scripts.Taking{Owner: owner, New: true, Most: most})
 	r.must(err)
@@ -31,7 +32,7 @@ func (r *rig) takeAs(owner string, most int) {
 	}
 }
 
-func (r *rig) workers() []string {
+func (r *queueFixture) workers() []string {
 	r.t.Helper()
 	owners, err := r.redis.ZRange(context.Background(), r.Keys.Workers(), 0, -1).Result()
 	r.must(err)
@@ -39,7 +40,7 @@ func (r *rig) workers() []string {
 }
 
 // standing lists what stands in any taken list.
-func (r *rig) standing() []string {
+func (r *queueFixture) standing() []string {
 	r.t.Helper()
 	var all []string
 	lists, err := r.redis.Keys(context.Background(), r.Keys.Taken("*")).Result()
@@ -52,7 +53,7 @@ func (r *rig) standing() []string {
 
 func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		r.offer("a", "b", "c")
 		r.takeAs("dead", 3)
 		r.offer("d")
@@ -69,7 +70,7 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 			}
 		}
 		r.must(p.stop())
-		if s := p.Stats(); s.HandedBack != 3 || s.Succeeded != 4 {
+		if s := p.Stats(); s.Requeued != 3 || s.Succeeded != 4 {
 			t.Errorf("counters: %+v, want 3 handed back and 4 succeeded", s)
 		}
 		if len(r.workers())+len(r.standing()) > 0 {
@@ -78,16 +79,41 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 	})
 }
 
-// looks are the looks for silent workers that a pool takes.
-type looks struct {
-	*rig
-	taken chan []scripts.ExpiredWorker
+// standstill is a queueFixture whose clock stands until the test turns it: no lease runs out because the machine is busy.
+func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.Clock) {
+	t.Helper()
+	r, clock := newFixture(t, server), &fixture.Clock{}
+	clock.Set(fixture.Start)
+	store, err := scripts.New(&scripts.Clients{Read: r.redis, Write: r.redis, Block: r.redis}, scripts.Config{Clock: clock.Now})
+	r.must(err)
+	r.Store = store
+	return r, clock
 }
 
-func (l *looks) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
-	silent, err := l.rig.ExpiredWorkers(ctx, now, lease)
+// observed tells of a pool's signs of life, and of the silent workers that it found, to whoever waits for that.
+type observed struct {
+	Queue
+	beats chan struct{}
+	looks chan []scripts.ExpiredWorker
+}
+
+func observe(queue Queue) *observed {
+	return &observed{queue, make(chan struct{}), make(chan []scripts.ExpiredWorker, 1)}
+}
+
+func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
+	now, known, err := o.Queue.Heartbeat(ctx, owner)
 	select {
-	case l.taken <- silent:
+	case o.beats <- struct{}{}:
+	default:
+	}
+	return now, known, err
+}
+
+func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
+	silent, err := o.Queue.ExpiredWorkers(ctx, now, lease)
+	select {
+	case o.looks <- silent:
 	default:
 	}
 	return silent, err
@@ -95,23 +121,31 @@ func (l *looks) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, clock := standstill(t, server)
+		b, queue, other := newBench(), observe(r), observe(r)
 		config := brief()
 		config.Concurrency = 1
-		busy := run(t, r, config, b.handle)
+		busy := run(t, queue, config, b.handle)
 		r.offer("m")
 		await(t, b.began, "the attempt")
-		other := &looks{r, make(chan []scripts.ExpiredWorker)}
 		p := run(t, other, brief(), func(context.Context, *Attempt) error { return nil })
-		for range 20 { // more than two leases
-			if silent := await(t, other.taken, "a look"); len(silent) > 0 {
-				t.Fatalf("found silent: %v", silent)
+		for looked := 0; looked < 20; { // more than two leases
+			clock.Turn(config.Lease / 8)
+			for range 2 { // the first may have read the clock before it was turned
+				await(t, queue.beats, "a sign of life")
+			}
+			select {
+			case silent := <-other.looks:
+				if looked++; len(silent) > 0 {
+					t.Fatalf("found silent: %v", silent)
+				}
+			default:
 			}
 		}
 		b.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.must(errors.Join(busy.stop(), p.stop()))
-		if s := p.Stats(); s.HandedBack+s.Taken > 0 {
+		if s := p.Stats(); s.Requeued+s.Taken > 0 {
 			t.Errorf("counters of the other one: %+v", s)
 		}
 	})
@@ -119,21 +153,29 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 
 func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, clock := standstill(t, server)
+		b := newBench()
 		cut := &faulty{Queue: r, beat: func(string) (time.Time, bool, error) { return time.Time{}, false, errBroken }}
 		config := brief()
 		config.Concurrency = 1
 		lost := run(t, cut, config, b.handle)
 		r.offer("m")
 		await(t, b.began, "the attempt")
-		heir := newBench()
-		other := run(t, r, config, heir.handle)
-		if a := await(t, heir.began, "the same attempt"); a.AttemptUID != "m-1" {
-			t.Errorf("handed back %s", a.AttemptUID)
+		heir, queue := newBench(), observe(r)
+		other := run(t, queue, config, heir.handle)
+		for begun := false; !begun; { // only now does the clock run: later nobody is silent for too long
+			select {
+			case a := <-heir.began:
+				if begun = true; a.AttemptUID != "m-1" {
+					t.Errorf("requeued %s", a.AttemptUID)
+				}
+			case <-queue.beats:
+				clock.Turn(config.Heartbeat)
+			}
 		}
 		cut.change(func() { cut.beat = nil })
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrHandedBack) || !errors.Is(cause, ErrFenceLost) {
-			t.Errorf("cause: %v, want ErrHandedBack", cause)
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost) {
+			t.Errorf("cause: %v, want ErrRequeued", cause)
 		}
 		heir.result <- nil
 		r.toldOf(model.MessageSuccess)
@@ -154,11 +196,16 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 
 func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
-		p := run(t, r, quick(), b.handle)
+		r, b := newFixture(t, server), newBench()
+		q, config := &faulty{Queue: r}, quick()
+		config.Concurrency = 1
+		p := run(t, q, config, b.handle)
 		r.offer("m")
 		await(t, b.began, "the attempt")
 		r.toldOf(model.MessageStarted)
+		q.change(func() { // the pool must not be quicker than the other one
+			q.take = func(scripts.Taking) (scripts.Taken, error) { return scripts.Taken{}, errBroken }
+		})
 		owners := r.workers()
 		_, err := r.Leave(t.Context(), owners[0]) // as another pool hands it back
 		r.must(err)
@@ -176,7 +223,7 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 
 func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		config := quick()
 		config.Concurrency = 1
 		p := run(t, r, config, b.handle)
@@ -184,7 +231,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		r.offer("m")
 		await(t, b.began, "the attempt")
 		r.set("m", "attempt_uid", "newer") // superseded during the work
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrHandedBack) {
+		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrRequeued) {
 			t.Errorf("cause: %v, want ErrFenceLost", cause)
 		}
 		r.offer("stale")
@@ -208,7 +255,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 
 func TestWhatCouldNotBeToldIsHandedBackAtTheEnd(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
 		config := quick()
 		config.FlushTimeout = 20 * time.Millisecond
@@ -308,7 +355,7 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 
 func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
 	var owners []string
-	o := newOutbox(ownerQueue{owners: &owners}, newHolding(), &Config{PushBatch: 10, Log: Config{}.WithDefaults().Log})
+	o := newSender(ownerQueue{owners: &owners}, newHolding(), &Config{PushBatch: 10, Log: Config{}.WithDefaults().Log})
 	for _, owner := range []string{"old", "old", "new", "old"} {
 		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}

@@ -2,10 +2,8 @@ package worker
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -40,12 +38,15 @@ func (m message) answer() scripts.Answer {
 	return answer
 }
 
-// maxReason bounds every text of a message, in bytes.
-const maxReason = 2000
+// MaxText bounds every text of a message, in bytes; a longer one is cut.
+const MaxText = 2000
 
 func (m message) encode() string {
 	for _, text := range []*string{&m.Reason, &m.ErrorType, &m.UserFriendlyReason, &m.Status, &m.Worker} {
-		*text = bounded(*text, maxReason)
+		if len(*text) > MaxText {
+			// Half a character at the end would be replaced by another one.
+			*text = strings.ToValidUTF8((*text)[:MaxText-len("…")], "") + "…"
+		}
 	}
 	encoded, err := json.Marshal(m)
 	if err != nil {
@@ -54,62 +55,28 @@ func (m message) encode() string {
 	return string(encoded)
 }
 
-// bounded cuts a text to most bytes, without leaving half a character.
-func bounded(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
-}
-
-// outcome renders what a handler returned. Nil is success.
+// outcome renders what a handler returned. Nil is success. Of two marks that contradict each other the outer one counts.
 func (a *Attempt) outcome(err error) message {
 	m := a.message(model.MessageSuccess)
 	if err == nil {
-		m.Changed = a.changed()
+		if a.unchanged.Load() {
+			m.Changed = new(bool)
+		}
 		return m
 	}
-	var postponed *postponeError
-	if errors.As(err, &postponed) {
-		m.Type, m.RetryAfter = model.MessagePostponed, seconds(postponed.after)
+	if after, found := factOf[postponed](err); found {
+		m.Type, m.RetryAfter = model.MessagePostponed, after.wish
 		return m
 	}
-	m.Type = model.MessageFailure
-	m.describe(err)
+	m.Type, m.Reason = model.MessageFailure, err.Error()
+	if retry, found := factOf[retryable](err); found {
+		m.Retryable = (*bool)(&retry)
+	}
+	if after, found := factOf[retryAfter](err); found {
+		m.RetryAfter = after.wish
+	}
+	kind, _ := factOf[errorType](err)
+	text, _ := factOf[ownerText](err)
+	m.ErrorType, m.UserFriendlyReason = string(kind), string(text)
 	return m
-}
-
-// describe collects what the wrappers around an error say; of two that contradict each other the outer one counts.
-func (m *message) describe(err error) {
-	m.Reason = err.Error()
-	var (
-		retryable *retryableError
-		wait      *retryAfterError
-		typed     *typedError
-		friendly  *friendlyError
-	)
-	if errors.As(err, &retryable) {
-		m.Retryable = &retryable.retryable
-	}
-	if errors.As(err, &wait) {
-		m.RetryAfter = wait.wish()
-	}
-	if errors.As(err, &typed) {
-		m.ErrorType = typed.kind
-	}
-	if errors.As(err, &friendly) {
-		m.UserFriendlyReason = friendly.text
-	}
-}
-
-func (e *retryAfterError) wish() any {
-	if e.at.IsZero() {
-		return seconds(e.after)
-	}
-	return model.FormatTime(e.at)
-}
-
-// seconds renders a wait in whole milliseconds.
-func seconds(d time.Duration) json.Number {
-	return json.Number(fmt.Sprintf("%.3f", d.Seconds()))
 }

@@ -72,14 +72,14 @@ func TestTheCauseOfAnErrorCanStillBeFound(t *testing.T) {
 func TestLongTextsAreCutWithoutBreakingACharacter(t *testing.T) {
 	a := &Attempt{UID: "m", AttemptUID: "a1"}
 	got, err := model.DecodeMessage([]byte(a.outcome(errors.New(strings.Repeat("é", 5000))).encode()))
-	if err != nil || len(got.Reason) > maxReason || !strings.HasSuffix(got.Reason, "é…") {
+	if err != nil || len(got.Reason) > MaxText || !strings.HasSuffix(got.Reason, "é…") {
 		t.Errorf("%d bytes, err %v", len(got.Reason), err)
 	}
 }
 
 func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		config := quick()
 		config.StatusEvery = time.Minute
 		p := run(t, r, config, b.handle)
@@ -109,7 +109,7 @@ func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 }
 
 func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	run(t, r, quick(), b.handle)
 	r.offer("m")
 	a := await(t, b.began, "the attempt")
@@ -126,7 +126,7 @@ func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 }
 
 func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
-	o := newOutbox(nil, newHolding(), &Config{PushBatch: 10})
+	o := newSender(nil, newHolding(), &Config{PushBatch: 10})
 	for i := range 100 {
 		o.add(message{Type: model.MessageStatus, AttemptUID: fmt.Sprint(i % 2), Status: fmt.Sprint(i)})
 	}
@@ -135,15 +135,15 @@ func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
 	}
 }
 
-func TestAStatusOutsideAPoolIsSilent(*testing.T) {
+func TestAStatusOutsideAPoolGoesNowhere(*testing.T) {
 	new(Attempt).Status("test of a handler", 1)
 }
 
-func TestARefusedPushKeepsTheOrder(t *testing.T) {
-	var o *outbox
+func TestARefusedPushKeepsTheSequence(t *testing.T) {
+	var o *sender
 	var pushed []string
 	refusals := 1
-	o = newOutbox(&faulty{Queue: nopQueue{}, push: func(answers []scripts.Answer) error {
+	o = newSender(&faulty{Queue: nopQueue{}, push: func(answers []scripts.Answer) error {
 		if refusals--; refusals >= 0 {
 			o.add(message{Type: model.MessageSuccess, UID: "later"})
 			return errBroken

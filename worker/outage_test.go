@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -15,7 +16,7 @@ import (
 
 func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 	server := testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
-	r, b := newRig(t, server), newBench()
+	r, b := newFixture(t, server), newBench()
 	r.block = true
 	run(t, r, quick(), b.handle)
 	r.offer("before")
@@ -37,7 +38,7 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 }
 
 func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	refusals := make(chan struct{}, 5)
 	for range cap(refusals) {
 		refusals <- struct{}{}
@@ -61,10 +62,10 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 }
 
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	refused := make(chan struct{}, 1)
 	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
-		defer signal(refused)
+		defer backoff.Signal(refused)
 		return errBroken
 	}}
 	config := quick()
@@ -88,7 +89,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 
 func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
 		q.take = func(taking scripts.Taking) (scripts.Taken, error) {
 			taken, err := r.Take(t.Context(), taking)
@@ -111,7 +112,7 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	})
 }
 
-func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
+func TestErrorsAreLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	lines := 0
 	log := zerolog.New(nil).Hook(zerolog.HookFunc(func(*zerolog.Event, zerolog.Level, string) { lines++ })).Output(discard{})
 	config := Config{Backoff: 50 * time.Millisecond, MaxBackoff: time.Second, Log: &log}
@@ -130,7 +131,7 @@ func TestTroubleIsLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 		t.Errorf("after the success: pause %s, %d lines; want 0 and 8", pause, lines)
 	}
 	if pause := retry.After(errBroken); pause > 50*time.Millisecond {
-		t.Errorf("the next trouble begins with a pause of %s", pause)
+		t.Errorf("the next error begins with a pause of %s", pause)
 	}
 }
 

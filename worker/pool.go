@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -15,7 +16,9 @@ type Pool struct {
 	queue   Queue
 	handler Handler
 	config  Config
-	counts  counts
+
+	statsMu sync.Mutex
+	stats   Stats // guarded by statsMu
 }
 
 // New returns a pool. It opens nothing: the caller closes the connections of the queue.
@@ -30,44 +33,40 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 	return &Pool{queue: queue, handler: handler, config: config}, nil
 }
 
-// Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
-// then, or as soon as there is Hurry, it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when all of that has been told
-// to Redis. Trouble with Redis is logged and waited out, for ever.
+// Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in flight the grace to finish;
+// then, or as soon as Hurry is closed, it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when
+// all of that has been told to Redis. Errors of Redis are logged and waited out, for ever.
 //
-// What is taken stands in a list of the pool in Redis until it is answered, and the pool gives a sign of life every Beat. When a
+// What is taken stands in a list of the pool in Redis until it is answered, and the pool gives a heartbeat every Heartbeat. When a
 // pool dies, any other one returns what it had taken to the head of the input list, under the same attempt uids and not
 // counted again, about a Lease later. Two things remain possible. An attempt may run twice, one after the other, so a
 // handler must bear to begin anew. And a pool that is cut off from Redis while others are not works on until it reaches Redis again
-// or the deadline passes; then its contexts end with ErrHandedBack. Only the pool that has the entry can end the attempt, so
+// or the deadline passes; then its contexts end with ErrRequeued. Only the pool that has the entry can end the attempt, so
 // what the other says changes nothing.
 //
 // The error says how many handlers ignored their context and were abandoned, and how many messages could not be pushed. Run
 // may be called again, also while another call is running.
 func (p *Pool) Run(ctx context.Context) error {
-	// Work outlives the order to stop, and pushing and watching outlive the work.
+	// Work outlives the end of ctx, and pushing and watching outlive the work.
 	background := context.WithoutCancel(ctx)
-	pushing, stopPushing := context.WithCancel(background)
 	s := newSession(background, p)
 	defer s.cancel(ErrShutdown)
-	beating, stopBeating := context.WithCancel(background)
-	beaten := async(func() { s.lease.run(beating) })
-	pushed := async(func() { s.outbox.run(pushing, p.config.FlushTimeout) })
-	watched := async(func() { s.watch.run(pushing) })
+	stopBeating := during(background, s.lease.run)
+	stopPushing := during(background, func(ctx context.Context) { s.sender.run(ctx, p.config.FlushTimeout) })
+	stopWatching := during(background, s.watch)
 	taken := async(func() { s.takeAll(ctx) })
 
 	<-ctx.Done()
 	abandoned := s.stop(taken)
+	stopWatching()
 	stopPushing()
-	<-watched
-	<-pushed
-	unpushed := s.outbox.flush(background, p.config.FlushTimeout)
+	unpushed := s.sender.flush(background, p.config.FlushTimeout)
 	stopBeating()
-	<-beaten
 	s.resign(background)
 	return errors.Join(abandoned, unpushed)
 }
 
-// stop ends the work in hand, gently at first.
+// stop ends the work in flight, gently at first.
 func (s *session) stop(taken <-chan struct{}) error {
 	idle := async(func() {
 		<-taken
@@ -88,6 +87,16 @@ func (s *session) stop(taken <-chan struct{}) error {
 	return nil
 }
 
+// during runs do until the returned function is called, which ends its context and waits until it has returned.
+func during(ctx context.Context, do func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := async(func() { do(ctx) })
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 // async runs do in a goroutine and returns a channel that is closed when it has ended.
 func async(do func()) <-chan struct{} {
 	done := make(chan struct{})
@@ -106,8 +115,7 @@ func within(done <-chan struct{}, d time.Duration, hurry <-chan struct{}) bool {
 	case <-done:
 		return true
 	case <-hurry:
-		return false
 	case <-timer.C:
-		return false
 	}
+	return false
 }

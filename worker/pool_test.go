@@ -15,7 +15,7 @@ import (
 
 func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		seen := make(chan *Attempt, 1)
 		run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
 			seen <- attempt
@@ -38,7 +38,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 
 func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		r.block = true
 		run(t, r, quick(), b.handle)
 		for _, uid := range []string{"a", "b", "c"} {
@@ -53,7 +53,7 @@ func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
 }
 
 func TestUnchangedIsTold(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
 		attempt.Unchanged()
 		return nil
@@ -71,7 +71,7 @@ func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
 		"goexit": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, testkit.Miniredis(t))
+			r := newFixture(t, testkit.Miniredis(t))
 			config := quick()
 			config.Concurrency = 1
 			run(t, r, config, func(_ context.Context, attempt *Attempt) error {
@@ -93,7 +93,7 @@ func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
 
 func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		r.queue("", "{", "null", "[]", `{"big_table_uid":"m"}`, `{"refresh_attempt_uid":"a"}`, `{"big_table_uid":7,"refresh_attempt_uid":"a"}`)
 		r.offer("m")
 		p := run(t, r, quick(), func(context.Context, *Attempt) error { return nil })
@@ -109,7 +109,7 @@ func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
 
 func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		r.offer("a", "b", "c", "d", "e")
 		config := quick()
 		config.Concurrency = 2
@@ -131,7 +131,7 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 
 func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		r.offer("old", "m")
 		r.set("old", "attempt_uid", "newer")
 		p := run(t, r, quick(), b.handle)
@@ -149,7 +149,7 @@ func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
 
 func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		r.offerUntil("late", 0)
 		run(t, r, quick(), b.handle)
 		if m := r.told(); m.Type != model.MessageInterrupted || m.UID != "late" {
@@ -159,7 +159,7 @@ func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
 }
 
 func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	r.set("m", "attempt_uid", "m-1")
 	r.queue(`{"big_table_uid":"m","refresh_attempt_uid":"m-1"}`)
 	checks := make(chan struct{}, 1000)
@@ -174,7 +174,7 @@ func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
 
 func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		config := quick()
 		config.Grace = -1
 		var uids []string
@@ -213,7 +213,7 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 }
 
 func TestAPoolMayRunTwiceAtTheSameTimeAndAgain(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	pool, err := New(r, func(context.Context, *Attempt) error { return nil }, quick())
 	r.must(err)
 	for range 2 {

@@ -17,12 +17,12 @@ type Queue interface {
 	Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error)
 	// Fences reads what each of the models is running, and the clock.
 	Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error)
-	// Beat is a sign of life; false: the pool is forgotten and has lost what it had taken.
+	// Heartbeat is a heartbeat; false: the pool is forgotten and has lost what it had taken.
 	Heartbeat(ctx context.Context, owner string) (time.Time, bool, error)
-	// ExpiredWorkers lists the pools without a sign of life for a lease.
+	// ExpiredWorkers lists the dead pools: those without a heartbeat for a lease.
 	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error)
-	// Requeue returns what a silent pool had taken to the input list.
-	Requeue(ctx context.Context, silent scripts.ExpiredWorker) (int, error)
-	// Leave forgets the pool itself and hands back what it still has.
+	// Requeue requeues what a dead pool had taken: at the head of the input list.
+	Requeue(ctx context.Context, dead scripts.ExpiredWorker) (int, error)
+	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 }

@@ -1,23 +1,23 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // session is one call of Pool.Run.
 type session struct {
 	*Pool
 	holding *holding
-	outbox  *outbox
-	watch   *watch
+	sender  *sender
 	lease   *lease
-	slots   chan struct{} // holds one token per attempt in hand
+	overdue chan struct{} // asks for a check of the fences
+	slots   chan struct{} // holds one token per attempt in flight
 
 	unreadable backoff.Sampler // takeAll only
 
@@ -25,22 +25,19 @@ type session struct {
 	cancel context.CancelCauseFunc
 
 	working sync.WaitGroup
-	mu      sync.Mutex
-	flights map[*flight]struct{} // guarded by mu
+	flights sync.Map // the keys are *flight
 }
 
 func newSession(background context.Context, p *Pool) *session {
-	holding := newHolding()
 	s := &session{
 		Pool:    p,
-		holding: holding,
-		outbox:  newOutbox(p.queue, holding, &p.config),
+		holding: newHolding(),
+		overdue: make(chan struct{}, 1),
 		slots:   make(chan struct{}, p.config.Concurrency),
-		flights: map[*flight]struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(background)
-	s.watch = newWatch(s, &p.config)
-	s.lease = newLease(s, &p.config)
+	s.sender = newSender(p.queue, s.holding, &p.config)
+	s.lease = &lease{session: s, length: p.config.Lease}
 	return s
 }
 
@@ -48,7 +45,7 @@ func newSession(background context.Context, p *Pool) *session {
 func (s *session) takeAll(ctx context.Context) {
 	retry := s.config.retry("taking attempts")
 	for ctx.Err() == nil {
-		s.outbox.room(ctx)
+		s.sender.room(ctx)
 		free := s.reserve(ctx)
 		if ctx.Err() != nil {
 			return
@@ -57,7 +54,7 @@ func (s *session) takeAll(ctx context.Context) {
 		if err == nil && !found {
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
-		rest(ctx, retry.After(err))
+		backoff.Rest(ctx, retry.After(err), nil)
 	}
 }
 
@@ -85,30 +82,40 @@ func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 		return true, s.forgotten(whole, asked.Owner)
 	}
 	entries := s.holding.receive(asked, taken)
-	attempts := s.decode(asked.Owner, entries)
-	fences, now := s.look(whole, attempts, taken.Now)
-	for i, attempt := range attempts {
-		s.admit(ctx, attempt, fences[i], now)
+	flights := s.decode(asked.Owner, entries)
+	// Some may have been superseded while they waited in line. When that cannot be read the entry's own word counts; the
+	// next check will tell.
+	fences, now, err := s.fences(whole, flights)
+	if err != nil {
+		now = taken.Now
+	}
+	for i, f := range flights {
+		current := f.AttemptUID
+		if err == nil && fences[i].Err == nil {
+			current = fences[i].AttemptUID
+			f.DeadlineAt = cmp.Or(fences[i].DeadlineAt, f.DeadlineAt)
+		}
+		s.admit(ctx, f, current, now)
 	}
 	return len(entries) > 0, nil
 }
 
 // decode drops what cannot be read: without uids nobody can be told about it.
-func (s *session) decode(owner string, entries []string) []*Attempt {
-	attempts := make([]*Attempt, 0, len(entries))
+func (s *session) decode(owner string, entries []string) []*flight {
+	flights := make([]*flight, 0, len(entries))
 	for _, entry := range entries {
-		s.counts.taken.Add(1)
+		s.count(&s.stats.Taken, 1)
 		attempt, err := decodeAttempt(entry)
 		if err != nil {
-			s.counts.unreadable.Add(1)
+			s.count(&s.stats.Unreadable, 1)
 			s.warn(entry, err)
-			s.outbox.add(message{owner: owner, entry: entry, ends: true})
+			s.sender.add(message{owner: owner, entry: entry, ends: true})
 			continue
 		}
 		attempt.owner = owner
-		attempts = append(attempts, attempt)
+		flights = append(flights, &flight{Attempt: attempt})
 	}
-	return attempts
+	return flights
 }
 
 // warn tells of an entry that cannot be read. There may be a million of them.
@@ -118,66 +125,33 @@ func (s *session) warn(entry string, err error) {
 	}
 }
 
-// look reads the fences of fresh attempts, because some may have been superseded while they waited in line. When that fails
-// the entries' own word counts; the next check will tell.
-func (s *session) look(ctx context.Context, attempts []*Attempt, now time.Time) ([]scripts.Fence, time.Time) {
-	uids := make([]string, len(attempts))
-	told := make([]scripts.Fence, len(attempts))
-	for i, a := range attempts {
-		uids[i] = a.UID
-		told[i] = scripts.Fence{AttemptUID: a.AttemptUID, DeadlineAt: a.DeadlineAt}
-	}
-	if len(attempts) == 0 {
-		return told, now
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.FenceEvery)
-	defer cancel()
-	fences, at, err := s.queue.Fences(ctx, uids)
-	if err != nil {
-		return told, now
-	}
-	for i, fence := range fences {
-		if fence.Err == nil {
-			told[i].AttemptUID = fence.AttemptUID
-			if !fence.DeadlineAt.IsZero() {
-				told[i].DeadlineAt = fence.DeadlineAt
-			}
-		}
-	}
-	return told, at
-}
-
-// admit starts an attempt, unless it is over before it began. One whose deadline passed in line, and that nobody has noticed
-// yet, is handed back: no work of its own has failed.
-func (s *session) admit(ctx context.Context, a *Attempt, fence scripts.Fence, now time.Time) {
-	late := !fence.DeadlineAt.IsZero() && !now.IsZero() && !fence.DeadlineAt.After(now)
+// admit starts an attempt, unless it is over before it began: current is what the model runs now. One whose deadline passed in
+// line, and that nobody has noticed yet, is handed back: no work of its own has failed.
+func (s *session) admit(ctx context.Context, f *flight, current string, now time.Time) {
 	switch {
-	case fence.AttemptUID != a.AttemptUID:
-		s.counts.stale.Add(1)
-		s.outbox.add(a.over(message{}))
-	case late, ctx.Err() != nil:
-		s.counts.interrupted.Add(1)
-		s.outbox.add(a.over(a.message(model.MessageInterrupted)))
+	case current != f.AttemptUID:
+		s.count(&s.stats.Stale, 1)
+		s.sender.add(f.over(message{}))
+	case isPast(f.DeadlineAt, now), ctx.Err() != nil:
+		s.end(f, f.message(model.MessageInterrupted))
 	default:
-		a.DeadlineAt = fence.DeadlineAt
-		s.start(a, now)
+		s.start(f, now)
 	}
 }
 
 // start begins an attempt in a slot of its own.
-func (s *session) start(a *Attempt, now time.Time) {
-	f := &flight{Attempt: a}
+func (s *session) start(f *flight, now time.Time) {
 	f.ctx, f.cancel = context.WithCancelCause(s.ctx)
-	a.status = &status{every: s.config.StatusEvery, send: s.outbox.add}
+	f.status = &status{every: s.config.StatusEvery, send: s.sender.add}
 	s.slots <- struct{}{}
-	s.enter(f)
-	if !s.holding.is(a.owner) { // asked after enter: whoever forgets the owner now finds f, and who did before is found here
-		f.cancel(ErrHandedBack)
+	s.flights.Store(f, nil)
+	if !s.holding.is(f.owner) { // asked after Store: whoever forgets the owner now finds f, and who did before is found here
+		f.cancel(ErrRequeued)
 	}
-	f.due(a.DeadlineAt, now, s.watch.kick)
-	started := a.message(model.MessageStarted)
+	f.due(f.DeadlineAt, now, s.kick)
+	started := f.message(model.MessageStarted)
 	started.Worker = s.config.Name
-	s.outbox.add(started)
+	s.sender.add(started)
 	s.working.Go(func() { s.work(f) })
 }
 
@@ -193,49 +167,38 @@ func (s *session) work(f *flight) {
 
 // finish tells how an attempt ended, unless it was abandoned before.
 func (s *session) finish(f *flight, err error) {
-	s.leave(f)
+	s.flights.Delete(f)
 	if !f.release() {
 		return
 	}
 	m, wanted := f.ending(err)
 	f.status.end(wanted)
-	s.outbox.add(f.over(m))
-	s.counts.count(m.Type)
+	s.end(f, m)
 	s.config.Log.Debug().Str("uid", f.UID).Str("attempt_uid", f.AttemptUID).Str("outcome", string(m.Type)).
 		AnErr("cause", context.Cause(f.ctx)).Err(err).Msg("worker: attempt ended")
 }
 
+// end counts and tells how an attempt ended; without a type nothing is told.
+func (s *session) end(f *flight, m message) {
+	s.count(s.stats.counter(m.Type), 1)
+	s.sender.add(f.over(m))
+}
+
 // abandon hands back every attempt whose handler did not return, and says how many there are.
 func (s *session) abandon() (left int) {
-	for _, f := range s.inHand() {
+	for _, f := range s.inFlight() {
 		if f.release() {
 			left++
 			f.status.end(false)
-			s.counts.interrupted.Add(1)
-			s.outbox.add(f.over(f.message(model.MessageInterrupted)))
+			s.end(f, f.message(model.MessageInterrupted))
 		}
 	}
 	return left
 }
 
-func (s *session) enter(f *flight) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.flights[f] = struct{}{}
-}
-
-func (s *session) leave(f *flight) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.flights, f)
-}
-
-func (s *session) inHand() []*flight {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	flights := make([]*flight, 0, len(s.flights))
-	for f := range s.flights {
-		flights = append(flights, f)
+func (s *session) inFlight() (flights []*flight) {
+	for f := range s.flights.Range {
+		flights = append(flights, f.(*flight))
 	}
 	return flights
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// status thins out what one attempt says while it runs: at most one message per interval, and always the last one.
+// status samples what one attempt says while it runs: at most one message per interval, and always the last one.
 type status struct {
 	every time.Duration
 	send  func(message)
@@ -44,7 +44,7 @@ func (s *status) tick() {
 	}
 }
 
-// end sends what still waits, when it is wanted, and makes every later word silent.
+// end sends what still waits, when it is wanted, and drops whatever is said later.
 func (s *status) end(wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-func TestWorkInHandMayFinishAfterTheOrderToStop(t *testing.T) {
+func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		r.block = true
 		p := run(t, r, quick(), b.handle)
 		r.offer("m")
@@ -39,7 +39,7 @@ func TestWorkInHandMayFinishAfterTheOrderToStop(t *testing.T) {
 
 func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		config := quick()
 		config.Grace = time.Millisecond
 		p := run(t, r, config, b.handle)
@@ -57,7 +57,7 @@ func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
 
 func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		hurry := make(chan struct{})
 		config := quick()
 		config.Grace, config.Hurry = time.Hour, hurry
@@ -77,7 +77,7 @@ func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
 }
 
 func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	config := quick()
 	config.Grace = -1
 	began := make(chan struct{})
@@ -96,14 +96,14 @@ func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
 
 func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r := newRig(t, server)
+		r := newFixture(t, server)
 		config := quick()
 		config.Grace, config.Linger = -1, time.Millisecond
-		began, deaf, gone := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
+		began, release, gone := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
 		p := run(t, r, config, func(_ context.Context, attempt *Attempt) error {
 			defer func() { gone <- struct{}{} }()
 			began <- struct{}{}
-			<-deaf
+			<-release
 			attempt.Status("too late", 100)
 			return nil
 		})
@@ -114,7 +114,7 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 		if err == nil || !strings.Contains(err.Error(), "2 handlers") {
 			t.Errorf("Run returned %v, want an error about 2 handlers", err)
 		}
-		close(deaf)
+		close(release)
 		await(t, gone, "a handler")
 		await(t, gone, "the other handler")
 		want := []model.MessageType{model.MessageInterrupted, model.MessageInterrupted}
@@ -125,7 +125,7 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 }
 
 func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	p := run(t, r, quick(), b.handle)
 	r.offer("m")
 	await(t, b.began, "the attempt")
@@ -140,14 +140,14 @@ func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
 	}
 }
 
-func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	q := &faulty{Queue: r}
 	r.offer("m")
 	stop := make(chan func())
 	q.take = func(taking scripts.Taking) (scripts.Taken, error) {
 		taken, err := r.Take(t.Context(), taking)
-		(<-stop)() // the reply is under way, then comes the order
+		(<-stop)() // the reply is under way when the pool is told to stop
 		return taken, err
 	}
 	p := run(t, q, quick(), b.handle)
@@ -159,7 +159,7 @@ func TestEntriesThatArriveWithTheOrderToStopAreHandedBack(t *testing.T) {
 }
 
 func TestRunSaysHowManyMessagesItCouldNotPush(t *testing.T) {
-	r := newRig(t, testkit.Miniredis(t))
+	r := newFixture(t, testkit.Miniredis(t))
 	q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
 	config := quick()
 	config.FlushTimeout = 20 * time.Millisecond

@@ -8,49 +8,38 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// watch compares the attempts in hand with Redis, all of them with one call: about once a second, and as soon as a deadline
-// has passed on the own timer. Redis has the last word on a deadline, because `started` moves it.
-type watch struct {
-	session *session
-	every   time.Duration
-	kicked  chan struct{}
-	retry   *backoff.Backoff // run goroutine only
-}
-
-func newWatch(s *session, config *Config) *watch {
-	return &watch{s, config.FenceEvery, make(chan struct{}, 1), config.retry("checking the attempts in hand")}
-}
-
-// kick asks for a check now.
-func (w *watch) kick() { signal(w.kicked) }
-
-func (w *watch) run(ctx context.Context) {
-	ticker := time.NewTicker(w.every)
+// every calls once at each tick, and when it is kicked, until ctx ends. what names the calls in the log.
+func (s *session) every(ctx context.Context, interval time.Duration, kicked <-chan struct{}, what string, once func(context.Context) error) {
+	retry := s.config.retry(what)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-w.kicked:
+		case <-kicked:
 		}
-		// No pause after trouble: the ticker paces the calls, and an overdue attempt must not wait for one.
-		w.retry.After(w.checkOnce(ctx))
+		// No pause after an error: the ticker paces the calls, and an overdue attempt must not wait for one.
+		retry.After(once(ctx))
 	}
 }
 
-// checkOnce looks at every attempt in hand. While Redis does not answer, fences count as held and the deadlines last heard
+// watch compares the attempts in flight with Redis, all of them with one call: about once a second, and as soon as a deadline
+// has passed on the own timer. Redis has the last word on a deadline, because `started` moves it.
+func (s *session) watch(ctx context.Context) {
+	s.every(ctx, s.config.FenceEvery, s.overdue, "checking the attempts in hand", s.checkOnce)
+}
+
+// checkOnce looks at every attempt in flight. While Redis does not answer, fences count as held and the deadlines last heard
 // of as true.
-func (w *watch) checkOnce(ctx context.Context) error {
-	flights := w.session.inHand()
-	if len(flights) == 0 {
-		return nil
-	}
-	fences, now, err := w.read(ctx, flights)
+func (s *session) checkOnce(ctx context.Context) error {
+	flights := s.inFlight()
+	fences, now, err := s.fences(ctx, flights)
 	for i, f := range flights {
 		switch {
 		case err == nil && fences[i].Err == nil:
-			w.judge(f, fences[i], now)
+			s.judge(f, fences[i], now)
 		case f.isOverdue():
 			f.cancel(ErrDeadline)
 		}
@@ -58,25 +47,35 @@ func (w *watch) checkOnce(ctx context.Context) error {
 	return err
 }
 
-func (w *watch) read(ctx context.Context, flights []*flight) ([]scripts.Fence, time.Time, error) {
+// fences reads what the models of attempts are running, and the clock.
+func (s *session) fences(ctx context.Context, flights []*flight) ([]scripts.Fence, time.Time, error) {
+	if len(flights) == 0 {
+		return nil, time.Time{}, nil
+	}
 	uids := make([]string, len(flights))
 	for i, f := range flights {
 		uids[i] = f.UID
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.every)
+	ctx, cancel := context.WithTimeout(ctx, s.config.FenceEvery)
 	defer cancel()
-	return w.session.queue.Fences(ctx, uids)
+	return s.queue.Fences(ctx, uids)
 }
 
-func (w *watch) judge(f *flight, fence scripts.Fence, now time.Time) {
+func (s *session) judge(f *flight, fence scripts.Fence, now time.Time) {
 	switch {
 	case fence.AttemptUID != f.AttemptUID:
 		f.cancel(ErrFenceLost)
-	case !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(now):
+	case fence.DeadlineAt.IsZero() && f.isOverdue(), isPast(fence.DeadlineAt, now):
 		f.cancel(ErrDeadline)
 	case !fence.DeadlineAt.IsZero():
-		f.due(fence.DeadlineAt, now, w.kick)
-	case f.isOverdue():
-		f.cancel(ErrDeadline)
+		f.due(fence.DeadlineAt, now, s.kick)
 	}
+}
+
+// kick asks for a check of the fences now.
+func (s *session) kick() { backoff.Signal(s.overdue) }
+
+// isPast reports whether a deadline has come; no deadline never comes.
+func isPast(deadline, now time.Time) bool {
+	return !deadline.IsZero() && !now.IsZero() && !deadline.After(now)
 }

@@ -6,28 +6,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 // counting tells of every look at the fences.
-func counting(r *rig, checks chan struct{}) *faulty {
+func counting(r *queueFixture, checks chan struct{}) *faulty {
 	return &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
-		defer signal(checks)
+		defer backoff.Signal(checks)
 		return r.Fences(context.Background(), uids)
 	}}
 }
 
 func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
-	for name, lose := range map[string]func(*rig){
-		"superseded": func(r *rig) { r.set("m", "attempt_uid", "newer") },
-		"idle":       func(r *rig) { r.must(r.redis.HDel(context.Background(), r.Keys.Model("m"), "attempt_uid").Err()) },
-		"removed":    func(r *rig) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
+	for name, lose := range map[string]func(*queueFixture){
+		"superseded": func(r *queueFixture) { r.set("m", "attempt_uid", "newer") },
+		"idle": func(r *queueFixture) {
+			r.must(r.redis.HDel(context.Background(), r.Keys.Model("m"), "attempt_uid").Err())
+		},
+		"removed": func(r *queueFixture) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				r, b := newRig(t, server), newBench()
+				r, b := newFixture(t, server), newBench()
 				p := run(t, r, quick(), b.handle)
 				r.offer("m", "other")
 				await(t, b.began, "an attempt")
@@ -53,7 +56,7 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 
 func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newRig(t, server), newBench()
+		r, b := newFixture(t, server), newBench()
 		config := quick()
 		config.FenceEvery = time.Minute // only the timer is left to notice
 		p := run(t, r, config, b.handle)
@@ -78,13 +81,13 @@ type clockwork struct {
 	checks   chan struct{}
 }
 
-func newClockwork(r *rig) *clockwork {
+func newClockwork(r *queueFixture) *clockwork {
 	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	c := &clockwork{faulty: &faulty{Queue: r}, now: start, deadline: start.Add(30 * time.Millisecond), checks: make(chan struct{}, 1)}
 	c.fences = func(uids []string) ([]scripts.Fence, time.Time, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		defer signal(c.checks)
+		defer backoff.Signal(c.checks)
 		if c.err != nil {
 			return nil, time.Time{}, c.err
 		}
@@ -97,8 +100,8 @@ func newClockwork(r *rig) *clockwork {
 	return c
 }
 
-func TestAMovedDeadlineIsObeyedWithoutBeingEarly(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
 	config := quick()
 	config.FenceEvery = time.Minute // only deadlines make the pool look
@@ -123,7 +126,7 @@ func TestAMovedDeadlineIsObeyedWithoutBeingEarly(t *testing.T) {
 }
 
 func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
 	c.deadline = c.now.Add(time.Hour)
 	run(t, c, quick(), b.handle)
@@ -138,7 +141,7 @@ func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
 }
 
 func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
 	c.deadline = c.now.Add(200 * time.Millisecond)
 	p := run(t, c, quick(), b.handle)
@@ -152,10 +155,10 @@ func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
 }
 
 func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
-	r, b := newRig(t, testkit.Miniredis(t)), newBench()
+	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	checks := make(chan struct{}, 1)
 	q := &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
-		defer signal(checks)
+		defer backoff.Signal(checks)
 		return []scripts.Fence{{Err: errBroken}}, r.now(), nil
 	}}
 	run(t, q, quick(), b.handle)

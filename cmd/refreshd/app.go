@@ -29,8 +29,8 @@ type app struct {
 	messageCap                         int
 
 	log     zerolog.Logger
-	desk    *health.Desk // nil: nobody asks about health
-	entered bool         // the command itself has begun: what fails from here on is not wrong usage
+	checks  *health.Checks // nil: nobody asks about health
+	entered bool           // the command itself has begun: what fails from here on is not wrong usage
 }
 
 // defaultRedis is where Redis is looked for when nobody says where it is.

@@ -7,6 +7,7 @@ import (
 )
 
 func TestDemoFailsWhenTheAudienceDidNotSeeEverything(t *testing.T) {
+	t.Parallel()
 	c := &console{t: t}
 	if complaint := c.fail(exitFailed, "demo", "--for", "1ms"); !strings.Contains(complaint, "before everything was seen: 0 of") {
 		t.Errorf("complaint is %q, want it to tell how much was seen", complaint)
@@ -21,6 +22,7 @@ func TestDemoRefusesArgumentsAndOddValues(t *testing.T) {
 }
 
 func TestDemoNeverTouchesAnotherRedis(t *testing.T) {
+	t.Parallel()
 	c := &console{t: t, env: map[string]string{"REDIS_URL": "redis://127.0.0.1:1"}}
 	_, stdout, _ := c.run("demo", "--for", "1ms", "--queue", "other", "-o", "json")
 	var first struct {

@@ -26,7 +26,7 @@ func (f *dispatcherFlags) build(loop *loopFlags, store *scripts.Store, a *app) (
 	return dispatcher.New(store, dispatcher.Config{
 		Batch: loop.batch, MaxQueued: f.maxQueued, Log: &a.log, Clock: time.Now,
 		Tick: time.Duration(loop.tick), FullTick: time.Duration(f.fullTick), Backoff: time.Duration(loop.backoff),
-		Progress: a.desk.Loop("dispatcher", time.Duration(loop.tick), false),
+		Observe: a.checks.Loop("dispatcher", time.Duration(loop.tick), false).Begin,
 	})
 }
 

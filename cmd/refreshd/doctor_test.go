@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 func TestDoctorTellsMendsAndExits(t *testing.T) {
@@ -49,16 +50,31 @@ func TestDoctorTellsSomeOfManyAndCountsTheRest(t *testing.T) {
 }
 
 func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
-	forgetful, lasting := testkit.Redis(t), testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	for _, daemon := range []string{"dispatcher", "poller", "up"} {
-		code, _, stderr := at(t, forgetful).run(daemon, "--for", "200ms")
-		if code != exitDone || !strings.Contains(stderr, `"level":"warn","code":"persistence"`) {
-			t.Errorf("%s: expected a warning, found %d %s", daemon, code, stderr)
-		}
-		expectContains(t, at(t, forgetful).fail(exitFailed, daemon, "--for", "200ms", "--strict"), "refreshd: --strict: persistence: expected yes, found neither")
-		if code, _, stderr := at(t, lasting).run(daemon, "--for", "200ms", "--strict"); code != exitDone || strings.Contains(stderr, `"warn"`) {
-			t.Errorf("%s: expected no word about a lasting Redis, found %d %s", daemon, code, stderr)
-		}
-		expectContains(t, at(t, lasting).fail(exitFailed, daemon, "--strict", "--for", "1s", "--redis", "redis://127.0.0.1:1"), "--strict: check redis: ")
+		t.Run(daemon, func(t *testing.T) {
+			t.Parallel()
+			forgetful, lasting := testkit.Redis(t), testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+			lax := at(t, forgetful).start(daemon)
+			awaitLog(t, lax, `"level":"warn","code":"persistence"`)
+			expectContains(t, at(t, forgetful).fail(exitFailed, daemon, "--strict"), "refreshd: --strict: persistence: expected yes, found neither")
+			expectContains(t, at(t, lasting).fail(exitFailed, daemon, "--strict", "--redis", "redis://127.0.0.1:1"), "--strict: check redis: ")
+			strict := at(t, lasting).start(daemon, "--strict")
+			c, began := at(t, lasting), map[string]string{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]
+			if daemon == "dispatcher" {
+				c.in = "uid: a\n"
+				c.do("model", "put", "-")
+			} else {
+				fixture.Live(t, lasting).Command(`{"type":"put","uid":"a"}`)
+			}
+			awaitJournal(t, fixture.Live(t, lasting), began)
+			for name, daemon := range map[string]*background{"lax": lax, "strict": strict} {
+				if code := daemon.stop(); code != exitDone {
+					t.Errorf("%s: expected exit code 0, found %d\n%s", name, code, daemon.stderr)
+				}
+			}
+			if text := strict.stderr.String(); strings.Contains(text, `"warn"`) {
+				t.Errorf("expected no word about a lasting Redis, found %s", text)
+			}
+		})
 	}
 }

@@ -25,8 +25,8 @@ func (f *healthFlags) bind(flags *pflag.FlagSet) {
 	flags.Var(&f.patience, "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
 }
 
-// openHealth makes the desk that the loops of this process report to, and serves it. The caller calls the returned function when
-// the process ends. Without an address there is no desk.
+// openHealth serves the health checks of the loops of this process. The caller calls the returned function when
+// the process ends. Without an address there are no checks.
 func (a *app) openHealth(ctx context.Context, flags *healthFlags) (func(), error) {
 	if flags.address == "" {
 		return func() {}, nil
@@ -35,10 +35,10 @@ func (a *app) openHealth(ctx context.Context, flags *healthFlags) (func(), error
 	if err != nil {
 		return nil, fmt.Errorf("--health: %w", err)
 	}
-	a.desk = health.NewDesk(time.Duration(flags.patience), time.Now)
-	stop := context.AfterFunc(ctx, a.desk.Stop)
+	a.checks = health.NewChecks(time.Duration(flags.patience), time.Now)
+	stop := context.AfterFunc(ctx, a.checks.Stop)
 	server := &http.Server{
-		Handler: a.desk, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10,
+		Handler: a.checks, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10,
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

@@ -92,7 +92,7 @@ func TestModelsAreSteered(t *testing.T) {
 }
 
 // start lets a dispatcher do one round.
-func start(t *testing.T, rig *fixture.Rig) {
+func start(t *testing.T, rig *fixture.Queue) {
 	t.Helper()
 	due, err := rig.Store.ReadDue(t.Context(), 100)
 	if err != nil {

@@ -26,7 +26,7 @@ func (f *pollerFlags) build(loop *loopFlags, store poller.Store, a *app) (*polle
 	return poller.New(store, poller.Config{
 		Owner: f.owner, Batch: loop.batch, Log: &a.log, Clock: time.Now,
 		Lease: time.Duration(f.lease), Tick: time.Duration(loop.tick), Backoff: time.Duration(loop.backoff),
-		Progress: a.desk.Loop("poller", time.Duration(loop.tick), false),
+		Observe: a.checks.Loop("poller", time.Duration(loop.tick), false).Begin,
 	})
 }
 

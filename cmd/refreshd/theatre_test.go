@@ -13,7 +13,7 @@ import (
 // theatre is a queue on a server whose clock is set by hand, with the daemons that serve it.
 type theatre struct {
 	*console
-	rig        *fixture.Rig
+	rig        *fixture.Queue
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
 }

@@ -134,10 +134,10 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 }
 
 // awaitJournal waits in Redis for a transition.
-func awaitJournal(t *testing.T, rig *fixture.Rig, event string) {
+func awaitJournal(t *testing.T, rig *fixture.Queue, event string) {
 	t.Helper()
 	for id := "0"; ; {
-		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "10000", "STREAMS", rig.Store.Keys.Journal(), id).Result()
+		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "0", "STREAMS", rig.Store.Keys.Journal(), id).Result()
 		if err != nil {
 			t.Fatalf("wait for %s in the journal: %v", event, err)
 		}
@@ -160,7 +160,6 @@ func lastID(reply any) (text, id string) {
 }
 
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		service := newService(t)
 		rig := fixture.Live(t, server)
@@ -267,7 +266,6 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 }
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
-	t.Parallel()
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c, rig := at(t, server), fixture.Live(t, server)
 		dir := t.TempDir()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
+	"github.com/refreshd/refreshd/worker/handlers"
 )
 
 // workerFlags are the settings that only a worker has.
@@ -73,7 +74,7 @@ func (f *workerFlags) build(ctx context.Context, loop *loopFlags, store worker.Q
 	}
 	config := f.config(loop, &a.log)
 	config.Hurry = hurryOf(ctx)
-	pool, err := worker.New(checked(store, a.desk, config), handler, config)
+	pool, err := worker.New(checked(store, a.checks, config), handler, config)
 	return workingPool{pool}, err
 }
 
@@ -101,15 +102,15 @@ func (f *workerFlags) handler(args []string) (worker.Handler, error) {
 	}
 	switch {
 	case f.exec != "":
-		return worker.Exec(append([]string{f.exec}, args...), worker.ExecOptions{KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr})
+		return handlers.Exec(append([]string{f.exec}, args...), handlers.ExecOptions{KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr})
 	case f.http != "":
 		header, err := readHeader(f.headers)
 		if err != nil {
 			return nil, err
 		}
-		return worker.HTTP(f.http, worker.HTTPOptions{Header: header})
+		return handlers.HTTP(f.http, handlers.HTTPOptions{Header: header})
 	default:
-		return worker.Fetch(f.fetch, worker.FetchOptions{MaxBytes: f.maxBytes, AllowHosts: f.allowHosts, AllowPrivate: f.allowPrivate})
+		return handlers.Fetch(f.fetch, handlers.FetchOptions{MaxBytes: f.maxBytes, AllowHosts: f.allowHosts, AllowPrivate: f.allowPrivate})
 	}
 }
 

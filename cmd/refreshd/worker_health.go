@@ -11,20 +11,20 @@ import (
 
 // checkedQueue notes what the calls of a worker come to. A worker whose slots are all busy takes nothing, so taking and pushing
 // may rest, and what shows that it gets on is any call that Redis answers: there is at least one a second, to take or to wait for
-// something to take, or to look after what is in hand.
+// something to take, or to look after what is in flight.
 type checkedQueue struct {
 	worker.Queue
 	steady, taking, pushing *health.Progress
 }
 
 // checked returns the queue itself when nobody asks about health.
-func checked(queue worker.Queue, desk *health.Desk, config worker.Config) worker.Queue {
-	if desk == nil {
+func checked(queue worker.Queue, checks *health.Checks, config worker.Config) worker.Queue {
+	if checks == nil {
 		return queue
 	}
 	tick := config.WithDefaults().FenceEvery
 	return &checkedQueue{
-		queue, desk.Loop("worker", tick, false), desk.Loop("taking", tick, true), desk.Loop("pushing", tick, true),
+		queue, checks.Loop("worker", tick, false), checks.Loop("taking", tick, true), checks.Loop("pushing", tick, true),
 	}
 }
 

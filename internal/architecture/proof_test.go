@@ -111,12 +111,13 @@ func unfounded(rule, proof string, tests map[string]*ast.FuncDecl) (places []str
 	return places
 }
 
-// isSkipped reports whether a test skips itself as a whole, always or with -short. What skips a part of it is further down.
+// isSkipped reports whether a test skips itself as a whole, always or unless the long tests are to run. What skips a part of it is
+// further down.
 func isSkipped(test *ast.FuncDecl) bool {
 	return slices.ContainsFunc(test.Body.List, func(statement ast.Stmt) bool {
 		condition, conditional := statement.(*ast.IfStmt)
 		if conditional {
-			return calls(condition.Cond, "Short") && slices.ContainsFunc(condition.Body.List, skips)
+			return calls(condition.Cond, "long", "Enabled") && slices.ContainsFunc(condition.Body.List, skips)
 		}
 		return skips(statement)
 	})
@@ -124,19 +125,24 @@ func isSkipped(test *ast.FuncDecl) bool {
 
 func skips(statement ast.Stmt) bool {
 	expression, ok := statement.(*ast.ExprStmt)
-	return ok && (calls(expression.X, "Skip") || calls(expression.X, "Skipf") || calls(expression.X, "SkipNow"))
+	return ok && (calls(expression.X, "t", "Skip") || calls(expression.X, "t", "Skipf") || calls(expression.X, "t", "SkipNow") ||
+		calls(expression.X, "long", "Only"))
 }
 
-// calls reports whether an expression is the call of a method, perhaps negated or joined with another.
-func calls(expression ast.Expr, method string) bool {
+// calls reports whether an expression is the call of a function of a package or value, perhaps negated or joined with another.
+func calls(expression ast.Expr, of, function string) bool {
 	switch e := expression.(type) {
 	case *ast.CallExpr:
 		selector, ok := e.Fun.(*ast.SelectorExpr)
-		return ok && selector.Sel.Name == method
+		if !ok || selector.Sel.Name != function {
+			return false
+		}
+		name, ok := selector.X.(*ast.Ident)
+		return ok && name.Name == of
 	case *ast.BinaryExpr:
-		return calls(e.X, method) || calls(e.Y, method)
+		return calls(e.X, of, function) || calls(e.Y, of, function)
 	case *ast.UnaryExpr:
-		return calls(e.X, method)
+		return calls(e.X, of, function)
 	}
 	return false
 }
@@ -145,9 +151,10 @@ func calls(expression ast.Expr, method string) bool {
 func TestAMissingProofIsFound(t *testing.T) {
 	tests := testsOf(readTree(t, mapTree(map[string]string{
 		"model/a_test.go": `package model
-func TestRuns(t *testing.T) { t.Run("x", func(t *testing.T) { if testing.Short() { t.Skip("slow") } }) }
-func TestIsLongOnlySometimes(t *testing.T) { n := 9; if testing.Short() { n = 1 } }
-func TestSleepsWhenShort(t *testing.T) { if testing.Short() && !ci { t.Skip("slow") } }
+func TestRuns(t *testing.T) { t.Run("x", func(t *testing.T) { long.Only(t) }) }
+func TestIsLongOnlySometimes(t *testing.T) { n := 1; if long.Enabled() { n = 9 } }
+func TestSleepsUnlessLong(t *testing.T) { if !long.Enabled() && !ci { t.Skip("slow") } }
+func TestIsLongAsAWhole(t *testing.T) { t.Parallel(); long.Only(t) }
 func TestSleeps(t *testing.T) { t.SkipNow() }
 func TestMain(m *testing.M) {}
 func (s suite) TestOfASuite(t *testing.T) {}
@@ -184,7 +191,8 @@ func helper(t *testing.T) {}`,
 		head + first + "| bug 2 | x | `model.TestMain`, `model.helper` |\n":     {"bug 2: expected a test, found none of the name `model.TestMain`", "bug 2: expected a test, found none of the name `model.helper`"},
 		head + first + "| bug 2 | x | `model.TestOfASuite` |\n":                 {"bug 2: expected a test, found none of the name `model.TestOfASuite`"},
 		head + first + "| bug 2 | x | `model.TestRuns`, `model.TestSleeps` |\n": {"bug 2: expected a test that always runs, found `model.TestSleeps`, which skips itself"},
-		head + first + "| bug 2 | x | `model.TestSleepsWhenShort` |\n":          {"bug 2: expected a test that always runs, found `model.TestSleepsWhenShort`, which skips itself"},
+		head + first + "| bug 2 | x | `model.TestSleepsUnlessLong` |\n":         {"bug 2: expected a test that always runs, found `model.TestSleepsUnlessLong`, which skips itself"},
+		head + first + "| bug 2 | x | `model.TestIsLongAsAWhole` |\n":           {"bug 2: expected a test that always runs, found `model.TestIsLongAsAWhole`, which skips itself"},
 	} {
 		if diff := cmp.Diff(want, unproven(document, map[string]int{"bug %d": 2}, tests)); diff != "" {
 			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)

@@ -1,4 +1,4 @@
-// Package backoff paces what fails again and again, and keeps its log short.
+// Package backoff spaces out the calls of an operation that fails, and samples what is logged about it.
 package backoff
 
 import (
@@ -8,71 +8,72 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config says how to pace one activity and what to log about it.
+// Config describes one operation: how long to pause when it fails, and what to log.
 type Config struct {
-	// Part and What name the activity in the log: "dispatcher" and "round".
+	// Part and What name the operation in the log, as in "dispatcher: round failed".
 	Part, What string
-	// First is the first pause after a failure; it doubles up to Max. First is above 0 and at most Max.
+	// First is the pause after the first failure. Each further failure doubles it, up to Max. 0 < First <= Max.
 	First, Max time.Duration
 	// Log receives the lines. Required.
 	Log *zerolog.Logger
-	// Clock tells how long trouble lasts. Without one that is not told, and trouble that comes back at once is told at once.
+	// Clock is what durations are measured with. Nil: how long the operation failed is not logged, and every success ends
+	// the sampling, so that the next failure is logged.
 	Clock func() time.Time
 }
 
-// Backoff paces one activity while it fails, and tells of it in few lines: the 1st, 2nd, 4th, 8th ... failure of each kind, and
-// the end. One goroutine only.
+// Backoff follows one operation. It logs the 1st, 2nd, 4th, 8th ... failure of each kind, see Sampler, and the first success
+// after a logged failure. One goroutine only.
 type Backoff struct {
 	config   Config
 	failures int // in a row
 	pause    time.Duration
 	since    time.Time // of the first failure in a row
-	told     bool      // a line about this row was written
-	kinds    Sampler
+	logged   bool      // a failure of this row was logged
+	sampler  Sampler
 }
 
-// New returns a Backoff that has met none.
+// New returns a Backoff without failures.
 func New(config Config) *Backoff { return &Backoff{config: config} }
 
-// After notes how a call ended and returns how long to wait before the next one: 0 after a success, else between a half and the
-// whole of the pause, because those who lost Redis together must not come back together.
-func (t *Backoff) After(err error) time.Duration {
+// After takes how a call ended and returns how long to wait before the next one: 0 after a success, else 50 to 100 % of the
+// pause. Jittered, to avoid a thundering herd when Redis returns.
+func (b *Backoff) After(err error) time.Duration {
 	if err == nil {
-		t.over()
+		b.succeeded()
 		return 0
 	}
-	now := t.now()
-	if t.failures == 0 {
-		t.since = now
+	now := b.now()
+	if b.failures == 0 {
+		b.since = now
 	}
-	t.failures++
-	t.pause = min(max(t.config.First, 2*t.pause), t.config.Max)
-	if count, tell := t.kinds.Sample(err.Error(), now); tell {
-		t.told = true
-		t.config.Log.Error().Err(err).Int("failures", t.failures).Int("like_this", count).Dur("pause_ms", t.pause).
-			Msg(t.config.Part + ": " + t.config.What + " failed")
+	b.failures++
+	b.pause = min(max(b.config.First, 2*b.pause), b.config.Max)
+	if count, log := b.sampler.Sample(err.Error(), now); log {
+		b.logged = true
+		b.config.Log.Error().Err(err).Int("failures", b.failures).Int("like_this", count).Dur("pause_ms", b.pause).
+			Msg(b.config.Part + ": " + b.config.What + " failed")
 	}
-	return t.pause/2 + rand.N(t.pause/2+1)
+	return b.pause/2 + rand.N(b.pause/2+1)
 }
 
-// over ends a row of failures. One of which no line was written, because it is like others shortly before, ends without one.
-func (t *Backoff) over() {
-	if t.told {
-		line := t.config.Log.Info().Int("failures", t.failures)
-		if t.config.Clock != nil {
-			line = line.Dur("lasted_ms", t.now().Sub(t.since))
+// succeeded ends a row of failures. If none of the row was logged, neither is its end.
+func (b *Backoff) succeeded() {
+	if b.logged {
+		line := b.config.Log.Info().Int("failures", b.failures)
+		if b.config.Clock != nil {
+			line = line.Dur("lasted_ms", b.now().Sub(b.since))
 		}
-		line.Msg(t.config.Part + ": " + t.config.What + " works again")
+		line.Msg(b.config.Part + ": " + b.config.What + " works again")
 	}
-	t.failures, t.pause, t.told = 0, 0, false
-	if t.config.Clock == nil {
-		t.kinds = Sampler{}
+	b.failures, b.pause, b.logged = 0, 0, false
+	if b.config.Clock == nil {
+		b.sampler = Sampler{}
 	}
 }
 
-func (t *Backoff) now() time.Time {
-	if t.config.Clock == nil {
+func (b *Backoff) now() time.Time {
+	if b.config.Clock == nil {
 		return time.Time{}
 	}
-	return t.config.Clock()
+	return b.config.Clock()
 }

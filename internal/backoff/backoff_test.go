@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/rs/zerolog"
 )
 
@@ -31,7 +32,7 @@ func (b *bench) lines() []string {
 	return strings.Split(strings.TrimSuffix(b.log.String(), "\n"), "\n")[:strings.Count(b.log.String(), "\n")]
 }
 
-func TestALongOutageIsToldInFewLinesAndItsEndOnceWithHowLongAndHowOften(t *testing.T) {
+func TestALongOutageIsLoggedInFewLinesAndItsEndOnceWithItsLengthAndCount(t *testing.T) {
 	b := newBench()
 	for range 1000 {
 		b.After(errors.New("dial tcp: connection refused"))
@@ -48,7 +49,7 @@ func TestALongOutageIsToldInFewLinesAndItsEndOnceWithHowLongAndHowOften(t *testi
 	}
 }
 
-func TestAnotherFaultInTheSameRowIsToldAtOnceAndOtherPortsAreNoOtherFault(t *testing.T) {
+func TestAnotherErrorInTheSameRowIsLoggedAtOnceAndAnotherPortIsNoOtherError(t *testing.T) {
 	b := newBench()
 	for i := range 3 {
 		b.After(fmt.Errorf("read tcp 127.0.0.1:4%d1->127.0.0.1:6379: i/o timeout", i))
@@ -61,7 +62,7 @@ func TestAnotherFaultInTheSameRowIsToldAtOnceAndOtherPortsAreNoOtherFault(t *tes
 	}
 }
 
-func TestTroubleThatComesAndGoesDoesNotFloodTheLog(t *testing.T) {
+func TestFailuresThatComeAndGoDoNotFloodTheLog(t *testing.T) {
 	b := newBench()
 	for range 1000 {
 		b.After(errors.New("i/o timeout"))
@@ -69,16 +70,16 @@ func TestTroubleThatComesAndGoesDoesNotFloodTheLog(t *testing.T) {
 		b.now = b.now.Add(100 * time.Millisecond)
 	}
 	if lines := b.lines(); len(lines) != 20 {
-		t.Errorf("want 10 failures and 10 ends told of 1000, got %d lines", len(lines))
+		t.Errorf("want 10 failures and 10 ends logged of 1000, got %d lines", len(lines))
 	}
-	b.now = b.now.Add(calm)
+	b.now = b.now.Add(forgetAfter)
 	b.After(errors.New("i/o timeout"))
 	if lines := b.lines(); len(lines) != 1 {
-		t.Errorf("want trouble after a calm minute told at once, got %s", lines)
+		t.Errorf("want a failure after a quiet minute logged at once, got %s", lines)
 	}
 }
 
-func TestPausesDoubleUpToTheMostAndBeginAnewAfterASuccess(t *testing.T) {
+func TestPausesDoubleUpToMaxAndStartAgainAfterASuccess(t *testing.T) {
 	b := newBench()
 	for _, want := range []time.Duration{50, 100, 200, 400, 800, 1000, 1000} {
 		want *= time.Millisecond
@@ -94,16 +95,16 @@ func TestPausesDoubleUpToTheMostAndBeginAnewAfterASuccess(t *testing.T) {
 	}
 }
 
-func TestAMillionFaultsOfAMillionKindsStayFewLinesAndLittleMemory(t *testing.T) {
-	var thin Sampler
-	now, told := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), 0
-	for i := range 1_000_000 {
+func TestAMillionKindsOfErrorsTakeFewLinesAndLittleMemory(t *testing.T) {
+	var sampler Sampler
+	now, logged := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), 0
+	for i := range long.Or(100_000, 1_000_000) {
 		name := strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(i))
-		if _, tell := thin.Sample("model "+name, now); tell {
-			told++
+		if _, log := sampler.Sample("model "+name, now); log {
+			logged++
 		}
 	}
-	if told > 100 || len(thin.kinds) > maxKinds+1 {
-		t.Errorf("want at most 100 lines and %d kinds, got %d and %d", maxKinds+1, told, len(thin.kinds))
+	if logged > 100 || len(sampler.kinds) > maxKinds+1 {
+		t.Errorf("want at most 100 lines and %d kinds, got %d and %d", maxKinds+1, logged, len(sampler.kinds))
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Sampler picks from many lines that are alike those to write: the 1st, 2nd, 4th, 8th ... of each kind. Lines are of one kind when
-// they differ only in digits, such as ports. The zero value is ready. One goroutine only.
+// Sampler does log sampling: of each kind of text it picks the 1st, 2nd, 4th, 8th ... to be logged. Texts that differ only in
+// digits, such as ports, are of one kind. The count of a kind starts again when it has not come up for a minute. The zero value
+// is ready for use. One goroutine only.
 type Sampler struct {
 	kinds map[string]*kind
 }
@@ -18,18 +19,18 @@ type kind struct {
 }
 
 const (
-	// calm is how long a kind must not have come up to be news again.
-	calm = time.Minute
-	// maxKinds bounds the memory; kinds beyond it count as one.
+	// forgetAfter is how long a kind must not have come up to be counted from 1 again.
+	forgetAfter = time.Minute
+	// maxKinds bounds the memory; all kinds beyond it are counted as one.
 	maxKinds = 64
-	// maxKind is how much of a text makes its kind, in bytes.
-	maxKind = 200
+	// maxPrefix is how much of a text decides about its kind, in bytes.
+	maxPrefix = 200
 )
 
-// Sample counts a line and tells whether to write it, and how many of its kind there were.
-func (t *Sampler) Sample(text string, now time.Time) (count int, tell bool) {
-	k := t.find(kindOf(text), now)
-	if now.Sub(k.last) >= calm {
+// Sample counts a text. It returns how many of its kind there were, and whether to log this one.
+func (s *Sampler) Sample(text string, now time.Time) (count int, log bool) {
+	k := s.find(kindOf(text), now)
+	if now.Sub(k.last) >= forgetAfter {
 		k.count = 0
 	}
 	k.count++
@@ -37,21 +38,21 @@ func (t *Sampler) Sample(text string, now time.Time) (count int, tell bool) {
 	return k.count, k.count&(k.count-1) == 0
 }
 
-// find returns the kind of a name, which may be the one of all the others.
-func (t *Sampler) find(name string, now time.Time) *kind {
-	if t.kinds == nil {
-		t.kinds = map[string]*kind{}
+// find returns the kind with a name. When there are too many kinds, it is the one that all others share.
+func (s *Sampler) find(name string, now time.Time) *kind {
+	if s.kinds == nil {
+		s.kinds = map[string]*kind{}
 	}
-	if t.kinds[name] == nil && len(t.kinds) >= maxKinds {
-		maps.DeleteFunc(t.kinds, func(_ string, k *kind) bool { return now.Sub(k.last) >= calm })
+	if s.kinds[name] == nil && len(s.kinds) >= maxKinds {
+		maps.DeleteFunc(s.kinds, func(_ string, k *kind) bool { return now.Sub(k.last) >= forgetAfter })
 	}
-	if t.kinds[name] == nil && len(t.kinds) >= maxKinds {
+	if s.kinds[name] == nil && len(s.kinds) >= maxKinds {
 		name = ""
 	}
-	if t.kinds[name] == nil {
-		t.kinds[name] = &kind{last: now}
+	if s.kinds[name] == nil {
+		s.kinds[name] = &kind{last: now}
 	}
-	return t.kinds[name]
+	return s.kinds[name]
 }
 
 func kindOf(text string) string {
@@ -60,5 +61,5 @@ func kindOf(text string) string {
 			return -1
 		}
 		return r
-	}, text[:min(len(text), maxKind)])
+	}, text[:min(len(text), maxPrefix)])
 }

@@ -7,52 +7,50 @@ import (
 
 // attempt is one attempt from its start to its end.
 type attempt struct {
-	no         int
-	retry      bool
-	waited     bool      // the attempt before had no success
-	start, end time.Time // end is zero while it runs
-	deadline   time.Time // zero: not known
-	outcome    Kind      // empty while it runs
-	why        string
-	reason     string
-	next       time.Time // when the next one starts; zero: none
-	retryAt    time.Time // when a retry would have started, had the planned refresh not come first; zero: none
+	before   *attempt // nil: this is the first
+	no       int
+	retry    bool
+	start    time.Time
+	deadline time.Time // zero: not known
+
+	// Set when it ends.
+	end     time.Time
+	outcome Kind
+	why     string
+	reason  string
+	next    time.Time // when the next attempt starts; zero: none
+	retryAt time.Time // when the next attempt would have started without a planned refresh; zero: at next
 }
 
 // attemptsOf pairs the beginnings and ends of events in the order of time.
-func attemptsOf(events []Event) []attempt {
-	var attempts []attempt
+func attemptsOf(events []Event) []*attempt {
+	var attempts []*attempt
+	var last *attempt
 	open := false
 	for _, event := range events {
-		last := len(attempts) - 1
 		switch {
 		case event.Kind.begins():
 			if open {
-				attempts[last].close(Event{At: event.At, Kind: Superseded})
+				last.close(Event{At: event.At, Kind: Superseded})
 			}
-			next := begun(event)
-			next.waited = last >= 0 && attempts[last].outcome != Success
-			attempts, open = append(attempts, next), true
+			last = &attempt{before: last, no: event.AttemptNo, retry: event.isRetry(), start: event.At, deadline: event.DeadlineAt}
+			attempts, open = append(attempts, last), true
 		case open && !event.Kind.alone():
-			attempts[last].close(event)
+			last.close(event)
 			open = false
 		}
 	}
 	return attempts
 }
 
-func begun(event Event) attempt {
-	return attempt{no: event.AttemptNo, retry: event.isRetry(), start: event.At, deadline: event.DeadlineAt}
-}
-
 func (a *attempt) close(event Event) {
-	a.end, a.outcome, a.next, a.retryAt = event.At, event.Kind, event.RefreshAt, event.RetryAt
-	a.why, a.reason = event.Why, event.Reason
+	a.end, a.outcome, a.why, a.reason = event.At, event.Kind, event.Why, event.Reason
+	a.next, a.retryAt = event.RefreshAt, event.RetryAt
 }
 
 func (a *attempt) running() bool { return a.outcome == "" }
 
-// name is what people call it: the refresh, or its first, second, ... retry.
+// name is "Refresh", or which retry it is.
 func (a *attempt) name() string {
 	if a.retry {
 		return fmt.Sprintf("Retry %d", max(1, a.no-1))
@@ -62,17 +60,18 @@ func (a *attempt) name() string {
 
 // until is where its bar ends: a running attempt lasts to the end of the picture.
 func (a *attempt) until(end time.Time) time.Time {
-	if !a.running() {
+	switch {
+	case !a.running():
 		return a.end
-	}
-	if end.Before(a.start) {
+	case end.Before(a.start):
 		return a.start
+	default:
+		return end
 	}
-	return end
 }
 
-// marks are the events that belong to no attempt and are worth a line of their own. What a failure of the same instant has
-// said already is left out.
+// marks are the events that belong to no attempt and have a line of their own. Exhausted has none at the instant of the failure
+// that it follows, whose line says so already.
 func marks(events []Event) []Event {
 	var found []Event
 	for i, event := range events {

@@ -1,13 +1,13 @@
 package chart
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
@@ -25,7 +25,7 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 		want   []short
 	}{
 		{"success", []Event{at(0, Start), at(2, Success), at(2, Finished)}, []short{{0, 2, Success}}},
-		{"failure, told three times", []Event{at(0, Start), at(2, Failure), at(2, Exhausted), at(2, Disabled)}, []short{{0, 2, Failure}}},
+		{"a failure of three events", []Event{at(0, Start), at(2, Failure), at(2, Exhausted), at(2, Disabled)}, []short{{0, 2, Failure}}},
 		{"still running", []Event{at(3, Start)}, []short{{3, 0, ""}}},
 		{"disabled while it ran", []Event{at(0, Start), at(4, Disabled)}, []short{{0, 4, Disabled}}},
 		{"started twice: the first was superseded", []Event{at(0, Start), at(4, Start), at(5, Success)}, []short{{0, 4, Superseded}, {4, 1, Success}}},
@@ -76,33 +76,49 @@ func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
 }
 
 func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
-	start := instant("2026-03-02T14:00:00Z")
-	planned := start.Add(2 * time.Hour)
-	failed := model.Attempt{AttemptNo: 1, StartedAt: start, EndedAt: start.Add(time.Minute), DeadlineAt: start.Add(time.Hour), Outcome: model.EventFailure,
-		RetryAt: start.Add(90 * time.Minute), PlannedAt: planned, Overlap: policy.OverlapsStart, RefreshAt: planned}
-	for name, test := range map[string]struct {
-		change func(*model.Attempt)
-		want   time.Duration // after the start
+	end := instant("2026-03-02T14:00:00Z")
+	at := func(minutes int) time.Time { return end.Add(time.Duration(minutes) * time.Minute) }
+	tests := []struct {
+		name    string
+		attempt model.Attempt
+		want    time.Duration // after the failure; 0: nowhere else than where it runs
 	}{
-		"after its delay":                 {func(*model.Attempt) {}, 90 * time.Minute},
-		"at once":                         {func(a *model.Attempt) { a.RetryAt = a.EndedAt }, time.Minute},
-		"after planned":                   {func(a *model.Attempt) { a.RetryAt, a.Overlap = planned.Add(time.Hour), policy.OverlapsEnd }, 3 * time.Hour},
-		"the retry was first":             {func(a *model.Attempt) { a.RefreshAt = a.RetryAt }, 0},
-		"exactly when planned":            {func(a *model.Attempt) { a.RetryAt, a.Overlap = planned, policy.Same }, 0},
-		"the give-up window ended before": {func(a *model.Attempt) { a.RefreshAt = start.Add(80 * time.Minute) }, 0},
-		"none planned": {func(a *model.Attempt) {
-			a.PlannedAt, a.RefreshAt, a.Overlap = time.Time{}, a.RetryAt, policy.NonePlanned
-		}, 0},
-		"waited for planned from the beginning": {func(a *model.Attempt) { a.RetryAt, a.Overlap = time.Time{}, "" }, 0},
-		"no retry": {func(a *model.Attempt) {
-			*a = model.Attempt{StartedAt: start, EndedAt: start, Outcome: model.EventFailure}
-		}, 0},
-	} {
-		change := failed
-		test.change(&change)
-		from, to, found := attemptsOf(FromHistory([]model.Attempt{change}))[0].wished()
-		if found != (test.want != 0) || found && (from.Sub(start) != test.want || to.Sub(from) != time.Hour) {
-			t.Errorf("%s: got %v to %v, %v", name, from, to, found)
-		}
+		{"planned comes in its place", model.Attempt{RetryAt: at(30), PlannedAt: at(79), RefreshAt: at(79)}, 30 * time.Minute},
+		{"even before it", model.Attempt{RetryAt: at(90), PlannedAt: at(79), RefreshAt: at(79)}, 90 * time.Minute},
+		{"the retry comes first", model.Attempt{RetryAt: at(30), PlannedAt: at(79), RefreshAt: at(30)}, 0},
+		{"both at once", model.Attempt{RetryAt: at(79), PlannedAt: at(79), RefreshAt: at(79)}, 0},
+		{"the give-up window ends before", model.Attempt{RetryAt: at(30), PlannedAt: at(79), RefreshAt: at(20)}, 0},
+		{"nothing planned", model.Attempt{RetryAt: at(30), RefreshAt: at(30)}, 0},
+		{"the retry is to wait for planned", model.Attempt{PlannedAt: at(79), RefreshAt: at(79)}, 0},
+		{"it gave up", model.Attempt{RetryAt: at(30), PlannedAt: at(79), Final: true}, 0},
+		{"it gave up, nothing planned", model.Attempt{RetryAt: at(30), Final: true}, 0},
+		{"a success", model.Attempt{RefreshAt: at(79)}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.attempt.EndedAt = end
+			var want time.Time
+			if test.want > 0 {
+				want = end.Add(test.want)
+			}
+			events := EndOf(test.attempt)
+			if got := events[0].RetryAt; !got.Equal(want) {
+				t.Errorf("retry at %v, want %v", got, want)
+			}
+			for _, event := range events[1:] {
+				if !event.RetryAt.IsZero() {
+					t.Errorf("%s has the retry again", event.Kind)
+				}
+			}
+		})
+	}
+}
+
+func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
+	s := eventsFrom("2026-03-02T14:00:00Z")
+	s.start(time.Hour).after(time.Minute).fail(Failure, 79*time.Minute, "retry 1/6 +30m, planned first: overlaps", "HTTP 503").gaveWay(30 * time.Minute)
+	s.start(time.Hour).after(time.Minute).succeed(time.Time{})
+	if picture := render(t, SVG, []Chart{{Events: s.events}}); !strings.Contains(picture, ">would run 14:31 – 15:31<") {
+		t.Errorf("expected the hour from 14:31 on in\n%s", picture)
 	}
 }

@@ -5,21 +5,29 @@ import (
 	"time"
 )
 
-// axis lays instants out between two edges, in pixels.
+// axis lays instants out between two edges.
 type axis struct {
-	left, right float64
-	from, to    time.Time
+	period
+	left, right px
 	zone        *time.Location
+	wallClock   bool // for an axis of one day: six o'clock stands at the same place on every day, whatever its length
 }
 
 // x never leaves the edges, whatever the instant.
-func (a axis) x(at time.Time) float64 {
-	length := float64(a.to.UnixMilli() - a.from.UnixMilli())
-	if length <= 0 {
+func (a axis) x(at time.Time) px {
+	var share float64
+	switch length := a.to.UnixMilli() - a.from.UnixMilli(); {
+	case length <= 0 || !at.After(a.from):
 		return a.left
+	case !at.Before(a.to):
+		return a.right
+	case a.wallClock:
+		at = at.In(a.zone)
+		share = float64(at.Hour()*3600+at.Minute()*60+at.Second()) / 86400
+	default:
+		share = float64(at.UnixMilli()-a.from.UnixMilli()) / float64(length)
 	}
-	share := float64(at.UnixMilli()-a.from.UnixMilli()) / length
-	return a.left + min(1, max(0, share))*(a.right-a.left)
+	return a.left + px(share)*(a.right-a.left)
 }
 
 func (a axis) shows(at time.Time) bool { return !at.Before(a.from) && !at.After(a.to) }
@@ -42,7 +50,7 @@ var tickSteps = []time.Duration{
 
 // ticks returns at most maxTicks round times of the zone's wall clock.
 func (a axis) ticks() []tick {
-	length := a.to.Sub(a.from)
+	length := a.length()
 	for _, step := range tickSteps {
 		if length/step < maxTicks {
 			return a.clockTicks(step)

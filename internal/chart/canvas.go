@@ -8,21 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// canvas collects the elements of a picture. Every text goes through text, which makes it inert.
-type canvas struct {
-	body strings.Builder
-	used map[string]bool // the classes drawn so far, for the legend
-}
+// px is a length or a coordinate, in pixels.
+type px float64
 
-func newCanvas() *canvas { return &canvas{used: map[string]bool{}} }
-
-// number writes a coordinate, in pixels: one digit after the point is enough.
-func number(n float64) string {
-	text := strconv.FormatFloat(n, 'f', 1, 64)
+// String writes one digit after the point, which is enough.
+func (n px) String() string {
+	text := strconv.FormatFloat(float64(n), 'f', 1, 64)
 	if text = strings.TrimSuffix(text, ".0"); text == "-0" {
 		return "0"
 	}
 	return text
+}
+
+// canvas collects the elements of a picture. Every text goes through text or rect, which make it inert.
+type canvas struct {
+	body strings.Builder
+	used map[string]bool // the classes drawn so far, for the legend
 }
 
 // safe makes a text fit for XML: escaped, and without the characters that XML does not know.
@@ -37,10 +38,9 @@ func safe(text string) string {
 }
 
 // rect draws a box; hint, if there is one, is what a mouse over it shows.
-func (c *canvas) rect(class string, x, y, width, height float64, hint string) {
+func (c *canvas) rect(class string, x, y, width, height px, hint string) {
 	c.used[class] = true
-	fmt.Fprintf(&c.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"`,
-		class, number(x), number(y), number(width), number(height))
+	fmt.Fprintf(&c.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"`, class, x, y, width, height)
 	if hint == "" {
 		c.body.WriteString("/>\n")
 		return
@@ -48,14 +48,21 @@ func (c *canvas) rect(class string, x, y, width, height float64, hint string) {
 	fmt.Fprintf(&c.body, "><title>%s</title></rect>\n", safe(hint))
 }
 
-func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	c.path(class, fmt.Sprintf("M%s %sL%s %s", number(x1), number(y1), number(x2), number(y2)))
+func (c *canvas) line(class string, x1, y1, x2, y2 px) { c.path(class, "M%s %sL%s %s", x1, y1, x2, y2) }
+
+// path draws what a format of path commands and its coordinates say.
+func (c *canvas) path(class, format string, coordinates ...any) {
+	c.used[class] = true
+	fmt.Fprintf(&c.body, "<path class=\"%s\" d=\"%s\"/>\n", class, fmt.Sprintf(format, coordinates...))
 }
 
-func (c *canvas) path(class, d string) {
-	c.used[class] = true
-	fmt.Fprintf(&c.body, "<path class=\"%s\" d=\"%s\"/>\n", class, d)
+// cross marks the end of all attempts.
+func (c *canvas) cross(x, y px) {
+	c.rect("final", x-7, y-7, 14, 14, "")
+	c.path("stroke", "M%s %sl7 7m0 -7l-7 7", x-3.5, y-3.5)
 }
+
+func (c *canvas) diamond(x, y px) { c.path("mark", "M%s %sl6 6l-6 6l-6 -6z", x, y-6) }
 
 // Where a text stands at its x.
 const (
@@ -64,21 +71,21 @@ const (
 	anchorEnd    = "end"
 )
 
-func (c *canvas) text(class, anchor string, x, y float64, text string) {
-	fmt.Fprintf(&c.body, "<text class=\"%s\" x=\"%s\" y=\"%s\"", class, number(x), number(y))
+func (c *canvas) text(class, anchor string, x, y px, text string) {
+	fmt.Fprintf(&c.body, "<text class=\"%s\" x=\"%s\" y=\"%s\"", class, x, y)
 	if anchor != anchorStart {
 		fmt.Fprintf(&c.body, " text-anchor=\"%s\"", anchor)
 	}
 	fmt.Fprintf(&c.body, ">%s</text>\n", safe(text))
 }
 
-// letterWidth is what a letter of the small font takes, in pixels, on the generous side.
+// letterWidth is what a letter of the small font takes at most, on average.
 const letterWidth = 6.1
 
-func widthOf(text string) float64 { return float64(columns(text)) * letterWidth }
+func widthOf(text string) px { return px(columns(text)) * letterWidth }
 
-// cutTo shortens a text to a width in pixels.
-func cutTo(text string, width float64) string {
+// cutTo shortens a text to a width.
+func cutTo(text string, width px) string {
 	for limit := int(width / letterWidth); widthOf(text) > width && limit > 0; limit-- {
 		text = cut(text, limit)
 	}

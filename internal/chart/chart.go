@@ -1,6 +1,10 @@
 package chart
 
 import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,53 +17,74 @@ type Chart struct {
 	Location *time.Location
 	// Start and End bound the run. Zero: the first and the last event do.
 	Start, End time.Time
-	Events     []Event
+	Events     []Event     // in any order; those of one instant in the order in which they happened
 	Planned    []time.Time // the planned refreshes between Start and End
 }
 
-func (c *Chart) name() string {
-	if c.Policy != "" {
-		return c.Policy
-	}
-	return c.Title
-}
-
-func (c *Chart) location() *time.Location {
-	if c.Location == nil {
-		return time.UTC
-	}
-	return c.Location
-}
+func (c *Chart) name() string { return cmp.Or(c.Policy, c.Title) }
 
 // Summary sums up the run between Start and End.
-func (c *Chart) Summary() Summary {
-	start, end := c.bounds()
-	return Summarize(c.Events, start, end)
+func (c *Chart) Summary() Summary { return read(*c).summary() }
+
+// run is a chart as the renderers read it: no field is left to a default, and the events are in the order of time.
+type run struct {
+	Chart
+	attempts []*attempt
+	rows     []row
 }
 
-func (c *Chart) bounds() (start, end time.Time) {
-	start, end = c.Start, c.End
-	events := ordered(c.Events)
-	if len(events) == 0 {
-		return start, end
-	}
-	if start.IsZero() {
-		start = events[0].At
-	}
-	if end.IsZero() {
-		end = events[len(events)-1].At
-	}
-	return start, end
+// row is what has a line of its own: an attempt, or an event that belongs to none.
+type row struct {
+	at      time.Time
+	attempt *attempt // nil: mark
+	mark    Event
 }
 
-// titleOf is the title of one picture of all charts.
-func titleOf(charts []Chart) string {
-	if len(charts) == 1 {
-		return charts[0].Title
+func readAll(charts []Chart) []*run {
+	runs := make([]*run, len(charts))
+	for i, c := range charts {
+		runs[i] = read(c)
 	}
-	names := make([]string, len(charts))
-	for i := range charts {
-		names[i] = charts[i].name()
+	return runs
+}
+
+func read(c Chart) *run {
+	c.Events = ordered(c.Events)
+	c.Location = cmp.Or(c.Location, time.UTC)
+	if n := len(c.Events); n > 0 {
+		if c.Start.IsZero() {
+			c.Start = c.Events[0].At
+		}
+		if c.End.IsZero() {
+			c.End = c.Events[n-1].At
+		}
+	}
+	r := &run{Chart: c, attempts: attemptsOf(c.Events)}
+	for _, a := range r.attempts {
+		r.rows = append(r.rows, row{at: a.start, attempt: a})
+	}
+	for _, mark := range marks(c.Events) {
+		r.rows = append(r.rows, row{at: mark.At, mark: mark})
+	}
+	slices.SortStableFunc(r.rows, func(a, b row) int { return a.at.Compare(b.at) })
+	return r
+}
+
+// titleOf is the title of one picture of all runs.
+func titleOf(runs []*run) string {
+	if len(runs) == 1 {
+		return runs[0].Title
+	}
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		names[i] = r.name()
 	}
 	return strings.Join(names, " against ")
+}
+
+func write(w io.Writer, format, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write %s: %w", format, err)
+	}
+	return nil
 }

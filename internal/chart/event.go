@@ -3,6 +3,7 @@ package chart
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -33,24 +34,32 @@ const (
 	Skipped   Kind = "skipped"   // a missed refresh was left out
 )
 
-// icons are two columns wide on a terminal, every one of them.
-var icons = map[Kind]string{
-	Start: "🚀", Retry: "🔄", Success: "✅", Failure: "❌", Timeout: "⏰", Exhausted: "💥", Disabled: "💥", Finished: "🏁",
-	Postponed: "⏳", Interrupted: "✋", Withdrawn: "⏪", QueueTimeout: "⌛", Superseded: "🔁", Skipped: "⏩",
+// look is how the renderers show a kind.
+type look struct {
+	icon  string // two columns wide on a terminal
+	bar   string // class of the bar of an attempt that ended so
+	words string // class of the words about it
+	tag   string // of its task in mermaid
 }
 
-const iconOther = "🔹"
-
-func (k Kind) icon() string {
-	if icon, known := icons[k]; known {
-		return icon
-	}
-	return iconOther
+var looks = map[Kind]look{
+	Success: {"✅", "success", "good", "done"}, Failure: {"❌", "failure", "bad", "crit"}, Timeout: {"⏰", "timeout", "bad", "crit"},
+	Start: {icon: "🚀"}, Retry: {icon: "🔄"}, Exhausted: {icon: "💥"}, Disabled: {icon: "💥"}, Finished: {icon: "🏁"}, Skipped: {icon: "⏩"},
+	Postponed: {icon: "⏳"}, Interrupted: {icon: "✋"}, Withdrawn: {icon: "⏪"}, QueueTimeout: {icon: "⌛"}, Superseded: {icon: "🔁"},
+	"": {bar: "running", tag: "active"}, // an attempt that has not ended
 }
+
+func (k Kind) look() look {
+	l := looks[k]
+	l.icon, l.bar, l.words = cmp.Or(l.icon, "🔹"), cmp.Or(l.bar, "other"), cmp.Or(l.words, "note")
+	return l
+}
+
+func (k Kind) text() string { return strings.ReplaceAll(string(k), "_", " ") }
 
 func (k Kind) begins() bool { return k == Start || k == Retry }
 
-// alone: the event ends no attempt that has not ended by itself.
+// alone: the event ends no attempt.
 func (k Kind) alone() bool { return k == Exhausted || k == Finished || k == Skipped }
 
 func (k Kind) failed() bool { return k == Failure || k == Timeout }
@@ -61,10 +70,10 @@ type Event struct {
 	Kind       Kind
 	AttemptNo  int
 	RefreshAt  time.Time // when the next attempt starts; zero: none
-	RetryAt    time.Time // when a retry would have started, had the planned refresh not come first; zero: none
 	DeadlineAt time.Time // of the attempt that runs now; zero: none
 	Why        string    // why RefreshAt is what it is
 	Reason     string    // of a failure, in the words of the worker
+	RetryAt    time.Time // when the next attempt would start if it had not to wait for the planned refresh; zero: at RefreshAt
 }
 
 // isRetry: the event begins an attempt that is not the first since the last success.
@@ -95,10 +104,17 @@ func eventsOf(attempt model.Attempt) []Event {
 	if attempt.AttemptNo > 1 {
 		begin.Kind = Retry
 	}
-	end := Event{At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why,
-		Reason: attempt.Reason, RefreshAt: attempt.RefreshAt, RetryAt: attempt.DisplacedRetry()}
-	events := []Event{begin, end}
-	end.Reason = ""
+	return append([]Event{begin}, EndOf(attempt)...)
+}
+
+// EndOf makes the events of the end of an attempt: how it ended, then exhausted, disabled or finished where that follows.
+func EndOf(attempt model.Attempt) []Event {
+	end := Event{
+		At: attempt.EndedAt, Kind: Kind(attempt.Outcome), AttemptNo: attempt.AttemptNo, Why: attempt.Why,
+		RefreshAt: attempt.RefreshAt,
+	}
+	events := []Event{end}
+	events[0].Reason, events[0].RetryAt = attempt.Reason, gaveWay(&attempt)
 	if attempt.Exhausted {
 		end.Kind = Exhausted
 		events = append(events, end)
@@ -112,4 +128,13 @@ func eventsOf(attempt model.Attempt) []Event {
 		return events
 	}
 	return append(events, end)
+}
+
+// gaveWay is when the retry after an attempt would have started, if it waits for the planned refresh instead; else zero.
+func gaveWay(attempt *model.Attempt) time.Time {
+	retryAt, next := attempt.RetryAt, attempt.RefreshAt
+	if next.IsZero() || retryAt.Equal(next) || !next.Equal(attempt.PlannedAt) {
+		return time.Time{}
+	}
+	return retryAt
 }

@@ -2,8 +2,8 @@ package chart
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -29,31 +29,24 @@ type summaryView struct {
 // JSON writes one object a line: the events, and as the last one the summary. With several charts every object also names
 // its policy. Times are those of model.FormatTime, in UTC.
 func JSON(w io.Writer, charts ...Chart) error {
-	encoder := json.NewEncoder(w)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	for i := range charts {
+	encode := func(view any) { _ = encoder.Encode(view) } // texts and numbers into a builder: it cannot fail
+	for _, r := range readAll(charts) {
 		policy := ""
 		if len(charts) > 1 {
-			policy = charts[i].name()
+			policy = r.name()
 		}
-		if err := encodeChart(encoder, policy, &charts[i]); err != nil {
-			return fmt.Errorf("write events: %w", err)
+		for _, event := range r.Events {
+			encode(eventView{
+				Policy: policy, At: model.FormatTime(event.At), Event: event.Kind, AttemptNo: event.AttemptNo,
+				RefreshAt: optional(event.RefreshAt), DeadlineAt: optional(event.DeadlineAt), Why: event.Why, Reason: event.Reason,
+			})
 		}
+		encode(summaryView{policy, r.summary()})
 	}
-	return nil
-}
-
-func encodeChart(encoder *json.Encoder, policy string, chart *Chart) error {
-	for _, event := range ordered(chart.Events) {
-		view := eventView{
-			Policy: policy, At: model.FormatTime(event.At), Event: event.Kind, AttemptNo: event.AttemptNo,
-			RefreshAt: optional(event.RefreshAt), DeadlineAt: optional(event.DeadlineAt), Why: event.Why, Reason: event.Reason,
-		}
-		if err := encoder.Encode(view); err != nil {
-			return err
-		}
-	}
-	return encoder.Encode(summaryView{policy, chart.Summary()})
+	return write(w, "events", text.String())
 }
 
 func optional(at time.Time) *string {

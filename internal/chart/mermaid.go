@@ -14,65 +14,62 @@ const mermaidAttempts = 150
 // mermaidTexts bounds one text, in characters.
 const mermaidTexts = 60
 
-// Mermaid writes one gantt chart as the source documents draw it (S0-47). Its times are wall clock times of the charts'
-// zone, because mermaid knows no zones; bars have a length instead of an end, so that the end of summer time cannot turn
-// one around. Several charts become sections of one diagram. What does not fit is counted in the last section.
+// Mermaid writes one gantt chart. Its times are wall clock times of the charts' zone, because mermaid knows no zones; bars have
+// a length instead of an end, which might lie before the start when summer time ends. Several charts become sections of one
+// diagram. What does not fit is counted in the last section.
 func Mermaid(w io.Writer, charts ...Chart) error {
+	runs := readAll(charts)
 	var text strings.Builder
 	fmt.Fprintln(&text, "gantt")
-	if title := inert(titleOf(charts)); title != "" {
+	if title := inert(titleOf(runs)); title != "" {
 		fmt.Fprintf(&text, "    title %s\n", title)
 	}
 	fmt.Fprintln(&text, "    dateFormat YYYY-MM-DDTHH:mm:ss")
-	fmt.Fprintf(&text, "    axisFormat %s\n", mermaidAxis(charts))
+	fmt.Fprintf(&text, "    axisFormat %s\n", mermaidAxis(runs))
 	left := 0
-	for i := range charts {
-		g := gantt{text: &text, chart: &charts[i], room: mermaidAttempts / len(charts)}
-		if len(charts) > 1 {
-			g.prefix = inert(charts[i].name())
+	for _, r := range runs {
+		g := gantt{text: &text, run: r, room: mermaidAttempts / len(runs)}
+		if len(runs) > 1 {
+			g.prefix = inert(r.name())
 		}
-		left += g.write()
+		g.write()
+		left += max(0, len(r.attempts)-g.room)
 	}
 	if left > 0 {
 		fmt.Fprintf(&text, "\n    section %d more attempts are left out\n", left)
 	}
-	if _, err := io.WriteString(w, text.String()); err != nil {
-		return fmt.Errorf("write mermaid: %w", err)
-	}
-	return nil
+	return write(w, "mermaid", text.String())
 }
 
 // mermaidAxis shows what the length of the run makes useful.
-func mermaidAxis(charts []Chart) string {
+func mermaidAxis(runs []*run) string {
 	var longest time.Duration
-	for i := range charts {
-		start, end := charts[i].bounds()
-		if events := ordered(charts[i].Events); len(events) > 0 {
-			start, end = events[0].At, events[len(events)-1].At
+	for _, r := range runs {
+		start, end := r.Start, r.End
+		if n := len(r.Events); n > 0 {
+			start, end = r.Events[0].At, r.Events[n-1].At
 		}
 		longest = max(longest, end.Sub(start))
 	}
 	switch {
 	case longest <= 10*time.Minute:
 		return "%H:%M:%S"
-	case longest <= 24*time.Hour:
+	case longest <= oneDay:
 		return "%H:%M"
-	case longest <= 7*24*time.Hour:
+	case longest <= 7*oneDay:
 		return "%a %H:%M"
 	default:
 		return "%d %b"
 	}
 }
 
-// gantt writes one chart.
+// gantt writes one run.
 type gantt struct {
-	text   *strings.Builder
-	chart  *Chart
-	prefix string // of each section
-	room   int    // for attempts
-	days   bool   // a section for each day
-	day    string // of the section that is open
-	opened bool
+	*run
+	text    *strings.Builder
+	prefix  string // of each section
+	room    int    // for attempts
+	section string // that is open
 }
 
 // task is one line: a bar or, without a length, a milestone.
@@ -83,41 +80,57 @@ type task struct {
 	length time.Duration
 }
 
-// write returns how many attempts are left out.
-func (g *gantt) write() int {
-	events := ordered(g.chart.Events)
-	attempts := attemptsOf(events)
-	left := max(0, len(attempts)-g.room)
-	_, end := g.chart.bounds()
-	if left > 0 {
-		end = attempts[g.room].start
-		attempts = attempts[:g.room]
+func (g *gantt) write() {
+	tasks := g.tasks()
+	if len(tasks) == 0 {
+		return
 	}
-	tasks := g.tasks(attempts, marks(events), end)
-	g.days = len(tasks) > 0 && g.date(tasks[0].at) != g.date(tasks[len(tasks)-1].at)
+	day := func(t task, layout string) string { return t.at.In(g.Location).Format(layout) }
+	severalDays := day(tasks[0], time.DateOnly) != day(tasks[len(tasks)-1], time.DateOnly)
 	width := 0
-	for _, task := range tasks {
-		width = max(width, columns(task.name))
+	for _, t := range tasks {
+		width = max(width, columns(t.name))
 	}
-	for _, task := range tasks {
-		g.section(task.at)
-		g.task(task, width)
+	for i, t := range tasks {
+		section := g.prefix
+		if severalDays {
+			section = strings.TrimSpace(section + " " + day(t, "Mon 2 Jan"))
+		}
+		g.open(section, i == 0)
+		g.task(t, width)
 	}
-	return left
 }
 
-// tasks are the lines up to end, in the order of time.
-func (g *gantt) tasks(attempts []attempt, marks []Event, end time.Time) []task {
+// open begins a section where another day begins.
+func (g *gantt) open(section string, first bool) {
+	switch {
+	case !first && section == g.section:
+	case section == "":
+		fmt.Fprintln(g.text)
+	default:
+		fmt.Fprintf(g.text, "\n    section %s\n", section)
+	}
+	g.section = section
+}
+
+// tasks are the lines of the attempts for which there is room, in the order of time.
+func (g *gantt) tasks() []task {
+	end, room := g.End, g.room
+	if len(g.attempts) > room {
+		end = g.attempts[room].start
+	}
 	var tasks []task
 	starts := map[int64]bool{}
-	for _, attempt := range attempts {
-		starts[attempt.start.Unix()] = true
-		tasks = append(tasks, attemptTasks(&attempt, end)...)
-	}
-	for _, mark := range marks {
-		if !mark.At.After(end) {
-			name := mark.Kind.icon() + " " + capital(string(mark.Kind)) + inParentheses(sentence(mark.Why, mark.Reason))
-			tasks = append(tasks, task{at: mark.At, name: name})
+	for _, row := range g.rows {
+		if a := row.attempt; a == nil {
+			if !row.at.After(end) {
+				name := row.mark.Kind.look().icon + " " + capital(row.mark.Kind.text()) + inParentheses(sentence(row.mark.Why, row.mark.Reason))
+				tasks = append(tasks, task{at: row.at, name: name})
+			}
+		} else if room > 0 {
+			room--
+			starts[a.start.Unix()] = true
+			tasks = append(tasks, attemptTasks(a, end)...)
 		}
 	}
 	for _, planned := range g.planned(end) {
@@ -131,9 +144,9 @@ func (g *gantt) tasks(attempts []attempt, marks []Event, end time.Time) []task {
 
 // planned are the planned refreshes of the time that the attempts take, up to end, and the one that comes next.
 func (g *gantt) planned(end time.Time) []time.Time {
-	shown := joint([]run{newRun(g.chart)})
+	shown := joint([]*run{g.run})
 	var planned []time.Time
-	for _, at := range g.chart.Planned {
+	for _, at := range g.Planned {
 		if !at.Before(shown.from) && !at.After(shown.to) && !at.After(end) && len(planned) < g.room {
 			planned = append(planned, at)
 		}
@@ -142,59 +155,25 @@ func (g *gantt) planned(end time.Time) []time.Time {
 }
 
 func attemptTasks(a *attempt, end time.Time) []task {
-	bar := task{at: a.start, name: "⚙️ " + a.name(), tag: barTag(a), length: max(time.Second, a.until(end).Sub(a.start))}
+	bar := task{at: a.start, name: "⚙️ " + a.name(), tag: a.outcome.look().tag, length: max(time.Second, a.until(end).Sub(a.start))}
+	tasks := []task{{at: a.start, name: "🚀 Start"}, bar}
 	if a.retry {
 		bar.name = "🔄 " + a.name()
-	}
-	tasks := []task{bar}
-	if !a.retry {
-		tasks = []task{{at: a.start, name: "🚀 Start"}, bar}
+		tasks = []task{bar}
 	}
 	if a.running() {
 		return tasks
 	}
-	name := a.outcome.icon() + " " + capital(strings.ReplaceAll(string(a.outcome), "_", " "))
+	name := a.outcome.look().icon + " " + capital(a.outcome.text())
 	if a.outcome.failed() {
 		name += fmt.Sprintf(" %d%s", max(1, a.no), inParentheses(a.why))
 	}
 	return append(tasks, task{at: a.end, name: name})
 }
 
-func barTag(a *attempt) string {
-	switch {
-	case a.running():
-		return "active"
-	case a.outcome.failed():
-		return "crit"
-	case a.outcome == Success:
-		return "done"
-	default:
-		return ""
-	}
-}
-
-func (g *gantt) date(at time.Time) string { return at.In(g.chart.location()).Format(time.DateOnly) }
-
-// section opens a section when a run of several days reaches another one, and the first one of a named chart.
-func (g *gantt) section(at time.Time) {
-	day := ""
-	if g.days {
-		day = at.In(g.chart.location()).Format("Mon 2 Jan")
-	}
-	if g.opened && day == g.day {
-		return
-	}
-	g.opened, g.day = true, day
-	if name := strings.TrimSpace(g.prefix + " " + day); name != "" {
-		fmt.Fprintf(g.text, "\n    section %s\n", name)
-	} else {
-		fmt.Fprintln(g.text)
-	}
-}
-
 func (g *gantt) task(t task, width int) {
 	name := inert(t.name)
-	fields := []string{t.at.In(g.chart.location()).Format("2006-01-02T15:04:05"), mermaidLength(t.length)}
+	fields := []string{t.at.In(g.Location).Format("2006-01-02T15:04:05"), mermaidLength(t.length)}
 	if t.length == 0 {
 		t.tag = "milestone"
 	}
@@ -233,11 +212,4 @@ func inParentheses(text string) string {
 		return ""
 	}
 	return " (" + cut(text, mermaidTexts-20) + ")"
-}
-
-func capital(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }

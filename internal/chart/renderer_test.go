@@ -57,7 +57,7 @@ var anyEvent = rapid.Custom(func(t *rapid.T) Event {
 	return Event{
 		At: anyTime.Draw(t, "at"), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), AttemptNo: rapid.IntRange(-1, 9).Draw(t, "no"),
 		RefreshAt: anyTime.Draw(t, "refresh"), DeadlineAt: anyTime.Draw(t, "deadline"),
-		Why: anyText.Draw(t, "why"), Reason: anyText.Draw(t, "reason"),
+		Why: anyText.Draw(t, "why"), Reason: anyText.Draw(t, "reason"), RetryAt: anyTime.Draw(t, "retry"),
 	}
 })
 
@@ -158,7 +158,7 @@ func checkTable(t rapid.TB, table string) {
 
 // busy is a run of failures, one every five minutes.
 func busy(attempts int) Chart {
-	s := tell("2026-03-02T00:00:00Z")
+	s := eventsFrom("2026-03-02T00:00:00Z")
 	for range attempts {
 		s.start(time.Hour).after(time.Minute).fail(Failure, 4*time.Minute, strings.Repeat("long ", 50), "HTTP 503")
 	}
@@ -179,17 +179,17 @@ func TestALongRunStaysReadable(t *testing.T) {
 	if len(diagram) > 50_000 {
 		t.Errorf("expected at most 50000 characters, which is what mermaid reads, found %d", len(diagram))
 	}
-	if rows := len(windowsOf(&run{chart: &chart, events: chart.Events}, schemes[1])); rows != maxWindows {
+	if rows := len(windowsOf(read(chart), schemes[1])); rows != maxWindows {
 		t.Errorf("got %d rows, want %d", rows, maxWindows)
 	}
 }
 
 func TestAnAttemptOfASecondInADayCanBeSeen(t *testing.T) {
-	chart := Chart{Events: tell("2026-03-02T00:00:00Z").start(time.Minute).after(time.Second).succeed(time.Time{}).
+	chart := Chart{Events: eventsFrom("2026-03-02T00:00:00Z").start(time.Minute).after(time.Second).succeed(time.Time{}).
 		after(23 * time.Hour).start(time.Minute).after(time.Second).succeed(time.Time{}).events}
 	bars := regexp.MustCompile(`class="success" x="\S+" y="\S+" width="(\S+)"`).FindAllStringSubmatch(render(t, SVG, []Chart{chart}), 2)
 	for _, bar := range bars {
-		if width, _ := strconv.ParseFloat(bar[1], 64); width < stairMin {
+		if width, _ := strconv.ParseFloat(bar[1], 64); width < float64(stairMin) {
 			t.Errorf("got a bar of %v pixels, want at least %v", width, stairMin)
 		}
 	}
@@ -227,7 +227,7 @@ func TestTicksAreRoundTimesOfTheWallClock(t *testing.T) {
 	}
 	for _, test := range tests {
 		var labels []string
-		for _, tick := range (axis{from: instant(test.from), to: instant(test.to), zone: berlin}).ticks() {
+		for _, tick := range (axis{period: period{instant(test.from), instant(test.to)}, zone: berlin}).ticks() {
 			labels = append(labels, tick.label)
 		}
 		if got := strings.Join(labels, " "); got != test.want {
@@ -237,7 +237,7 @@ func TestTicksAreRoundTimesOfTheWallClock(t *testing.T) {
 }
 
 func TestBarsOfMermaidHaveALengthBecauseWallClocksTurnBack(t *testing.T) {
-	chart := Chart{Location: zone(t, "Europe/Berlin"), Events: tell("2026-10-25T00:50:00Z").start(time.Hour).after(20 * time.Minute).succeed(time.Time{}).events}
+	chart := Chart{Location: zone(t, "Europe/Berlin"), Events: eventsFrom("2026-10-25T00:50:00Z").start(time.Hour).after(20 * time.Minute).succeed(time.Time{}).events}
 	diagram := render(t, Mermaid, []Chart{chart})
 	if want := "⚙️ Refresh : done, 2026-10-25T02:50:00, 20m\n"; !strings.Contains(diagram, want) {
 		t.Errorf("expected %q in\n%s", want, diagram)

@@ -1,103 +1,67 @@
 package chart
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
-// The measures of a staircase, in pixels: a bar in the upper part of its row, words in the lower part.
+// The measures of a staircase: a bar in the upper part of its row, words in the lower part.
 const (
-	stairLeft   = 148.0
-	stairHeight = 42.0
-	stairBar    = 13.0
-	stairMin    = 4.0 // the shortest bar that can be seen
-	stairWords  = 34.0
+	stairLeft   px = 148
+	stairHeight px = 42
+	stairMin    px = 4 // the shortest bar that can be seen
+	stairWords  px = 34
 )
 
 // stairs draws a run with a row for each attempt and each mark, on a time axis that covers all of it.
 type stairs struct {
 	*picture
-	run     *run
-	axis    axis
-	top     float64
-	seconds bool // rows name their second
-	days    bool // rows name their day
-}
-
-// stair is one row.
-type stair struct {
-	at      time.Time
-	attempt *attempt
-	after   *attempt // the attempt of the row before; nil: none
-	mark    Event
+	axis
+	clock    string // layout of a time
+	rowClock string // layout of the time that a row begins with
 }
 
 func (p *picture) staircase(r *run, span period) {
-	rows := stairsOf(r)
-	pad := max(time.Millisecond, span.to.Sub(span.from)/40)
-	s := stairs{picture: p, run: r, axis: axis{
-		left: stairLeft, right: pictureWidth - margin, from: span.from.Add(-pad / 2), to: span.to.Add(pad), zone: r.chart.location(),
+	pad := max(time.Millisecond, span.length()/40)
+	s := stairs{picture: p, clock: "15:04", axis: axis{
+		period: period{span.from.Add(-pad / 2), span.to.Add(pad)}, left: stairLeft, right: pictureWidth - margin, zone: r.Location,
 	}}
-	s.days = span.to.Sub(span.from) > 20*time.Hour
-	s.seconds = span.to.Sub(span.from) < 10*time.Minute
+	if span.length() < 10*time.Minute {
+		s.clock = time.TimeOnly
+	}
+	s.rowClock = s.clock
+	if span.length() > 20*time.Hour {
+		s.rowClock = "Mon " + s.clock
+	}
 	p.y += 22
-	s.top = p.y
-	s.background(s.top + float64(len(rows))*stairHeight)
-	for i, row := range rows {
-		var next *stair
-		if i+1 < len(rows) {
-			next = &rows[i+1]
+	s.background(r, p.y+px(len(r.rows))*stairHeight)
+	for i, row := range r.rows {
+		var next *attempt
+		if i+1 < len(r.rows) {
+			next = r.rows[i+1].attempt
 		}
-		s.row(s.top+float64(i)*stairHeight, row, next)
+		s.row(row, next)
+		p.y += stairHeight
 	}
-	p.y = s.top + float64(len(rows))*stairHeight + 20
+	p.y += 20
 }
 
-func stairsOf(r *run) []stair {
-	var rows []stair
-	for i := range r.attempts {
-		row := stair{at: r.attempts[i].start, attempt: &r.attempts[i]}
-		if i > 0 {
-			row.after = &r.attempts[i-1]
-		}
-		rows = append(rows, row)
-	}
-	for _, mark := range r.marks {
-		rows = append(rows, stair{at: mark.At, mark: mark})
-	}
-	slices.SortStableFunc(rows, func(a, b stair) int { return a.at.Compare(b.at) })
-	return rows
-}
-
-func (s *stairs) background(bottom float64) {
-	s.rect("plot", s.axis.left, s.top, s.axis.right-s.axis.left, bottom-s.top, "")
-	for _, tick := range s.axis.ticks() {
-		x, class := s.axis.x(tick.at), "grid"
+func (s *stairs) background(r *run, bottom px) {
+	s.rect("plot", s.left, s.y, s.right-s.left, bottom-s.y, "")
+	for _, tick := range s.ticks() {
+		x, class := s.x(tick.at), "grid"
 		if tick.day {
 			class = "midnight"
 		}
-		s.line(class, x, s.top-4, x, bottom)
-		s.text("small", anchorMiddle, x, s.top-8, tick.label)
+		s.line(class, x, s.y-4, x, bottom)
+		s.text("small", anchorMiddle, x, s.y-8, tick.label)
 	}
-	s.planned(bottom)
-}
-
-// maxPlannedLines keeps a dense schedule from hiding the attempts.
-const maxPlannedLines = 60
-
-func (s *stairs) planned(bottom float64) {
-	var lines []time.Time
-	for _, planned := range s.run.chart.Planned {
-		if s.axis.shows(planned) {
-			lines = append(lines, planned)
+	const maxPlannedLines = 60 // more would hide the attempts
+	free, lines := s.left-margin, 0
+	for _, planned := range r.Planned {
+		if !s.shows(planned) || lines == maxPlannedLines {
+			continue
 		}
-	}
-	free := s.axis.left - margin
-	for _, planned := range lines[:min(len(lines), maxPlannedLines)] {
-		x, label := s.axis.x(planned), "planned "+s.clock(planned)
-		s.line("planned", x, s.top, x, bottom)
+		lines++
+		x, label := s.x(planned), "planned "+s.format(planned)
+		s.line("planned", x, s.y, x, bottom)
 		if half := widthOf(label) / 2; x-half > free && x+half < pictureWidth {
 			s.text("plan", anchorMiddle, x, bottom+13, label)
 			free = x + half + 6
@@ -105,118 +69,72 @@ func (s *stairs) planned(bottom float64) {
 	}
 }
 
-func (s *stairs) clock(at time.Time) string {
-	layout := "15:04"
-	if s.seconds {
-		layout = time.TimeOnly
-	}
-	return at.In(s.axis.zone).Format(layout)
-}
+func (s *stairs) format(at time.Time) string { return at.In(s.zone).Format(s.clock) }
 
-func (s *stairs) row(y float64, row stair, next *stair) {
-	s.line("grid", margin, y, s.axis.right, y)
-	clock := s.clock(row.at)
-	if s.days {
-		clock = row.at.In(s.axis.zone).Format("Mon ") + clock
-	}
-	s.text("small", anchorStart, margin, y+stairBar+4, clock)
-	if row.attempt == nil {
-		s.mark(y, row.mark)
+// row draws an attempt or a mark; next is the attempt of the row below, if there is one.
+func (s *stairs) row(row row, next *attempt) {
+	base := s.y + barHeight + 4 // of the words beside a bar
+	s.line("grid", margin, s.y, s.right, s.y)
+	s.text("small", anchorStart, margin, base, row.at.In(s.zone).Format(s.rowClock))
+	a := row.attempt
+	if a == nil {
+		x := min(s.right-8, max(s.left+8, s.x(row.at)))
+		s.text("name", anchorEnd, s.left-10, base, cut(capital(string(row.mark.Kind)), 16))
+		class := s.symbol(row.mark.Kind, x, s.y+barHeight)
+		s.note(class, x-14, x+14, base, sentence(row.mark.Why, row.mark.Reason))
 		return
 	}
-	s.text("name", anchorEnd, s.axis.left-10, y+stairBar+4, row.attempt.name())
-	s.wish(y, row)
-	s.bar(y, row.attempt)
-	free := s.waiting(y, row.attempt, next)
-	s.words(y, row.attempt, free)
-}
-
-func (s *stairs) mark(y float64, mark Event) {
-	x := min(s.axis.right-8, max(s.axis.left+8, s.axis.x(mark.At)))
-	name := capital(string(mark.Kind))
-	s.text("name", anchorEnd, s.axis.left-10, y+stairBar+4, cut(name, 16))
-	class := "note"
-	if mark.Kind == Disabled || mark.Kind == Exhausted {
-		s.cross(x, y+stairBar)
-		class = "bad"
-	} else {
-		s.diamond(x, y+stairBar)
+	s.text("name", anchorEnd, s.left-10, base, a.name())
+	s.wish(a)
+	left := s.x(a.start)
+	right := max(left+stairMin, s.x(a.until(s.to)))
+	s.bar(a, s.axis, s.y+6, left, right, s.right)
+	turn := left
+	if next != nil && a.outcome != Success {
+		turn = s.waiting(right, max(right, s.x(next.start)+stairMin/2))
 	}
-	s.note(class, x-14, x+14, y+stairBar+4, sentence(mark.Why, mark.Reason))
+	s.words(a, left, turn)
 }
 
-// ends are the edges of the bar of an attempt.
-func (s *stairs) ends(a *attempt) (left, right float64) {
-	left = s.axis.x(a.start)
-	right = max(left+stairMin, s.axis.x(a.until(s.axis.to)))
-	return left, right
-}
-
-func (s *stairs) bar(y float64, a *attempt) {
-	left, right := s.ends(a)
-	if edge := s.axis.x(a.deadline); !a.deadline.IsZero() && edge > right {
-		s.rect("deadline", right, y+6, edge-right, stairBar, "")
+// wish draws where an attempt would be that waited for the planned refresh, if only the delay of its retry counted. It takes as
+// long as the attempt before was allowed to.
+func (s *stairs) wish(a *attempt) {
+	if a.before == nil || a.before.retryAt.IsZero() {
+		return
 	}
-	s.rect(barClass(a), left, y+6, right-left, stairBar, hint(a, s.axis.zone))
-}
-
-func barClass(a *attempt) string {
-	switch {
-	case a.running():
-		return "running"
-	case a.outcome == Success:
-		return "success"
-	case a.outcome == Failure:
-		return "failure"
-	case a.outcome == Timeout:
-		return "timeout"
-	default:
-		return "other"
+	from, to := a.before.retryAt, a.before.retryAt
+	if a.before.deadline.After(a.before.start) {
+		to = from.Add(a.before.deadline.Sub(a.before.start))
+	}
+	left := s.x(from)
+	right := max(left+stairMin, s.x(to))
+	s.rect("wish", left, s.y+4, right-left, barHeight+4, "")
+	label := "would run " + s.format(from) + " – " + s.format(to)
+	if own := s.x(a.start); to.After(from) && left+widthOf(label)+10 < min(own, right) {
+		s.text("bad", anchorStart, left+6, s.y+barHeight+4, label)
 	}
 }
 
-// hint is the whole story of a bar.
-func hint(a *attempt, zone *time.Location) string {
-	text := a.name() + " from " + a.start.In(zone).Format("Mon 2 Jan 15:04:05")
-	if a.running() {
-		return text + ", running"
-	}
-	text += " for " + rounded(a.end.Sub(a.start)) + ", " + sentence(string(a.outcome), a.reason)
-	if a.why != "" {
-		text += ", then " + a.why
-	}
-	return text
+// waiting draws the way from the end of an attempt down to the start of the next one, and returns where it goes down.
+func (s *stairs) waiting(from, turn px) px {
+	s.path("wait", "M%s %sH%sV%s", from, s.y+6+barHeight/2, turn, s.y+stairHeight+2)
+	s.path("arrow", "M%s %sl-3.5 -5h7z", turn, s.y+stairHeight+6)
+	return turn
 }
 
-// waiting draws the way from the end of an attempt to the start of the next one and returns where words may begin.
-func (s *stairs) waiting(y float64, a *attempt, next *stair) float64 {
-	left, right := s.ends(a)
-	if next == nil || next.attempt == nil || a.outcome == Success {
-		return left
-	}
-	to := s.axis.x(next.at) + stairMin/2
-	middle := y + 6 + stairBar/2
-	s.path("wait", fmt.Sprintf("M%s %sH%sV%s", number(right), number(middle), number(max(to, right)), number(y+stairHeight+2)))
-	x := max(to, right)
-	s.path("arrow", fmt.Sprintf("M%s %sl-3.5 -5h7z", number(x), number(y+stairHeight+6)))
-	return x
-}
-
-// words say what happened below a bar, on the side of the waiting line where there is room; turn is where that line goes
-// down.
-func (s *stairs) words(y float64, a *attempt, turn float64) {
-	left, _ := s.ends(a)
+// words say what happened, below a bar, on the side of the waiting line where there is room.
+func (s *stairs) words(a *attempt, left, turn px) {
 	class, text := wordsOf(a)
-	if width := widthOf(text); turn > left && left+width > turn-5 {
-		s.note(class, left-4, turn+8, y+stairWords, text)
-		return
+	after := left + 4
+	if turn > left && left+widthOf(text) > turn-5 {
+		after = turn + 8
 	}
-	s.note(class, left-4, left+4, y+stairWords, text)
+	s.note(class, left-4, after, s.y+stairWords, text)
 }
 
 // note writes to the right of one place or, when that is too narrow, to the left of another.
-func (s *stairs) note(class string, before, after, y float64, text string) {
-	right, left := s.axis.right-after, before-s.axis.left
+func (s *stairs) note(class string, before, after, y px, text string) {
+	right, left := s.right-after, before-s.left
 	if widthOf(text) <= right || right >= left {
 		s.text(class, anchorStart, after, y, cutTo(text, right))
 		return
@@ -225,24 +143,19 @@ func (s *stairs) note(class string, before, after, y float64, text string) {
 }
 
 func wordsOf(a *attempt) (class, text string) {
+	class = a.outcome.look().words
 	switch {
 	case a.running():
-		return "note", "running"
+		return class, "running"
 	case a.outcome == Success && (a.why == "planned" || a.why == ""):
-		return "good", "success"
+		return class, "success"
 	}
-	text = strings.ReplaceAll(string(a.outcome), "_", " ")
+	text = a.outcome.text()
 	if a.why != "" {
 		text += " → " + a.why
 	}
 	if a.reason != "" && a.reason != string(a.outcome) {
 		text += " (" + cut(a.reason, 40) + ")"
 	}
-	switch {
-	case a.outcome == Success:
-		return "good", text
-	case a.outcome.failed():
-		return "bad", text
-	}
-	return "note", text
+	return class, text
 }

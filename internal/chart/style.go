@@ -1,10 +1,5 @@
 package chart
 
-import (
-	"fmt"
-	"strings"
-)
-
 // pictureStyle gives each class its look. The colours keep their difference for people who do not tell red from green: a
 // timeout is hatched, and every row says in words what happened.
 const pictureStyle = `
@@ -36,27 +31,3 @@ text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 
 const hatch = `<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
 	`<rect width="6" height="6" fill="#fde3c3"/><rect width="3" height="6" fill="#e8862a"/></pattern></defs>`
-
-// document puts the frame around what was drawn.
-func (p *picture) document(charts []Chart) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
-		number(pictureWidth), number(p.y), number(pictureWidth), number(p.y))
-	fmt.Fprintf(&text, "<title>%s</title>\n<desc>%s</desc>\n", safe(titleOf(charts)), safe(description(charts)))
-	fmt.Fprintf(&text, "<style>%s</style>\n%s\n", pictureStyle, hatch)
-	fmt.Fprintf(&text, `<rect class="page" x="0.5" y="0.5" width="%s" height="%s" rx="8"/>`+"\n",
-		number(pictureWidth-1), number(p.y-1))
-	text.WriteString(p.body.String())
-	text.WriteString("</svg>\n")
-	return text.String()
-}
-
-// description tells the picture to those who cannot see it.
-func description(charts []Chart) string {
-	var parts []string
-	for i := range charts {
-		run := newRun(&charts[i])
-		parts = append(parts, sentence(charts[i].name(), run.digest()))
-	}
-	return strings.Join(parts, "; ")
-}

@@ -1,10 +1,12 @@
 package chart
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -12,137 +14,92 @@ import (
 
 // Summary is what a run comes to.
 type Summary struct {
-	Attempts  int
-	Successes int
-	Failures  int // that a worker reported; without timeouts
-	Timeouts  int
-	Retries   int // attempts after a failure
-	// RetriesThatHelped ended with success.
-	RetriesThatHelped int
+	Attempts int `json:"attempts"`
 	// AttemptsPerDay counts days of 24 hours; 0 for a run without length.
-	AttemptsPerDay float64
+	AttemptsPerDay float64 `json:"attempts_per_day"`
+	Successes      int     `json:"successes"`
+	Failures       int     `json:"failures"` // reported by a worker; without timeouts
+	Timeouts       int     `json:"timeouts"`
+	Retries        int     `json:"retries"` // attempts after a failure
+	// RetriesThatHelped ended with success.
+	RetriesThatHelped int `json:"retries_that_helped"`
 	// WorstStaleness is the longest time without a success, including the time before the first and after the last.
-	WorstStaleness time.Duration
+	WorstStaleness time.Duration `json:"-"`
 	// TimeToGiveUp runs from the last success to the last time the model was disabled; without a success, from the first
 	// failure. It counts only if GaveUp.
-	TimeToGiveUp time.Duration
-	GaveUp       bool
+	TimeToGiveUp time.Duration `json:"-"`
+	GaveUp       bool          `json:"-"`
 	// Ended is disabled or finished when nothing started after that, else empty.
-	Ended Kind
+	Ended Kind `json:"-"`
 }
 
-// Summarize sums up the events of a run between start and end.
-func Summarize(events []Event, start, end time.Time) Summary {
-	t := tally{lastSuccess: start}
-	for _, event := range ordered(events) {
-		t.count(event)
+func (r *run) summary() Summary {
+	var sum Summary
+	lastSuccess := r.Start // or the start of the run
+	var failingSince time.Time
+	for _, event := range r.Events {
+		switch event.Kind {
+		case Start, Retry:
+			sum.Attempts++
+			sum.Ended = ""
+			if event.isRetry() {
+				sum.Retries++
+			}
+		case Success:
+			sum.Successes++
+			if event.AttemptNo > 1 {
+				sum.RetriesThatHelped++
+			}
+			sum.WorstStaleness = max(sum.WorstStaleness, event.At.Sub(lastSuccess))
+			lastSuccess = event.At
+		case Failure:
+			sum.Failures++
+		case Timeout:
+			sum.Timeouts++
+		case Disabled:
+			since := cmp.Or(failingSince, event.At)
+			if sum.Successes > 0 {
+				since = lastSuccess
+			}
+			sum.GaveUp, sum.TimeToGiveUp, sum.Ended = true, event.At.Sub(since), Disabled
+		case Finished:
+			sum.Ended = Finished
+		}
+		if event.Kind.failed() && failingSince.IsZero() {
+			failingSince = event.At
+		}
 	}
-	t.stale(end)
-	if days := end.Sub(start).Hours() / 24; days > 0 {
-		t.sum.AttemptsPerDay = math.Round(float64(t.sum.Attempts)/days*100) / 100
+	sum.WorstStaleness = max(sum.WorstStaleness, r.End.Sub(lastSuccess))
+	if days := r.End.Sub(r.Start).Hours() / 24; days > 0 {
+		sum.AttemptsPerDay = math.Round(float64(sum.Attempts)/days*100) / 100
 	}
-	return t.sum
+	return sum
 }
 
-// tally counts while it reads the events in the order of time.
-type tally struct {
-	sum           Summary
-	lastSuccess   time.Time // or the start of the run
-	failingSince  time.Time // the first failure, if there was no success before it
-	everSucceeded bool
-}
-
-func (t *tally) count(event Event) {
-	switch event.Kind {
-	case Start, Retry:
-		t.begin(event)
-	case Success:
-		t.succeed(event)
-	case Failure:
-		t.sum.Failures++
-		t.fail(event.At)
-	case Timeout:
-		t.sum.Timeouts++
-		t.fail(event.At)
-	case Disabled:
-		t.giveUp(event.At)
-	case Finished:
-		t.sum.Ended = Finished
-	}
-}
-
-func (t *tally) begin(event Event) {
-	t.sum.Attempts++
-	t.sum.Ended = ""
-	if event.isRetry() {
-		t.sum.Retries++
-	}
-}
-
-func (t *tally) succeed(event Event) {
-	t.sum.Successes++
-	if event.AttemptNo > 1 {
-		t.sum.RetriesThatHelped++
-	}
-	t.stale(event.At)
-	t.lastSuccess, t.everSucceeded = event.At, true
-}
-
-func (t *tally) fail(at time.Time) {
-	if t.failingSince.IsZero() {
-		t.failingSince = at
-	}
-}
-
-func (t *tally) giveUp(at time.Time) {
-	since := at
-	switch {
-	case t.everSucceeded:
-		since = t.lastSuccess
-	case !t.failingSince.IsZero():
-		since = t.failingSince
-	}
-	t.sum.GaveUp, t.sum.TimeToGiveUp, t.sum.Ended = true, at.Sub(since), Disabled
-}
-
-func (t *tally) stale(until time.Time) {
-	t.sum.WorstStaleness = max(t.sum.WorstStaleness, until.Sub(t.lastSuccess))
-}
-
-// MarshalJSON writes durations in the short form of model.FormatDuration; null: it never gave up, it did not end.
+// MarshalJSON writes durations in the short form of document.FormatDuration; null: it never gave up, it did not end.
 func (s Summary) MarshalJSON() ([]byte, error) {
-	var giveUp *string
+	type counts Summary // without this method
+	view := struct {
+		counts
+		WorstStaleness string  `json:"worst_staleness"`
+		TimeToGiveUp   *string `json:"time_to_give_up"`
+		Ended          *Kind   `json:"ended"`
+	}{counts: counts(s), WorstStaleness: document.FormatDuration(s.WorstStaleness)}
 	if s.GaveUp {
 		text := document.FormatDuration(s.TimeToGiveUp)
-		giveUp = &text
+		view.TimeToGiveUp = &text
 	}
-	var ended *Kind
 	if s.Ended != "" {
-		ended = &s.Ended
+		view.Ended = &s.Ended
 	}
-	return json.Marshal(struct {
-		Attempts          int     `json:"attempts"`
-		AttemptsPerDay    float64 `json:"attempts_per_day"`
-		Successes         int     `json:"successes"`
-		Failures          int     `json:"failures"`
-		Timeouts          int     `json:"timeouts"`
-		Retries           int     `json:"retries"`
-		RetriesThatHelped int     `json:"retries_that_helped"`
-		WorstStaleness    string  `json:"worst_staleness"`
-		TimeToGiveUp      *string `json:"time_to_give_up"`
-		Ended             *Kind   `json:"ended"`
-	}{s.Attempts, s.AttemptsPerDay, s.Successes, s.Failures, s.Timeouts, s.Retries, s.RetriesThatHelped,
-		document.FormatDuration(s.WorstStaleness), giveUp, ended})
+	return json.Marshal(view)
 }
 
 // pairs are the lines for people: a name and its value.
 func (s Summary) pairs() [][2]string {
-	giveUp, ended := "never", "no"
+	giveUp := "never"
 	if s.GaveUp {
 		giveUp = rounded(s.TimeToGiveUp)
-	}
-	if s.Ended != "" {
-		ended = string(s.Ended)
 	}
 	return [][2]string{
 		{"attempts", strconv.Itoa(s.Attempts)},
@@ -154,14 +111,38 @@ func (s Summary) pairs() [][2]string {
 		{"retries that helped", fmt.Sprintf("%d of %d", s.RetriesThatHelped, s.Retries)},
 		{"worst staleness", rounded(s.WorstStaleness)},
 		{"time to give up", giveUp},
-		{"ended", ended},
+		{"ended", cmp.Or(string(s.Ended), "no")},
 	}
 }
 
-// rounded leaves out what nobody reads: milliseconds of seconds, seconds of days.
+// digest is the summary in one line.
+func (r *run) digest() string {
+	sum := r.summary()
+	parts := []string{plural(sum.Attempts, "attempt", "attempts")}
+	if r.End.Sub(r.Start) >= oneDay {
+		parts = append(parts, fmt.Sprintf("%g a day", sum.AttemptsPerDay))
+	}
+	if sum.Retries > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s helped", sum.RetriesThatHelped, plural(sum.Retries, "retry", "retries")))
+	}
+	parts = append(parts, "worst staleness "+rounded(sum.WorstStaleness))
+	if sum.GaveUp {
+		parts = append(parts, "gave up after "+rounded(sum.TimeToGiveUp))
+	}
+	return strings.Join(append(parts, r.Location.String()), "  ·  ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// rounded leaves out what does not matter: milliseconds of minutes, seconds of days.
 func rounded(d time.Duration) string {
 	switch {
-	case d.Abs() >= 24*time.Hour:
+	case d.Abs() >= oneDay:
 		d = d.Truncate(time.Minute)
 	case d.Abs() >= time.Minute:
 		d = d.Truncate(time.Second)

@@ -45,7 +45,8 @@ func TestASummaryCountsWhatHappened(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := Summarize(test.events, start, start.Add(48*time.Hour))
+			chart := Chart{Events: test.events, Start: start, End: start.Add(48 * time.Hour)}
+			got := chart.Summary()
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("summary (-want +got):\n%s", diff)
 			}

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// The measures of a picture, in pixels. README pages are about 880 wide.
+// The measures of a picture. README pages are about 880 pixels wide.
 const (
-	pictureWidth = 880.0
-	margin       = 20.0
+	pictureWidth px = 880
+	margin       px = 20
+	barHeight    px = 13
 )
 
 // maxStairs is how many attempts are drawn with a row each; more of them share rows, one for each window of time.
@@ -19,109 +20,36 @@ const maxStairs = 24
 // SVG draws all charts in one picture that stands alone: no script, no font or image from elsewhere. It brings its own
 // background, so that it can be read on a light and on a dark page. Several charts stand below each other on one time axis.
 func SVG(w io.Writer, charts ...Chart) error {
-	p := picture{canvas: newCanvas()}
-	p.draw(charts)
-	if _, err := io.WriteString(w, p.document(charts)); err != nil {
-		return fmt.Errorf("write svg: %w", err)
-	}
-	return nil
-}
-
-// picture is drawn from top to bottom; y is how far it has come.
-type picture struct {
-	*canvas
-	y float64
-}
-
-func (p *picture) draw(charts []Chart) {
-	runs := make([]run, len(charts))
-	attempts := 0
-	for i := range charts {
-		runs[i] = newRun(&charts[i])
-		attempts = max(attempts, len(runs[i].attempts)+len(runs[i].marks))
+	runs := readAll(charts)
+	p := &picture{canvas: canvas{used: map[string]bool{}}, y: margin}
+	most := 0
+	for _, r := range runs {
+		most = max(most, len(r.rows))
 	}
 	span := joint(runs)
-	p.y = margin
-	for i := range runs {
-		p.heading(&runs[i])
-		if attempts <= maxStairs {
-			p.staircase(&runs[i], span)
+	for _, r := range runs {
+		p.heading(r)
+		if most <= maxStairs {
+			p.staircase(r, span)
 		} else {
-			p.calendar(&runs[i], schemeOf(runs, span, runs[i].chart.location()))
+			p.calendar(r, schemeOf(runs, span, r.Location))
 		}
 		p.y += 14
 	}
 	p.legend()
+	return write(w, "svg", p.document(runs))
 }
 
-// run is a chart, read.
-type run struct {
-	chart    *Chart
-	events   []Event
-	attempts []attempt
-	marks    []Event
-}
-
-func newRun(chart *Chart) run {
-	events := ordered(chart.Events)
-	return run{chart: chart, events: events, attempts: attemptsOf(events), marks: marks(events)}
-}
-
-// period is a stretch of time.
-type period struct{ from, to time.Time }
-
-func (p *period) include(at time.Time) {
-	if at.IsZero() {
-		return
-	}
-	if p.from.IsZero() || at.Before(p.from) {
-		p.from = at
-	}
-	if p.to.IsZero() || at.After(p.to) {
-		p.to = at
-	}
-}
-
-// joint is the period that a picture of all runs shows: their events and, if it is not too far away, what comes next.
-func joint(runs []run) period {
-	var shown period
-	for i := range runs {
-		for _, event := range runs[i].events {
-			shown.include(event.At)
-		}
-		for _, attempt := range runs[i].attempts {
-			if attempt.running() {
-				shown.include(attempt.deadline)
-			}
-		}
-	}
-	reach := shown
-	for i := range runs {
-		reach.to = runs[i].ahead(reach.to, shown)
-	}
-	if shown.from.IsZero() && len(runs) > 0 {
-		reach.include(runs[0].chart.Start)
-		reach.include(runs[0].chart.End)
-	}
-	return reach
-}
-
-// ahead moves an end to the next refresh, if that makes the picture at most twice as long.
-func (r *run) ahead(end time.Time, shown period) time.Time {
-	if len(r.events) == 0 {
-		return end
-	}
-	next := r.events[len(r.events)-1].RefreshAt
-	if next.After(end) && next.Sub(shown.to) <= shown.to.Sub(shown.from) {
-		return next
-	}
-	return end
+// picture is drawn from top to bottom; y is how far it has come.
+type picture struct {
+	canvas
+	y px
 }
 
 func (p *picture) heading(r *run) {
-	title := r.chart.Title
+	title := r.Title
 	if title == "" {
-		title = r.chart.Policy
+		title = r.Policy
 	}
 	if title != "" {
 		p.y += 14
@@ -132,30 +60,35 @@ func (p *picture) heading(r *run) {
 	p.y += 10
 }
 
-// digest is the summary in one line.
-func (r *run) digest() string {
-	sum := r.chart.Summary()
-	parts := []string{count(sum.Attempts, "attempt")}
-	if start, end := r.chart.bounds(); end.Sub(start) >= oneDay {
-		parts = append(parts, fmt.Sprintf("%g a day", sum.AttemptsPerDay))
+// bar draws an attempt from left to right. The time left to its deadline is shaded, up to edge at most.
+func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
+	if edge = min(edge, ax.x(a.deadline)); !a.deadline.IsZero() && edge > right {
+		p.rect("deadline", right, y, edge-right, barHeight, "")
 	}
-	if sum.Retries > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s helped", sum.RetriesThatHelped, plural(sum.Retries, "retry", "retries")))
-	}
-	parts = append(parts, "worst staleness "+rounded(sum.WorstStaleness))
-	if sum.GaveUp {
-		parts = append(parts, "gave up after "+rounded(sum.TimeToGiveUp))
-	}
-	return strings.Join(append(parts, r.chart.location().String()), "  ·  ")
+	p.rect(a.outcome.look().bar, left, y, right-left, barHeight, hint(a, ax.zone))
 }
 
-func count(n int, name string) string { return plural(n, name, name+"s") }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+// hint says everything about an attempt.
+func hint(a *attempt, zone *time.Location) string {
+	text := a.name() + " from " + a.start.In(zone).Format("Mon 2 Jan 15:04:05")
+	if a.running() {
+		return text + ", running"
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	text += " for " + rounded(a.end.Sub(a.start)) + ", " + sentence(string(a.outcome), a.reason)
+	if a.why != "" {
+		text += ", then " + a.why
+	}
+	return text
+}
+
+// symbol draws an event that belongs to no attempt, and returns the class of the words about it.
+func (p *picture) symbol(kind Kind, x, y px) (class string) {
+	if kind == Disabled || kind == Exhausted {
+		p.cross(x, y)
+		return "bad"
+	}
+	p.diamond(x, y)
+	return "note"
 }
 
 // legendEntries explain the classes, as far as they were used.
@@ -183,7 +116,7 @@ func (p *picture) legend() {
 	p.y += 10 + margin
 }
 
-func (p *picture) swatch(class string, x, y float64) {
+func (p *picture) swatch(class string, x, y px) {
 	switch class {
 	case "wait":
 		p.line(class, x, y+4, x+18, y+4)
@@ -198,12 +131,19 @@ func (p *picture) swatch(class string, x, y float64) {
 	}
 }
 
-// cross marks the end of all attempts.
-func (p *picture) cross(x, y float64) {
-	p.rect("final", x-7, y-7, 14, 14, "")
-	p.path("stroke", fmt.Sprintf("M%s %sl7 7m0 -7l-7 7", number(x-3.5), number(y-3.5)))
-}
-
-func (p *picture) diamond(x, y float64) {
-	p.path("mark", fmt.Sprintf("M%s %sl6 6l-6 6l-6 -6z", number(x), number(y-6)))
+// document puts the frame around what was drawn.
+func (p *picture) document(runs []*run) string {
+	var about []string // for those who cannot see the picture
+	for _, r := range runs {
+		about = append(about, sentence(r.name(), r.digest()))
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
+		pictureWidth, p.y, pictureWidth, p.y)
+	fmt.Fprintf(&text, "<title>%s</title>\n<desc>%s</desc>\n", safe(titleOf(runs)), safe(strings.Join(about, "; ")))
+	fmt.Fprintf(&text, "<style>%s</style>\n%s\n", pictureStyle, hatch)
+	fmt.Fprintf(&text, `<rect class="page" x="0.5" y="0.5" width="%s" height="%s" rx="8"/>`+"\n", pictureWidth-1, p.y-1)
+	text.WriteString(p.body.String())
+	text.WriteString("</svg>\n")
+	return text.String()
 }

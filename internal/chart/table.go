@@ -11,27 +11,23 @@ import (
 // Table writes the charts for people, each with its title, and their summaries side by side below them.
 func Table(w io.Writer, charts ...Chart) error {
 	var text strings.Builder
-	for i := range charts {
-		writeTable(&text, &charts[i])
+	runs := readAll(charts)
+	for _, r := range runs {
+		r.writeTable(&text)
 		text.WriteByte('\n')
 	}
-	writeSummaries(&text, charts)
-	if _, err := io.WriteString(w, text.String()); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
+	writeSummaries(&text, runs)
+	return write(w, "table", text.String())
 }
 
-var tableHeader = []string{"DAY", "TIME", "SINCE", "EVENT", "NO", "NEXT", "BECAUSE", "REASON"}
-
-func writeTable(text *strings.Builder, chart *Chart) {
-	if chart.Title != "" {
-		fmt.Fprintf(text, "%s (%s)\n", plain(chart.Title), plain(chart.location().String()))
+func (r *run) writeTable(text *strings.Builder) {
+	if r.Title != "" {
+		fmt.Fprintf(text, "%s (%s)\n", plain(r.Title), plain(r.Location.String()))
 	}
-	rows := [][]string{tableHeader}
+	rows := [][]string{{"DAY", "TIME", "SINCE", "EVENT", "NO", "NEXT", "BECAUSE", "REASON"}}
 	var before time.Time
-	for _, event := range ordered(chart.Events) {
-		rows = append(rows, tableRow(event, before, chart.location()))
+	for _, event := range r.Events {
+		rows = append(rows, tableRow(event, before, r.Location))
 		before = event.At
 	}
 	writeRows(text, rows)
@@ -52,7 +48,7 @@ func tableRow(event Event, before time.Time, zone *time.Location) []string {
 	if event.AttemptNo > 0 {
 		no = strconv.Itoa(event.AttemptNo)
 	}
-	kind := event.Kind.icon() + " " + string(event.Kind)
+	kind := event.Kind.look().icon + " " + string(event.Kind)
 	return []string{day, at.Format(time.TimeOnly), since, kind, no, next(event.RefreshAt, at), event.Why, event.Reason}
 }
 
@@ -94,23 +90,23 @@ func writeRows(text *strings.Builder, rows [][]string) {
 	}
 }
 
-// writeSummaries writes a column for each chart, with a header if there are several.
-func writeSummaries(text *strings.Builder, charts []Chart) {
-	if len(charts) == 0 {
+// writeSummaries writes a column for each run, with a header if there are several.
+func writeSummaries(text *strings.Builder, runs []*run) {
+	if len(runs) == 0 {
 		return
 	}
-	header := []string{""}
 	var rows [][]string
-	for i := range charts {
-		header = append(header, plain(charts[i].name()))
-		for line, pair := range charts[i].Summary().pairs() {
-			if i == 0 {
-				rows = append(rows, []string{pair[0]})
-			}
+	for _, pair := range runs[0].summary().pairs() {
+		rows = append(rows, []string{pair[0]})
+	}
+	header := []string{""}
+	for _, r := range runs {
+		header = append(header, plain(r.name()))
+		for line, pair := range r.summary().pairs() {
 			rows[line] = append(rows[line], pair[1])
 		}
 	}
-	if len(charts) == 1 {
+	if len(runs) == 1 {
 		clear(header)
 	}
 	var out strings.Builder

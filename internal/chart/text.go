@@ -65,3 +65,10 @@ func sentence(parts ...string) string {
 	}
 	return strings.Join(filled, ": ")
 }
+
+func capital(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

@@ -26,9 +26,9 @@ var schemes = []scheme{
 const maxInRow = 120
 
 // schemeOf takes the longest rows that make a picture of several rows, and that hold no more than can be seen.
-func schemeOf(runs []run, span period, zone *time.Location) scheme {
+func schemeOf(runs []*run, span period, zone *time.Location) scheme {
 	for _, s := range schemes {
-		if span.to.Sub(span.from) > s.length && s.densest(runs, zone) <= maxInRow {
+		if span.length() > s.length && s.densest(runs, zone) <= maxInRow {
 			return s
 		}
 	}
@@ -36,12 +36,12 @@ func schemeOf(runs []run, span period, zone *time.Location) scheme {
 }
 
 // densest is the largest number of attempts in one row.
-func (s scheme) densest(runs []run, zone *time.Location) int {
+func (s scheme) densest(runs []*run, zone *time.Location) int {
 	most := 0
-	for i := range runs {
+	for _, r := range runs {
 		counts := map[int64]int{}
-		for _, attempt := range runs[i].attempts {
-			row := s.floor(attempt.start, zone).Unix()
+		for _, a := range r.attempts {
+			row := s.floor(a.start, zone).Unix()
 			counts[row]++
 			most = max(most, counts[row])
 		}
@@ -66,22 +66,6 @@ func (s scheme) next(row time.Time) time.Time {
 	return row.Add(s.length)
 }
 
-// share tells how far into the row an instant lies, from 0 to 1. In rows of a day it goes by the wall clock, so that six
-// o'clock stands below six o'clock.
-func (s scheme) share(row, at time.Time) float64 {
-	switch {
-	case !at.After(row):
-		return 0
-	case !at.Before(s.next(row)):
-		return 1
-	case s.length == oneDay:
-		at = at.In(row.Location())
-		return float64(at.Hour()*3600+at.Minute()*60+at.Second()) / 86400
-	default:
-		return float64(at.Sub(row)) / float64(s.length)
-	}
-}
-
 // window is one row: a stretch of time, or a line of words in place of rows.
 type window struct {
 	period
@@ -95,36 +79,29 @@ const maxWindows = 45
 // stand instead.
 func windowsOf(r *run, s scheme) []window {
 	var rows []window
-	zone := r.chart.location()
-	start, end := r.chart.bounds()
-	covered := s.floor(start, zone)
-	for _, event := range r.events {
-		if from := s.floor(event.At, zone); !from.Before(covered) {
-			rows = append(rows, s.quiet(covered, from)...)
+	covered := s.floor(r.Start, r.Location)
+	for _, event := range r.Events {
+		if from := s.floor(event.At, r.Location); !from.Before(covered) {
+			rows = append(rows, s.gap(covered, from)...)
 			covered = s.next(from)
 			rows = append(rows, window{period: period{from, covered}})
 		}
 	}
-	return capped(append(rows, s.quiet(covered, s.floor(end, zone))...))
+	return capped(append(rows, s.gap(covered, s.floor(r.End, r.Location))...))
 }
 
-// quiet stands between two rows with events that do not follow each other.
-func (s scheme) quiet(from, to time.Time) []window {
+// gap stands between two rows with events that do not follow each other.
+func (s scheme) gap(from, to time.Time) []window {
 	switch n := int64(to.Sub(from)+s.length/2) / int64(s.length); {
 	case n <= 0:
 		return nil
 	case n == 1:
 		return []window{{period: period{from, to}}}
+	case s.length == oneDay:
+		return []window{{words: fmt.Sprintf("%d days without an event", n)}}
 	default:
-		return []window{{words: s.amount(n) + " without an event"}}
+		return []window{{words: rounded(time.Duration(n)*s.length) + " without an event"}}
 	}
-}
-
-func (s scheme) amount(n int64) string {
-	if s.length == oneDay {
-		return fmt.Sprintf("%d days", n)
-	}
-	return rounded(time.Duration(n) * s.length)
 }
 
 // capped leaves rows out in the middle: how a run begins and how it ends tells most.

@@ -1,18 +1,71 @@
 package demo
 
 import (
+	"slices"
 	"strings"
-
-	"github.com/refreshd/refreshd/model/policy"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
-// behaviour is one thing that the audience is to see.
+// behaviour is one thing that the demo shows. It was seen when everything that is set here has happened.
 type behaviour struct {
-	uid  string
-	text string
-	seen func(*evidence) bool
+	uid      string
+	text     string
+	steps    []step          // transitions of the model, in this order, whatever lies between them
+	pause    time.Duration   // the second step comes no sooner after the first
+	notices  []policy.Notice // for the owner of the model, in this order
+	counter  string          // that is above 0
+	progress bool            // an attempt reported how far it was
+}
+
+// step recognises a transition. What is not set may be anything.
+type step struct {
+	event   model.Event
+	attempt int
+	final   bool   // it disables the model, with a reason for the owner
+	idle    bool   // no attempt runs after it
+	why     string // is part of its why
+}
+
+var (
+	aStart   = step{event: model.EventStart}
+	aSuccess = step{event: model.EventSuccess}
+	aFailure = step{event: model.EventFailure}
+	anUpdate = step{event: model.EventUpdate}
+)
+
+var behaviours = []behaviour{
+	{uid: uidSteady, text: "succeeds on schedule, again and again",
+		steps: []step{{event: model.EventSuccess, attempt: 1}, {event: model.EventSuccess, attempt: 1}}},
+	{uid: uidFlaky, text: "503 twice: retried at once, retried after 1s, then well",
+		steps: []step{{event: model.EventFailure, attempt: 1}, {event: model.EventFailure, attempt: 2}, {event: model.EventSuccess, attempt: 3}}},
+	{uid: uidBusy, text: "429 with Retry-After: 2: not asked again for two seconds",
+		steps: []step{{event: model.EventFailure, why: "as asked"}, aStart, aSuccess}, pause: busyFor},
+	{uid: uidSlow, text: "tells how far it is while it runs, and succeeds", steps: []step{aSuccess}, progress: true},
+	{uid: uidUnchanged, text: "304 by ETag: a success that found nothing new", counter: "success_unchanged"},
+	{uid: uidHangs, text: "three deadlines pass: it gives up and says why",
+		steps: []step{{event: model.EventTimeout, attempt: 1}, {event: model.EventTimeout, attempt: 2}, {event: model.EventTimeout, attempt: 3, final: true}}},
+	{uid: uidGone, text: "404 is not worth a retry: disabled, and its owner is told the reason",
+		steps: []step{{event: model.EventFailure, final: true}}, notices: []policy.Notice{policy.NoticeDisabled}},
+	{uid: uidMoved, text: "disabled, then its owner saves a new address: it recovers",
+		steps:   []step{{event: model.EventFailure, final: true}, anUpdate, aSuccess},
+		notices: []policy.Notice{policy.NoticeDisabled, policy.NoticeRecovered}},
+	{uid: uidManual, text: "run by hand, long before it is planned", steps: []step{{event: model.EventRun}, aStart, aSuccess}},
+	{uid: uidBanner, text: "no schedule: refreshed once, then finished", steps: []step{{event: model.EventSuccess, why: "finished"}}},
+	{uid: uidBanner, text: "saved while it was being refreshed: refreshed again for the second edition",
+		steps: []step{aStart, anUpdate, {idle: true, why: "again"}, aStart, aSuccess}},
+	{uid: uidHangs, text: "a worker answers after its deadline: counted as stale, changes nothing", counter: string(model.Stale)},
+	{uid: uidSlow, text: "its worker had to stop: handed back, not counted, done by another",
+		steps: []step{{event: model.EventInterrupted}, {event: model.EventStart, attempt: 1}, aSuccess}},
+	{uid: uidManual, text: "no worker came until the deadline: taken back, not counted",
+		steps: []step{{event: model.EventWithdrawn}, {event: model.EventStart, attempt: 1}, aSuccess}},
+}
+
+func (s step) matches(e model.JournalEntry) bool {
+	return (s.event == "" || e.Event == s.event) && (s.attempt == 0 || e.AttemptNo == s.attempt) &&
+		(!s.final || e.Final && e.DisabledReason != "") && (!s.idle || e.DeadlineAt.IsZero()) && strings.Contains(e.Why, s.why)
 }
 
 // evidence is what has happened so far.
@@ -20,24 +73,22 @@ type evidence struct {
 	journal  map[string][]model.JournalEntry // by model
 	notices  map[string][]policy.Notice      // by model
 	counters map[string]int64
-	progress map[string]bool // models that told how far they were, somewhere between nothing and all
+	progress map[string]bool // models that reported how far they were, somewhere between nothing and all
 }
 
-var behaviours = []behaviour{
-	{uidSteady, "succeeds on schedule, again and again", story(uidSteady, succeeded(1), succeeded(1))},
-	{uidFlaky, "503 twice: retried at once, retried after 1s, then well", story(uidFlaky, failed(1), failed(2), succeeded(3))},
-	{uidBusy, "429 with Retry-After: 2: not asked again for two seconds", leftAlone},
-	{uidSlow, "tells how far it is while it runs, and succeeds", toldProgress},
-	{uidUnchanged, "304 by ETag: a success that found nothing new", counted("success_unchanged")},
-	{uidHangs, "three deadlines pass: it gives up and says why", story(uidHangs, timedOut(1), timedOut(2), final(timedOut(3)))},
-	{uidGone, "404 is not worth a retry: disabled, and its owner is told the reason", disabled(uidGone)},
-	{uidMoved, "disabled, then its owner saves a new address: it recovers", recovered},
-	{uidManual, "run by hand, long before it is planned", story(uidManual, event(model.EventRun), event(model.EventStart), event(model.EventSuccess))},
-	{uidBanner, "no schedule: refreshed once, then finished", finished(uidBanner)},
-	{uidBanner, "saved while it was being refreshed: refreshed again for the second edition", savedWhileRunning},
-	{uidHangs, "a worker answers after its deadline: counted as stale, changes nothing", counted(string(model.Stale))},
-	{uidSlow, "its worker had to stop: handed back, not counted, done by another", story(uidSlow, event(model.EventInterrupted), attempt(model.EventStart, 1), event(model.EventSuccess))},
-	{uidManual, "no worker came until the deadline: taken back, not counted", story(uidManual, event(model.EventWithdrawn), attempt(model.EventStart, 1), event(model.EventSuccess))},
+func (b *behaviour) seen(ev *evidence) bool {
+	var found []model.JournalEntry
+	for _, e := range ev.journal[b.uid] {
+		if len(found) < len(b.steps) && b.steps[len(found)].matches(e) {
+			found = append(found, e)
+		}
+	}
+	notices := ev.notices[b.uid]
+	return len(found) == len(b.steps) &&
+		(b.pause == 0 || found[1].At.Sub(found[0].At) >= b.pause) &&
+		len(notices) >= len(b.notices) && slices.Equal(notices[:len(b.notices)], b.notices) &&
+		(b.counter == "" || ev.counters[b.counter] > 0) &&
+		(!b.progress || ev.progress[b.uid])
 }
 
 // checklist ticks behaviours off. A tick stays.
@@ -75,12 +126,10 @@ func (c *checklist) progress(uid string, percent int) {
 	}
 }
 
-func (c *checklist) counters(counters map[string]int64) { c.evidence.counters = counters }
-
 // tick looks at all evidence.
 func (c *checklist) tick() {
-	for i, b := range behaviours {
-		c.ticked[i] = c.ticked[i] || b.seen(&c.evidence)
+	for i := range behaviours {
+		c.ticked[i] = c.ticked[i] || behaviours[i].seen(&c.evidence)
 	}
 }
 
@@ -93,83 +142,4 @@ func (c *checklist) count() (n int) {
 		}
 	}
 	return n
-}
-
-// step recognises one transition of a story.
-type step func(model.JournalEntry) bool
-
-func event(kind model.Event) step {
-	return func(e model.JournalEntry) bool { return e.Event == kind }
-}
-
-func attempt(kind model.Event, no int) step {
-	return func(e model.JournalEntry) bool { return e.Event == kind && e.AttemptNo == no }
-}
-
-func succeeded(no int) step { return attempt(model.EventSuccess, no) }
-func failed(no int) step    { return attempt(model.EventFailure, no) }
-func timedOut(no int) step  { return attempt(model.EventTimeout, no) }
-
-func final(s step) step {
-	return func(e model.JournalEntry) bool { return s(e) && e.Final && e.DisabledReason != "" }
-}
-
-// idle recognises every transition after which no attempt is running.
-func idle(e model.JournalEntry) bool { return e.DeadlineAt.IsZero() }
-
-func because(s step, why string) step {
-	return func(e model.JournalEntry) bool { return s(e) && strings.Contains(e.Why, why) }
-}
-
-// follow returns the transitions of a model that make the story, in this order, whatever lies between them; nil: it has
-// not happened yet.
-func (ev *evidence) follow(uid string, steps ...step) []model.JournalEntry {
-	var found []model.JournalEntry
-	for _, e := range ev.journal[uid] {
-		if steps[len(found)](e) {
-			found = append(found, e)
-		}
-		if len(found) == len(steps) {
-			return found
-		}
-	}
-	return nil
-}
-
-func story(uid string, steps ...step) func(*evidence) bool {
-	return func(ev *evidence) bool { return ev.follow(uid, steps...) != nil }
-}
-
-func counted(counter string) func(*evidence) bool {
-	return func(ev *evidence) bool { return ev.counters[counter] > 0 }
-}
-
-func finished(uid string) func(*evidence) bool {
-	return story(uid, because(event(model.EventSuccess), "finished"))
-}
-
-func leftAlone(ev *evidence) bool {
-	found := ev.follow(uidBusy, because(event(model.EventFailure), "as asked"), event(model.EventStart), event(model.EventSuccess))
-	return found != nil && found[1].At.Sub(found[0].At) >= busyFor
-}
-
-func toldProgress(ev *evidence) bool {
-	return ev.progress[uidSlow] && ev.follow(uidSlow, event(model.EventSuccess)) != nil
-}
-
-func disabled(uid string) func(*evidence) bool {
-	return func(ev *evidence) bool {
-		return ev.follow(uid, final(event(model.EventFailure))) != nil && len(ev.notices[uid]) > 0 && ev.notices[uid][0] == policy.NoticeDisabled
-	}
-}
-
-func recovered(ev *evidence) bool {
-	steps := []step{final(event(model.EventFailure)), event(model.EventUpdate), event(model.EventSuccess)}
-	told := ev.notices[uidMoved]
-	return ev.follow(uidMoved, steps...) != nil && len(told) > 1 && told[1] == policy.NoticeRecovered
-}
-
-func savedWhileRunning(ev *evidence) bool {
-	return ev.follow(uidBanner, event(model.EventStart), event(model.EventUpdate),
-		because(idle, "again"), event(model.EventStart), event(model.EventSuccess)) != nil
 }

@@ -1,12 +1,12 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func journal(entries ...model.JournalEntry) *evidence {
@@ -21,10 +21,12 @@ func happened(uid string, event model.Event, no int) model.JournalEntry {
 	return model.JournalEntry{UID: uid, Event: event, AttemptNo: no, At: seven}
 }
 
-func TestStoryNeedsAllItsStepsInOrder(t *testing.T) {
+func TestABehaviourNeedsAllItsStepsInOrder(t *testing.T) {
 	first, second := happened("m", model.EventFailure, 1), happened("m", model.EventFailure, 2)
 	between, third := happened("m", model.EventStart, 3), happened("m", model.EventSuccess, 3)
-	told := story("m", failed(1), failed(2), succeeded(3))
+	b := behaviour{uid: "m", steps: []step{
+		{event: model.EventFailure, attempt: 1}, {event: model.EventFailure, attempt: 2}, {event: model.EventSuccess, attempt: 3},
+	}}
 	tests := []struct {
 		name    string
 		entries []model.JournalEntry
@@ -38,21 +40,33 @@ func TestStoryNeedsAllItsStepsInOrder(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := told(journal(test.entries...)); got != test.want {
-				t.Errorf("story seen = %t, want %t", got, test.want)
+			if got := b.seen(journal(test.entries...)); got != test.want {
+				t.Errorf("seen = %t, want %t", got, test.want)
 			}
 		})
 	}
 }
 
-func TestFeedCountsAsLeftAloneOnlyAfterItsWholeWish(t *testing.T) {
+// behaviourOf returns the behaviour of a model whose text has a word.
+func behaviourOf(t *testing.T, uid, word string) *behaviour {
+	t.Helper()
+	for i := range behaviours {
+		if b := &behaviours[i]; b.uid == uid && strings.Contains(b.text, word) {
+			return b
+		}
+	}
+	t.Fatalf("no behaviour of %s says %q", uid, word)
+	return nil
+}
+
+func TestABusyFeedCountsAsNotAskedAgainOnlyAfterTheWholePause(t *testing.T) {
 	asked := happened(uidBusy, model.EventFailure, 1)
 	asked.Why = "retry 1/2 +2s as asked"
 	for wait, want := range map[time.Duration]bool{busyFor: true, busyFor - time.Millisecond: false} {
 		again := happened(uidBusy, model.EventStart, 2)
 		again.At = asked.At.Add(wait)
-		if got := leftAlone(journal(asked, again, happened(uidBusy, model.EventSuccess, 2))); got != want {
-			t.Errorf("left alone for %s = %t, want %t", wait, got, want)
+		if got := behaviourOf(t, uidBusy, "not asked again").seen(journal(asked, again, happened(uidBusy, model.EventSuccess, 2))); got != want {
+			t.Errorf("not asked again for %s = %t, want %t", wait, got, want)
 		}
 	}
 }
@@ -60,18 +74,18 @@ func TestFeedCountsAsLeftAloneOnlyAfterItsWholeWish(t *testing.T) {
 func TestGivingUpCountsOnlyWithAReasonForTheOwner(t *testing.T) {
 	gave := happened(uidGone, model.EventFailure, 1)
 	gave.Final = true
-	silent := journal(gave)
-	silent.notices[uidGone] = []policy.Notice{policy.NoticeDisabled}
-	if disabled(uidGone)(silent) {
+	unexplained := journal(gave)
+	unexplained.notices[uidGone] = []policy.Notice{policy.NoticeDisabled}
+	if behaviourOf(t, uidGone, "disabled").seen(unexplained) {
 		t.Error("a final failure without a reason was accepted")
 	}
 	gave.DisabledReason = "The feed is gone"
-	if disabled(uidGone)(journal(gave)) {
+	if behaviourOf(t, uidGone, "disabled").seen(journal(gave)) {
 		t.Error("a final failure of which nobody was told was accepted")
 	}
 	told := journal(gave)
 	told.notices[uidGone] = []policy.Notice{policy.NoticeDisabled}
-	if !disabled(uidGone)(told) {
+	if !behaviourOf(t, uidGone, "disabled").seen(told) {
 		t.Error("a final failure with reason and notification was not accepted")
 	}
 }
@@ -81,24 +95,24 @@ func TestRecoveryCountsOnlyWhenTheOwnerIsTold(t *testing.T) {
 	gave.Final, gave.DisabledReason = true, "The feed was not found"
 	ev := journal(gave, happened(uidMoved, model.EventUpdate, 0), happened(uidMoved, model.EventSuccess, 1))
 	ev.notices[uidMoved] = []policy.Notice{policy.NoticeDisabled}
-	if recovered(ev) {
+	if behaviourOf(t, uidMoved, "recovers").seen(ev) {
 		t.Error("a recovery of which nobody was told was accepted")
 	}
 	ev.notices[uidMoved] = append(ev.notices[uidMoved], policy.NoticeDisabled)
-	if recovered(ev) {
+	if behaviourOf(t, uidMoved, "recovers").seen(ev) {
 		t.Error("a second final failure was accepted as a recovery")
 	}
 	ev.notices[uidMoved][1] = policy.NoticeRecovered
-	if !recovered(ev) {
+	if !behaviourOf(t, uidMoved, "recovers").seen(ev) {
 		t.Error("a recovery with its notification was not accepted")
 	}
 }
 
 func TestTickStaysAndEvidenceIsNoLongerKeptWhenAllIsSeen(t *testing.T) {
 	c := newChecklist()
-	c.counters(map[string]int64{string(model.Stale): 1})
+	c.evidence.counters = map[string]int64{string(model.Stale): 1}
 	c.tick()
-	c.counters(nil)
+	c.evidence.counters = nil
 	c.tick()
 	if c.count() != 1 {
 		t.Errorf("%d behaviours ticked after the evidence went, want 1", c.count())

@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// patience bounds how long a test waits for the last behaviour: no longer than `refreshd demo --for 20s` does.
-const patience = 20 * time.Second
-
 // paper is a writer that may be read while somebody writes.
 type paper struct {
 	mu      sync.Mutex
@@ -39,7 +36,7 @@ func (p *paper) String() string {
 // watched plays the demo until everything was seen, and returns what it printed.
 func watched(t *testing.T, config Config) string {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), patience)
+	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	var out paper
 	config.Out, config.complete = &out, end

@@ -9,56 +9,40 @@ import (
 	"time"
 )
 
-// The paths of the feeds.
-const (
-	pathSteady    = "/steady.csv"
-	pathFlaky     = "/flaky.csv"
-	pathBusy      = "/busy.csv"
-	pathGone      = "/gone.csv"
-	pathHangs     = "/hangs.csv"
-	pathSlow      = "/slow.csv"
-	pathUnchanged = "/unchanged.csv"
-	pathBanner    = "/banner.csv"
-)
-
-// feeds is a web server whose feeds behave like the world. What a feed answers depends on how often it was asked, never on
-// chance.
+// feeds are the web pages that the models are fetched from, one for each way in which real ones fail. What a feed answers depends
+// on how often it was asked, never on chance. Whatever is no feed, that of uidGone for one, is 404 for ever.
 type feeds struct {
+	*http.ServeMux
 	pace    time.Duration // between two chunks of the slow feed
 	banner  chan struct{} // closed: the banner may be served
-	stopped chan struct{} // tells that the slow feed has stopped halfway
-	mux     *http.ServeMux
+	stopped chan struct{} // sent to when the slow feed has stopped halfway
 
 	mu   sync.Mutex
-	hits map[string]int // guarded by mu: path to requests so far
+	hits map[string]int // guarded by mu: requests so far, by model
 }
 
 func newFeeds(pace time.Duration) *feeds {
 	f := &feeds{
-		pace: pace, banner: make(chan struct{}), stopped: make(chan struct{}, 1),
-		mux: http.NewServeMux(), hits: make(map[string]int),
+		ServeMux: http.NewServeMux(), pace: pace, banner: make(chan struct{}), stopped: make(chan struct{}, 1), hits: make(map[string]int),
 	}
-	for path, serve := range map[string]func(http.ResponseWriter, *http.Request, int){
-		pathSteady: f.steady, pathFlaky: f.flaky, pathBusy: f.busy, pathHangs: f.hang,
-		pathSlow: f.slow, pathUnchanged: f.unchanged, pathBanner: f.edited,
+	for uid, serve := range map[string]func(http.ResponseWriter, *http.Request, int){
+		uidSteady: f.steady, uidFlaky: f.flaky, uidBusy: f.busy, uidHangs: f.hang,
+		uidSlow: f.slow, uidUnchanged: f.unchanged, uidBanner: f.edited,
 	} {
-		f.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { serve(w, r, f.hit(path)) })
+		f.HandleFunc("GET "+path(uid), func(w http.ResponseWriter, r *http.Request) { serve(w, r, f.hit(uid)) })
 	}
 	return f
 }
-
-// ServeHTTP answers one request; whatever is no feed, pathGone for one, is 404 for ever.
-func (f *feeds) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
 
 // releaseBanner lets the banner be served; until then it hangs. Call it once.
 func (f *feeds) releaseBanner() { close(f.banner) }
 
 // hit counts a request: 1 is the first.
-func (f *feeds) hit(path string) int {
+func (f *feeds) hit(uid string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hits[path]++
-	return f.hits[path]
+	f.hits[uid]++
+	return f.hits[uid]
 }
 
 // steady is always well and always new.
@@ -79,7 +63,7 @@ func (f *feeds) flaky(w http.ResponseWriter, r *http.Request, hit int) {
 // busyFor is how long the busy feed wants to be left alone.
 const busyFor = 2 * time.Second
 
-// busy asks every other visitor to come back later.
+// busy answers every other request with 429.
 func (f *feeds) busy(w http.ResponseWriter, r *http.Request, hit int) {
 	if hit%2 == 1 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(busyFor/time.Second)))

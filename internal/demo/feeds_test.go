@@ -45,17 +45,17 @@ func get(t *testing.T, server *httptest.Server, path, etag string) (*http.Respon
 
 func TestFeedAnswersDependOnlyOnTheNumberOfRequests(t *testing.T) {
 	tests := map[string][]int{
-		pathSteady: {200, 200, 200},
-		pathFlaky:  {503, 503, 200, 503, 503, 200},
-		pathBusy:   {429, 200, 429, 200},
-		pathGone:   {404, 404, 404},
+		path(uidSteady): {200, 200, 200},
+		path(uidFlaky):  {503, 503, 200, 503, 503, 200},
+		path(uidBusy):   {429, 200, 429, 200},
+		path(uidGone):   {404, 404, 404},
 	}
-	for path, want := range tests {
-		t.Run(path, func(t *testing.T) {
+	for feed, want := range tests {
+		t.Run(feed, func(t *testing.T) {
 			_, server := site(t)
 			var got []int
 			for range want {
-				response, _ := get(t, server, path, "")
+				response, _ := get(t, server, feed, "")
 				got = append(got, response.StatusCode)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -67,8 +67,8 @@ func TestFeedAnswersDependOnlyOnTheNumberOfRequests(t *testing.T) {
 
 func TestSteadyFeedIsNewEachTime(t *testing.T) {
 	_, server := site(t)
-	_, first := get(t, server, pathSteady, "")
-	_, second := get(t, server, pathSteady, "")
+	_, first := get(t, server, path(uidSteady), "")
+	_, second := get(t, server, path(uidSteady), "")
 	if first == second || !strings.HasPrefix(first, "id,price\n") {
 		t.Errorf("two answers were %q and %q, want two different tables", first, second)
 	}
@@ -76,7 +76,7 @@ func TestSteadyFeedIsNewEachTime(t *testing.T) {
 
 func TestBusyFeedSaysWhenToComeBack(t *testing.T) {
 	_, server := site(t)
-	response, _ := get(t, server, pathBusy, "")
+	response, _ := get(t, server, path(uidBusy), "")
 	if got := response.Header.Get("Retry-After"); got != "2" {
 		t.Errorf("Retry-After = %q, want 2", got)
 	}
@@ -84,7 +84,7 @@ func TestBusyFeedSaysWhenToComeBack(t *testing.T) {
 
 func TestSlowFeedTellsItsLengthInAdvance(t *testing.T) {
 	_, server := site(t)
-	response, body := get(t, server, pathSlow, "")
+	response, body := get(t, server, path(uidSlow), "")
 	if rows := strings.Count(body, "\n"); response.ContentLength != int64(len(body)) || rows != slowChunks*slowRows {
 		t.Errorf("announced %d bytes, sent %d with %d rows; want %d rows", response.ContentLength, len(body), rows, slowChunks*slowRows)
 	}
@@ -97,7 +97,7 @@ func TestSlowFeedStopsHalfwayAtOneRequestOnly(t *testing.T) {
 			f, answer, gone := newFeeds(slowPace), httptest.NewRecorder(), make(chan struct{})
 			go func() {
 				defer close(gone)
-				f.slow(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, pathSlow, nil), hit)
+				f.slow(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, path(uidSlow), nil), hit)
 			}()
 			<-time.After(time.Hour) // of the bubble's clock
 			leave()
@@ -105,8 +105,8 @@ func TestSlowFeedStopsHalfwayAtOneRequestOnly(t *testing.T) {
 			if rows := strings.Count(answer.Body.String(), "\n"); rows != want*slowRows {
 				t.Errorf("request %d brought %d rows within an hour, want %d", hit, rows, want*slowRows)
 			}
-			if told := len(f.stopped) == 1; told != (hit == stuck) {
-				t.Errorf("request %d told that the feed has stopped: %t", hit, told)
+			if sent := len(f.stopped) == 1; sent != (hit == stuck) {
+				t.Errorf("request %d sent that the feed has stopped: %t", hit, sent)
 			}
 		})
 	}
@@ -114,25 +114,25 @@ func TestSlowFeedStopsHalfwayAtOneRequestOnly(t *testing.T) {
 
 func TestUnchangedFeedSendsItsTableOnlyOnce(t *testing.T) {
 	_, server := site(t)
-	response, body := get(t, server, pathUnchanged, "")
+	response, body := get(t, server, path(uidUnchanged), "")
 	tag := response.Header.Get("ETag")
 	if response.StatusCode != 200 || body == "" || tag == "" {
 		t.Fatalf("first answer: %d, %q, ETag %q; want a table with a tag", response.StatusCode, body, tag)
 	}
-	if response, body := get(t, server, pathUnchanged, tag); response.StatusCode != 304 || body != "" {
+	if response, body := get(t, server, path(uidUnchanged), tag); response.StatusCode != 304 || body != "" {
 		t.Errorf("second answer: %d, %q; want 304 and nothing", response.StatusCode, body)
 	}
 }
 
 func TestHangingFeedsEndWithTheirVisitor(t *testing.T) {
-	for _, path := range []string{pathHangs, pathBanner} {
-		t.Run(path, func(t *testing.T) {
+	for _, feed := range []string{path(uidHangs), path(uidBanner)} {
+		t.Run(feed, func(t *testing.T) {
 			f := newFeeds(time.Millisecond)
 			ctx, cancel := context.WithCancel(t.Context())
 			gone := make(chan struct{})
 			go func() {
 				defer close(gone)
-				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, feed, nil))
 			}()
 			cancel()
 			<-gone
@@ -143,7 +143,7 @@ func TestHangingFeedsEndWithTheirVisitor(t *testing.T) {
 func TestBannerIsServedWhenItIsReleased(t *testing.T) {
 	f, server := site(t)
 	f.releaseBanner()
-	if response, body := get(t, server, pathBanner, ""); response.StatusCode != 200 || body == "" {
+	if response, body := get(t, server, path(uidBanner), ""); response.StatusCode != 200 || body == "" {
 		t.Errorf("answer: %d, %q; want a table", response.StatusCode, body)
 	}
 }

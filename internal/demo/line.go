@@ -5,10 +5,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/refreshd/refreshd/model/policy"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -23,17 +24,17 @@ type line struct {
 }
 
 func transitionLine(e model.JournalEntry) line {
-	l := line{at: e.At, uid: e.UID, event: string(e.Event), try: attemptNo(e.AttemptNo), why: e.Why}
-	switch {
-	case !e.DeadlineAt.IsZero():
-		l.next = "deadline " + until(e.DeadlineAt, e.At)
-	case !e.RefreshAt.IsZero():
-		l.next = "refresh " + until(e.RefreshAt, e.At)
+	why := e.Why
+	switch { // in the owner's words, or the worker's
+	case e.DisabledReason != "":
+		why += " · " + e.DisabledReason
+	case e.Reason != "" && e.Event != model.EventTimeout: // there the event says it already
+		why += " · " + e.Reason
 	}
-	if told := reason(e); told != "" {
-		l.why = strings.TrimSpace(l.why + " · " + told)
+	return line{
+		at: e.At, uid: e.UID, event: string(e.Event), try: attemptNo(e.AttemptNo),
+		next: next(e.DeadlineAt, e.RefreshAt, e.At), why: strings.TrimSpace(why),
 	}
-	return l
 }
 
 func noticeLine(e model.Notification) line {
@@ -63,7 +64,33 @@ func attemptNo(no int) string {
 	return strconv.Itoa(no)
 }
 
-// The widths of the columns before why.
+// next is what happens to a model by itself, and when.
+func next(deadlineAt, refreshAt, now time.Time) string {
+	switch {
+	case !deadlineAt.IsZero():
+		return "deadline " + until(deadlineAt, now)
+	case !refreshAt.IsZero():
+		return "refresh " + until(refreshAt, now)
+	default:
+		return ""
+	}
+}
+
+// until renders how long it is from now to an instant.
+func until(at, now time.Time) string {
+	switch left := at.Sub(now); {
+	case left <= 0:
+		return "now"
+	case left < time.Minute:
+		return fmt.Sprintf("+%.1fs", left.Seconds())
+	case left < time.Hour:
+		return fmt.Sprintf("+%dm", int(left.Minutes()))
+	default:
+		return fmt.Sprintf("+%dh", int(left.Hours()))
+	}
+}
+
+// The widths of columns; the last one, why, has what is left.
 const (
 	widthTime  = len("07:00:00.000")
 	widthUID   = 10
@@ -72,26 +99,46 @@ const (
 	widthNext  = len("deadline +10.0s")
 )
 
-// lineHead names the columns.
-var lineHead = columns("time", "model", "event", "try", "next", "why")
+var lineWidths = []int{widthTime, widthUID, widthEvent, widthTry, widthNext}
 
 func (l line) String() string {
-	return columns(l.at.UTC().Format("15:04:05.000"), plain(l.uid), plain(l.event), l.try, l.next, plain(l.why))
+	return columns(lineWidths, l.at.UTC().Format("15:04:05.000"), plain(l.uid), plain(l.event), l.try, l.next, plain(l.why))
 }
 
-func columns(at, uid, event, try, next, why string) string {
-	text := fit(at, widthTime) + "  " + fit(uid, widthUID) + "  " + fit(event, widthEvent) + "  " + fit(try, widthTry) + "  " +
-		fit(next, widthNext) + "  " + why
-	return strings.TrimRight(text, " ")
+// columns aligns cells, of which the last one has no width.
+func columns(widths []int, cells ...string) string {
+	var text strings.Builder
+	for i, width := range widths {
+		text.WriteString(fit(cells[i], width) + "  ")
+	}
+	return strings.TrimRight(text.String()+cells[len(widths)], " ")
 }
 
-// reason is what is known of a failure beside the consequence: the owner's words, or the worker's.
-func reason(e model.JournalEntry) string {
-	if e.DisabledReason != "" {
-		return e.DisabledReason
+// fit cuts a text to width characters or fills it with spaces.
+func fit(text string, width int) string { return fmt.Sprintf("%-*s", width, cut(text, width)) }
+
+// cut shortens a text to at most width characters.
+func cut(text string, width int) string {
+	switch {
+	case utf8.RuneCountInString(text) <= width:
+		return text
+	case width < 1:
+		return ""
+	default:
+		return string([]rune(text)[:width-1]) + "…"
 	}
-	if e.Event == model.EventTimeout {
-		return "" // the event says it already
-	}
-	return e.Reason
+}
+
+// plain makes outside text harmless to a terminal: one line of printable characters. Feeds and applications must not be
+// able to move the cursor, change the title or turn the direction of writing.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
 }

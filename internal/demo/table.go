@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -39,7 +38,9 @@ const insideCommands = 3
 // recentLines is how many lines the table shows below the models, if there is room.
 const recentLines = 12
 
-// table is the view for a terminal: one row for each model, written over itself.
+var tableWidths = []int{widthUID, widthEvent, widthTry, widthNext, widthEvent}
+
+// table is the output for a terminal: one row for each model, written over itself.
 type table struct {
 	out    io.Writer
 	screen Screen
@@ -81,7 +82,7 @@ func (t *table) end() {
 }
 
 func (t *table) summary(check *checklist, counters map[string]int64) {
-	pipe{t.out}.summary(check, counters)
+	textLines{t.out}.summary(check, counters)
 }
 
 // draw writes the frame in one piece, so that it never flickers.
@@ -95,7 +96,7 @@ func (t *table) draw() {
 func (t *table) frame(width, height int) []string {
 	seen := fmt.Sprintf("%d of %d behaviours seen. Ctrl-C ends it.", t.last.seen, len(behaviours))
 	inside := t.introduction.cli + "  " + strings.Join(t.introduction.commands[:insideCommands], "  |  ")
-	rows := []string{t.introduction.title, seen, inside, "", row("model", "status", "try", "next", "last", "why")}
+	rows := []string{t.introduction.title, seen, inside, "", columns(tableWidths, "model", "status", "try", "next", "last", "why")}
 	for i := range rows {
 		rows[i] = cut(rows[i], width)
 	}
@@ -114,30 +115,12 @@ func (t *table) frame(width, height int) []string {
 func (t *table) model(record *scripts.Record, width int) string {
 	_, queued := t.last.queued[record.AttemptUID]
 	status := record.Status(t.last.now, queued && record.Running())
-	text := cut(row(plain(record.UID), string(status), attemptNo(record.AttemptNo), next(record, t.last.now),
-		t.outcomes[record.UID], plain(explanation(record))), width)
+	text := cut(columns(tableWidths, plain(record.UID), string(status), attemptNo(record.AttemptNo),
+		next(record.DeadlineAt, record.RefreshAt, t.last.now), t.outcomes[record.UID], plain(explanation(record))), width)
 	if color := statusColors[status]; t.color && color != "" {
 		return strings.Replace(text, string(status), color+string(status)+colorOff, 1)
 	}
 	return text
-}
-
-func row(uid, status, try, next, last, why string) string {
-	text := fit(uid, widthUID) + "  " + fit(status, widthEvent) + "  " + fit(try, widthTry) + "  " + fit(next, widthNext) + "  " +
-		fit(last, widthEvent) + "  " + why
-	return strings.TrimRight(text, " ")
-}
-
-// next is what happens to the model by itself, and when.
-func next(record *scripts.Record, now time.Time) string {
-	switch {
-	case record.Running():
-		return "deadline " + until(record.DeadlineAt, now)
-	case record.Waiting():
-		return "refresh " + until(record.RefreshAt, now)
-	default:
-		return ""
-	}
 }
 
 // explanation is what an owner wants to know of the model now.

@@ -8,6 +8,7 @@ import (
 )
 
 func TestAQueueInAClusterIsExaminedAndMended(t *testing.T) {
+	t.Parallel()
 	w := &ward{fixture.New(t, testkit.Cluster(t)), t}
 	w.prepare()
 	k := w.Store.Keys

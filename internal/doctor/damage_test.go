@@ -199,7 +199,7 @@ func TestEachKindOfDamageIsFoundAndMendedIfThatIsPromised(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *ward) {
 		for name, damage := range damages {
 			t.Run(name, func(t *testing.T) {
-				w := &ward{w.Rig, t}
+				w := &ward{w.Queue, t}
 				w.Server.Flush(t)
 				w.Clock.Set(fixture.Start)
 				w.prepare()

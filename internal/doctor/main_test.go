@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // ward is a queue with a patient or more.
 type ward struct {
-	*fixture.Rig
+	*fixture.Queue
 	t *testing.T
 }
 

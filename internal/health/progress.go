@@ -1,9 +1,10 @@
-// Package health tells whether loops get on, by what they have done and not by their being alive.
+// Package health tells whether the loops of a process make progress, by the rounds that they have done.
 //
-// A loop gets on when it has done a round: it claimed something, or verified with Redis that nothing is due. Without one for
-// three ticks it is not ready. There are two reasons, and a restart mends only the first: the loop is stuck, it has neither ended a
-// round nor met an error for three ticks; or Redis fails, which the loop meets again and again. So a stuck loop is not live at
-// once, and one that Redis fails stays live for as long as the patience.
+// A loop makes progress when a round has done its work: it took a batch, or Redis answered that nothing is due. A loop without
+// progress for three ticks is not ready. There are two causes, and a restart helps against the first only:
+//
+//   - The loop is stuck: for three ticks no round has ended, with or without an error. It is not live at once.
+//   - Redis fails: rounds end with errors. The loop stays live for as long as the patience of its Checks.
 package health
 
 import (
@@ -12,41 +13,39 @@ import (
 	"time"
 )
 
-// leastTick is the tick of a loop that promises a shorter one. A single call to Redis may take seconds to fail.
+// leastTick is the shortest tick that counts. A single call to Redis may take seconds to fail.
 const leastTick = 5 * time.Second
 
 // ticks is how many ticks without progress are too many.
 const ticks = 3
 
-// Progress is how one loop gets on. It is safe for concurrent use, and a nil one notes nothing.
+// Progress is what is known of one loop. It is safe for concurrent use, and a nil one does nothing.
 type Progress struct {
-	name  string
-	limit time.Duration
-	rests bool
-	clock func() time.Time
+	name     string
+	limit    time.Duration // without progress
+	onDemand bool
+	clock    func() time.Time
 
-	mu       sync.Mutex
-	begun    map[int]time.Time // guarded by mu: the rounds under way
-	count    int               // guarded by mu: rounds begun
-	sign     time.Time         // guarded by mu: the end of the last round, however it ended
-	last     time.Time         // guarded by mu: the end of the last round that did its work; at first the start
-	failures int               // guarded by mu: in a row
-	failing  time.Time         // guarded by mu: since when
-	fault    string            // guarded by mu: of the last failure
-	proven   bool              // guarded by mu: a round has done its work
+	mu           sync.Mutex
+	begun        map[int]time.Time // guarded by mu: the rounds in flight
+	count        int               // guarded by mu: rounds begun
+	lastEnd      time.Time         // guarded by mu: of a round, however it ended; at first the start of the loop
+	lastSuccess  time.Time         // guarded by mu: of a round; at first the start of the loop
+	succeeded    bool              // guarded by mu: a round has succeeded
+	failures     int               // guarded by mu: in a row
+	failingSince time.Time         // guarded by mu
+	lastError    string            // guarded by mu: of the failures in a row
 }
 
-// NewProgress returns the progress of a loop that starts now and promises a round every tick, which counts as at least 5 s. A
-// loop that rests has nothing to do for any time: it is stuck only inside a round.
-func NewProgress(name string, tick time.Duration, rests bool, clock func() time.Time) *Progress {
+func newProgress(name string, tick time.Duration, onDemand bool, clock func() time.Time) *Progress {
 	now := clock()
 	return &Progress{
-		name: name, limit: ticks * max(tick, leastTick), rests: rests, clock: clock,
-		begun: map[int]time.Time{}, sign: now, last: now,
+		name: name, limit: ticks * max(tick, leastTick), onDemand: onDemand, clock: clock,
+		begun: map[int]time.Time{}, lastEnd: now, lastSuccess: now,
 	}
 }
 
-// Begin notes that a round begins, and returns what notes how it ended.
+// Begin is called when a round begins; the caller calls end when it has ended.
 func (p *Progress) Begin() (end func(error)) {
 	if p == nil {
 		return func(error) {}
@@ -57,7 +56,7 @@ func (p *Progress) Begin() (end func(error)) {
 	number := p.count
 	p.begun[number] = p.clock()
 	if number == 1 {
-		p.sign = p.begun[number]
+		p.lastEnd = p.begun[number]
 	}
 	return func(err error) { p.end(number, err) }
 }
@@ -67,26 +66,26 @@ func (p *Progress) end(number int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.begun, number)
-	p.sign = now
+	p.lastEnd = now
 	if err == nil {
-		p.proven, p.last, p.failures, p.failing, p.fault = true, now, 0, time.Time{}, ""
+		p.succeeded, p.lastSuccess, p.failures, p.failingSince, p.lastError = true, now, 0, time.Time{}, ""
 		return
 	}
 	if p.failures == 0 {
-		p.failing = now
+		p.failingSince = now
 	}
 	p.failures++
-	p.fault = err.Error()
+	p.lastError = err.Error()
 }
 
-// State is how a loop gets on at one instant.
+// State is how healthy a loop is at one instant.
 type State struct {
 	Loop  string `json:"loop"`
 	Live  bool   `json:"live"`
 	Ready bool   `json:"ready"`
-	// Why it is not ready; empty: it is.
+	// Why it is not ready; empty if it is.
 	Why string `json:"why,omitempty"`
-	// IdleMS is how long ago the last round did its work, in ms.
+	// IdleMS is how long ago a round succeeded, in ms.
 	IdleMS   int64  `json:"since_progress_ms"`
 	Failures int    `json:"failures,omitempty"` // in a row
 	Fault    string `json:"fault,omitempty"`
@@ -97,31 +96,31 @@ func (p *Progress) State(patience time.Duration) State {
 	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	idle := now.Sub(p.last)
-	s := State{Loop: p.name, Live: true, Ready: true, IdleMS: idle.Milliseconds(), Failures: p.failures, Fault: p.fault}
-	quiet := p.quiet(now)
+	idle := now.Sub(p.lastSuccess)
+	s := State{Loop: p.name, Live: true, Ready: true, IdleMS: idle.Milliseconds(), Failures: p.failures, Fault: p.lastError}
+	stuck := p.stuckFor(now)
 	switch {
-	case p.count == 0 && !p.rests:
+	case p.count == 0 && !p.onDemand:
 		s.Live, s.Ready, s.Why = idle <= patience, false, "starting: no round has begun yet"
-	case quiet > p.limit:
+	case stuck > p.limit:
 		s.Live, s.Ready = false, false
-		s.Why = fmt.Sprintf("stuck: no round has ended for %s, expected one within %s", round(quiet), p.limit)
-	case p.failures > 0 && now.Sub(p.failing) > patience:
+		s.Why = fmt.Sprintf("stuck: no round has ended for %s, expected one within %s", round(stuck), p.limit)
+	case p.failures > 0 && now.Sub(p.failingSince) > patience:
 		s.Live, s.Ready = false, false
-		s.Why = fmt.Sprintf("fails for %s, longer than the patience of %s", round(now.Sub(p.failing)), patience)
-	case p.failures > 0 && p.unproven(now, idle):
+		s.Why = fmt.Sprintf("fails for %s, longer than the patience of %s", round(now.Sub(p.failingSince)), patience)
+	case p.failures > 0 && p.failsTooLong(now, idle):
 		s.Ready = false
 		s.Why = fmt.Sprintf("fails: no progress for %s, expected some within %s", round(idle), p.limit)
-	case !p.rests && !p.proven:
+	case !p.onDemand && !p.succeeded:
 		s.Ready, s.Why = false, "starting: no round has done its work yet"
 	}
 	return s
 }
 
-// quiet is how long the loop has given no sign.
-func (p *Progress) quiet(now time.Time) time.Duration {
-	if !p.rests {
-		return now.Sub(p.sign)
+// stuckFor is how long no round has ended; of a loop that works on demand, how long the oldest round has been in flight.
+func (p *Progress) stuckFor(now time.Time) time.Duration {
+	if !p.onDemand {
+		return now.Sub(p.lastEnd)
 	}
 	longest := time.Duration(0)
 	for _, begun := range p.begun {
@@ -130,10 +129,10 @@ func (p *Progress) quiet(now time.Time) time.Duration {
 	return longest
 }
 
-// unproven reports whether failures have lasted too long. A loop that rests may have had nothing to do before them.
-func (p *Progress) unproven(now time.Time, idle time.Duration) bool {
-	if p.rests {
-		return now.Sub(p.failing) > p.limit
+// failsTooLong is about a loop that fails. One that works on demand may have had nothing to do before the first failure.
+func (p *Progress) failsTooLong(now time.Time, idle time.Duration) bool {
+	if p.onDemand {
+		return now.Sub(p.failingSince) > p.limit
 	}
 	return idle > p.limit
 }

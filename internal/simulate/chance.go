@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Chance is a dice. The same seed gives the same outcomes, whatever else changes: attempt 5 of one policy ends like attempt 5
-// of another.
+// Chance decides by random numbers how attempts end. The same seed gives the same outcomes, whatever else changes: attempt 5 of
+// one policy ends like attempt 5 of another.
 type Chance struct {
 	Seed              uint64
 	Fail, Lost        float64 // shares of the attempts, from 0 to 1, together at most 1
 	Shortest, Longest time.Duration
 }
 
-// Outcomes throws the dice for each attempt: an endless list. Answers come after whole seconds where the range allows.
+// Outcomes are an endless list. Answers come after whole seconds where the range allows.
 func (c Chance) Outcomes() Outcomes {
 	random := rand.New(rand.NewPCG(c.Seed, 0))
 	return func() (Outcome, bool) {
-		share, length := random.Float64(), random.Float64() // both each time: attempts must not depend on each other
+		share, length := random.Float64(), random.Float64() // both each time: an attempt must not depend on the one before
 		outcome := Outcome{Result: Success, After: c.length(length)}
 		switch {
 		case share < c.Lost:

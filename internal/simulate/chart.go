@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Chart is the run as package timeline shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
+// Chart is the run as package chart shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
 // for nothing until then; else to the last event.
 func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 	last := plan.Start
@@ -24,7 +24,7 @@ func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 	}
 }
 
-// maxPlanned bounds the planned refreshes of a chart. More than that nobody could tell apart: then none are shown.
+// maxPlanned bounds the planned refreshes of a chart. More than that nobody could see apart: then none are shown.
 const maxPlanned = 5000
 
 // Planned are the planned refreshes of a model from one instant to another, both included; none if there are too many to draw.

@@ -28,7 +28,7 @@ type Outcome struct {
 	ErrorType string        // of a failure; may be empty
 }
 
-// Outcomes tells what becomes of the next attempt; false: no further one is to start.
+// Outcomes returns what becomes of the next attempt; false: no further one is to start.
 type Outcomes func() (Outcome, bool)
 
 // Listed takes the outcomes of a list, in its order.

@@ -57,7 +57,7 @@ type runner struct {
 	outcomes Outcomes
 	plan     Plan
 	now      time.Time
-	last     int // number of the attempt that ended last
+	lastNo   int // of the attempt that ended last
 	run      Run
 }
 
@@ -106,6 +106,15 @@ func (r *runner) settle(outcome Outcome) {
 	r.now = answer
 	decision, _ := r.model.Handle(r.message(outcome), r.now) // it has the fence: it cannot be stale
 	r.take(decision)
+}
+
+// take puts a decision in force.
+func (r *runner) take(decision model.Decision) {
+	r.model.State = decision.Next
+	r.run.Events = append(r.run.Events, eventsOf(&decision, r.now, r.lastNo)...)
+	if decision.Ended != nil {
+		r.lastNo = decision.Ended.AttemptNo
+	}
 }
 
 // message is what the worker says.

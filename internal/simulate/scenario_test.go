@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// at6And16 is the policy of the scenarios of S0-52; fields are added to it.
+// at6And16 is the policy of all scenarios; fields are added to it.
 func at6And16(t testing.TB, fields map[string]any) model.Model {
 	t.Helper()
 	document := map[string]any{
@@ -63,11 +63,11 @@ func line(event chart.Event) string {
 	return fmt.Sprintf("%s %s %d, %s", event.At.UTC().Format(layout), event.Kind, event.AttemptNo, next)
 }
 
-func lines(events []chart.Event) (told []string) {
+func lines(events []chart.Event) (texts []string) {
 	for _, event := range events {
-		told = append(told, line(event))
+		texts = append(texts, line(event))
 	}
-	return told
+	return texts
 }
 
 var (
@@ -76,7 +76,7 @@ var (
 	oneWeek = map[string]any{"on_exhausted": "next_planned", "give_up_after": "1w"}
 )
 
-// TestAScenarioEndsAsWorkedOutByHand tells the first four scenarios of S0-52.
+// TestAScenarioEndsAsWorkedOutByHand runs the four scenarios that end within a day or two.
 func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields   map[string]any
@@ -151,23 +151,23 @@ var failing = []string{
 	"D 17:11 failure 5, D 17:41", "D 17:51 failure 6, D 18:51", "D 19:01 failure 7, N 06:00", "D 19:01 exhausted 7, N 06:00",
 }
 
-// silent are two cycles without any answer; N stands for the day after D.
-var silent = []string{
+// unanswered are two cycles without any answer; N stands for the day after D.
+var unanswered = []string{
 	"D 07:00 timeout 1, D 07:00", "D 08:00 timeout 2, D 08:01", "D 09:01 timeout 3, D 09:06", "D 10:06 timeout 4, D 10:21",
 	"D 11:21 timeout 5, D 11:51", "D 12:51 timeout 6, D 13:51", "D 14:51 timeout 7, D 16:00", "D 14:51 exhausted 7, D 16:00",
 	"D 17:00 timeout 1, D 17:00", "D 18:00 timeout 2, D 18:01", "D 19:01 timeout 3, D 19:06", "D 20:06 timeout 4, D 20:21",
 	"D 21:21 timeout 5, D 21:51", "D 22:51 timeout 6, D 23:51", "N 00:51 timeout 7, N 06:00", "N 00:51 exhausted 7, N 06:00",
 }
 
-// TestAModelIsTurnedOffAfterOneWeek tells the last two scenarios of S0-52. The week counts from the first start.
+// TestAModelIsTurnedOffAfterOneWeek runs the two scenarios that last a week. The week counts from the first start.
 func TestAModelIsTurnedOffAfterOneWeek(t *testing.T) {
 	week := []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Mon"}
 	dated := func(cycles []string, day int) []string {
-		var told []string
+		var texts []string
 		for _, text := range cycles {
-			told = append(told, strings.NewReplacer("D ", week[day]+" ", "N ", week[day+1]+" ").Replace(text))
+			texts = append(texts, strings.NewReplacer("D ", week[day]+" ", "N ", week[day+1]+" ").Replace(text))
 		}
-		return told
+		return texts
 	}
 	for name, test := range map[string]struct {
 		outcome  Outcome
@@ -190,7 +190,7 @@ func TestAModelIsTurnedOffAfterOneWeek(t *testing.T) {
 			"Mon 01:00 timeout 1, Mon 01:00", "Mon 02:00 timeout 2, Mon 02:01", "Mon 03:01 timeout 3, Mon 03:06",
 			"Mon 04:06 timeout 4, Mon 04:21", "Mon 05:21 timeout 5, Mon 06:00", "Mon 07:00 timeout 6, Mon 08:00",
 			"Mon 09:00 timeout 7, Mon 16:00", "Mon 09:00 exhausted 7, Mon 16:00",
-		}, silent, 8, []string{"Mon 00:51 timeout 7, -", "Mon 00:51 disabled 7, -"}, 98},
+		}, unanswered, 8, []string{"Mon 00:51 timeout 7, -", "Mon 00:51 disabled 7, -"}, 98},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := append(test.first, dated(test.each, 0)[len(test.each)-test.later:]...)

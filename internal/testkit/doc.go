@@ -1,4 +1,16 @@
-// Package testkit starts real Redis servers for tests, on free ports of 127.0.0.1, and stops them again.
+// Package testkit is the one set of fixtures for tests. All of them are gone when their test ends.
+//
+//	Main                           runs the tests of a package, and fails when a goroutine is left
+//	Redis, Miniredis, Cluster      an empty Server of that kind
+//	Both                           one test on a miniredis and on a redis-server
+//	TLS, NewAuthority              a redis-server that listens for TLS, and the certificates for it
+//	Server.Kill, Server.Restart    a crash of the server, and its return
+//	Server.Dump                    every key with its value, to compare the state before and after a call
+//	Refreshd, Start, Binary        the compiled command, or another program, as a Process
+//	Lines                          a log to wait for, line by line
+//	RequireProgram                 skips a test when a program is missing; fails it in CI
+//
+// Package testkit/fixture builds a queue of refreshd, and the users of its ACL, on such a Server.
 //
 // A test asks for a server and owns it until it ends:
 //

@@ -35,10 +35,10 @@ type Group struct {
 func (s *Server) Dump(t testing.TB) map[string]Value {
 	t.Helper()
 	all := map[string]Value{}
-	s.eachNode(t, "dump", func(ctx context.Context, node *redis.Client) error {
-		keys := node.Scan(ctx, 0, "*", 1000).Iterator()
+	s.eachNode(t, "dump", func(ctx context.Context, client *redis.Client) error {
+		keys := client.Scan(ctx, 0, "*", 1000).Iterator()
 		for keys.Next(ctx) {
-			value, err := readValue(ctx, node, keys.Val())
+			value, err := readValue(ctx, client, keys.Val())
 			if err != nil {
 				return fmt.Errorf("read key %q: %w", keys.Val(), err)
 			}
@@ -49,40 +49,40 @@ func (s *Server) Dump(t testing.TB) map[string]Value {
 	return all
 }
 
-func readValue(ctx context.Context, node *redis.Client, key string) (Value, error) {
-	kind, err := node.Type(ctx, key).Result()
+func readValue(ctx context.Context, client *redis.Client, key string) (Value, error) {
+	kind, err := client.Type(ctx, key).Result()
 	if err != nil {
 		return Value{}, err
 	}
-	data, err := readData(ctx, node, kind, key)
+	data, err := readData(ctx, client, kind, key)
 	if err != nil {
 		return Value{}, err
 	}
-	ttl, err := node.PTTL(ctx, key).Result()
+	ttl, err := client.PTTL(ctx, key).Result()
 	return Value{Type: kind, Data: data, Expires: ttl > 0}, err
 }
 
-func readData(ctx context.Context, node *redis.Client, kind, key string) (any, error) {
+func readData(ctx context.Context, client *redis.Client, kind, key string) (any, error) {
 	switch kind {
 	case "string":
-		return node.Get(ctx, key).Result()
+		return client.Get(ctx, key).Result()
 	case "list":
-		return node.LRange(ctx, key, 0, -1).Result()
+		return client.LRange(ctx, key, 0, -1).Result()
 	case "hash":
-		return node.HGetAll(ctx, key).Result()
+		return client.HGetAll(ctx, key).Result()
 	case "zset":
-		return readScores(ctx, node, key)
+		return readScores(ctx, client, key)
 	case "set":
-		return readMembers(ctx, node, key)
+		return readMembers(ctx, client, key)
 	case "stream":
-		return readStream(ctx, node, key)
+		return readStream(ctx, client, key)
 	default:
 		return nil, fmt.Errorf("expected a known type, found %q", kind)
 	}
 }
 
-func readScores(ctx context.Context, node *redis.Client, key string) (map[string]float64, error) {
-	members, err := node.ZRangeWithScores(ctx, key, 0, -1).Result()
+func readScores(ctx context.Context, client *redis.Client, key string) (map[string]float64, error) {
+	members, err := client.ZRangeWithScores(ctx, key, 0, -1).Result()
 	scores := map[string]float64{}
 	for _, z := range members {
 		scores[fmt.Sprint(z.Member)] = z.Score
@@ -90,8 +90,8 @@ func readScores(ctx context.Context, node *redis.Client, key string) (map[string
 	return scores, err
 }
 
-func readMembers(ctx context.Context, node *redis.Client, key string) (map[string]bool, error) {
-	names, err := node.SMembers(ctx, key).Result()
+func readMembers(ctx context.Context, client *redis.Client, key string) (map[string]bool, error) {
+	names, err := client.SMembers(ctx, key).Result()
 	members := map[string]bool{}
 	for _, name := range names {
 		members[name] = true
@@ -99,17 +99,17 @@ func readMembers(ctx context.Context, node *redis.Client, key string) (map[strin
 	return members, err
 }
 
-func readStream(ctx context.Context, node *redis.Client, key string) (Stream, error) {
-	entries, err := node.XRange(ctx, key, "-", "+").Result()
+func readStream(ctx context.Context, client *redis.Client, key string) (Stream, error) {
+	entries, err := client.XRange(ctx, key, "-", "+").Result()
 	if err != nil {
 		return Stream{}, err
 	}
-	groups, err := readGroups(ctx, node, key)
+	groups, err := readGroups(ctx, client, key)
 	return Stream{Entries: entries, Groups: groups}, err
 }
 
-func readGroups(ctx context.Context, node *redis.Client, key string) ([]Group, error) {
-	infos, err := node.XInfoGroups(ctx, key).Result()
+func readGroups(ctx context.Context, client *redis.Client, key string) ([]Group, error) {
+	infos, err := client.XInfoGroups(ctx, key).Result()
 	var groups []Group
 	for _, g := range infos {
 		groups = append(groups, Group{Name: g.Name, LastDeliveredID: fullID(g.LastDeliveredID), Pending: g.Pending})

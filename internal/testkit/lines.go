@@ -1,10 +1,10 @@
 package testkit
 
-// Lines is a log that tells on a channel that a line was written, for tests that wait until somebody has met trouble. Lines
-// that nobody waits for are dropped.
+// Lines is a log whose lines can be received, for tests that wait until something has been logged. A line is dropped when
+// nobody is ready to receive it and the channel is full.
 type Lines chan string
 
-// Write tells the line.
+// Write sends the line, if there is room.
 func (l Lines) Write(line []byte) (int, error) {
 	select {
 	case l <- string(line):

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -9,18 +10,19 @@ import (
 	"go.uber.org/goleak"
 )
 
-// pool holds the idle fleets of one kind.
+// pool holds the idle backends of one kind.
 type pool struct {
-	start func() (*fleet, error)
+	start func() (*backend, error)
+	lent  chan struct{} // holds one for each backend that a test has; its room is how many tests may have one at once
 
 	mu   sync.Mutex
-	keep bool     // guarded by mu: whether somebody will stop the idle ones
-	idle []*fleet // guarded by mu
+	keep bool       // guarded by mu: whether somebody will stop the idle ones
+	idle []*backend // guarded by mu
 }
 
 var (
-	singles  = &pool{start: func() (*fleet, error) { return startSingle() }}
-	clusters = &pool{start: startCluster}
+	singles  = &pool{start: func() (*backend, error) { return startSingle() }, lent: make(chan struct{}, 100)}
+	clusters = &pool{start: startCluster, lent: make(chan struct{}, 2)} // a start costs three processes and seconds
 )
 
 // Main runs the tests of a package, stops every server that they used, removes what they have built, and fails when a goroutine is
@@ -28,6 +30,7 @@ var (
 func Main(m *testing.M, options ...goleak.Option) { os.Exit(run(m, options...)) }
 
 func run(m *testing.M, options ...goleak.Option) int {
+	waitTogether()
 	singles.open()
 	clusters.open()
 	code := m.Run()
@@ -44,66 +47,74 @@ func run(m *testing.M, options ...goleak.Option) int {
 	return code
 }
 
+// waitTogether lets more tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
+func waitTogether() {
+	_ = flag.Set("test.parallel", "8") // flag.Parse lets the command line have the last word
+	flag.Parse()
+}
+
 // redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.
 var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
-// lend takes an idle fleet or starts one, and takes it back when the test ends.
+// lend takes an idle backend or starts one, and takes it back when the test ends.
 func lend(t testing.TB, p *pool) *Server {
 	t.Helper()
-	f, err := p.take()
+	p.lent <- struct{}{}
+	t.Cleanup(func() { <-p.lent })
+	b, err := p.take()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.giveBack(f) })
-	return f.server()
+	t.Cleanup(func() { p.giveBack(b) })
+	return b.server()
 }
 
-// private starts a fleet for one test only.
-func private(t testing.TB, start func() (*fleet, error)) *Server {
+// private starts a backend for one test only.
+func private(t testing.TB, start func() (*backend, error)) *Server {
 	t.Helper()
-	f, err := start()
+	b, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.stop)
-	return f.server()
+	t.Cleanup(b.stop)
+	return b.server()
 }
 
-func (f *fleet) server() *Server {
-	s := newServer(f.addrs())
-	s.fleet = f
+func (b *backend) server() *Server {
+	s := newServer(b.addrs())
+	s.backend = b
 	return s
 }
 
-func (p *pool) take() (*fleet, error) {
-	for f := p.pop(); f != nil; f = p.pop() {
-		if f.reset() {
-			return f, nil
+func (p *pool) take() (*backend, error) {
+	for b := p.pop(); b != nil; b = p.pop() {
+		if b.reset() {
+			return b, nil
 		}
-		f.stop()
+		b.stop()
 	}
 	return p.start()
 }
 
-func (p *pool) pop() *fleet {
+func (p *pool) pop() *backend {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) == 0 {
 		return nil
 	}
-	f := p.idle[len(p.idle)-1]
+	b := p.idle[len(p.idle)-1]
 	p.idle = p.idle[:len(p.idle)-1]
-	return f
+	return b
 }
 
-func (p *pool) giveBack(f *fleet) {
+func (p *pool) giveBack(b *backend) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.keep {
-		f.stop()
+		b.stop()
 		return
 	}
-	p.idle = append(p.idle, f)
+	p.idle = append(p.idle, b)
 }
 
 func (p *pool) open() {
@@ -116,8 +127,8 @@ func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.keep = false
-	for _, f := range p.idle {
-		f.stop()
+	for _, b := range p.idle {
+		b.stop()
 	}
 	p.idle = nil
 }

@@ -1,180 +1,122 @@
 package testkit
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
+	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-const pollInterval = 10 * time.Millisecond
+// build compiles the binary once per test process.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "refreshd-")
+	if err != nil {
+		return "", err
+	}
+	built = dir
+	binary := filepath.Join(dir, "refreshd")
+	output, err := exec.Command("go", "build", "-o", binary, "github.com/refreshd/refreshd/cmd/refreshd").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build refreshd: %w\n%s", err, output)
+	}
+	return binary, nil
+})
 
-// process is one redis-server with its port and directory, which it keeps when it is killed and started again.
-type process struct {
-	addr string
-	dir  string
-	args []string
+// built is the directory of the binary; empty until it is needed. Written by build only, read when all tests have ended.
+var built string
 
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
+// Binary returns the path of the compiled command.
+func Binary(t testing.TB) string {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
 }
 
-var (
-	// errExited means that a server ended before it answered, most often because another process took the port meanwhile.
-	errExited = errors.New("redis-server ended before it answered")
-	// errStranger means that the server which answered is not the one that was started.
-	errStranger = errors.New("another server answered")
-)
+// Process is one running program. It is killed when the test ends.
+type Process struct {
+	command *exec.Cmd
+	output  *strings.Builder
+	exited  chan struct{}
+}
 
-// newProcess starts a redis-server on a free port. Between finding a port and using it the port may be taken, so it
-// tries a few.
-func newProcess(args ...string) (*process, error) {
-	var last error
-	for range 5 {
-		p, err := tryProcess(args)
-		if err == nil {
-			return p, nil
+// Refreshd starts the command with these arguments.
+func Refreshd(t testing.TB, args ...string) *Process {
+	t.Helper()
+	return Start(t, Binary(t), args...)
+}
+
+// Start starts a program. What it prints is logged if the test fails.
+func Start(t testing.TB, program string, args ...string) *Process {
+	t.Helper()
+	p := &Process{command: exec.Command(program, args...), output: &strings.Builder{}, exited: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = p.output, p.output
+	if err := p.command.Start(); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	go func() { _ = p.command.Wait(); close(p.exited) }()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("%s %s\n%s", filepath.Base(program), strings.Join(args, " "), p.output)
 		}
-		if last = err; !errors.Is(err, errExited) {
-			break
-		}
-	}
-	return nil, last
-}
-
-func tryProcess(args []string) (*process, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "redistest-")
-	if err != nil {
-		return nil, err
-	}
-	p := &process{addr: net.JoinHostPort("127.0.0.1", port), dir: dir}
-	p.args = append([]string{
-		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--daemonize", "no",
-		"--save", "", "--appendonly", "no",
-	}, args...)
-	if err := p.start(); err != nil {
-		p.stop()
-		return nil, err
-	}
-	return p, nil
-}
-
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, err
-}
-
-// start runs the server and returns when it answers.
-func (p *process) start() error {
-	log, err := os.OpenFile(p.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }()
-	p.cmd = exec.Command("redis-server", p.args...)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = dieWithParent()
-	if err := p.cmd.Start(); err != nil {
-		return fmt.Errorf("start redis-server: %w", err)
-	}
-	p.exited = make(chan struct{})
-	go reap(p.cmd, p.exited)
-	return p.awaitAnswer()
-}
-
-// reap closes exited when cmd has ended.
-func reap(cmd *exec.Cmd, exited chan<- struct{}) {
-	_ = cmd.Wait()
-	close(exited)
-}
-
-// awaitAnswer polls until the server answers.
-func (p *process) awaitAnswer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := poll(ctx, p.exited, p.answers); err != nil {
-		return fmt.Errorf("await redis-server at %s: %w%s", p.addr, err, p.logTail())
-	}
-	return nil
-}
-
-// answers tells whether the server at p's address is p. It compares process ids, because a server of somebody else may
-// have taken the port and would answer as well.
-func (p *process) answers() bool {
-	// A client's pool would wait for a second after a refused connection, so the port is tried without one first.
-	conn, err := net.Dial("tcp", p.addr)
-	if err != nil {
-		return false
-	}
-	_ = conn.Close()
-	err = withNode(p.addr, func(ctx context.Context, node *redis.Client) error {
-		info, err := node.Info(ctx, "server").Result()
-		if err == nil && !strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", p.cmd.Process.Pid)) {
-			return errStranger
-		}
-		if err != nil {
-			return err
-		}
-		return node.Ping(ctx).Err() // INFO is answered while the data are still being loaded, PING is not
 	})
-	return err == nil
+	return p
 }
 
-// poll asks ready again and again until it says yes, the process has exited or ctx ends.
-func poll(ctx context.Context, exited <-chan struct{}, ready func() bool) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for !ready() {
-		select {
-		case <-tick.C:
-		case <-exited:
-			return errExited
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+// Kill ends the process as kill -9 does, and returns when it is gone.
+func (p *Process) Kill() { p.signal(syscall.SIGKILL); <-p.exited }
+
+// Stop asks the process to end and returns its exit code.
+func (p *Process) Stop() int {
+	p.Ask()
+	return p.Wait()
 }
 
-// kill ends the process and waits for it; it may be called again.
-func (p *process) kill() {
-	if p.exited == nil {
-		return
-	}
-	_ = p.cmd.Process.Kill()
+// Ask asks the process to end and does not wait for it.
+func (p *Process) Ask() { p.signal(syscall.SIGTERM) }
+
+// Wait waits for the end of the process and returns its exit code.
+func (p *Process) Wait() int {
 	<-p.exited
+	return p.command.ProcessState.ExitCode()
 }
 
-// stop ends the process and removes its directory.
-func (p *process) stop() {
-	p.kill()
-	_ = os.RemoveAll(p.dir)
+// Output is all that a process printed that has ended.
+func (p *Process) Output() string { <-p.exited; return p.output.String() }
+
+// Busy is how long the processor was busy with a process that has ended.
+func (p *Process) Busy() time.Duration {
+	<-p.exited
+	return p.command.ProcessState.UserTime() + p.command.ProcessState.SystemTime()
 }
 
-func (p *process) logPath() string { return filepath.Join(p.dir, "redis.log") }
+// Freeze stops the process where it stands, as SIGSTOP does.
+func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
 
-// logTail returns the end of the server's log, to be appended to an error.
-func (p *process) logTail() string {
-	const most = 1000
-	log, err := os.ReadFile(p.logPath())
-	if err != nil {
-		return ""
-	}
-	return "\nits log ends with:\n" + string(log[max(0, len(log)-most):])
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
+
+// Memory is the most that a running process has held in memory, in bytes; 0 where the system does not tell. The resource usage
+// of a process that has ended would tell that of the test, from which it was started, if that is more.
+func (p *Process) Memory() int64 {
+	status, _ := os.ReadFile(p.File("status"))
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kilobytes int64
+	_, _ = fmt.Sscan(rest, &kilobytes)
+	return kilobytes << 10
+}
+
+// File is the path of what the system tells about a running process under a name, on Linux.
+func (p *Process) File(name string) string {
+	return fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, name)
 }

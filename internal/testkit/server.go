@@ -11,8 +11,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// patience bounds every wait of this package: for a server to answer, to stop, or to form a cluster.
-const patience = 20 * time.Second
+// waitLimit bounds every wait of this package and of its clients: for a server to answer, to stop, or to form a cluster. It only ends
+// what hangs: a busy machine may need long for little.
+const waitLimit = 5 * time.Minute
 
 // Server is one Redis that a test may use as it likes until the test ends.
 type Server struct {
@@ -21,7 +22,7 @@ type Server struct {
 	URL   string               // redis://host:port; of a cluster with the other nodes as ?addr=
 	Mini  *miniredis.Miniredis // to set its clock or to inject faults; nil when the server is a real one
 
-	fleet *fleet // nil for miniredis
+	backend *backend // nil for miniredis
 }
 
 // Both runs test twice, as the subtests "miniredis" and "redis-server", each with a server of its own. The two differ in
@@ -53,7 +54,7 @@ func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	RequireProgram(t, "redis-server", "redis-server")
 	if len(args) > 0 {
-		return private(t, func() (*fleet, error) { return startSingle(args...) })
+		return private(t, func() (*backend, error) { return startSingle(args...) })
 	}
 	return lend(t, singles)
 }
@@ -104,16 +105,16 @@ func (s *Server) Client(t testing.TB) redis.UniversalClient {
 // Flush removes every key. Scripts stay loaded.
 func (s *Server) Flush(t testing.TB) {
 	t.Helper()
-	s.eachNode(t, "flush", func(ctx context.Context, node *redis.Client) error {
-		return node.FlushAll(ctx).Err()
+	s.eachNode(t, "flush", func(ctx context.Context, client *redis.Client) error {
+		return client.FlushAll(ctx).Err()
 	})
 }
 
 // Kill ends the server as kill -9 would, every node of a cluster, and returns when it is gone.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	for _, p := range s.processes(t) {
-		p.kill()
+	for _, n := range s.nodes(t) {
+		n.kill()
 	}
 }
 
@@ -121,22 +122,22 @@ func (s *Server) Kill(t testing.TB) {
 // still knows depends on how it was started: with "--appendonly", "yes", "--appendfsync", "always", everything.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	for _, p := range s.processes(t) {
-		if err := p.start(); err != nil {
+	for _, n := range s.nodes(t) {
+		if err := n.start(); err != nil {
 			t.Fatalf("restart redis-server: %v", err)
 		}
 	}
-	if err := s.fleet.awaitCluster(); err != nil {
+	if err := s.backend.awaitCluster(); err != nil {
 		t.Fatalf("restart redis-server: %v", err)
 	}
 }
 
-func (s *Server) processes(t testing.TB) []*process {
+func (s *Server) nodes(t testing.TB) []*node {
 	t.Helper()
-	if s.fleet == nil {
+	if s.backend == nil {
 		t.Fatal("expected a real redis-server to kill or restart, found miniredis: use Redis(t)")
 	}
-	return s.fleet.nodes
+	return s.backend.nodes
 }
 
 // eachNode calls do with a plain client of each node, one after the other.
@@ -152,9 +153,9 @@ func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *r
 // withNode calls do with a client of one node that lives only for this call. The context is not the test's: servers are
 // read and emptied in cleanups too, when that one has ended.
 func withNode(addr string, do func(context.Context, *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
-	node := redis.NewClient((&Server{Addrs: []string{addr}}).Options().Simple())
-	defer func() { _ = node.Close() }()
-	return do(ctx, node)
+	client := redis.NewClient((&Server{Addrs: []string{addr}}).Options().Simple())
+	defer func() { _ = client.Close() }()
+	return do(ctx, client)
 }

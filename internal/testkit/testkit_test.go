@@ -239,12 +239,12 @@ func TestStartFailsWithTheServersOwnWords(t *testing.T) {
 
 func TestServersDieWithTheirTest(t *testing.T) {
 	RequireProgram(t, "redis-server", "redis-server")
-	f, err := startSingle()
+	b, err := startSingle()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := f.nodes[0].cmd.Process.Pid
-	f.stop()
+	pid := b.nodes[0].cmd.Process.Pid
+	b.stop()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("signal 0 to process %d after stop = %v, want no such process", pid, err)
 	}

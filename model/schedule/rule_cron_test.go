@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -214,11 +215,7 @@ func TestACronExpressionOccursInExactlyTheMinutesThatItMatches(t *testing.T) {
 	} {
 		compareCron(t, r, expression, 3000)
 	}
-	rounds := 2500
-	if testing.Short() {
-		rounds = 300
-	}
-	for range rounds {
+	for range long.Or(300, 2500) {
 		compareCron(t, r, randomCron(r), 60)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/teambition/rrule-go"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // randomRule writes a rule that RFC 5545 or at least the library allows. It may still contradict itself.
@@ -104,10 +106,7 @@ func someWhere(r *rand.Rand, rule string) time.Time {
 }
 
 func TestAnAdmittedRuleOccursExactlyWhenTheLibrarySaysSo(t *testing.T) {
-	r, want := rand.New(rand.NewSource(20260101)), 21_000
-	if testing.Short() {
-		want = 2_000
-	}
+	r, want := rand.New(rand.NewSource(20260101)), long.Or(2_000, 21_000)
 	admitted, refused := 0, 0
 	for admitted < want {
 		rule := randomRule(r)
@@ -173,10 +172,7 @@ func compareWhenOld(t *testing.T, s *Schedule, rule string, dtstart time.Time) {
 }
 
 func TestARuleThatEndsOccursExactlyWhenTheLibrarySaysSo(t *testing.T) {
-	r, want := rand.New(rand.NewSource(7)), 3_000
-	if testing.Short() {
-		want = 300
-	}
+	r, want := rand.New(rand.NewSource(7)), long.Or(300, 3_000)
 	for want > 0 {
 		rule := randomRule(r)
 		dtstart := someWhere(r, rule)
@@ -208,10 +204,7 @@ func compareToTheEnd(t *testing.T, s *Schedule, rule string, dtstart time.Time) 
 }
 
 func TestARuleIsRefusedAsNeverOccurringOnlyIfItNeverDoes(t *testing.T) {
-	r, want := rand.New(rand.NewSource(3)), 60
-	if testing.Short() {
-		want = 10
-	}
+	r, want := rand.New(rand.NewSource(3)), long.Or(10, 60)
 	for want > 0 {
 		rule := randomRule(r)
 		dtstart := someWhere(r, rule)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // the same zones on every machine
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // occurrences walks a schedule from an instant on and gives the wall clock and offset of each occurrence.
@@ -202,10 +204,7 @@ func changes(loc *time.Location) []time.Time {
 }
 
 func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *testing.T) {
-	r, rounds := rand.New(rand.NewSource(5)), 40
-	if testing.Short() {
-		rounds = 8
-	}
+	r, rounds := rand.New(rand.NewSource(5)), long.Or(8, 40)
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
 		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
 		loc, err := time.LoadLocation(name)

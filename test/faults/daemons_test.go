@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // listener is the service that worker processes post to; it notes every attempt that was worked on.
@@ -72,7 +73,7 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	g := d.newGang([]string{"dispatcher"}, poller, poller, worker, worker)
 	d.save()
 	d.refreshAll()
-	for round := range 8 * *longFlag {
+	for round := range long.Or(3, 8) * *timesFlag {
 		for i := range g.commands {
 			if (round+i)%2 == 0 { // half of them at once
 				g.kill(i)

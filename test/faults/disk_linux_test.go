@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // disk is where fetched files go, and what fills it and makes room again.
@@ -112,6 +113,7 @@ func (d *drill) pid() (int, error) {
 }
 
 func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
+	long.Only(t)
 	d, _ := on(t)
 	d.elsewhere, d.feed, d.uids = true, d.newFeed().URL, d.uids[:(len(d.uids)+3)/4] // files are more work
 	space := newDisk(t, d.pid)
@@ -120,7 +122,7 @@ func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 	d.dispatch()
 	d.poll()
 	d.refreshAll()
-	for range *longFlag {
+	for range *timesFlag {
 		before := d.counter("failure")
 		d.check("fill the disk", space.fill())
 		d.until("failures", func() (bool, error) { return d.counter("failure") >= before+int64(len(d.uids)), nil })

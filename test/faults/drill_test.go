@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/dispatcher"
@@ -20,8 +21,8 @@ import (
 )
 
 var (
-	loadFlag = flag.Int("load", 100, "how many models each drill refreshes every second")
-	longFlag = flag.Int("long", 1, "how many times longer each drill keeps up its fault")
+	loadFlag  = flag.Int("load", long.Or(30, 100), "how many models each drill refreshes every second")
+	timesFlag = flag.Int("times", 1, "how many times longer each drill keeps up its fault")
 )
 
 // The daemons of a drill share the process of the test, where go-redis would print a line for each refused connection.
@@ -59,26 +60,6 @@ func newDrill(t *testing.T, direct, address string) *drill {
 		d.uids = append(d.uids, fmt.Sprint("m", i))
 	}
 	return d
-}
-
-// waitTogether lets more tests run at once than there are processors, unless -parallel says how many: a drill mostly waits.
-func waitTogether() {
-	const together = "test.parallel"
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == together })
-	if !said {
-		_ = flag.Set(together, "6")
-	}
-}
-
-// parallel skips a drill that would be too long, and lets the others run beside it.
-func parallel(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("a drill takes seconds: run without -short")
-	}
-	t.Parallel()
 }
 
 // loadPolicy lets each model be refreshed every second, evenly spread, and gives an attempt little time.
@@ -184,7 +165,7 @@ func (d *drill) await(holds func() (bool, error)) error {
 
 // hold keeps up a fault for a while.
 func (d *drill) hold(during time.Duration) {
-	timer := time.NewTimer(during * time.Duration(*longFlag))
+	timer := time.NewTimer(during * time.Duration(*timesFlag))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/internal/health"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // ward is daemons that answer about their health, by their names.
@@ -29,7 +30,7 @@ func newWard(t *testing.T) *ward {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(stop)
 	rig := fixture.Live(t, testkit.Redis(t, "--databases", "2"))
-	w := &ward{&fleet{Rig: rig, t: t, ctx: ctx, stop: stop}, map[string]string{}, map[string]*testkit.Process{}}
+	w := &ward{&fleet{Queue: rig, t: t, ctx: ctx, stop: stop}, map[string]string{}, map[string]*testkit.Process{}}
 	dir := t.TempDir()
 	w.admit("dispatcher")
 	w.admit("poller")
@@ -63,7 +64,7 @@ func (w *ward) ask(name, path string) (int, health.Report) {
 // askHealth returns 0 for a process that does not answer.
 func askHealth(t testing.TB, address, path string) (int, health.Report) {
 	t.Helper()
-	client := http.Client{Timeout: 2 * time.Second}
+	client := http.Client{Timeout: patience}
 	reply, err := client.Get("http://" + address + path)
 	if err != nil {
 		return 0, health.Report{}
@@ -157,6 +158,7 @@ func (w *ward) hang() (resume func()) {
 }
 
 func TestDaemonsAreNotReadyWhileRedisHangsAndLiveBecauseARestartWouldNotHelp(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	w := newWard(t)
 	w.untilReady(http.StatusOK)

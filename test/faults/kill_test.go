@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -38,6 +39,7 @@ func (f *fleet) freezeHolding(p *testkit.Process, owner string) int64 {
 }
 
 func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.put(models)
 	f.dispatcher()
@@ -45,7 +47,8 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 	doomed := f.dispatcher()
 	f.run(f.work)
 	held := int64(0)
-	for i := range 4 {
+	victims := long.Or(2, 4)
+	for i := range victims {
 		owner := fmt.Sprint("victim-", i)
 		victim := f.poller(owner)
 		f.await(model.EventSuccess, (i+1)*models/10)
@@ -58,5 +61,5 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 	f.stop()
 	f.daemon.Wait()
 	f.check(events)
-	t.Logf("%d messages were held by the four pollers when they were killed", held)
+	t.Logf("%d messages were held by %d pollers when they were killed", held, victims)
 }

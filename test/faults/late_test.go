@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // sloth is a worker that knows nothing of deadlines: it answers only when its attempt is over.
@@ -51,7 +52,8 @@ func ignoreNil(err error) error {
 }
 
 func TestAWorkerThatIgnoresItsDeadlineChangesNothingWhenItAnswers(t *testing.T) {
-	parallel(t)
+	long.Only(t)
+	t.Parallel()
 	server := testkit.Redis(t)
 	d := newDrill(t, server.URL, server.URL)
 	d.policy.Timeout = 500 * time.Millisecond
@@ -62,7 +64,7 @@ func TestAWorkerThatIgnoresItsDeadlineChangesNothingWhenItAnswers(t *testing.T) 
 	for range 3 {
 		sloths.hire(s.work)
 	}
-	d.until("late answers", func() (bool, error) { return s.late.Load() >= 10*int64(*longFlag), nil })
+	d.until("late answers", func() (bool, error) { return s.late.Load() >= 10*int64(*timesFlag), nil })
 	sloths.dismiss()
 	d.settle()
 	y, _ := d.conclude()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 var oomCount = regexp.MustCompile(`errorstat_OOM:count=(\d+)`)
@@ -45,9 +46,10 @@ func (d *drill) answer(held []fixture.Entry) func(context.Context) error {
 }
 
 func TestAFullRedisRefusesAndLosesNothingUntilThereIsRoom(t *testing.T) {
+	long.Only(t)
 	d, _ := on(t, "--maxmemory-policy", "noeviction")
 	d.begin()
-	for i := range 3 * *longFlag {
+	for i := range long.Or(2, 3) * *timesFlag {
 		held := d.take(5)
 		d.check("fill the memory", d.clients.Write.ConfigSet(d.ctx, "maxmemory", "1mb").Err())
 		d.workers.hire(d.answer(held))

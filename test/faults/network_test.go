@@ -6,18 +6,20 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // behind returns a drill whose daemons and workers reach Redis through a link.
 func behind(t *testing.T) (*drill, *link) {
 	t.Helper()
-	parallel(t)
+	t.Parallel()
 	server := testkit.Redis(t)
 	l := newLink(t, server.Addr)
 	return newDrill(t, server.URL, l.URL()), l
 }
 
 func TestLatencyAndJitterLoseNothing(t *testing.T) {
+	long.Only(t)
 	d, l := behind(t)
 	d.begin()
 	l.change(weather{delay: 50 * time.Millisecond, jitter: 50 * time.Millisecond})
@@ -29,6 +31,7 @@ func TestLatencyAndJitterLoseNothing(t *testing.T) {
 }
 
 func TestConnectionsThatAreResetAgainAndAgainLoseNothing(t *testing.T) {
+	long.Only(t)
 	d, l := behind(t)
 	d.begin()
 	resets := 0
@@ -39,6 +42,7 @@ func TestConnectionsThatAreResetAgainAndAgainLoseNothing(t *testing.T) {
 }
 
 func TestConnectionsThatAreLeftHalfOpenLoseNothing(t *testing.T) {
+	long.Only(t)
 	d, l := behind(t)
 	d.begin()
 	l.change(weather{dark: true})
@@ -51,6 +55,7 @@ func TestConnectionsThatAreLeftHalfOpenLoseNothing(t *testing.T) {
 }
 
 func TestANarrowNetworkLosesNothing(t *testing.T) {
+	long.Only(t)
 	d, l := behind(t)
 	d.begin()
 	l.change(weather{perSecond: 100 << 10})
@@ -62,6 +67,7 @@ func TestANarrowNetworkLosesNothing(t *testing.T) {
 }
 
 func TestConnectionsThatCloseSlowlyLoseNothing(t *testing.T) {
+	long.Only(t)
 	d, l := behind(t)
 	d.begin()
 	l.change(weather{slowClose: time.Second})

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
 	d.begin()
-	for range 3 * *longFlag {
+	for range long.Or(2, 3) * *timesFlag {
 		server.Kill(t)
 		server.Restart(t)
 		d.progress(50)
@@ -28,10 +29,11 @@ func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
 const killTail = 2 * time.Second
 
 func TestARedisThatWritesEverySecondHealsWhenItIsKilled(t *testing.T) {
+	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	d.begin()
 	killed := time.Now()
-	for range 3 * *longFlag {
+	for range long.Or(2, 3) * *timesFlag {
 		server.Kill(t)
 		server.Restart(t)
 		d.progress(50)
@@ -99,6 +101,7 @@ func (f *file) cutBack(before time.Time) (time.Time, int64, error) {
 }
 
 func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
+	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	f := d.appendFile(server)
 	d.workers.hire(f.follow)
@@ -119,6 +122,7 @@ func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
 }
 
 func TestARedisWithoutPersistenceForgetsAllAndTheDaemonsGoOnWhenTheModelsAreSavedAgain(t *testing.T) {
+	long.Only(t)
 	d, server := on(t)
 	d.begin()
 	server.Kill(t)

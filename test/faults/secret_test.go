@@ -34,7 +34,7 @@ func expectUnsaid(t *testing.T, where, text string) {
 func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(stop)
-	f := &fleet{Rig: fixture.Live(t, testkit.Redis(t, "--databases", "3")), t: t, ctx: ctx, stop: stop}
+	f := &fleet{Queue: fixture.Live(t, testkit.Redis(t, "--databases", "3")), t: t, ctx: ctx, stop: stop}
 	if err := f.Redis.Do(ctx, "ACL", "SETUSER", "clerk", "on", ">"+secret, "~*", "&*", "+@all").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // watched is a master with one replica and three sentinels, two of which must agree.
@@ -86,7 +87,8 @@ func (w *watched) isComplete(ctx context.Context, sentinel *redis.SentinelClient
 }
 
 func TestAFailoverBySentinelsCostsTheTimeUntilTheyAgree(t *testing.T) {
-	parallel(t)
+	long.Only(t)
+	t.Parallel()
 	w := newWatched(t)
 	d := newDrill(t, w.URL(), w.URL())
 	w.untilSafe(d)

@@ -11,13 +11,14 @@ import (
 )
 
 func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	ca := testkit.NewAuthority(t)
 	ca.Issue(t, "server", "redis.internal")
 	ca.Issue(t, "client")
 	server, port := testkit.TLS(t, ca)
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(stop)
-	f := &fleet{Rig: fixture.Live(t, server), t: t, ctx: ctx, stop: stop}
+	f := &fleet{Queue: fixture.Live(t, server), t: t, ctx: ctx, stop: stop}
 	secured := []string{"--redis", "rediss://127.0.0.1:" + port, "--tls-ca", ca.File("ca.crt"), "--tls-server-name", "redis.internal"}
 	known := append([]string{"--tls-cert", ca.File("client.crt"), "--tls-key", ca.File("client.key")}, secured...)
 	daemons := []*testkit.Process{

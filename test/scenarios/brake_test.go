@@ -16,7 +16,7 @@ import (
 
 // fleet is a dozen feeds that one retry and then nothing is left for, and the two daemons that refresh them.
 type fleet struct {
-	*fixture.Rig
+	*fixture.Queue
 	t          *testing.T
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
@@ -26,7 +26,7 @@ const feeds = 12
 
 func newFleet(t *testing.T, server *testkit.Server) *fleet {
 	t.Helper()
-	f := &fleet{Rig: fixture.New(t, server), t: t}
+	f := &fleet{Queue: fixture.New(t, server), t: t}
 	var err error
 	if f.dispatcher, err = dispatcher.New(f.Store, dispatcher.Config{}); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 // desk is a queue with both loops and a policy that is changed while models use it.
 type desk struct {
-	*fixture.Rig
+	*fixture.Queue
 	t          *testing.T
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
@@ -23,7 +23,7 @@ type desk struct {
 
 func newDesk(t *testing.T, server *testkit.Server) *desk {
 	t.Helper()
-	d := &desk{Rig: fixture.New(t, server), t: t}
+	d := &desk{Queue: fixture.New(t, server), t: t}
 	var err error
 	if d.dispatcher, err = dispatcher.New(d.Store, dispatcher.Config{}); err != nil {
 		t.Fatal(err)

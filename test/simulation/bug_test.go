@@ -5,18 +5,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 // bug is a planted bug: another line of a script, or another store.
 type bug struct {
-	name   string
-	file   string // of the script
-	mark   string // of the line, which ends with it: --@ mark
-	line   string // what stands there instead
-	store  func(*scripts.Store) queue
-	seldom bool // it takes more than thirty seeds to be found
+	name  string
+	file  string // of the script
+	mark  string // of the line, which ends with it: --@ mark
+	line  string // what stands there instead
+	store func(*scripts.Store) queue
+	slow  bool // it takes seconds to be found
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -27,14 +28,14 @@ var bugs = []bug{
 	{name: "the claimed entry is removed before the checks", file: "commit.lua", mark: "claimed is looked for",
 		line: "local gone = message ~= '' and redis.call('LREM', claimed, 1, message) == 0"},
 	{name: "the claimed entry stays", file: "commit.lua", mark: "claimed is removed"},
-	{name: "the entry to take back is not looked for", seldom: true, file: "commit.lua", mark: "taken", line: "elseif false then"},
+	{name: "the entry to take back is not looked for", slow: true, file: "commit.lua", mark: "taken", line: "elseif false then"},
 	{name: "the entry to take back stays", file: "commit.lua", mark: "take back"},
 	{name: "the high-water mark is forgotten", file: "commit.lua", mark: "full", line: "elseif false then",
 		store: func(s *scripts.Store) queue { return roomy{s} }},
 	{name: "a wrong score for due", file: "commit.lua", mark: "due", line: "due_at[uid] = due_ms == '' and '' or due_ms + 1"},
 	{name: "the deadline is not scored", file: "commit.lua", mark: "deadline"},
 	{name: "a model leaves no set", file: "commit.lua", mark: "leave a set"},
-	{name: "mend is missing", file: "commit.lua", mark: "due", line: "if #set + #delete == 0 then uids[#uids] = nil else due_at[uid] = due_ms end"},
+	{name: "mend is missing", slow: true, file: "commit.lua", mark: "due", line: "if #set + #delete == 0 then uids[#uids] = nil else due_at[uid] = due_ms end"},
 	{name: "a start is pushed twice", file: "commit.lua", mark: "push", line: "pushed[#pushed + 1] = push pushed[#pushed + 1] = push"},
 	{name: "deleted fields stay", file: "commit.lua", mark: "delete fields"},
 	{name: "the journal is forgotten", file: "commit.lua", mark: "journal", line: "events[#events + 1] = #event > 20 and event or nil"},
@@ -55,28 +56,28 @@ var bugs = []bug{
 
 	{name: "adopted messages are dropped", file: "adopt-messages.lua", mark: "adopt", line: "local message = redis.call('LPOP', orphan)"},
 	{name: "a poller is forgotten with messages left", file: "adopt-messages.lua", mark: "forget", line: "if true then"},
-	{name: "nothing is ever adopted", file: "adopt-messages.lua", mark: "expired", line: "if true then"},
+	{name: "nothing is ever adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if true then"},
 
 	{name: "deadlines are ignored", file: "read-due.lua", mark: "expired", line: "local expired = {}"},
-	{name: "due models are ignored when many wait", file: "read-due.lua", mark: "due",
+	{name: "due models are ignored when many wait", slow: true, file: "read-due.lua", mark: "due",
 		line: "local is_due = redis.call('ZCARD', due) > 1 and {} or redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, limit)"},
 
-	{name: "a pool is told of entries once", seldom: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
+	{name: "a pool is told of entries once", slow: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
 	{name: "a pool pops", file: "take-attempts.lua", mark: "take", line: "local entry = redis.call('LPOP', input)"},
 	{name: "a taken attempt stays in line", file: "take-attempts.lua", mark: "take",
 		line: "local entry = redis.call('LINDEX', input, 0) if entry then redis.call('RPUSH', taken, entry) end"},
 	{name: "an answer leaves the entry", file: "answer-attempts.lua", mark: "end", line: "if ends == '' or redis.call('LPOS', taken, entry) then"},
-	{name: "a forgotten pool answers", seldom: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
+	{name: "a forgotten pool answers", slow: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
 	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
-	{name: "what is requeued is dropped", seldom: true, file: "requeue-attempts.lua", mark: "requeue", line: "while redis.call('LPOP', taken) do"},
-	{name: "nothing is ever requeued", seldom: true, file: "requeue-attempts.lua", mark: "requeue", line: "while false do"},
+	{name: "what is requeued is dropped", slow: true, file: "requeue-attempts.lua", mark: "requeue", line: "while redis.call('LPOP', taken) do"},
+	{name: "nothing is ever requeued", slow: true, file: "requeue-attempts.lua", mark: "requeue", line: "while false do"},
 
 	{name: "taking back is forgotten", store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
-	{name: "nobody looks into the input list", seldom: true, store: func(s *scripts.Store) queue { return blindToInput{s} }},
-	{name: "the fence is that of whoever answers", seldom: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},
+	{name: "nobody looks into the input list", slow: true, store: func(s *scripts.Store) queue { return blindToInput{s} }},
+	{name: "the fence is that of whoever answers", slow: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},
 	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
-	{name: "messages are settled before they are decided", seldom: true, store: func(s *scripts.Store) queue { return hasty{s} }},
-	{name: "a start that is not due", store: func(s *scripts.Store) queue { return early{s} }},
+	{name: "messages are settled before they are decided", slow: true, store: func(s *scripts.Store) queue { return hasty{s} }},
+	{name: "a start that is not due", slow: true, store: func(s *scripts.Store) queue { return early{s} }},
 }
 
 // takesNothingBack leaves withdrawn attempts in the input list.
@@ -174,8 +175,9 @@ const enough = 400
 func TestEveryPlantedBugIsFound(t *testing.T) {
 	for _, planted := range bugs {
 		t.Run(planted.name, func(t *testing.T) {
-			if planted.seldom && testing.Short() {
-				t.Skip("it takes many seeds")
+			t.Parallel()
+			if planted.slow {
+				long.Only(t)
 			}
 			ran, failed, err := runSeeds(t, planted, 1, enough, 1)
 			if err == nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -17,11 +18,10 @@ import (
 // has been explored from there.
 type explorer struct {
 	limit   int
-	until   time.Time
 	seen    sync.Map // digest -> the fewest moves that it took
 	places  atomic.Int64
 	moves   atomic.Int64
-	late    atomic.Bool // the time was over before everything was visited
+	failed  atomic.Bool
 	mu      sync.Mutex
 	problem error
 }
@@ -43,10 +43,10 @@ func (e *explorer) visit(s *scope, at *place, path []move) error {
 		return nil
 	}
 	for _, m := range at.moves() {
-		if n := e.moves.Add(1); e.late.Load() || n%256 == 0 && time.Now().After(e.until) {
-			e.late.Store(true)
+		if e.failed.Load() {
 			return nil
 		}
+		e.moves.Add(1)
 		next, err := s.play(at, m)
 		here := append(path[:len(path):len(path)], m)
 		if err != nil {
@@ -60,8 +60,8 @@ func (e *explorer) visit(s *scope, at *place, path []move) error {
 }
 
 // explore visits everything to a depth with one explorer per core, each of which begins with another move.
-func explore(scopes []*scope, firsts []*place, limit int, until time.Time) *explorer {
-	e := &explorer{limit: limit, until: until}
+func explore(scopes []*scope, firsts []*place, limit int) *explorer {
+	e := &explorer{limit: limit}
 	var next atomic.Int64
 	var running sync.WaitGroup
 	for i, s := range scopes {
@@ -90,11 +90,11 @@ func (e *explorer) fail(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.problem = err
-	e.late.Store(true)
+	e.failed.Store(true)
 }
 
-// deepen explores one depth after the other until the time is over.
-func deepen(t *testing.T, planted bug, open func(*scope) (*place, error), cores int, budget time.Duration) error {
+// deepen explores one depth after the other down to the deepest.
+func deepen(t *testing.T, planted bug, open func(*scope) (*place, error), cores, deepest int) error {
 	t.Helper()
 	var scopes []*scope
 	var firsts []*place
@@ -106,34 +106,27 @@ func deepen(t *testing.T, planted bug, open func(*scope) (*place, error), cores 
 		}
 		scopes, firsts = append(scopes, s), append(firsts, first)
 	}
-	until := time.Now().Add(budget)
-	for limit := 4; ; limit++ {
+	for limit := 4; limit <= deepest; limit++ {
 		begin := time.Now()
-		e := explore(scopes, firsts, limit, until)
+		e := explore(scopes, firsts, limit)
 		if e.problem != nil {
 			return e.problem
 		}
-		how := "all"
-		if e.late.Load() {
-			how = "a part of the"
-		}
-		t.Logf("depth %d: %s places visited: %d, by %d moves in %s", limit, how, e.places.Load(), e.moves.Load(), time.Since(begin).Round(time.Millisecond))
-		if e.late.Load() {
-			return nil
-		}
+		t.Logf("depth %d: all places visited: %d, by %d moves in %s", limit, e.places.Load(), e.moves.Load(), time.Since(begin).Round(time.Millisecond))
 	}
+	return nil
 }
 
-var openings = map[string]func(*scope) (*place, error){"from the start": (*scope).open, "from a passed deadline": (*scope).later}
-
 func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
-	budget := 15 * time.Second
-	if testing.Short() {
-		budget = 3 * time.Second
-	}
-	for name, open := range openings {
+	for name, opening := range map[string]struct {
+		open    func(*scope) (*place, error)
+		deepest int
+	}{
+		"from the start":         {(*scope).open, long.Or(8, 10)},
+		"from a passed deadline": {(*scope).later, long.Or(8, 11)},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if err := deepen(t, bug{}, open, 2, budget); err != nil {
+			if err := deepen(t, bug{}, opening.open, 2, opening.deepest); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -144,7 +137,8 @@ func TestTheSmallScopeFindsPlantedBugs(t *testing.T) {
 	for _, name := range []string{"rev and uid are not compared", "the entry to take back is not looked for", "the claimed entry is removed before the checks", "a claim trims before it is applied"} {
 		t.Run(name, func(t *testing.T) {
 			at := slices.IndexFunc(bugs, func(b bug) bool { return b.name == name })
-			if err := deepen(t, bugs[at], (*scope).later, 1, 20*time.Second); err == nil {
+			t.Parallel()
+			if err := deepen(t, bugs[at], (*scope).later, 1, 10); err == nil {
 				t.Fatal("not found")
 			} else {
 				t.Logf("%.600v", err)

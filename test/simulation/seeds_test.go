@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // turbulence is how many steps of a run have faults.
@@ -75,11 +77,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	seeds := 2000
-	if testing.Short() {
-		seeds = 200
-	}
-	report(t, bug{}, 1, seeds)
+	report(t, bug{}, 1, long.Or(200, 2000))
 }
 
 func TestSoak(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 type say = map[string]any
 
 func TestAThumbnailIsTriedFourTimesAndThenItsOwnerIsTold(t *testing.T) {
+	t.Parallel()
 	withEachWorker(t, func(t *testing.T, o *outside) {
 		fail := []say{{"type": "failure", "reason": "HTTP 503"}}
 		last := []say{{"type": "failure", "reason": "HTTP 503", "user_friendly_reason": "thumbnail creation failed"}}
@@ -37,6 +38,7 @@ func TestAThumbnailIsTriedFourTimesAndThenItsOwnerIsTold(t *testing.T) {
 }
 
 func TestASuccessWithStatusAndProgress(t *testing.T) {
+	t.Parallel()
 	withEachWorker(t, func(t *testing.T, o *outside) {
 		o.put("tbl", "1h", plan{{
 			{"type": "started", "worker": "w1"},
@@ -56,6 +58,7 @@ func TestASuccessWithStatusAndProgress(t *testing.T) {
 }
 
 func TestStartedMovesTheDeadline(t *testing.T) {
+	t.Parallel()
 	withEachWorker(t, func(t *testing.T, o *outside) {
 		o.put("tbl", "1h", plan{{{"type": "started", "worker": "w1"}}})
 		tbl := o.await("bigtables:model:tbl", "processing_at", "*")
@@ -69,6 +72,7 @@ func TestStartedMovesTheDeadline(t *testing.T) {
 }
 
 func TestWhatIsNotForTheCurrentAttemptChangesNothing(t *testing.T) {
+	t.Parallel()
 	withEachWorker(t, func(t *testing.T, o *outside) {
 		o.say("garbage")
 		o.put("tbl", "1h", plan{{
@@ -90,6 +94,7 @@ func TestWhatIsNotForTheCurrentAttemptChangesNothing(t *testing.T) {
 }
 
 func TestABannerSavedTwiceGetsItsSecondThumbnail(t *testing.T) {
+	t.Parallel()
 	withEachWorker(t, func(t *testing.T, o *outside) {
 		o.put("banner", "1h", plan{{{"type": "started"}}}) // the worker begins, and goes on for a while
 		first := o.await("bigtables:model:banner", "processing_at", "*")["attempt_uid"]
@@ -104,6 +109,7 @@ func TestABannerSavedTwiceGetsItsSecondThumbnail(t *testing.T) {
 }
 
 func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
+	t.Parallel()
 	o := setup(t)
 	o.put("tbl", "50ms", plan{})
 	for number(o.hash("bigtables:stats")["withdrawn"]) < 20 {
@@ -121,6 +127,7 @@ func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
 }
 
 func TestAnApplicationSteersAModelWithCommands(t *testing.T) {
+	t.Parallel()
 	o := setup(t)
 	o.command(say{"type": "put", "uid": "tbl", "rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "timezone": "Europe/Berlin"})
 	o.await("bigtables:model:tbl", "refresh_why", "planned")

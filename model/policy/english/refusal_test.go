@@ -109,7 +109,7 @@ func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
 			t.Errorf("%.80s:\n got %v\nwant %s", text, err, want)
 		}
 		if located := (*Error)(nil); !errors.As(err, &located) || !errors.As(err, new(*document.Error)) {
-			t.Errorf("%.80s: %T is no *Error with a *model.FieldError", text, err)
+			t.Errorf("%.80s: %T is no *Error with a *document.Error", text, err)
 		}
 	}
 }

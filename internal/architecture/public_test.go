@@ -1,0 +1,136 @@
+package architecture
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAllThatIsPublicCanBeUsedFromOutside(t *testing.T) {
+	for _, place := range unusable(readTree(t, os.DirFS("../.."))) {
+		t.Error(place)
+	}
+}
+
+// unusable returns one line for each exported declaration of a public package that needs a type of an internal one.
+func unusable(files []file) (places []string) {
+	for _, f := range files {
+		if f.syntax == nil || f.isTest() || strings.Contains("/"+f.path, "/internal/") || f.syntax.Name.Name == "main" {
+			continue
+		}
+		internal := internalImports(f)
+		for _, declaration := range f.syntax.Decls {
+			for name, part := range exportedParts(declaration) {
+				ast.Inspect(part, func(n ast.Node) bool {
+					if selector, ok := n.(*ast.SelectorExpr); ok && slices.Contains(internal, identifier(selector.X)) {
+						places = append(places, f.path+": expected only public types in "+name+", found "+identifier(selector.X)+"."+selector.Sel.Name)
+					}
+					return true
+				})
+			}
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// internalImports lists the names under which a file knows internal packages.
+func internalImports(f file) (names []string) {
+	for _, spec := range f.syntax.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		if strings.Contains(imported, "/internal/") {
+			name := path.Base(imported)
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// exportedParts returns what a stranger sees of a declaration, by name: signatures, and types without their hidden fields.
+func exportedParts(declaration ast.Decl) map[string]ast.Node {
+	parts := map[string]ast.Node{}
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() {
+			parts[d.Name.Name] = d.Type
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				addType(parts, s)
+			case *ast.ValueSpec:
+				if s.Names[0].IsExported() && s.Type != nil {
+					parts[s.Names[0].Name] = s.Type
+				}
+			}
+		}
+	}
+	return parts
+}
+
+func addType(parts map[string]ast.Node, spec *ast.TypeSpec) {
+	if !spec.Name.IsExported() {
+		return
+	}
+	structure, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		parts[spec.Name.Name] = spec.Type
+		return
+	}
+	for _, field := range structure.Fields.List {
+		if len(field.Names) == 0 || field.Names[0].IsExported() {
+			parts[spec.Name.Name+" "+fieldName(field)] = field.Type
+		}
+	}
+}
+
+func fieldName(field *ast.Field) string {
+	if len(field.Names) == 0 {
+		return "(embedded)"
+	}
+	return field.Names[0].Name
+}
+
+func identifier(expression ast.Expr) string {
+	if name, ok := expression.(*ast.Ident); ok {
+		return name.Name
+	}
+	return ""
+}
+
+func TestAPublicDeclarationThatNeedsAnInternalTypeIsFound(t *testing.T) {
+	files := readTree(t, mapTree(map[string]string{
+		"loop/loop.go": `package loop
+import ("time"; "x/internal/health"; pace "x/internal/backoff")
+type Config struct { Tick, Tock time.Duration; Progress *health.Progress; retry *pace.Backoff }
+type Loop struct { health.State }
+type hidden struct { Progress health.Progress }
+func New(func() health.State) (*Loop, error) { return nil, health.Err }
+func (l *Loop) Pace() []pace.Backoff { return nil }
+func (l *Loop) pace() pace.Backoff { return l.retry }
+var Default pace.Config
+`,
+		"internal/loop/loop.go": "package loop\nimport \"x/internal/health\"\ntype Config struct { Progress health.Progress }",
+		"loop/loop_test.go":     "package loop\nimport \"x/internal/health\"\ntype Test struct { Progress health.Progress }",
+	}))
+	want := []string{
+		"loop/loop.go: expected only public types in Config Progress, found health.Progress",
+		"loop/loop.go: expected only public types in Default, found pace.Config",
+		"loop/loop.go: expected only public types in Loop (embedded), found health.State",
+		"loop/loop.go: expected only public types in New, found health.State",
+		"loop/loop.go: expected only public types in Pace, found pace.Backoff",
+	}
+	if diff := cmp.Diff(want, unusable(files)); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,117 @@
+package demo
+
+import (
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// outside is everybody outside refreshd: the application, the owners of its models, a worker that is late, and whoever deploys the
+// workers. They push JSON, each after a certain transition.
+type outside struct {
+	*servers
+	start     time.Time // where the schedules begin
+	out       output
+	workers   *workers
+	reactions []*reaction
+	saved     int      // scenarios that were saved
+	timedOut  []string // attempts of uidHangs
+}
+
+// reaction is what somebody does after a transition: the left-th of a model with this event.
+type reaction struct {
+	uid   string
+	event model.Event
+	left  int
+	text  string // empty: nothing is shown
+	act   func(ctx context.Context) error
+}
+
+func newOutside(s *servers, start time.Time, out output, w *workers) *outside {
+	o := &outside{servers: s, start: start, out: out, workers: w}
+	moved := scenarioOf(uidMoved)
+	moved.feed = path(uidSteady)
+	o.reactions = []*reaction{
+		{uidManual, model.EventCreate, 1, "somebody asks for a refresh by hand", o.run(uidManual)},
+		{uidBanner, model.EventStart, 1, "the banner is edited while its first edition is being refreshed", o.save(scenarioOf(uidBanner), 2)},
+		{uidBanner, model.EventUpdate, 1, "", func(context.Context) error { o.feeds.releaseBanner(); return nil }},
+		{uidMoved, model.EventFailure, 1, "the owner reads the reason and saves the new address", o.save(moved, 2)},
+		{uidHangs, model.EventTimeout, 2, "a worker answers for the first attempt, long after its deadline", o.answerLate},
+	}
+	return o
+}
+
+func (o *outside) save(s scenario, edition int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return o.push(ctx, o.store.Keys.Control(), s.put(o.site, o.start, edition))
+	}
+}
+
+func (o *outside) run(uid string) func(context.Context) error {
+	return func(ctx context.Context) error { return o.push(ctx, o.store.Keys.Control(), runMessage(uid)) }
+}
+
+// answerLate answers for an attempt that has long been followed by another.
+func (o *outside) answerLate(ctx context.Context) error {
+	return o.push(ctx, o.store.Keys.Output(), successMessage(uidHangs, o.timedOut[0]))
+}
+
+// saveNext saves the next model, as an application does that begins to use refreshd.
+func (o *outside) saveNext(ctx context.Context) error {
+	if o.saved == len(scenarios) {
+		return nil
+	}
+	o.saved++
+	return o.save(scenarios[o.saved-1], 1)(ctx)
+}
+
+// react lets whoever waits for this transition act.
+func (o *outside) react(ctx context.Context, e model.JournalEntry) error {
+	if e.UID == uidHangs && e.Event == model.EventTimeout {
+		o.timedOut = append(o.timedOut, e.AttemptUID)
+	}
+	for _, r := range o.reactions {
+		if r.uid != e.UID || r.event != e.Event {
+			continue
+		}
+		if r.left--; r.left != 0 {
+			continue
+		}
+		if r.text != "" {
+			o.out.line(actLine(e.At, r.uid, r.text))
+		}
+		if err := r.act(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slowStopped is called when the slow feed has stopped halfway. A transition would come too early: the workers could be stopped
+// before their request has reached the feed, and the next request would be the one that gets stuck.
+func (o *outside) slowStopped(ctx context.Context) error {
+	o.workers.stop <- struct{}{}
+	return o.show(ctx, uidSlow, "a deploy: the workers have to stop")
+}
+
+// workersStopped is called when the last worker has stopped: no worker takes what is started now, until its deadline.
+func (o *outside) workersStopped(ctx context.Context) error {
+	o.reactions = append(o.reactions, &reaction{uidManual, model.EventWithdrawn, 1, "the workers are back", func(context.Context) error {
+		o.workers.restart <- struct{}{}
+		return nil
+	}})
+	if err := o.show(ctx, uidManual, "no worker is there: somebody asks for a refresh by hand"); err != nil {
+		return err
+	}
+	return o.run(uidManual)(ctx)
+}
+
+func (o *outside) show(ctx context.Context, uid, text string) error {
+	now, err := o.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	o.out.line(actLine(now, uid, text))
+	return nil
+}

@@ -1,0 +1,108 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// The models of the demo.
+const (
+	uidSteady    = "steady"
+	uidFlaky     = "flaky"
+	uidBusy      = "busy"
+	uidSlow      = "slow"
+	uidUnchanged = "unchanged"
+	uidHangs     = "hangs"
+	uidGone      = "gone"
+	uidMoved     = "moved"
+	uidManual    = "manual"
+	uidBanner    = "banner"
+)
+
+// scenario is one model of the demo, as its application saves it.
+type scenario struct {
+	uid     string
+	about   string // for the user
+	feed    string // path; empty: its own
+	every   int    // seconds between planned refreshes; 0: one-shot
+	timeout string
+	planned bool // the first refresh waits for the schedule
+	giveUp  bool // disabled after the last retry, instead of waiting for the next planned refresh
+}
+
+// daily is every for a scenario that the schedule does not start during the demo.
+const daily = 24 * 60 * 60
+
+var scenarios = []scenario{
+	{uid: uidSteady, about: "a feed that is always well", every: 3, timeout: "2s"},
+	{uid: uidUnchanged, about: "answers 304 to whoever has its only edition", every: 4, timeout: "2s"},
+	{uid: uidFlaky, about: "503 twice, then well", every: 10, timeout: "5s"},
+	{uid: uidBusy, about: "429 with Retry-After: 2, then well", every: 15, timeout: "5s"},
+	{uid: uidSlow, about: "takes its time and tells how far it is", every: 5, timeout: "10s"},
+	{uid: uidHangs, about: "takes the request and never answers", every: 30, timeout: "1s", giveUp: true},
+	{uid: uidGone, about: "404 for ever", every: 5, timeout: "2s"},
+	{uid: uidMoved, about: "404 until its owner saves the new address", feed: path(uidGone), every: 5, timeout: "2s"},
+	{uid: uidManual, about: "planned for midnight, run by hand", feed: path(uidSteady), every: daily, timeout: "1s", planned: true},
+	{uid: uidBanner, about: "no schedule: refreshed on every save", timeout: "30s"},
+}
+
+// path is where the feed of a model is.
+func path(uid string) string { return "/" + uid + ".csv" }
+
+// scenarioOf returns the scenario of a model; there is one.
+func scenarioOf(uid string) scenario {
+	for _, s := range scenarios {
+		if s.uid == uid {
+			return s
+		}
+	}
+	panic("demo: no scenario " + uid)
+}
+
+// put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same
+// whenever it is started. edition tells two saves of the same model apart.
+func (s scenario) put(site string, start time.Time, edition int) string {
+	feed, exhausted, refresh := s.feed, policy.NextPlanned, model.RefreshNow
+	if feed == "" {
+		feed = path(s.uid)
+	}
+	if s.giveUp {
+		exhausted = policy.GiveUp
+	}
+	if s.planned {
+		refresh = model.RefreshPlanned
+	}
+	message := map[string]any{
+		"type":    "put",
+		"uid":     s.uid,
+		"payload": map[string]any{"input_url": fmt.Sprintf("%s%s?edition=%d", site, feed, edition)},
+		"policy":  map[string]any{"timeout": s.timeout, "retries": []string{"0", "1s"}, "on_exhausted": string(exhausted)},
+		"refresh": string(refresh),
+	}
+	if s.every > 0 {
+		message["rrule"] = fmt.Sprintf("FREQ=SECONDLY;INTERVAL=%d", s.every)
+		message["dtstart"] = start.UTC().Format("2006-01-02T15:04:05")
+	}
+	return encode(message)
+}
+
+func runMessage(uid string) string {
+	return encode(map[string]any{"type": "run", "uid": uid})
+}
+
+// successMessage is a worker's result, whether its attempt still runs or not.
+func successMessage(uid, attemptUID string) string {
+	return encode(map[string]any{"type": "success", "big_table_uid": uid, "refresh_attempt_uid": attemptUID})
+}
+
+func encode(message map[string]any) string {
+	text, err := json.Marshal(message)
+	if err != nil {
+		panic(fmt.Sprintf("marshal message: %v", err)) // texts and numbers only
+	}
+	return string(text)
+}

@@ -1,0 +1,46 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestServerDiesWithAKilledTestProcess runs this test binary once more, which starts a server, prints its address and is
+// killed before any cleanup.
+func TestServerDiesWithAKilledTestProcess(t *testing.T) {
+	RequireProgram(t, "redis-server", "redis-server")
+	if os.Getenv("TESTKIT_VICTIM") != "" {
+		fmt.Println("addr=" + Redis(t).Addr)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	victim := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithAKilledTestProcess$")
+	victim.Env = append(os.Environ(), "TESTKIT_VICTIM=yes", "TMPDIR="+t.TempDir())
+	out, _ := victim.Output()
+	_, addr, found := strings.Cut(strings.TrimSpace(string(out)), "addr=")
+	if !found {
+		t.Fatalf("the victim printed no address:\n%s", out)
+	}
+	awaitRefusal(t, addr)
+}
+
+func awaitRefusal(t *testing.T, addr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	defer cancel()
+	err := poll(ctx, nil, func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	if err != nil {
+		t.Errorf("the server at %s still answers: %v", addr, err)
+	}
+}

@@ -1,0 +1,321 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func TestMain(m *testing.M) {
+	scripts.LogTo(nil)
+	testkit.Main(m)
+}
+
+var _ Queue = (*scripts.Store)(nil)
+
+// patience is how long a test waits for what must come. It only ends what hangs, and says where.
+const patience = 5 * time.Minute
+
+// whole lets messages be compared with all their fields.
+var whole = cmp.AllowUnexported(policy.Failure{})
+
+// fixture is a queue on a real server, held at both ends.
+type queueFixture struct {
+	*scripts.Store
+	t     testing.TB
+	redis redis.UniversalClient
+	block bool // whether waiting for entries blocks in the server, which makes stopping a pool take up to a second
+}
+
+// WaitInput spares most tests the second that a blocking call takes to notice the end.
+func (r *queueFixture) WaitInput(ctx context.Context) (bool, error) {
+	if r.block {
+		return r.Store.WaitInput(ctx)
+	}
+	backoff.Rest(ctx, 2*time.Millisecond, nil)
+	n, err := r.redis.LLen(ctx, r.Keys.Input()).Result()
+	return n > 0, err
+}
+
+func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
+	t.Helper()
+	clients, err := scripts.Connect(server.URL, scripts.ConnectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = clients.Close() })
+	store, err := scripts.New(clients, scripts.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &queueFixture{Store: store, t: t, redis: server.Client(t)}
+}
+
+// offer queues an attempt as the start script does: the hash holds the fence, the list the entry. The attempt is called
+// uid-1 and has an hour.
+func (r *queueFixture) offer(uids ...string) {
+	r.t.Helper()
+	for _, uid := range uids {
+		r.offerUntil(uid, time.Hour)
+	}
+}
+
+func (r *queueFixture) offerUntil(uid string, left time.Duration) {
+	r.t.Helper()
+	deadline := model.FormatTime(r.now().Add(left))
+	r.set(uid, "attempt_uid", uid+"-1", "deadline_at", deadline)
+	r.queue(fmt.Sprintf(`{"big_table_uid":%q,"refresh_attempt_uid":%q,"input_url":"http://x/","attempt_no":2,"deadline_at":%q,"v":1}`,
+		uid, uid+"-1", deadline))
+}
+
+func (r *queueFixture) now() time.Time {
+	r.t.Helper()
+	now, err := r.Now(context.Background())
+	r.must(err)
+	return now
+}
+
+func (r *queueFixture) set(uid string, fields ...any) {
+	r.t.Helper()
+	r.must(r.redis.HSet(context.Background(), r.Keys.Model(uid), fields...).Err())
+}
+
+func (r *queueFixture) queue(entries ...string) {
+	r.t.Helper()
+	for _, entry := range entries {
+		r.must(r.redis.RPush(context.Background(), r.Keys.Input(), entry).Err())
+	}
+}
+
+func (r *queueFixture) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// told waits for the next message, as the poller reads it.
+func (r *queueFixture) told() model.Message {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		reply, err := r.redis.BLPop(context.Background(), time.Second, r.Keys.Output()).Result()
+		if errors.Is(err, redis.Nil) {
+			continue
+		}
+		r.must(err)
+		m, err := model.DecodeMessage([]byte(reply[1]))
+		if err != nil {
+			r.t.Fatalf("the poller would reject %s: %v", reply[1], err)
+		}
+		return m
+	}
+	r.t.Fatal("no message came")
+	return model.Message{}
+}
+
+// toldOf waits for a message of a type and skips all others.
+func (r *queueFixture) toldOf(kind model.MessageType) model.Message {
+	r.t.Helper()
+	for {
+		if m := r.told(); m.Type == kind {
+			return m
+		}
+	}
+}
+
+// left reads all messages that are there.
+func (r *queueFixture) left() []model.Message {
+	r.t.Helper()
+	var all []model.Message
+	texts, err := r.redis.LRange(context.Background(), r.Keys.Output(), 0, -1).Result()
+	r.must(err)
+	for _, text := range texts {
+		m, err := model.DecodeMessage([]byte(text))
+		r.must(err)
+		all = append(all, m)
+	}
+	return all
+}
+
+func kinds(messages []model.Message) []model.MessageType {
+	all := []model.MessageType{}
+	for _, m := range messages {
+		all = append(all, m.Type)
+	}
+	return all
+}
+
+func ends(messages []model.Message) []model.MessageType {
+	return slices.DeleteFunc(kinds(messages), func(kind model.MessageType) bool {
+		return kind == model.MessageStarted || kind == model.MessageStatus
+	})
+}
+
+// running is a pool at work.
+type running struct {
+	*Pool
+	t      testing.TB
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// quick is a configuration for tests that do not wait for the ordinary intervals.
+func quick() Config {
+	return Config{
+		Name: "w1", FenceEvery: 20 * time.Millisecond, StatusEvery: 20 * time.Millisecond, Grace: patience,
+		Backoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+	}
+}
+
+func run(t testing.TB, queue Queue, config Config, handler Handler) *running {
+	t.Helper()
+	pool, err := New(queue, handler, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &running{Pool: pool, t: t, cancel: cancel, ended: make(chan error, 1)}
+	go func() { p.ended <- pool.Run(ctx) }()
+	t.Cleanup(func() { cancel(); p.ended <- <-p.ended })
+	return p
+}
+
+// stop ends the pool and returns what Run returned. It may be called once.
+func (p *running) stop() error {
+	p.t.Helper()
+	p.cancel()
+	return p.wait()
+}
+
+func (p *running) wait() error {
+	p.t.Helper()
+	err := await(p.t, p.ended, "the end of Run")
+	p.ended <- err // for the cleanup
+	return err
+}
+
+func await[T any](t testing.TB, from <-chan T, what string) T {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case value := <-from:
+		return value
+	case <-timer.C:
+		t.Fatalf("%s did not come", what)
+		panic("unreachable")
+	}
+}
+
+// eventually waits until a condition holds that nothing signals.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	timeout, tick := time.NewTimer(patience), time.NewTicker(2*time.Millisecond)
+	defer timeout.Stop()
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-timeout.C:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// bench is a handler that a test holds in its hand: it tells that it began and returns what the test says.
+type bench struct {
+	began  chan *Attempt
+	result chan error
+	causes chan error // why its context ended
+}
+
+func newBench() *bench {
+	return &bench{make(chan *Attempt, 100), make(chan error, 100), make(chan error, 100)}
+}
+
+func (b *bench) handle(ctx context.Context, attempt *Attempt) error {
+	b.began <- attempt
+	select {
+	case err := <-b.result:
+		return err
+	case <-ctx.Done():
+		b.causes <- context.Cause(ctx)
+		return ctx.Err()
+	}
+}
+
+// faulty is a queue with holes: a test replaces single methods while the pool runs.
+type faulty struct {
+	Queue
+	mu     sync.Mutex
+	take   func(taking scripts.Taking) (scripts.Taken, error)
+	push   func(answers []scripts.Answer) error
+	beat   func(owner string) (time.Time, bool, error)
+	fences func(uids []string) ([]scripts.Fence, time.Time, error)
+}
+
+var errBroken = errors.New("connection refused")
+
+func (f *faulty) change(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *faulty) Take(ctx context.Context, taking scripts.Taking) (scripts.Taken, error) {
+	f.mu.Lock()
+	take := f.take
+	f.mu.Unlock()
+	if take == nil {
+		return f.Queue.Take(ctx, taking)
+	}
+	return take(taking)
+}
+
+func (f *faulty) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
+	f.mu.Lock()
+	push := f.push
+	f.mu.Unlock()
+	if push != nil {
+		if err := push(answers); err != nil {
+			return nil, err
+		}
+	}
+	return f.Queue.Answer(ctx, owner, answers)
+}
+
+func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
+	f.mu.Lock()
+	beat := f.beat
+	f.mu.Unlock()
+	if beat == nil {
+		return f.Queue.Heartbeat(ctx, owner)
+	}
+	return beat(owner)
+}
+
+func (f *faulty) Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error) {
+	f.mu.Lock()
+	fences := f.fences
+	f.mu.Unlock()
+	if fences == nil {
+		return f.Queue.Fences(ctx, uids)
+	}
+	return fences(uids)
+}

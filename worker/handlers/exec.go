@@ -1,0 +1,181 @@
+package handlers
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// ExecOptions tunes Exec. The zero value is usable.
+type ExecOptions struct {
+	// Dir is where the program runs. Defaults to the directory of this process.
+	Dir string
+	// Env is what the program finds in its environment beside the REFRESHD_ variables, as "name=value". Defaults to the
+	// environment of this process without REDIS_URL and its REFRESHD_ variables, which are settings of refreshd and hold secrets.
+	Env []string
+	// Stdout and Stderr get what the program writes, beside the part of stderr that is read for the reason. They must
+	// be safe for concurrent use. Default to nothing.
+	Stdout, Stderr io.Writer
+	// MaxOutput is how much of either is passed on for one attempt, in bytes; what is more is dropped. Defaults to 1 MiB.
+	MaxOutput int64
+	// KillAfter is the time between SIGTERM and SIGKILL when the work has to end. Defaults to 2 s.
+	KillAfter time.Duration
+}
+
+func (o ExecOptions) withDefaults() ExecOptions {
+	o.KillAfter = cmp.Or(o.KillAfter, 2*time.Second)
+	o.MaxOutput = cmp.Or(o.MaxOutput, 1<<20)
+	if o.Env == nil {
+		o.Env = withoutSettings(os.Environ())
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	return o
+}
+
+// exitError is the failure that an exit code means. Some have a meaning in sysexits.h.
+func exitError(code int, reason string) error {
+	if reason == "" {
+		reason = fmt.Sprintf("exit status %d", code)
+	}
+	err := worker.ErrorType(errors.New(reason), fmt.Sprintf("exit_%d", code))
+	switch code {
+	case 75: // EX_TEMPFAIL
+		return worker.Retryable(err)
+	case 64, 65, 77, 78: // EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG
+		return worker.NotRetryable(err)
+	default:
+		return err
+	}
+}
+
+// maxEnv bounds the REFRESHD_PAYLOAD_ variables together, in bytes: a kernel refuses to start a program with too many.
+const maxEnv = 128 << 10
+
+// environment renders an attempt as variables. Payload fields that are texts, numbers or booleans become
+// REFRESHD_PAYLOAD_NAME, with capital letters and _ for everything else; the rest stands only in the JSON on stdin, as do
+// the second of two that end up with one name, texts with a NUL and what exceeds 128 KiB.
+func environment(a *worker.Attempt) []string {
+	env := []string{
+		"REFRESHD_UID=" + a.UID,
+		"REFRESHD_ATTEMPT_UID=" + a.AttemptUID,
+		fmt.Sprintf("REFRESHD_ATTEMPT_NO=%d", a.AttemptNo),
+		"REFRESHD_DEADLINE_AT=" + model.FormatTime(a.DeadlineAt),
+		"REFRESHD_PLANNED_AT=" + model.FormatTime(a.PlannedAt),
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(a.Payload, &fields) != nil {
+		return env // a payload is an object wherever it comes from; a test may give none
+	}
+	size, taken := 0, map[string]bool{}
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		name := "REFRESHD_PAYLOAD_" + strings.Map(variableLetter, field)
+		value, ok := scalar(fields[field])
+		if !ok || taken[name] || size+len(name)+len(value) > maxEnv {
+			continue
+		}
+		taken[name] = true
+		size += len(name) + len(value)
+		env = append(env, name+"="+value)
+	}
+	// A NUL would keep the program from starting.
+	return slices.DeleteFunc(env, func(variable string) bool { return strings.Contains(variable, "\x00") })
+}
+
+func variableLetter(r rune) rune {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return r - 'a' + 'A'
+	case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return r
+	default:
+		return '_'
+	}
+}
+
+// scalar renders a text, a number or a boolean as it is; the digits of numbers are kept.
+func scalar(raw json.RawMessage) (string, bool) {
+	raw = bytes.TrimSpace(raw)
+	var text string
+	switch {
+	case len(raw) == 0 || strings.ContainsRune("{[n", rune(raw[0])):
+		return "", false
+	case json.Unmarshal(raw, &text) == nil:
+		return text, true
+	default:
+		return string(raw), true
+	}
+}
+
+// lastLine keeps the last line that is not blank of all that is written to it, and passes everything on. It holds no more
+// than a message does, whatever the length of a line. One goroutine only.
+type lastLine struct {
+	next io.Writer
+	line []byte // the line being written
+	last string // the one before that was not blank
+}
+
+func (l *lastLine) Write(p []byte) (int, error) {
+	for _, piece := range bytes.SplitAfter(p, []byte("\n")) {
+		room := max(0, worker.MaxText-len(l.line))
+		l.line = append(l.line, piece[:min(room, len(piece))]...)
+		if bytes.HasSuffix(piece, []byte("\n")) {
+			l.end()
+		}
+	}
+	return l.next.Write(p)
+}
+
+func (l *lastLine) end() {
+	if text := strings.TrimSpace(string(l.line)); text != "" {
+		l.last = text
+	}
+	l.line = l.line[:0]
+}
+
+func (l *lastLine) text() string {
+	l.end()
+	return l.last
+}
+
+// withoutSettings drops the settings of refreshd from an environment.
+func withoutSettings(env []string) []string {
+	return slices.DeleteFunc(env, func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return name == "REDIS_URL" || strings.HasPrefix(name, "REFRESHD_")
+	})
+}
+
+// capped passes on the first bytes that are written to it and drops the rest. One goroutine only.
+type capped struct {
+	next io.Writer
+	left int64 // bytes; negative: that something was dropped has been told
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	pass := p[:min(int64(len(p)), max(0, c.left))]
+	c.left -= int64(len(pass))
+	if len(pass) > 0 {
+		if _, err := c.next.Write(pass); err != nil {
+			return 0, err
+		}
+	}
+	if len(pass) < len(p) && c.left == 0 {
+		c.left = -1
+		_, err := io.WriteString(c.next, "\n[more output is dropped]\n")
+		return len(p), err
+	}
+	return len(p), nil
+}

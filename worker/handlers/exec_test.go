@@ -1,0 +1,340 @@
+//go:build unix
+
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// output collects what programs write.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
+	t.Helper()
+	handler, err := Exec([]string{"sh", "-c", script}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
+
+func TestAProgramGetsThePayloadAndTheAttempt(t *testing.T) {
+	var out output
+	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT"
+		echo "$REFRESHD_PAYLOAD_INPUT_URL $OWN"; pwd`
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := shell(t, script, ExecOptions{Stdout: &out, Dir: dir, Env: []string{"OWN=yes", "PATH=" + os.Getenv("PATH")}})
+	if err := handler(t.Context(), example()); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"input_url":"http://x/?a=1&b=2"}
+m a1 2 2026-11-21T07:00:00.000Z 2026-11-21T08:00:00.000Z
+http://x/?a=1&b=2 yes
+` + dir + "\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("the program saw (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheExitCodeMakesTheResult(t *testing.T) {
+	yes, no := true, false
+	for script, want := range map[string]policy.Failure{
+		"exit 1":                           {Reason: "exit status 1", ErrorType: "exit_1"},
+		"exit 255":                         {Reason: "exit status 255", ErrorType: "exit_255"},
+		"exit 75":                          {Reason: "exit status 75", ErrorType: "exit_75", Retryable: &yes},
+		"exit 64":                          {Reason: "exit status 64", ErrorType: "exit_64", Retryable: &no},
+		"echo no such row >&2; exit 65":    {Reason: "no such row", ErrorType: "exit_65", Retryable: &no},
+		"exit 66":                          {Reason: "exit status 66", ErrorType: "exit_66"},
+		"exit 77":                          {Reason: "exit status 77", ErrorType: "exit_77", Retryable: &no},
+		"exit 78":                          {Reason: "exit status 78", ErrorType: "exit_78", Retryable: &no},
+		"kill -9 $$":                       {Reason: "killed by signal: killed", ErrorType: "signal_9"},
+		"echo dying >&2; kill -15 $$":      {Reason: "dying", ErrorType: "signal_15"},
+		`printf 'a\nb\n\n \n' >&2; exit 3`: {Reason: "b", ErrorType: "exit_3"},
+		`printf 'a\nb' >&2; exit 3`:        {Reason: "b", ErrorType: "exit_3"},
+		`echo out; exit 3`:                 {Reason: "exit status 3", ErrorType: "exit_3"},
+	} {
+		t.Run(script, func(t *testing.T) {
+			_, got := try(t.Context(), t, shell(t, script, ExecOptions{}), example())
+			if got.Type != model.MessageFailure {
+				t.Fatalf("got %+v", got)
+			}
+			if diff := cmp.Diff(want, got.Failure, whole); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
+	l := lastLine{next: io.Discard}
+	for range 10_000 {
+		_, _ = l.Write(bytes.Repeat([]byte("x"), 1000))
+	}
+	if cap(l.line) > 2*worker.MaxText {
+		t.Errorf("holds %d bytes", cap(l.line))
+	}
+	if got := l.text(); len(got) != worker.MaxText {
+		t.Errorf("kept %d bytes, want %d", len(got), worker.MaxText)
+	}
+}
+
+func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
+	var out, errs output
+	if err := shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "one\n" || errs.String() != "two\n" {
+		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
+	}
+}
+
+func TestAProgramNeedNotReadItsInput(t *testing.T) {
+	a := example()
+	a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+	if err := shell(t, "exit 0", ExecOptions{})(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPayloadFieldsBecomeVariables(t *testing.T) {
+	a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"a-b":"1","a_b":"2","n":12345678901234567890.50,
+		"t":true,"nul":"x\u0000y","null":null,"list":[1],"object":{},"ünï":"é\n","big":"` + strings.Repeat("x", maxEnv) + `"}`)}
+	var got []string
+	for _, variable := range environment(a) {
+		if rest, found := strings.CutPrefix(variable, "REFRESHD_PAYLOAD_"); found {
+			got = append(got, rest)
+		}
+	}
+	slices.Sort(got)
+	want := []string{"A_B=1", "N=12345678901234567890.50", "T=true", "_N_=é\n"}
+	if diff := cmp.Diff(want, got, whole); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+}
+
+// fifo returns the path of a named pipe and a function that waits until somebody has opened it for writing and everybody
+// who did has ended; began is closed in between.
+func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{}) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		file, err := os.Open(path)
+		close(opened)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, file)
+			_ = file.Close()
+		}
+	}()
+	return path, opened, ended
+}
+
+func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
+	for name, script := range map[string]string{
+		"stops when told":                 `exec 3>"$0"; sleep 1000 & wait`,
+		"ignores the signal":              `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
+		"a grandchild ignores the signal": `(trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done) & wait`,
+		"grandchild of nobody":            `exec 3>"$0"; (trap "" TERM; sleep 1000) & exec 3>&-; wait`,
+		"succeeds when stopped":           `trap "exit 0" TERM; exec 3>"$0"; sleep 1000 & wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, began, gone := fifo(t)
+			handler, err := Exec([]string{"sh", "-c", script, path}, ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &output{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			ended := make(chan error, 1)
+			go func() { ended <- handler(ctx, example()) }()
+			await(t, began, "the begin of the program")
+			cancel(worker.ErrFenceLost)
+			if err := await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
+				t.Errorf("got %v, want worker.ErrFenceLost", err)
+			}
+			await(t, gone, "the end of every process")
+		})
+	}
+}
+
+func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
+	path, began, gone := fifo(t)
+	// The leader outlives the signal until its child has ended by it too.
+	handler, err := Exec([]string{"sh", "-c", `trap : TERM; (exec 3>"$0"; exec sleep 1000) & wait; wait`, path}, ExecOptions{KillAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- handler(ctx, example()) }()
+	await(t, began, "the begin of the program")
+	cancel(worker.ErrShutdown)
+	if err := await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrShutdown) {
+		t.Errorf("got %v, want worker.ErrShutdown", err)
+	}
+	await(t, gone, "the end of every process")
+}
+
+func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
+	path, began, gone := fifo(t)
+	handler, err := Exec([]string{"sh", "-c", `(exec 3>"$0"; while :; do sleep 1000; done) & read line <"$1"`, path, "/dev/null"},
+		ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &output{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- handler(t.Context(), example()) }()
+	if err := await(t, ended, "the end of the handler"); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("got %v, want exit status 1", err)
+	}
+	select {
+	case <-began:
+		await(t, gone, "the end of every process")
+	default: // it was killed before it began; the reader of the pipe still waits
+		release, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = release.Close()
+		await(t, gone, "the end of the reader")
+	}
+}
+
+func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
+	for script, want := range map[string]string{
+		"(sleep 30) & exit 0":                                "",
+		"(sleep 30) & echo broken >&2; exit 3":               "broken",
+		`(trap "" TERM; sleep 30; sleep 30) & exit 0`:        "",
+		`exec 3<&0; (sleep 30 <&3 >/dev/null 2>&1) & exit 0`: "",
+	} {
+		t.Run(script, func(t *testing.T) {
+			a := example()
+			a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), patience, worker.ErrDeadline)
+			defer cancel()
+			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})(ctx, a)
+			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid here")
+	}
+	dir := t.TempDir()
+	release, left := filepath.Join(dir, "release"), filepath.Join(dir, "left")
+	for _, path := range []string{release, left} {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := `setsid sh -c 'echo >"$1"; read line <"$0"' "$0" "$1" & read line <"$1"; echo last >&2; exit 3`
+	handler, err := Exec([]string{"sh", "-c", script, release, left}, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- handler(t.Context(), example()) }()
+	if err := await(t, ended, "the end of the handler"); err == nil || err.Error() != "last" {
+		t.Errorf("got %v, want last", err)
+	}
+	file, err := os.OpenFile(release, os.O_WRONLY, 0) // waits for the one that left, and lets it end
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
+}
+
+func TestAProgramThatCannotBeFoundIsRefusedAtOnce(t *testing.T) {
+	if _, err := Exec([]string{"no-such-program-here"}, ExecOptions{}); err == nil {
+		t.Error("expected an error, got nil")
+	}
+	if _, err := Exec(nil, ExecOptions{}); err == nil {
+		t.Error("expected an error, got nil")
+	}
+}
+
+func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
+	_, got := try(t.Context(), t, shell(t, "exit 0", ExecOptions{Dir: filepath.Join(t.TempDir(), "gone")}), example())
+	if got.ErrorType != "exec_start" {
+		t.Errorf("got %+v, want error type exec_start", got)
+	}
+}
+
+func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
+	path, began, gone := fifo(t)
+	handler, err := Exec([]string{"sh", "-c", `exec 3>"$0"; sleep 1000`, path}, ExecOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, stop := start(t, testkit.Miniredis(t), handler)
+	p.offer("m", "http://x/")
+	await(t, began, "the begin of the program")
+	p.fence("m", "newer")
+	await(t, gone, "the end of every process")
+	stop()
+	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output(), 0, -1).Val() {
+		if m, err := model.DecodeMessage([]byte(message)); err != nil || m.Type != model.MessageStarted {
+			t.Errorf("told %s, %v; want nothing after the start", message, err)
+		}
+	}
+}
+
+func TestManyProgramsAtOnce(t *testing.T) {
+	p, _ := start(t, testkit.Miniredis(t), shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{}))
+	for i := range 40 {
+		p.offer(fmt.Sprint("m", i), "http://x/")
+	}
+	for range 80 { // a start and an end each
+		if m := p.told(); m.Type != model.MessageStarted && m.Type != model.MessageSuccess {
+			t.Errorf("told %+v", m)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+//go:build unix
+
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/refreshd/refreshd/worker"
+)
+
+// Exec returns a handler that runs a program for every attempt, without a shell. The program finds the payload as a JSON
+// object on stdin and in REFRESHD_PAYLOAD_ variables, and the attempt in REFRESHD_UID, REFRESHD_ATTEMPT_UID,
+// REFRESHD_ATTEMPT_NO, REFRESHD_DEADLINE_AT and REFRESHD_PLANNED_AT. Its exit code is the result:
+//
+//	0               success
+//	75              failure that a retry may mend (EX_TEMPFAIL)
+//	64, 65, 77, 78  failure that no retry mends (EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG)
+//	any other       failure; the policy decides about a retry
+//
+// The reason is the last line that it wrote to stderr, the error type exit_65 or signal_9.
+//
+// The program leads a process group of its own. When the context ends, the group gets SIGTERM and after KillAfter SIGKILL;
+// when the program has ended, what it left behind in its group is killed at once. Its exit code counts if it ended before
+// the context, whoever still holds its output open.
+//
+// The error says that the program cannot be found.
+func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("exec: expected a program, found nothing")
+	}
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		return nil, fmt.Errorf("exec: %w", err)
+	}
+	options = options.withDefaults()
+	return func(ctx context.Context, attempt *worker.Attempt) error {
+		return runProgram(ctx, attempt, argv, options)
+	}, nil
+}
+
+func runProgram(ctx context.Context, attempt *worker.Attempt, argv []string, options ExecOptions) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = options.Dir
+	cmd.Env = slices.Concat(options.Env, environment(attempt))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ended := false // the context, before the program; Wait waits for Cancel
+	cmd.Cancel = func() error {
+		err := killGroup(cmd, syscall.SIGTERM)
+		ended = !errors.Is(err, os.ErrProcessDone)
+		return err
+	}
+	cmd.WaitDelay = options.KillAfter // after this the leader is killed
+	var pipes pipes
+	var stdout io.Writer
+	if options.Stdout != nil {
+		stdout = &capped{options.Stdout, options.MaxOutput}
+	}
+	stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
+	err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
+	if err != nil {
+		pipes.drain()
+		return stopped(ctx, worker.ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
+	}
+	err = cmd.Wait()
+	// Nobody is left in most cases. Those who are may hold the pipes open, so they go first.
+	_ = killGroup(cmd, syscall.SIGKILL)
+	pipes.drain()
+	if ended {
+		return context.Cause(ctx)
+	}
+	return verdict(cmd.ProcessState, err, stderr.text())
+}
+
+// drainTime is how long the last output of a program that has ended is awaited. Only a process that has left the group can
+// make use of it.
+const drainTime = 200 * time.Millisecond
+
+// pipes carry the input and the output of a program. Those of os/exec would make its Wait last until everybody has closed
+// them, not only until the program has ended.
+type pipes struct {
+	outputs []*os.File // our ends
+	copying sync.WaitGroup
+}
+
+func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) error {
+	if stdout != nil {
+		theirs, err := p.output(stdout)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = theirs.Close() }()
+		cmd.Stdout = theirs
+	}
+	theirs, err := p.output(stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = theirs.Close() }()
+	cmd.Stderr = theirs
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p.copying.Go(func() {
+		_, _ = stdin.Write(input) // a program need not read it; Wait ends this
+		_ = stdin.Close()
+	})
+	return nil
+}
+
+// output returns the end of a new pipe that is the program's; what is written to it goes to w.
+func (p *pipes) output(w io.Writer) (*os.File, error) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.outputs = append(p.outputs, ours)
+	p.copying.Go(func() {
+		_, _ = io.Copy(w, ours)
+		_ = ours.Close()
+	})
+	return theirs, nil
+}
+
+// drain waits until all is copied, or for drainTime if somebody still holds a pipe open.
+func (p *pipes) drain() {
+	enough := time.AfterFunc(drainTime, func() {
+		for _, file := range p.outputs {
+			_ = file.SetReadDeadline(time.Unix(1, 0)) // long past; it fails for one that is closed, which needs none
+		}
+	})
+	defer enough.Stop()
+	p.copying.Wait()
+}
+
+func killGroup(cmd *exec.Cmd, signal syscall.Signal) error {
+	err := syscall.Kill(-cmd.Process.Pid, signal)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// verdict reads how a program ended. Output that could not be copied to its end does not change what the exit code says.
+func verdict(state *os.ProcessState, err error, reason string) error {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case state.Success():
+		return nil
+	case ok && status.Signaled():
+		if reason == "" {
+			reason = "killed by signal: " + status.Signal().String()
+		}
+		return worker.ErrorType(errors.New(reason), fmt.Sprintf("signal_%d", status.Signal()))
+	case state.ExitCode() > 0:
+		return exitError(state.ExitCode(), reason)
+	default:
+		return fmt.Errorf("run program: %w", err)
+	}
+}

@@ -1,0 +1,190 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/refreshd/refreshd/worker"
+)
+
+// FetchOptions tunes Fetch. The zero value is usable.
+type FetchOptions struct {
+	// Client sends the requests. Its Timeout, if any, holds beside the deadline of the attempt. It is copied, and connects to
+	// any address whatever AllowPrivate says. Defaults to a client that follows ten redirections.
+	Client *http.Client
+	// AllowHosts are the only hosts to ask, redirections included: names such as feeds.example.com, and *.example.com for all names
+	// below one. Defaults to all.
+	AllowHosts []string
+	// AllowPrivate lets the default client connect to addresses of this machine, of private networks and of what else is not
+	// the open internet, and use the proxy of the environment. Defaults to false: input_url comes from users.
+	AllowPrivate bool
+	// MaxBytes is the largest file that is accepted, after decompression. At least 1. Defaults to 1 GiB.
+	MaxBytes int64
+}
+
+// Fetch returns a handler that downloads the payload's input_url, http or https, into a directory, which it creates. The file
+// is named after the model, see below, and replaced in one step: readers see the old or the new one, whole, whatever fails.
+//
+// ETag and Last-Modified are kept in a hidden file beside it. A server that answers 304 to them, or the same bytes again, is
+// told as a success that found nothing new. While it downloads the status tells the bytes, at the end also the rows: the
+// records of the CSV after its header.
+//
+// The address may come from users, so it leads to public addresses only, unless AllowPrivate says otherwise: this is checked of what the
+// name resolves to, for each connection, redirections included. Such a refusal is not retryable.
+//
+// Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
+// not retryable and told to the owner in plain words. A body that is cut off is a failure and leaves the old file.
+//
+// The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
+// with a hash.
+//
+// The error says that the directory cannot be used or an option is out of range. Temporary files of killed workers are removed.
+func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
+	if options.MaxBytes == 0 {
+		options.MaxBytes = 1 << 30
+	}
+	if options.MaxBytes < 0 {
+		return nil, fmt.Errorf("fetch: max bytes: expected at least 1, found %d", options.MaxBytes)
+	}
+	guard, err := newGuard(options.AllowHosts, options.AllowPrivate)
+	if err != nil {
+		return nil, fmt.Errorf("fetch: %w", err)
+	}
+	options.Client = guard.client(options.Client)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), removeLeftovers(dir)); err != nil {
+		return nil, fmt.Errorf("fetch: prepare the directory: %w", err)
+	}
+	return (&fetcher{dir, guard, options}).fetch, nil
+}
+
+type fetcher struct {
+	dir   string
+	guard *guard
+	FetchOptions
+}
+
+func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
+	source, err := inputURL(attempt.Payload)
+	if err != nil {
+		return err
+	}
+	if err := f.guard.check(source); err != nil {
+		return fetchError(ctx, err)
+	}
+	path := filepath.Join(f.dir, fileName(attempt.UID))
+	known, conditional := readSidecar(path, source.String())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
+	if err != nil {
+		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
+	}
+	if conditional {
+		known.ask(request.Header)
+	}
+	response, err := f.Client.Do(request)
+	if err != nil {
+		return fetchError(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	switch {
+	case response.StatusCode == http.StatusNotModified && conditional:
+		attempt.Unchanged()
+		attempt.Status("Not changed", 100)
+		return nil
+	case response.StatusCode != http.StatusOK:
+		return refused(response, source)
+	}
+	return f.save(&download{ctx: ctx, attempt: attempt, source: source, response: response, path: path, most: f.MaxBytes}, known)
+}
+
+// fetchError is the failure of a request. What the guard refuses only the owner can mend; the texts around it tell addresses.
+func fetchError(ctx context.Context, err error) error {
+	var refused refusal
+	if errors.As(err, &refused) {
+		return worker.NotRetryable(worker.ErrorType(
+			worker.UserFriendly(fmt.Errorf("input_url: %w", refused), "The address of the feed is not allowed."), "forbidden_address"))
+	}
+	return requestError(ctx, err)
+}
+
+// ask makes a request conditional.
+func (s sidecar) ask(header http.Header) {
+	if s.ETag != "" {
+		header.Set("If-None-Match", s.ETag)
+	}
+	if s.LastModified != "" {
+		header.Set("If-Modified-Since", s.LastModified)
+	}
+}
+
+// save replaces the file and its sidecar.
+func (f *fetcher) save(d *download, known sidecar) error {
+	if d.response.ContentLength > d.most {
+		return d.tooLarge()
+	}
+	if err := replace(d.path, d.receive); err != nil {
+		return d.failure(err)
+	}
+	meta := sidecar{
+		URL: digest(d.source.String()), ETag: d.response.Header.Get("ETag"), LastModified: d.response.Header.Get("Last-Modified"),
+		Bytes: d.bytes, SHA256: d.sum(),
+	}
+	if meta.SHA256 == known.SHA256 {
+		d.attempt.Unchanged()
+	}
+	if err := writeSidecar(d.path, meta); err != nil {
+		return d.failure(err)
+	}
+	d.finish()
+	return nil
+}
+
+// inputURL reads where to fetch from. What is wrong with it only the owner can mend.
+func inputURL(payload json.RawMessage) (*url.URL, error) {
+	var fields struct {
+		InputURL any `json:"input_url"`
+	}
+	if err := json.Unmarshal(payload, &fields); err != nil {
+		return nil, worker.NotRetryable(worker.ErrorType(errors.New("payload: expected a JSON object"), "input_url"))
+	}
+	text, ok := fields.InputURL.(string)
+	if fields.InputURL == nil || ok && text == "" {
+		err := errors.New("input_url: expected a URL, found nothing")
+		return nil, worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "No address of the feed (input_url) is set."), "input_url"))
+	}
+	parsed, err := checkURL(text)
+	if err != nil {
+		err = fmt.Errorf("input_url: %w", err)
+		return nil, worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "The address of the feed is not a valid http or https address."), "input_url"))
+	}
+	return parsed, nil
+}
+
+// maxShown is how much of an address an owner is shown, in bytes.
+const maxShown = 200 - len("…")
+
+// refused tells the owner of a feed what its server said, where the owner can do something about it.
+func refused(response *http.Response, source *url.URL) error {
+	err := statusError(response)
+	texts := map[int]string{
+		http.StatusNotFound:     "The feed was not found (404): ",
+		http.StatusGone:         "The feed is gone (410): ",
+		http.StatusUnauthorized: "The feed asks for a login (401): ",
+		http.StatusForbidden:    "Access to the feed was refused (403): ",
+	}
+	text, found := texts[response.StatusCode]
+	if !found {
+		return err
+	}
+	address := shown(source)
+	if len(address) > maxShown {
+		address = strings.ToValidUTF8(address[:maxShown], "") + "…"
+	}
+	return worker.UserFriendly(err, text+address)
+}

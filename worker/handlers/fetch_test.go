@@ -1,0 +1,456 @@
+package handlers
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
+)
+
+const table = "id,name\n1,\"a\nb\"\n2,c\n"
+
+// feed fetches from a server into a directory.
+type feed struct {
+	t       *testing.T
+	dir     string
+	url     string
+	handler worker.Handler
+	said    []model.Message
+}
+
+func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *feed {
+	t.Helper()
+	f := &feed{t: t, dir: filepath.Join(t.TempDir(), "feeds"), url: serve(t, serveFeed) + "/feed.csv"}
+	options.Client = ownClient(t)
+	handler, err := Fetch(f.dir, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.handler = handler
+	return f
+}
+
+// fetch runs the handler as a pool would, and returns what the poller would understand.
+func (f *feed) fetch(ctx context.Context, url string) model.Message {
+	f.t.Helper()
+	payload, err := json.Marshal(map[string]string{"input_url": url})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: payload}
+	said, end := try(ctx, f.t, f.handler, a)
+	f.said = append(f.said, said...)
+	if ctx.Err() == nil {
+		f.clean()
+	}
+	return end
+}
+
+// clean checks that no temporary file is left.
+func (f *feed) clean() {
+	f.t.Helper()
+	for _, name := range f.files() {
+		if strings.HasSuffix(name, tempSuffix) {
+			f.t.Errorf("left behind: %s", name)
+		}
+	}
+}
+
+func (f *feed) files() (names []string) {
+	f.t.Helper()
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+func (f *feed) holds(want string) {
+	f.t.Helper()
+	got, err := os.ReadFile(filepath.Join(f.dir, "tbl%2F1"))
+	if err != nil || string(got) != want {
+		f.t.Errorf("the file holds %.60q, %v; want %.60q", got, err, want)
+	}
+}
+
+var success = model.Message{Type: model.MessageSuccess}
+
+func unchanged() model.Message { return model.Message{Type: model.MessageSuccess, Changed: new(bool)} }
+
+func (f *feed) expect(want, got model.Message) {
+	f.t.Helper()
+	if diff := cmp.Diff(want, got, whole); diff != "" {
+		f.t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestAFeedIsFetchedAndTheNextTimeOnlyWhenItHasChanged(t *testing.T) {
+	body, etag, requests := table, `"v1"`, 0
+	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		w.Header().Set("ETag", etag)
+		w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 07:00:00 GMT")
+		if r.Header.Get("If-None-Match") == etag {
+			if r.Header.Get("If-Modified-Since") != "Sat, 21 Nov 2026 07:00:00 GMT" {
+				t.Errorf("asked with If-Modified-Since %q", r.Header.Get("If-Modified-Since"))
+			}
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = io.WriteString(w, body)
+	}, FetchOptions{})
+	f.expect(success, f.fetch(t.Context(), f.url))
+	f.holds(table)
+	f.expect(unchanged(), f.fetch(t.Context(), f.url))
+	f.holds(table)
+	body, etag = "id\n", `"v2"`
+	f.expect(success, f.fetch(t.Context(), f.url))
+	f.holds("id\n")
+	if diff := cmp.Diff([]string{".tbl%2F1.meta", "tbl%2F1"}, f.files()); diff != "" || requests != 3 {
+		t.Errorf("%d requests, files (-want +got):\n%s", requests, diff)
+	}
+}
+
+func TestAConditionIsOnlySentForTheFileThatIsThere(t *testing.T) {
+	for name, change := range map[string]func(f *feed) (url string){
+		"another URL":  func(f *feed) string { return f.url + "?v=2" },
+		"file is gone": func(f *feed) string { _ = os.Remove(filepath.Join(f.dir, "tbl%2F1")); return f.url },
+		"file is another": func(f *feed) string {
+			_ = os.WriteFile(filepath.Join(f.dir, "tbl%2F1"), []byte("x"), 0o600)
+			return f.url
+		},
+		"sidecar is odd": func(f *feed) string {
+			_ = os.WriteFile(filepath.Join(f.dir, ".tbl%2F1.meta"), []byte("{"), 0o600)
+			return f.url
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+				if etag := r.Header.Get("If-None-Match"); etag != "" {
+					t.Errorf("asked with If-None-Match %s", etag)
+				}
+				w.Header().Set("ETag", `"v1"`)
+				_, _ = io.WriteString(w, table)
+			}, FetchOptions{})
+			f.fetch(t.Context(), f.url)
+			f.fetch(t.Context(), change(f))
+			f.holds(table)
+		})
+	}
+}
+
+func TestTheSameBytesAgainAreNoChange(t *testing.T) {
+	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) }, FetchOptions{})
+	f.expect(success, f.fetch(t.Context(), f.url))
+	f.expect(unchanged(), f.fetch(t.Context(), f.url))
+	f.holds(table)
+}
+
+func TestABodyThatIsCutOffLeavesTheOldFile(t *testing.T) {
+	for name, cut := range map[string]http.HandlerFunc{
+		"content length": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, "id\n1\n")
+		},
+		"chunked": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("x", 10_000))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"gzip": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			zip := gzip.NewWriter(w)
+			_, _ = io.WriteString(zip, table)
+			_ = zip.Flush() // and no Close
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := false
+			f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+				if broken {
+					cut(w, r)
+					return
+				}
+				w.Header().Set("ETag", `"v1"`)
+				_, _ = io.WriteString(w, table)
+			}, FetchOptions{})
+			f.expect(success, f.fetch(t.Context(), f.url))
+			broken = true
+			if m := f.fetch(t.Context(), f.url); m.Type != model.MessageFailure || m.ErrorType != "truncated" || m.Retryable != nil {
+				t.Errorf("told %+v, want a failure of type truncated", m)
+			}
+			f.holds(table)
+			if _, found := readSidecar(filepath.Join(f.dir, "tbl%2F1"), f.url); !found {
+				t.Error("the sidecar of the old file is gone")
+			}
+		})
+	}
+}
+
+func TestAFeedAboveTheLimitIsRefusedAndLeavesTheOldFile(t *testing.T) {
+	for name, send := range map[string]func(w http.ResponseWriter, body string){
+		"told before": func(w http.ResponseWriter, body string) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = io.WriteString(w, body)
+		},
+		"chunked": func(w http.ResponseWriter, body string) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, body)
+		},
+		"bomb": func(w http.ResponseWriter, body string) {
+			w.Header().Set("Content-Encoding", "gzip")
+			zip := gzip.NewWriter(w)
+			_, _ = io.WriteString(zip, body)
+			_ = zip.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := table
+			f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { send(w, body) }, FetchOptions{MaxBytes: 1 << 10})
+			f.expect(success, f.fetch(t.Context(), f.url))
+			body = strings.Repeat("x", 1<<10)
+			f.expect(success, f.fetch(t.Context(), f.url)) // exactly the limit
+			f.holds(body)
+			old := body
+			body += "x"
+			m := f.fetch(t.Context(), f.url)
+			if m.ErrorType != "too_large" || m.Retryable == nil || *m.Retryable || m.UserFriendlyReason != "The feed is larger than the 1.0 KiB that are allowed." {
+				t.Errorf("told %+v", m)
+			}
+			f.holds(old)
+		})
+	}
+}
+
+func TestAFeedThatSaysItIsTooLargeIsNotDownloaded(t *testing.T) {
+	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1025")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done() // not a byte comes
+	}, FetchOptions{MaxBytes: 1 << 10})
+	if m := f.fetch(t.Context(), f.url); m.ErrorType != "too_large" {
+		t.Errorf("told %+v, want a failure of type too_large", m)
+	}
+}
+
+func TestTheOwnerIsToldWhatIsWrongWithTheAddress(t *testing.T) {
+	no := false
+	status := http.StatusNotFound
+	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, FetchOptions{})
+	address := strings.Replace(f.url, "http://", "http://user:pass@", 1) + "?token=secret#x"
+	for code, text := range map[int]string{
+		404: "The feed was not found (404): ", 410: "The feed is gone (410): ", 401: "The feed asks for a login (401): ",
+		403: "Access to the feed was refused (403): ",
+	} {
+		status = code
+		f.expect(model.Message{Type: model.MessageFailure, Failure: policy.Failure{
+			Reason: fmt.Sprintf("%d %s", code, http.StatusText(code)), ErrorType: fmt.Sprintf("http_%d", code), Retryable: &no,
+			UserFriendlyReason: text + f.url,
+		}}, f.fetch(t.Context(), address))
+	}
+}
+
+func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
+	handler, err := Fetch(t.TempDir(), FetchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, payload := range []string{
+		``, `[]`, `{}`, `{"input_url":null}`, `{"input_url":""}`, `{"input_url":7}`, `{"input_url":"feed.csv"}`,
+		`{"input_url":"file:///etc/passwd"}`, `{"input_url":"ftp://x/y"}`, `{"input_url":"http:///y"}`, `{"input_url":"http://x/%zz"}`,
+	} {
+		a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(payload)}
+		_, m := try(t.Context(), t, handler, a)
+		if m.Type != model.MessageFailure || m.ErrorType != "input_url" || m.Retryable == nil || *m.Retryable {
+			t.Errorf("%s: told %+v", payload, m)
+		}
+	}
+}
+
+func TestABusyServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
+	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}, FetchOptions{})
+	f.expect(model.Message{Type: model.MessageFailure, Failure: policy.Failure{
+		Reason: "503 Service Unavailable", ErrorType: "http_503", RetryAfter: 30 * time.Second,
+	}}, f.fetch(t.Context(), f.url))
+}
+
+func TestOtherAnswersAreFailuresThatMayBeRetried(t *testing.T) {
+	for _, code := range []int{204, 206, 304, 500} {
+		f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }, FetchOptions{})
+		if m := f.fetch(t.Context(), f.url); m.Type != model.MessageFailure || m.Retryable != nil || m.ErrorType != fmt.Sprintf("http_%d", code) {
+			t.Errorf("%d: told %+v", code, m)
+		}
+	}
+}
+
+func TestARedirectionIsFollowedButNotToAFile(t *testing.T) {
+	to := "/real"
+	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/real" {
+			_, _ = io.WriteString(w, table)
+			return
+		}
+		http.Redirect(w, r, to, http.StatusFound)
+	}, FetchOptions{})
+	f.expect(success, f.fetch(t.Context(), f.url))
+	f.holds(table)
+	to = "file:///etc/passwd?token=secret"
+	m := f.fetch(t.Context(), f.url)
+	if m.Type != model.MessageFailure || m.ErrorType != "forbidden_address" || strings.Contains(m.Reason, "secret") {
+		t.Errorf("told %+v", m)
+	}
+	f.holds(table)
+}
+
+func TestTheStatusTellsBytesAndAtTheEndRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		body  string
+		known bool
+		want  []string
+	}{
+		"length known":   {table, true, []string{"Downloading: 20 B of 20 B", "Downloaded 2 rows, 20 B"}},
+		"length unknown": {table, false, []string{"Downloading: 20 B", "Downloaded 2 rows, 20 B"}},
+		"one row":        {"id\n1", true, []string{"Downloading: 4 B of 4 B", "Downloaded 1 row, 4 B"}},
+		"empty":          {"", true, []string{"Downloaded 0 rows, 0 B"}},
+		"no CSV":         {"PK\x00\x01", true, []string{"Downloading: 4 B of 4 B", "Downloaded 4 B"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
+				if c.known {
+					w.Header().Set("Content-Length", strconv.Itoa(len(c.body)))
+				} else {
+					_ = http.NewResponseController(w).Flush()
+				}
+				_, _ = io.WriteString(w, c.body)
+			}, FetchOptions{})
+			f.expect(success, f.fetch(t.Context(), f.url))
+			var got []string
+			for i, m := range f.said {
+				got = append(got, m.Status)
+				if known := m.Progress != nil; known != (c.known || i == len(f.said)-1) {
+					t.Errorf("%s: progress %v", m.Status, m.Progress)
+				}
+			}
+			if diff := cmp.Diff(c.want, got, whole); diff != "" {
+				t.Errorf("statuses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
+	block, began := false, make(chan struct{})
+	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, table)
+		if block {
+			_ = http.NewResponseController(w).Flush()
+			close(began)
+			<-r.Context().Done()
+		}
+	}, FetchOptions{})
+	f.expect(success, f.fetch(t.Context(), f.url))
+	block = true
+	ctx, cancel := context.WithCancelCause(t.Context())
+	result := make(chan error, 1)
+	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + f.url + `"}`)}
+	go func() { result <- f.handler(ctx, a) }()
+	await(t, began, "the first bytes")
+	cancel(worker.ErrFenceLost)
+	if err := await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
+		t.Errorf("got %v, want worker.ErrFenceLost", err)
+	}
+	f.clean()
+	f.holds(table)
+}
+
+func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	d := &download{ctx: ctx, attempt: example(), response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
+	cancel(worker.ErrFenceLost)
+	path := filepath.Join(t.TempDir(), "feed")
+	if err := replace(path, d.receive); !errors.Is(err, worker.ErrFenceLost) {
+		t.Errorf("got %v, want worker.ErrFenceLost", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("stat: %v, want that there is no file", err)
+	}
+}
+
+func TestASidecarVouchesForNoOtherFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "feed")
+	if err := writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}); err != nil {
+		t.Fatal(err)
+	}
+	d := &download{ctx: t.Context(), attempt: example(), path: path, response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
+	if err := replace(path, d.receive); err != nil { // and here the worker is killed
+		t.Fatal(err)
+	}
+	if meta, found := readSidecar(path, "u"); found {
+		t.Errorf("the sidecar of the old file vouches for the new one: %+v", meta)
+	}
+}
+
+func TestAFileThatCannotBeWrittenIsAFailureThatMayBeRetried(t *testing.T) {
+	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) }, FetchOptions{})
+	if err := os.Mkdir(filepath.Join(f.dir, "tbl%2F1"), 0o700); err != nil { // a directory stands where the file is to go
+		t.Fatal(err)
+	}
+	if m := f.fetch(t.Context(), f.url); m.ErrorType != "disk" || m.Retryable != nil {
+		t.Errorf("told %+v, want a failure of type disk", m)
+	}
+}
+
+func TestADirectoryThatCannotBeUsedIsRefusedAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fetch(file, FetchOptions{}); err == nil {
+		t.Error("expected an error, got nil")
+	}
+	if _, err := Fetch(t.TempDir(), FetchOptions{MaxBytes: -1}); err == nil {
+		t.Error("expected an error, got nil")
+	}
+}
+
+func TestAPoolFetchesFeeds(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) })
+		handler, err := Fetch(t.TempDir(), FetchOptions{Client: ownClient(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := start(t, server, handler)
+		p.offer("m", url)
+		var last model.Message
+		for m := p.told(); m.Type != model.MessageSuccess; m = p.told() {
+			last = m
+		}
+		if last.Status != "Downloaded 2 rows, 20 B" || *last.Progress != 100 {
+			t.Errorf("the last status is %+v", last)
+		}
+	})
+}

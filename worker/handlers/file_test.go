@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheNameOfAFileStaysInItsDirectory(t *testing.T) {
+	long := strings.Repeat("a", 300)
+	for uid, want := range map[string]string{
+		"tbl_1":            "tbl_1",
+		"a.b-C":            "a.b-C",
+		"../../etc/passwd": "%2E.%2F..%2Fetc%2Fpasswd",
+		"..":               "%2E.",
+		".hidden":          "%2Ehidden",
+		`a\b:c`:            "a%5Cb%3Ac",
+		"a%2Fb":            "a%252Fb",
+		"a~b":              "a%7Eb",
+		"\x00\n":           "%00%0A",
+		long:               long[:120] + "~" + digest(long)[:24],
+	} {
+		if got := fileName(uid); got != want {
+			t.Errorf("%q: %q, want %q", uid, got, want)
+		}
+	}
+}
+
+func FuzzFileName(f *testing.F) {
+	f.Add("tbl_1", "../x")
+	f.Add(strings.Repeat("/", 51), strings.Repeat("/", 52))
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, y := fileName(a), fileName(b)
+		if (x == y) != (a == b) {
+			t.Errorf("%q and %q are named %q and %q", a, b, x, y)
+		}
+		if len(x) > 160 || strings.HasPrefix(x, ".") || strings.ContainsAny(x, "/\\\x00:") {
+			t.Errorf("%q is named %q", a, x)
+		}
+	})
+}
+
+func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "feed")
+	write := func(text string, err error) func(io.Writer) error {
+		return func(file io.Writer) error {
+			_, failed := io.WriteString(file, text)
+			return errors.Join(failed, err)
+		}
+	}
+	if err := replace(path, write("old", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(path, write("half", io.ErrShortWrite)); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("got %v, want the error of the writer", err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
+		t.Errorf("the file holds %q, %v; want old", text, err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); !cmp.Equal(files, []string{path}) {
+		t.Errorf("files: %q", files)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, ".*")); len(files) > 0 {
+		t.Errorf("left behind: %q", files)
+	}
+}
+
+func TestLeftoversOfKilledWorkersAreRemovedAndNothingElse(t *testing.T) {
+	if runtime.GOOS == "solaris" || runtime.GOOS == "aix" {
+		t.Skip("no locks here")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{".feed.123" + tempSuffix, "feed", ".feed.meta", "feed" + tempSuffix} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var living string
+	err := replace(filepath.Join(dir, "busy"), func(file io.Writer) error {
+		living = file.(*os.File).Name()
+		_, err := Fetch(dir, FetchOptions{}) // another worker starts meanwhile
+		return err
+	})
+	if err != nil {
+		t.Fatalf("the file of a living worker was taken away: %v (%s)", err, living)
+	}
+	var got []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if diff := cmp.Diff([]string{".feed.meta", "busy", "feed", "feed" + tempSuffix}, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// guard decides where a URL that a user gave may lead: it keeps users from reaching through this machine what only this machine can
+// reach, such as databases without a password or the metadata of a cloud (server-side request forgery).
+type guard struct {
+	hosts   []string // allowed host names, in small letters; none: every one
+	private bool     // addresses that are not public are allowed too
+}
+
+// maxRedirects is how many redirections a download follows.
+const maxRedirects = 10
+
+// refusal says why an address is not asked. It does not tell the address: that of a name inside is not for users.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// newGuard accepts host names such as feeds.example.com and, for all names below one, *.example.com.
+func newGuard(hosts []string, private bool) (*guard, error) {
+	g := &guard{private: private}
+	for _, host := range hosts {
+		name := strings.TrimSuffix(strings.ToLower(host), ".")
+		if rest := strings.TrimPrefix(name, "*."); rest == "" || strings.ContainsAny(rest, "*/:@ ") && net.ParseIP(rest) == nil {
+			return nil, fmt.Errorf("allowed host: expected a name such as feeds.example.com or *.example.com, found %q", host)
+		}
+		g.hosts = append(g.hosts, name)
+	}
+	return g, nil
+}
+
+// client returns a client that keeps to the guard, also where it is redirected. A given one keeps its way of connecting, so the guard then
+// checks the URLs only.
+func (g *guard) client(given *http.Client) *http.Client {
+	client := http.Client{}
+	if given != nil {
+		client = *given
+	} else {
+		client.Transport = g.transport()
+	}
+	follow := client.CheckRedirect
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		switch err := g.check(next.URL); {
+		case err != nil:
+			return err
+		case follow != nil:
+			return follow(next, via)
+		case len(via) >= maxRedirects:
+			return fmt.Errorf("stopped after %d redirects", maxRedirects)
+		default:
+			return nil
+		}
+	}
+	return &client
+}
+
+// transport connects only to allowed addresses. A proxy would connect in our place, to wherever it likes, so there is one only where
+// everything is allowed.
+func (g *guard) transport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: g.control}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = dialer.DialContext
+	if !g.private {
+		transport.Proxy = nil
+	}
+	return transport
+}
+
+// control checks an address that is about to be connected to: the name has been resolved, and will not be again.
+func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	if g.private {
+		return nil
+	}
+	resolved, err := netip.ParseAddrPort(address)
+	if err != nil || !isPublic(resolved.Addr()) {
+		return refusal("expected a public address, found one of this machine or of a private network")
+	}
+	return nil
+}
+
+// check refuses a URL before anything is asked for it.
+func (g *guard) check(target *url.URL) error {
+	if target.Scheme != "http" && target.Scheme != "https" {
+		return refusal("the address is not allowed: expected http or https")
+	}
+	host := strings.TrimSuffix(strings.ToLower(target.Hostname()), ".")
+	if len(g.hosts) > 0 && !slices.ContainsFunc(g.hosts, func(allowed string) bool { return matches(host, allowed) }) {
+		return refusal("the address is not allowed: expected one of the allowed hosts")
+	}
+	return nil
+}
+
+func matches(host, allowed string) bool {
+	if suffix, wild := strings.CutPrefix(allowed, "*"); wild {
+		return strings.HasSuffix(host, suffix) && len(host) > len(suffix)
+	}
+	return host == allowed
+}
+
+// isPublic reports whether an address belongs to the open internet. Of IPv6 only 2000::/3 is given out, and networks without IPv4
+// reach that through 64:ff9b::/96.
+func isPublic(address netip.Addr) bool {
+	address = address.Unmap()
+	if translated.Contains(address) {
+		bytes := address.As16()
+		address = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	if address.Zone() != "" || !address.IsGlobalUnicast() || address.IsPrivate() {
+		return false
+	}
+	if address.Is6() && !netip.MustParsePrefix("2000::/3").Contains(address) {
+		return false
+	}
+	return !slices.ContainsFunc(reserved, func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(address) })
+}
+
+// translated are addresses that stand for one of IPv4, their last four bytes.
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// reserved are the blocks that net/netip does not know to be special, of the registries of special-purpose addresses of the IANA.
+var reserved = []string{
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+}

@@ -1,0 +1,127 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// HTTPOptions tunes HTTP. The zero value is usable.
+type HTTPOptions struct {
+	// Client sends the requests; it is copied, and redirections are never followed. Its Timeout, if any, holds beside the
+	// deadline of the attempt. Defaults to a client of the standard library.
+	Client *http.Client
+	// Header is sent with every request, such as Authorization. Defaults to nothing.
+	Header http.Header
+}
+
+// maxReply is how much of a reply is read, in bytes.
+const maxReply = 64 << 10
+
+// HTTP returns a handler that POSTs the payload of every attempt, a JSON object, to a URL. The attempt stands in the headers
+// Refreshd-Uid, Refreshd-Attempt-Uid, Refreshd-Attempt-No and Refreshd-Deadline-At. The status is the result:
+//
+//	2xx            success; with the JSON body {"changed":false} the refresh found nothing new
+//	304            success that found nothing new
+//	429, 503       failure; Retry-After, in seconds or as a date, is respected
+//	408, 425, 5xx  failure; the policy decides about a retry
+//	3xx            failure; a redirection is not followed, because it would lose the payload
+//	any other 4xx  failure that no retry mends
+//
+// A failure may explain itself with the JSON body {"reason":"…","user_friendly_reason":"…"}; its error type is as in http_503,
+// or network when there was no response. When the connection ends, the attempt is over: the service should stop.
+//
+// The error says that the URL is not one.
+func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
+	target, err := checkURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("http: %w, found %s", err, document.Found(address))
+	}
+	caller := &caller{url: target.String(), header: options.Header, client: withoutRedirects(options.Client)}
+	return caller.call, nil
+}
+
+func withoutRedirects(given *http.Client) *http.Client {
+	client := http.Client{}
+	if given != nil {
+		client = *given
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
+}
+
+type caller struct {
+	url    string
+	header http.Header
+	client *http.Client
+}
+
+func (c *caller) call(ctx context.Context, attempt *worker.Attempt) error {
+	request, err := c.request(ctx, attempt)
+	if err != nil {
+		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return requestError(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
+	if err != nil {
+		return requestError(ctx, fmt.Errorf("read the reply: %w", err))
+	}
+	return result(attempt, response, body)
+}
+
+func (c *caller) request(ctx context.Context, attempt *worker.Attempt) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(attempt.Payload))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range c.header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Refreshd-Uid", attempt.UID)
+	request.Header.Set("Refreshd-Attempt-Uid", attempt.AttemptUID)
+	request.Header.Set("Refreshd-Attempt-No", strconv.Itoa(attempt.AttemptNo))
+	request.Header.Set("Refreshd-Deadline-At", model.FormatTime(attempt.DeadlineAt))
+	return request, nil
+}
+
+// result reads status and body. A body that is not the JSON expected says nothing.
+func result(attempt *worker.Attempt, response *http.Response, body []byte) error {
+	var reply struct {
+		Changed            *bool  `json:"changed"`
+		Reason             string `json:"reason"`
+		UserFriendlyReason string `json:"user_friendly_reason"`
+	}
+	if json.Unmarshal(body, &reply) != nil {
+		reply.Changed, reply.Reason, reply.UserFriendlyReason = nil, "", ""
+	}
+	code := response.StatusCode
+	switch {
+	case code == http.StatusNotModified, code/100 == 2 && reply.Changed != nil && !*reply.Changed:
+		attempt.Unchanged()
+		return nil
+	case code/100 == 2:
+		return nil
+	}
+	err := statusError(response)
+	if reply.Reason != "" {
+		err = fmt.Errorf("%w: %s", err, reply.Reason)
+	}
+	if reply.UserFriendlyReason != "" {
+		err = worker.UserFriendly(err, reply.UserFriendlyReason)
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
+)
+
+func serve(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// ownClient returns a client whose connections end with the test.
+func ownClient(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func post(t *testing.T, url string) worker.Handler {
+	t.Helper()
+	handler, err := HTTP(url, HTTPOptions{Client: ownClient(t), Header: http.Header{"authorization": {"Bearer x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
+
+func TestAServiceGetsThePayloadAndTheAttempt(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got := map[string]string{"method": r.Method, "path": r.URL.String(), "body": string(body)}
+		for _, name := range []string{"Content-Type", "Authorization", "Refreshd-Uid", "Refreshd-Attempt-Uid", "Refreshd-Attempt-No", "Refreshd-Deadline-At"} {
+			got[name] = r.Header.Get(name)
+		}
+		want := map[string]string{
+			"method": "POST", "path": "/refresh?x=1", "body": `{"input_url":"http://x/?a=1&b=2"}`,
+			"Content-Type": "application/json", "Authorization": "Bearer x", "Refreshd-Uid": "m", "Refreshd-Attempt-Uid": "a1",
+			"Refreshd-Attempt-No": "2", "Refreshd-Deadline-At": "2026-11-21T07:00:00.000Z",
+		}
+		if diff := cmp.Diff(want, got, whole); diff != "" {
+			t.Errorf("request (-want +got):\n%s", diff)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	if err := post(t, url+"/refresh?x=1")(t.Context(), example()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheHTTPStatusMakesTheResult(t *testing.T) {
+	no := false
+	success := model.Message{Type: model.MessageSuccess}
+	unchanged := model.Message{Type: model.MessageSuccess, Changed: &no}
+	failure := func(reason, kind string) model.Message {
+		return model.Message{Type: model.MessageFailure, Failure: policy.Failure{Reason: reason, ErrorType: kind}}
+	}
+	final := func(m model.Message) model.Message { m.Retryable = &no; return m }
+	after := func(m model.Message, d time.Duration) model.Message { m.RetryAfter = d; return m }
+	friendly := func(m model.Message, text string) model.Message { m.UserFriendlyReason = text; return m }
+	at := func(m model.Message, at time.Time) model.Message { m.RetryAt = at; return m }
+	for name, c := range map[string]struct {
+		status int
+		header map[string]string
+		body   string
+		want   model.Message
+	}{
+		"200":                        {200, nil, "", success},
+		"202":                        {202, nil, `{"changed":true}`, success},
+		"unchanged":                  {200, nil, ` {"changed":false}`, unchanged},
+		"no JSON":                    {200, nil, `{"changed":false`, success},
+		"another kind of value":      {200, nil, `{"changed":"false"}`, success},
+		"304":                        {304, nil, "", unchanged},
+		"302":                        {302, map[string]string{"Location": "/elsewhere"}, "", failure("302 Found", "http_302")},
+		"307":                        {307, map[string]string{"Location": "/elsewhere"}, "", failure("307 Temporary Redirect", "http_307")},
+		"400":                        {400, nil, "", final(failure("400 Bad Request", "http_400"))},
+		"404":                        {404, nil, "", final(failure("404 Not Found", "http_404"))},
+		"408":                        {408, nil, "", failure("408 Request Timeout", "http_408")},
+		"500":                        {500, nil, "", failure("500 Internal Server Error", "http_500")},
+		"599":                        {599, nil, "", failure("599 ", "http_599")},
+		"503 after seconds":          {503, map[string]string{"Retry-After": "120"}, "", after(failure("503 Service Unavailable", "http_503"), 2*time.Minute)},
+		"429 after seconds":          {429, map[string]string{"Retry-After": "1"}, "", after(failure("429 Too Many Requests", "http_429"), time.Second)},
+		"429 without":                {429, nil, "", failure("429 Too Many Requests", "http_429")},
+		"429 after a date":           {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:01:30 GMT", "Date": "Sat, 21 Nov 2026 07:00:00 GMT"}, "", after(failure("429 Too Many Requests", "http_429"), 90*time.Second)},
+		"429 after a past date":      {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:00:00 GMT", "Date": "Sat, 21 Nov 2026 07:01:30 GMT"}, "", failure("429 Too Many Requests", "http_429")},
+		"429 after a date, no clock": {429, map[string]string{"Retry-After": "Sat, 21 Nov 2026 07:01:30 GMT", "Date": "-"}, "", at(failure("429 Too Many Requests", "http_429"), time.Date(2026, 11, 21, 7, 1, 30, 0, time.UTC))},
+		"429 after nonsense":         {429, map[string]string{"Retry-After": "soon"}, "", failure("429 Too Many Requests", "http_429")},
+		"429 after ages":             {429, map[string]string{"Retry-After": "9223372036854775807"}, "", after(failure("429 Too Many Requests", "http_429"), worker.MaxWait)},
+		"explained": {422, nil, `{"reason":"row 7","user_friendly_reason":"Row 7 is odd."}`,
+			friendly(final(failure("422 Unprocessable Entity: row 7", "http_422")), "Row 7 is odd.")},
+		"a page": {500, nil, "<html>", failure("500 Internal Server Error", "http_500")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/" {
+					t.Errorf("followed to %s", r.URL)
+				}
+				for name, value := range c.header {
+					w.Header().Set(name, value)
+				}
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			})
+			_, got := try(t.Context(), t, post(t, url+"/"), example())
+			if diff := cmp.Diff(c.want, got, whole); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAReplyWithoutEndIsReadOnlyAtItsBegin(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, strings.Repeat("x", 1<<10))
+		}
+	})
+	if err := post(t, url)(t.Context(), example()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	_, m := try(t.Context(), t, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
+	if m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil {
+		t.Errorf("told %+v", m)
+	}
+	for _, secret := range []string{"pass", "secret"} {
+		if strings.Contains(m.Reason, secret) {
+			t.Errorf("the reason tells a secret: %s", m.Reason)
+		}
+	}
+}
+
+func TestARequestEndsWithTheContext(t *testing.T) {
+	began, ended := make(chan struct{}), make(chan struct{})
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
+		close(began)
+		<-r.Context().Done()
+		close(ended)
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	result := make(chan error, 1)
+	handler := post(t, url)
+	go func() { result <- handler(ctx, example()) }()
+	await(t, began, "the request")
+	cancel(worker.ErrDeadline)
+	if err := await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrDeadline) {
+		t.Errorf("got %v, want worker.ErrDeadline", err)
+	}
+	await(t, ended, "the end of the request")
+}
+
+func TestAnAddressThatIsNoneIsRefused(t *testing.T) {
+	for _, address := range []string{"", "localhost:80", "ftp://x/", "http://", "http://%zz/", "file:///etc/passwd"} {
+		if _, err := HTTP(address, HTTPOptions{}); err == nil {
+			t.Errorf("%q: expected an error", address)
+		}
+	}
+}
+
+func TestTheClientOfTheCallerIsNotChanged(t *testing.T) {
+	client := &http.Client{}
+	if _, err := HTTP("http://x/", HTTPOptions{Client: client}); err != nil || client.CheckRedirect != nil {
+		t.Errorf("err %v, or the client was changed", err)
+	}
+}
+
+func TestAPoolPostsToAService(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"changed":false}`)
+	})
+	p, _ := start(t, testkit.Miniredis(t), post(t, url))
+	p.offer("m", "http://x/")
+	if m := p.told(); m.Type != model.MessageStarted {
+		t.Errorf("told %+v, want started", m)
+	}
+	if m := p.told(); m.Type != model.MessageSuccess || m.Changed == nil || *m.Changed {
+		t.Errorf("told %+v, want a success with changed false", m)
+	}
+}

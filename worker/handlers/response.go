@@ -1,0 +1,78 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/worker"
+)
+
+// statusError is the failure that a status other than 2xx and 304 means: 408, 425, 429 and 5xx, as well as a redirection that
+// is not followed, leave it to the policy whether to retry, and any other 4xx is not retryable. Retry-After is respected.
+func statusError(response *http.Response) error {
+	code := response.StatusCode
+	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
+	err = waitAsAsked(err, response.Header)
+	switch {
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
+		return err
+	case code >= 400 && code < 500:
+		return worker.NotRetryable(err)
+	default:
+		return err
+	}
+}
+
+// waitAsAsked adds the wish of a Retry-After header: seconds, or an HTTP date. A date is measured by the server's own clock
+// where it tells one, because its clock need not be ours.
+func waitAsAsked(err error, header http.Header) error {
+	text := header.Get("Retry-After")
+	if seconds, failed := strconv.ParseUint(text, 10, 63); failed == nil {
+		return worker.RetryAfter(err, time.Duration(min(seconds, uint64(worker.MaxWait.Seconds())))*time.Second)
+	}
+	at, failed := http.ParseTime(text)
+	if failed != nil {
+		return err
+	}
+	if now, failed := http.ParseTime(header.Get("Date")); failed == nil {
+		return worker.RetryAfter(err, at.Sub(now))
+	}
+	return worker.RetryAt(err, at)
+}
+
+// requestError is the failure of a request that got no response, or only half of one. The texts of net/http repeat the whole
+// URL, with what is secret in it.
+func requestError(ctx context.Context, err error) error {
+	var detailed *url.Error
+	if errors.As(err, &detailed) {
+		err = detailed.Err
+	}
+	return stopped(ctx, worker.ErrorType(err, "network"))
+}
+
+// stopped returns the cause of an ended context in place of err, which is then only its echo.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// checkURL accepts an http or https URL with a host.
+func checkURL(text string) (*url.URL, error) {
+	parsed, err := url.Parse(text)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" {
+		return nil, errors.New("expected an http or https URL with a host")
+	}
+	return parsed, nil
+}
+
+// shown renders a URL for people, without the parts that may be secret.
+func shown(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
