@@ -3,18 +3,7 @@ package model
 import (
 	"testing"
 	"time"
-
-	"github.com/refreshd/refreshd/model/schedule"
 )
-
-func scheduleOf(t testing.TB, rule, zone string) *schedule.Schedule {
-	t.Helper()
-	s, err := schedule.Parse(rule, zone, schedule.DefaultDtstart)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 func TestAModelIsShiftedByAPartOfTheSpreadThatIsItsOwn(t *testing.T) {
 	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"5m","retries":["1m"],"spread":"10m"}`

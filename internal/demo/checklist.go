@@ -24,6 +24,7 @@ type behaviour struct {
 type step struct {
 	event   model.Event
 	attempt int
+	sameNo  bool   // it has the attempt_no of the step before: that one was not counted
 	final   bool   // it disables the model, with a reason for the owner
 	idle    bool   // no attempt runs after it
 	why     string // is part of its why
@@ -32,7 +33,6 @@ type step struct {
 var (
 	aStart   = step{event: model.EventStart}
 	aSuccess = step{event: model.EventSuccess}
-	aFailure = step{event: model.EventFailure}
 	anUpdate = step{event: model.EventUpdate}
 )
 
@@ -58,9 +58,9 @@ var behaviours = []behaviour{
 		steps: []step{aStart, anUpdate, {idle: true, why: "again"}, aStart, aSuccess}},
 	{uid: uidHangs, text: "a worker answers after its deadline: counted as stale, changes nothing", counter: string(model.Stale)},
 	{uid: uidSlow, text: "its worker had to stop: handed back, not counted, done by another",
-		steps: []step{{event: model.EventInterrupted}, {event: model.EventStart, attempt: 1}, aSuccess}},
+		steps: []step{{event: model.EventInterrupted}, {event: model.EventStart, sameNo: true}, aSuccess}},
 	{uid: uidManual, text: "no worker came until the deadline: taken back, not counted",
-		steps: []step{{event: model.EventWithdrawn}, {event: model.EventStart, attempt: 1}, aSuccess}},
+		steps: []step{{event: model.EventWithdrawn}, {event: model.EventStart, sameNo: true}, aSuccess}},
 }
 
 func (s step) matches(e model.JournalEntry) bool {
@@ -79,7 +79,8 @@ type evidence struct {
 func (b *behaviour) seen(ev *evidence) bool {
 	var found []model.JournalEntry
 	for _, e := range ev.journal[b.uid] {
-		if len(found) < len(b.steps) && b.steps[len(found)].matches(e) {
+		n := len(found)
+		if n < len(b.steps) && b.steps[n].matches(e) && (!b.steps[n].sameNo || e.AttemptNo == found[n-1].AttemptNo) {
 			found = append(found, e)
 		}
 	}

@@ -71,6 +71,16 @@ func TestABusyFeedCountsAsNotAskedAgainOnlyAfterTheWholePause(t *testing.T) {
 	}
 }
 
+func TestTakenBackIsNotCountedOnlyWhenTheAttemptKeepsItsNumber(t *testing.T) {
+	b := behaviourOf(t, uidManual, "taken back")
+	for no, want := range map[int]bool{2: true, 3: false} {
+		seen := b.seen(journal(happened(uidManual, model.EventWithdrawn, 2), happened(uidManual, model.EventStart, no), happened(uidManual, model.EventSuccess, no)))
+		if seen != want {
+			t.Errorf("start as attempt %d after attempt 2 was withdrawn: seen = %t, want %t", no, seen, want)
+		}
+	}
+}
+
 func TestGivingUpCountsOnlyWithAReasonForTheOwner(t *testing.T) {
 	gave := happened(uidGone, model.EventFailure, 1)
 	gave.Final = true

@@ -29,6 +29,7 @@ func Shorten(text string, limit int) string {
 	return clean[:cut] + "…"
 }
 
+// Quote renders a text as JSON.
 func Quote(text string) string {
 	quoted, _ := json.Marshal(text) // a string always marshals
 	return string(quoted)

@@ -16,6 +16,7 @@ type Failure struct {
 // ReasonTimeout is the reason, and the error type, of an attempt whose deadline passed.
 const ReasonTimeout = "timeout"
 
+// TimedOut is the failure of an attempt whose deadline passed.
 func TimedOut() Failure {
 	return Failure{Reason: ReasonTimeout, ErrorType: ReasonTimeout, Ours: true}
 }

@@ -84,7 +84,7 @@ func (p Policy) canonical() string {
 	return string(text)
 }
 
-// maxRetries is how many retries a cycle may have; Unlimited: no end.
+// MaxRetries is how many retries a cycle may have; Unlimited: no end.
 func (p *Policy) MaxRetries() int {
 	if p.Retries == nil {
 		return 0
