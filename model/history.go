@@ -34,6 +34,14 @@ type Attempt struct {
 	Why       string
 }
 
+// DisplacedRetry is when the retry would have started, had the planned refresh not come first; zero: it did not.
+func (a *Attempt) DisplacedRetry() time.Time {
+	if a.PlannedAt.IsZero() || !a.RefreshAt.Equal(a.PlannedAt) || a.RetryAt.Equal(a.PlannedAt) {
+		return time.Time{}
+	}
+	return a.RetryAt
+}
+
 // attemptJSON is how an Attempt stands in the history. The order of its fields is part of the format.
 type attemptJSON struct {
 	StartedAt  writtenTime    `json:"started_at"`

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -134,7 +135,9 @@ func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
 		r, b := newFixture(t, server), newBench()
 		r.offer("old", "m")
 		r.set("old", "attempt_uid", "newer")
-		p := run(t, r, quick(), b.handle)
+		config := quick()
+		config.FenceEvery = time.Minute // so long a look in line may last; one that fails lets the work begin
+		p := run(t, r, config, b.handle)
 		if a := await(t, b.began, "the attempt"); a.UID != "m" {
 			t.Errorf("worked on %s", a.UID)
 		}

@@ -56,12 +56,14 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 
 func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+		r, clock := standstill(t, server)
+		b := newBench()
 		config := quick()
 		config.FenceEvery = time.Minute // only the timer is left to notice
 		p := run(t, r, config, b.handle)
 		r.offerUntil("m", 300*time.Millisecond)
 		await(t, b.began, "the attempt")
+		clock.Turn(300 * time.Millisecond)
 		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
 			t.Errorf("cause: %v, want ErrDeadline", cause)
 		}

@@ -18,7 +18,7 @@ import (
 type rule func(files []file) []string
 
 var rules = map[string]rule{
-	"a script is one screen":                   scriptsAreShort,
+	"a line of a script fits the screen":       scriptsAreNarrow,
 	"a key is written in scripts/keys.go only": keysAreInOnePlace,
 	"the domain starts no goroutine":           domainStartsNoGoroutine,
 	"a package is named after what it holds":   packagesHaveNouns,
@@ -35,12 +35,18 @@ func TestRepositoryKeepsItsRules(t *testing.T) {
 	}
 }
 
-const maxScriptLines = 40
+// maxScriptColumns is the length of a line that can be read without turning it over.
+const maxScriptColumns = 140
 
-func scriptsAreShort(files []file) (places []string) {
+func scriptsAreNarrow(files []file) (places []string) {
 	for _, f := range files {
-		if lines := strings.Count(f.text, "\n"); f.isLua() && lines > maxScriptLines {
-			places = append(places, fmt.Sprintf("%s: expected at most %d lines, found %d", f.path, maxScriptLines, lines))
+		if !f.isLua() {
+			continue
+		}
+		for i, line := range strings.Split(f.text, "\n") {
+			if len(line) > maxScriptColumns {
+				places = append(places, fmt.Sprintf("%s:%d: expected at most %d columns, found %d", f.path, i+1, maxScriptColumns, len(line)))
+			}
 		}
 	}
 	return places
@@ -152,10 +158,10 @@ func TestRulesCanFail(t *testing.T) {
 		sources map[string]string
 		want    []string
 	}{
-		{"a script is one screen", map[string]string{
-			"scripts/long.lua":  strings.Repeat("return 1\n", 41),
-			"scripts/short.lua": strings.Repeat("return 1\n", 40),
-		}, []string{"scripts/long.lua: expected at most 40 lines, found 41"}},
+		{"a line of a script fits the screen", map[string]string{
+			"scripts/long.lua":  "return 1\n--" + strings.Repeat("-", 139),
+			"scripts/short.lua": strings.Repeat("return 1\n", 400) + strings.Repeat("-", 140),
+		}, []string{"scripts/long.lua:2: expected at most 140 columns, found 141"}},
 
 		{"a key is written in scripts/keys.go only", map[string]string{
 			"scripts/keys.go":      "package scripts\nvar a, b = \"-input\", \":model:\"",

@@ -114,7 +114,7 @@ func EndOf(attempt model.Attempt) []Event {
 		RefreshAt: attempt.RefreshAt,
 	}
 	events := []Event{end}
-	events[0].Reason, events[0].RetryAt = attempt.Reason, gaveWay(&attempt)
+	events[0].Reason, events[0].RetryAt = attempt.Reason, attempt.DisplacedRetry()
 	if attempt.Exhausted {
 		end.Kind = Exhausted
 		events = append(events, end)
@@ -128,13 +128,4 @@ func EndOf(attempt model.Attempt) []Event {
 		return events
 	}
 	return append(events, end)
-}
-
-// gaveWay is when the retry after an attempt would have started, if it waits for the planned refresh instead; else zero.
-func gaveWay(attempt *model.Attempt) time.Time {
-	retryAt, next := attempt.RetryAt, attempt.RefreshAt
-	if next.IsZero() || retryAt.Equal(next) || !next.Equal(attempt.PlannedAt) {
-		return time.Time{}
-	}
-	return retryAt
 }

@@ -25,7 +25,7 @@ func TestABusyQueueRaisesNoFalseAlarm(t *testing.T) {
 		w := &ward{fixture.Live(t, server), t}
 		stop := w.bustle()
 		defer stop()
-		for i := range long.Or(4, 40) {
+		for i := range long.Or(3, 40) {
 			report := w.examine(Options{Repair: i%2 == 1})
 			if report.Total(Error) > 0 || report.Mended() > 0 || report.Counts["input-stale"].Found > 0 || report.Counts["claimed-orphan"].Found > 0 {
 				t.Fatalf("run %d: expected nothing wrong, found\n%s", i, report)
