@@ -79,10 +79,16 @@ func (w why) text() string {
 		return "final: exhausted, none planned"
 	case retryNeverPlanned:
 		return "final: none planned to wait for"
+	default:
+		return retry + " " + w.timing()
 	}
-	text := retry + " " + delayText(w.delay)
+}
+
+// timing says how long the delay is, and how the retry was aligned with the schedule.
+func (w why) timing() string {
+	text := delayText(w.delay)
 	if w.jitter != 0 {
-		text = retry + " ~" + document.FormatDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
+		text = "~" + document.FormatDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
 	}
 	if w.asked {
 		text += " as asked"

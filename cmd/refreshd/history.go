@@ -117,7 +117,7 @@ func (a *app) historyTable(attempts []model.Attempt) error {
 	return table.Flush()
 }
 
-// ordinal names an attempt as the execution log of document 004 does.
+// ordinal names an attempt by how many retries went before it.
 func ordinal(attemptNo int) string {
 	if attemptNo < 2 {
 		return "Initial"

@@ -87,6 +87,7 @@ func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 		{"even before it", model.Attempt{RetryAt: at(90), PlannedAt: at(79), RefreshAt: at(79)}, 90 * time.Minute},
 		{"the retry comes first", model.Attempt{RetryAt: at(30), PlannedAt: at(79), RefreshAt: at(30)}, 0},
 		{"both at once", model.Attempt{RetryAt: at(79), PlannedAt: at(79), RefreshAt: at(79)}, 0},
+		{"the give-up window ends before", model.Attempt{RetryAt: at(30), PlannedAt: at(79), RefreshAt: at(20)}, 0},
 		{"nothing planned", model.Attempt{RetryAt: at(30), RefreshAt: at(30)}, 0},
 		{"the retry is to wait for planned", model.Attempt{PlannedAt: at(79), RefreshAt: at(79)}, 0},
 		{"it gave up", model.Attempt{RetryAt: at(30), PlannedAt: at(79), Final: true}, 0},
