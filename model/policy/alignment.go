@@ -62,7 +62,8 @@ func (a Alignment) PrefersPlanned(overlap Overlap) bool {
 	}
 }
 
-// WhyJoined says how a retry was joined with the schedule.
+// WhyJoined says in a few words how a retry was joined with the schedule: ", planned first: overlaps start". It ends the reason that is
+// stored with the time of the next attempt.
 func WhyJoined(overlap Overlap, plannedFirst bool) string {
 	switch {
 	case overlap == NonePlanned:

@@ -153,7 +153,7 @@ func (o *outline) take(part string, list []string) (ok bool) {
 	return true
 }
 
-// ReadRuleField returns the schedule in field rrule of a document, in whatever way it is written, as an RRULE set; absent and null are "".
+// ReadRuleField returns the field rrule of a document, in whatever way of RuleText it is written, as RRULE text; absent and null are "".
 func ReadRuleField(d document.Object) (string, error) {
 	text, err := d.Text("rrule")
 	if err != nil || text == "" {
