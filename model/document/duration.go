@@ -9,6 +9,7 @@ import (
 // MaxDuration is the longest duration that a document may ask for: ten years of 365 days.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
+// wantDuration is what every refusal of a duration expects.
 const wantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
 
 // ParseDuration reads a length of time in one of four ways: ISO 8601 ("PT5M", "P1W", "P1DT2H"), Go ("1h30m",

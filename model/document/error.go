@@ -39,7 +39,7 @@ func (e *Error) At(prefix string) *Error {
 	return &at
 }
 
-// MaxFound bounds how much of a refused value is repeated in an error, in bytes.
+// MaxFound bounds how much of a refused value, or of a name from outside, is repeated in an error, in bytes.
 const MaxFound = 60
 
 // Found renders a refused value for an error text: quoted, without control characters, at most 60 bytes of it.

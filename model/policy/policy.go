@@ -76,6 +76,7 @@ func (p Policy) Equal(other Policy) bool {
 	return p.canonical() == other.canonical()
 }
 
+// canonical is the text under which equal policies are equal.
 func (p Policy) canonical() string {
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -95,6 +95,7 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	return retries, 0, err
 }
 
+// wantRetries names each form in which retries can be written.
 const wantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
 
 func parseStrategy(fields map[string]any) (Retries, float64, error) {

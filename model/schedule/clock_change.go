@@ -1,8 +1,6 @@
 package schedule
 
-import (
-	"time"
-)
+import "time"
 
 // maxSampled bounds how many occurrences are looked at around one change of the clocks.
 const maxSampled = 500

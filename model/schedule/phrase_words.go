@@ -44,7 +44,14 @@ const maxPhrase = 64
 
 // readPhrase leaves out what carries no meaning: "refresh", "at", "on", "and", "the", commas.
 func readPhrase(text string) (read []phraseWord, reason string) {
-	r := phraseReader{fields: words.Cut(text)}
+	var r phraseReader
+	for _, field := range words.Cut(text) {
+		if last := len(r.fields) - 1; isHalf(field) && last >= 0 && beginsWithDigit(r.fields[last]) {
+			r.fields[last] += " " + field
+		} else {
+			r.fields = append(r.fields, field)
+		}
+	}
 	if len(r.fields) > maxPhrase {
 		return nil, "more than " + strconv.Itoa(maxPhrase) + " words"
 	}
@@ -57,15 +64,13 @@ func readPhrase(text string) (read []phraseWord, reason string) {
 	return r.words, r.reason
 }
 
-// next takes the next field.
-func (r *phraseReader) next() string {
-	field := r.fields[0]
-	r.fields = r.fields[1:]
-	return field
-}
+func isHalf(text string) bool { return text == "am" || text == "pm" }
+
+func beginsWithDigit(text string) bool { return text[0] >= '0' && text[0] <= '9' }
 
 func (r *phraseReader) read() {
-	field := r.next()
+	field := r.fields[0]
+	r.fields = r.fields[1:]
 	switch field {
 	case "at":
 		r.afterAt = true
@@ -73,7 +78,7 @@ func (r *phraseReader) read() {
 	case "and":
 		return
 	}
-	if field[0] >= '0' && field[0] <= '9' {
+	if beginsWithDigit(field) {
 		r.readNumber(field)
 		return
 	}
@@ -100,22 +105,11 @@ func (r *phraseReader) readNumber(field string) {
 		r.reason = document.Found(field) + " is too much"
 		return
 	}
-	switch rest := field[digits:]; rest {
-	case "st", "nd", "rd", "th":
+	switch rest := strings.TrimSpace(field[digits:]); {
+	case rest == "st", rest == "nd", rest == "rd", rest == "th": // 22th too
 		r.add(phraseWord{ordinalWord, field, n})
-	case "":
-		r.readBare(field, n)
-	default:
+	case rest != "":
 		r.readClock(field, n, rest)
-	}
-}
-
-// readBare reads a number alone: an hour when AM or PM follows or "at" stands before it.
-func (r *phraseReader) readBare(field string, n int) {
-	switch {
-	case len(r.fields) > 0 && isHalf(r.fields[0]):
-		half := r.next()
-		r.readClock(field+" "+half, n, half)
 	case r.afterAt:
 		r.bare = true
 		r.addClock(field, n, 0)
@@ -124,19 +118,13 @@ func (r *phraseReader) readBare(field string, n int) {
 	}
 }
 
-func isHalf(text string) bool { return text == "am" || text == "pm" }
-
-// readClock reads what follows an hour: ":30", "pm" or ":30pm", perhaps with "pm" in the next field.
+// readClock reads what follows an hour: ":30", "pm" or ":30 pm".
 func (r *phraseReader) readClock(field string, hour int, rest string) {
 	minute, ok := 0, true
 	if after, colon := strings.CutPrefix(rest, ":"); colon {
 		length := min(2, len(after))
 		minute, ok = words.Digits(after[:length])
-		ok, rest = ok && length == 2 && minute < 60, after[length:]
-		if rest == "" && len(r.fields) > 0 && isHalf(r.fields[0]) {
-			rest = r.next()
-			field += " " + rest
-		}
+		ok, rest = ok && length == 2 && minute < 60, strings.TrimSpace(after[length:])
 	}
 	if isHalf(rest) {
 		r.halves = true

@@ -55,22 +55,38 @@ type outline struct {
 	hours, minutes, seconds []int
 }
 
+// numbers returns the list of a part that lists numbers; nil for every other part.
+func (o *outline) numbers(part string) *[]int {
+	switch part {
+	case "BYMONTH":
+		return &o.months
+	case "BYMONTHDAY":
+		return &o.monthDays
+	case "BYHOUR":
+		return &o.hours
+	case "BYMINUTE":
+		return &o.minutes
+	case "BYSECOND":
+		return &o.seconds
+	default:
+		return nil
+	}
+}
+
 func (o outline) String() string {
 	text := "FREQ=" + o.freq
 	if o.interval > 1 {
 		text += ";INTERVAL=" + strconv.Itoa(o.interval)
 	}
-	part := func(name string, list []string) {
+	for _, part := range []string{"BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE", "BYSECOND"} {
+		list := o.days
+		if numbers := o.numbers(part); numbers != nil {
+			list = numerals(*numbers)
+		}
 		if len(list) > 0 {
-			text += ";" + name + "=" + strings.Join(list, ",")
+			text += ";" + part + "=" + strings.Join(list, ",")
 		}
 	}
-	part("BYMONTH", numerals(o.months))
-	part("BYMONTHDAY", numerals(o.monthDays))
-	part("BYDAY", o.days)
-	part("BYHOUR", numerals(o.hours))
-	part("BYMINUTE", numerals(o.minutes))
-	part("BYSECOND", numerals(o.seconds))
 	return text
 }
 
@@ -109,9 +125,9 @@ func outlinesOf(rule string) (lines []outline, ok bool) {
 	return lines, true
 }
 
-func (o *outline) take(name string, list []string) bool {
-	var to *[]int
-	switch name {
+// take reads one part, if an outline can hold it.
+func (o *outline) take(part string, list []string) (ok bool) {
+	switch part {
 	case "FREQ":
 		o.freq = list[0]
 		return true
@@ -122,25 +138,11 @@ func (o *outline) take(name string, list []string) bool {
 		n, err := strconv.Atoi(list[0])
 		o.interval = n
 		return err == nil
-	case "BYMONTH":
-		to = &o.months
-	case "BYMONTHDAY":
-		to = &o.monthDays
-	case "BYHOUR":
-		to = &o.hours
-	case "BYMINUTE":
-		to = &o.minutes
-	case "BYSECOND":
-		to = &o.seconds
-	default:
+	}
+	bounds, to := intLists[part], o.numbers(part)
+	if to == nil {
 		return false
 	}
-	return takeNumbers(name, list, to)
-}
-
-// takeNumbers reads a list of numbers that the part may hold.
-func takeNumbers(name string, list []string, to *[]int) bool {
-	bounds := intLists[name]
 	for _, text := range list {
 		n, err := strconv.Atoi(text)
 		if err != nil || n > bounds.last || n < bounds.first && (!bounds.fromEnd || n != -1) {
@@ -151,7 +153,7 @@ func takeNumbers(name string, list []string, to *[]int) bool {
 	return true
 }
 
-// ReadRuleField returns the schedule in field rrule of a document, in whatever way it is written, as an RRULE set; absent and null are "".
+// ReadRuleField returns the field rrule of a document, in whatever way of RuleText it is written, as RRULE text; absent and null are "".
 func ReadRuleField(d document.Object) (string, error) {
 	text, err := d.Text("rrule")
 	if err != nil || text == "" {

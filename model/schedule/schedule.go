@@ -175,6 +175,7 @@ func Instant(wall, timezone string) (time.Time, error) {
 	return time.Unix(at, 0).UTC(), nil
 }
 
+// dtstartLayout is the canonical form of a dtstart.
 const dtstartLayout = "2006-01-02T15:04:05"
 
 // CanonicalDtstart checks a dtstart and returns it as "2006-01-02T15:04:05". It accepts that form, a date alone (midnight),

@@ -31,6 +31,7 @@ func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
 	return &Window{starts, length, z}, err
 }
 
+// windowField is where the rule of a window stands in a policy.
 const windowField = "retry_window"
 
 // atWindow tells an error about the rule as one about the window.

@@ -107,7 +107,7 @@ type outlook struct {
 }
 
 // outlook usually finds what the clock shows. After an overlap it finds the end of the overlap, because all wall times in it
-// ran the first time round. After a gap it finds the rest of the gap as well: it runs in the shadow of the gap, so to say.
+// ran the first time round. After a gap it finds the rest of the gap as well: those wall times run after the gap.
 func (z zone) outlook(after int64) outlook {
 	now, before := z.offset(after), z.offset(after-longestChange)
 	if now == before {

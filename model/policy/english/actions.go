@@ -1,6 +1,10 @@
 package english
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
 
 // actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or
 // alone.
@@ -22,8 +26,8 @@ var actions = []form{
 
 // Policies are made of these words.
 const (
-	giveUp      = "give_up"
-	nextPlanned = "next_planned"
+	giveUp      = string(policy.GiveUp)
+	nextPlanned = string(policy.NextPlanned)
 	nextDelay   = "next"
 	neverRetry  = "never"
 )
@@ -100,7 +104,7 @@ func (d *draft) notifyDisabled([]string) error {
 	if d.at != nil {
 		d.at.final = true
 	}
-	return d.notify("disabled")
+	return d.notify(policy.NoticeDisabled)
 }
 
 // cutFullStop removes one full stop, but no ellipsis.

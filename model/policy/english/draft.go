@@ -2,11 +2,11 @@ package english
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -144,19 +144,15 @@ func (d *draft) exhausted(what string) error {
 }
 
 // notify adds a notice to those that the owner gets.
-func (d *draft) notify(notice string) error {
+func (d *draft) notify(notice policy.Notice) error {
 	notices, found := d.doc["notify"].([]any)
-	if found && len(notices) == 0 {
+	switch {
+	case !found:
+		return d.set("notify", []any{string(notice)})
+	case len(notices) == 0:
 		return d.twice("notify", d.now.line, d.now.original())
-	}
-	if slices.Contains(notices, any(notice)) {
-		return nil
-	}
-	if d.doc["notify"] = append(notices, notice); len(notices) == 1 {
-		d.doc["notify"] = []any{"disabled", "recovered"}
-	}
-	if !found {
-		d.lines["notify"] = d.now.line
+	case notices[0] != string(notice):
+		d.doc["notify"] = []any{string(policy.NoticeDisabled), string(policy.NoticeRecovered)}
 	}
 	return nil
 }

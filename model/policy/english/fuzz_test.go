@@ -10,6 +10,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // FuzzParse checks that no text breaks the reader, that each refusal has the place of its fault, and that what both Parse and the
@@ -28,6 +29,10 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, form := range slices.Concat(settings, retrying, errorClasses, actions) {
 		f.Add(form.example)
+	}
+	for _, ordinal := range words.Firsts {
+		f.Add("On the " + ordinal + " failure, retry immediately")
+		f.Add("On the " + ordinal + " failure, retry after 1 minute")
 	}
 	for _, text := range []string{
 		"Refresh by the rule \"FREQ=DAILY\\r\\n\"\nRefresh also by the rule EXDATE:20260105T000000", "Refresh the \"on\" report 0 6 * * 1 (Europe/Berlin)",

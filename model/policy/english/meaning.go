@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -15,13 +16,12 @@ func says() func(*draft, []string) error {
 	return func(*draft, []string) error { return nil }
 }
 
-func set(field, value string) func(*draft, []string) error {
-	return func(d *draft, _ []string) error {
-		if field == "on_exhausted" {
-			return d.exhausted(value)
-		}
-		return d.set(field, value)
-	}
+func set(field string, value any) func(*draft, []string) error {
+	return func(d *draft, _ []string) error { return d.set(field, value) }
+}
+
+func setExhausted(what string) func(*draft, []string) error {
+	return func(d *draft, _ []string) error { return d.exhausted(what) }
 }
 
 func setValue(field string) func(*draft, []string) error {
@@ -47,14 +47,12 @@ var betweenNames = regexp.MustCompile(`(?i), and |, or |, | and | or `)
 
 func setNames(field string) func(*draft, []string) error {
 	return func(d *draft, slots []string) error {
-		names := []any{}
-		for _, list := range slots {
-			for _, name := range betweenNames.Split(list, -1) {
-				if isReserved(name) {
-					return errNotKnown
-				}
-				names = append(names, d.now.value(name))
+		var names []any
+		for _, name := range betweenNames.Split(slots[0], -1) {
+			if isReserved(name) {
+				return errNotKnown
 			}
+			names = append(names, d.now.value(name))
 		}
 		return d.set(field, names)
 	}
@@ -66,8 +64,6 @@ func (d *draft) giveUpAfter(slots []string) error {
 	return setDuration("give_up_after")(d, slots)
 }
 
-func (d *draft) giveUpLast([]string) error { return d.exhausted(giveUp) }
-
 func (d *draft) misfireYounger(slots []string) error {
 	age, err := d.duration("misfire", slots[0])
 	if err != nil {
@@ -76,10 +72,8 @@ func (d *draft) misfireYounger(slots []string) error {
 	return d.set("misfire", "run_if_younger_than "+age)
 }
 
-func (d *draft) notifyNobody([]string) error { return d.set("notify", []any{}) }
-
 func (d *draft) notifyOwner(slots []string) error {
-	for word, notice := range map[string]string{"disabled": "disabled", "recover": "recovered"} {
+	for word, notice := range map[string]policy.Notice{"disabled": policy.NoticeDisabled, "recover": policy.NoticeRecovered} {
 		if strings.Contains(strings.ToLower(slots[0]), word) {
 			if err := d.notify(notice); err != nil {
 				return err
@@ -88,8 +82,6 @@ func (d *draft) notifyOwner(slots []string) error {
 	}
 	return nil
 }
-
-func (d *draft) neverRetry([]string) error { return d.set("retries", []any{}) }
 
 func (d *draft) strategy(slots []string) error {
 	strategy := map[string]any{"strategy": strings.ToLower(slots[1])}

@@ -24,9 +24,9 @@ var settings = []form{
 	{"give", `up after <duration> (?:of unsuccessful (?:refresh )?(?:attempts|retries)|without (?:a )?success)`,
 		"Give up after one week of unsuccessful attempts", (*draft).giveUpAfter},
 	{"give", `up after the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`, "Give up after the final unsuccessful retry",
-		(*draft).giveUpLast},
+		setExhausted(giveUp)},
 	{"after", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt),? (?:reset attempt_no and )?wait <planned>`,
-		"After the final unsuccessful retry, wait until the next scheduled refresh", set("on_exhausted", nextPlanned)},
+		"After the final unsuccessful retry, wait until the next scheduled refresh", setExhausted(nextPlanned)},
 	{"give|show", `the reason <text>`, `Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
 
 	{"run", `(?:a )?missed refresh(?:es)? once`, "Run a missed refresh once", set("misfire", "run_once")},
@@ -35,7 +35,7 @@ var settings = []form{
 	{"skip", `(?:a )?missed refresh(?:es)?`, "Skip missed refreshes", set("misfire", "skip")},
 	{"spread", `(?:the )?refreshes over <duration>`, "Spread the refreshes over 10 minutes", setDuration("spread")},
 
-	{"notify|email|tell", `nobody`, "Notify nobody", (*draft).notifyNobody},
+	{"notify|email|tell", `nobody`, "Notify nobody", set("notify", []any{})},
 	{"notify|email|e-mail|tell", `<reader> (?:when|if|that) (.*\b(?:disabled|recovers|recovered))`,
 		"Notify the owner when refresh is disabled or has recovered", (*draft).notifyOwner},
 }
@@ -44,7 +44,7 @@ var settings = []form{
 var retrying = []form{
 	{"on|after|at", `the <ordinal> failure[,:]? (.+)`, "On the second failure, retry after 1 minute", (*draft).onFailure},
 	{"on|after|at", `the <ordinal> failure`, "On the seventh failure:", (*draft).atFailure},
-	{"do not|never", `retry`, "Do not retry", (*draft).neverRetry},
+	{"do not|never", `retry`, "Do not retry", set("retries", []any{})},
 	{"retry", `(?:(?:up to |at most )?<number> times? )?with (fixed|linear|exponential|fibonacci) delays(?: from <duration>)?` +
 		`(?:,? (?:by the )?factor <number>)?(?:,? at most <duration>)?`,
 		"Retry up to 5 times with exponential delays from 1 minute, factor 2, at most 1 hour", (*draft).strategy},
@@ -66,9 +66,9 @@ var retrying = []form{
 
 // errorClasses are the sentences about kinds of errors. They come last: "On the seventh failure" could be the name of an error.
 var errorClasses = []form{
-	{"retry", `only on (?:no errors?|nothing)`, "Retry only on no error", setNames("retry_on")},
+	{"retry", `only on (?:no errors?|nothing)`, "Retry only on no error", set("retry_on", []any{})},
 	{"retry", `only on <names>(?: errors?)?`, "Retry only on NetworkError and TimeoutError", setNames("retry_on")},
-	{"never|do not", `retry on (?:no errors?|nothing)`, "Never retry on no error", setNames("never_retry")},
+	{"never|do not", `retry on (?:no errors?|nothing)`, "Never retry on no error", set("never_retry", []any{})},
 	{"never|do not", `retry on <names>(?: errors?)?`, "Never retry on permanent errors", setNames("never_retry")},
 	{"on|after", `<name>(?: errors?,?|,) (.+)`, "On RateLimited errors, retry after 1 hour", (*draft).onError},
 	{"on|after", `an? <name>(?: errors?,?|,) (.+)`, "On a RateLimited error, retry after 1 hour", (*draft).onError},
