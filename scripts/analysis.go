@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -74,9 +75,10 @@ var (
 	commandPattern     = regexp.MustCompile(`^'[A-Z]+'$`)
 )
 
+// analyse reads the text of a script. Beside an error the analysis holds what could be read.
 func analyse(text string) (*analysis, error) {
 	if text == "" {
-		return nil, fmt.Errorf("expected the file of a script, found none")
+		return &analysis{}, fmt.Errorf("expected the file of a script, found none")
 	}
 	a := &analysis{names: map[string][]string{}}
 	a.readHeader(text)
@@ -88,12 +90,11 @@ func analyse(text string) (*analysis, error) {
 			}
 		}
 	}
+	var faults []error
 	for _, at := range callPattern.FindAllStringIndex(a.body, -1) {
-		if err := a.readCall(splitArguments(a.body[at[1]:])); err != nil {
-			return nil, err
-		}
+		faults = append(faults, a.readCall(splitArguments(a.body[at[1]:])))
 	}
-	return a, nil
+	return a, errors.Join(faults...)
 }
 
 // readHeader reads the comment that a script opens with. A line that begins with "--   " continues the entry before it.

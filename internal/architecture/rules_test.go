@@ -18,7 +18,6 @@ import (
 type rule func(files []file) []string
 
 var rules = map[string]rule{
-	"a script is one screen":                   scriptsAreShort,
 	"a key is written in scripts/keys.go only": keysAreInOnePlace,
 	"the domain starts no goroutine":           domainStartsNoGoroutine,
 	"a package is named after what it holds":   packagesHaveNouns,
@@ -33,17 +32,6 @@ func TestRepositoryKeepsItsRules(t *testing.T) {
 			}
 		})
 	}
-}
-
-const maxScriptLines = 40
-
-func scriptsAreShort(files []file) (places []string) {
-	for _, f := range files {
-		if lines := strings.Count(f.text, "\n"); f.isLua() && lines > maxScriptLines {
-			places = append(places, fmt.Sprintf("%s: expected at most %d lines, found %d", f.path, maxScriptLines, lines))
-		}
-	}
-	return places
 }
 
 const keysFile = "scripts/keys.go"
@@ -152,11 +140,6 @@ func TestRulesCanFail(t *testing.T) {
 		sources map[string]string
 		want    []string
 	}{
-		{"a script is one screen", map[string]string{
-			"scripts/long.lua":  strings.Repeat("return 1\n", 41),
-			"scripts/short.lua": strings.Repeat("return 1\n", 40),
-		}, []string{"scripts/long.lua: expected at most 40 lines, found 41"}},
-
 		{"a key is written in scripts/keys.go only", map[string]string{
 			"scripts/keys.go":      "package scripts\nvar a, b = \"-input\", \":model:\"",
 			"worker/worker.go":     "package worker\nvar key = \"bigtables-input\"",
