@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
@@ -83,7 +84,7 @@ func (f *loopFlags) lifetime(ctx context.Context) (context.Context, context.Canc
 
 // greet logs what begins. A Redis that does not answer is only worth a warning: the daemons wait for it.
 func (a *app) greet(ctx context.Context, name string, store *scripts.Store, address string) {
-	a.log.Info().Str("part", name).Str("queue", store.Keys.Queue()).Str("redis", scripts.Redacted(address)).
+	a.log.Info().Str("part", name).Str("queue", store.Keys.Queue()).Str("redis", redisurl.Redacted(address)).
 		Str("version", readVersion().Version).Msg("started")
 	if err := store.Ping(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Str("part", name).Msg("waiting for redis")
