@@ -82,7 +82,7 @@ func (s *Store) checkUp(ctx context.Context, uids []string, pipe redis.Pipeliner
 			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Running(), uid), pipe.Exists(ctx, k.History(uid)),
 		}
 	}
-	if err := exec(ctx, pipe); err != nil {
+	if err := execReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	checkups := make([]*Checkup, len(uids))
@@ -92,8 +92,8 @@ func (s *Store) checkUp(ctx context.Context, uids []string, pipe redis.Pipeliner
 	return checkups, s.resolveCheckups(ctx, checkups)
 }
 
-// exec runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
-func exec(ctx context.Context, pipe redis.Pipeliner) error {
+// execReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
+func execReads(ctx context.Context, pipe redis.Pipeliner) error {
 	commands, err := pipe.Exec(ctx)
 	if len(commands) == 0 {
 		return err

@@ -118,7 +118,7 @@ func (s *Store) WithoutModel(ctx context.Context, uids []string) (without []stri
 	for i, uid := range uids {
 		replies[i] = pipe.Exists(ctx, s.Keys.Model(uid))
 	}
-	if err := exec(ctx, pipe); err != nil {
+	if err := execReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("look for models: %w", err)
 	}
 	for i, uid := range uids {
@@ -135,7 +135,7 @@ func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
 	for i, key := range keys {
 		replies[i] = pipe.Type(ctx, key)
 	}
-	if err := exec(ctx, pipe); err != nil {
+	if err := execReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read types: %w", err)
 	}
 	types := make([]string, len(keys))
@@ -165,7 +165,7 @@ func (s *Store) TakenBy(ctx context.Context, owner string) (Holding, error) {
 func (s *Store) holding(ctx context.Context, list, owners, owner string) (Holding, error) {
 	pipe := s.clients.Read.TxPipeline()
 	entries, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
-	if err := exec(ctx, pipe); err != nil {
+	if err := execReads(ctx, pipe); err != nil {
 		return Holding{}, fmt.Errorf("read the list of %q: %w", owner, err)
 	}
 	// A set of owners that cannot be read tells nothing about this one.

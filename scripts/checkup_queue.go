@@ -74,7 +74,7 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	oldest := pipe.XRangeN(ctx, k.Outbox(), "-", "+", 1)
 	due, deadline := pipe.ZRangeWithScores(ctx, k.Due(), 0, 0), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
 	poller := pipe.ZRevRangeWithScores(ctx, k.Pollers(), 0, 0)
-	if err := exec(ctx, pipe); err != nil {
+	if err := execReads(ctx, pipe); err != nil {
 		return Backlog{}, fmt.Errorf("read what waits: %w", err)
 	}
 	b := Backlog{

@@ -9,10 +9,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Clients are the connections of one program to Redis, one client for each way of use. A lost reply leaves open whether
@@ -77,7 +78,7 @@ const (
 //
 // Connect checks what it is given and dials nothing: Store.Ping tells whether Redis answers.
 func Connect(address string, options ConnectOptions) (*Clients, error) {
-	a, err := parseAddress(address)
+	a, err := redisurl.Parse(address)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +88,10 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 	}
 	base := redis.UniversalOptions{ClientName: options.ClientName, TLSConfig: security}
 	return &Clients{
-		Read:      a.client(reading(base)),
-		Write:     a.client(writing(base)),
-		Block:     a.client(blocking(base)),
-		Clustered: a.topology == cluster,
+		Read:      newClient(a, reading(base)),
+		Write:     newClient(a, writing(base)),
+		Block:     newClient(a, blocking(base)),
+		Clustered: a.Topology == redisurl.Cluster,
 	}, nil
 }
 
@@ -125,11 +126,12 @@ func blocking(o redis.UniversalOptions) redis.UniversalOptions {
 	return o
 }
 
-// client completes the options with what all clients share.
-func (a address) client(o redis.UniversalOptions) redis.UniversalClient {
-	o.Addrs, o.MasterName, o.DB = a.hosts, a.master, a.db
-	o.Username, o.Password = a.username, a.password
-	o.SentinelUsername, o.SentinelPassword = a.sentinelUsername, a.sentinelPassword
+// newClient completes the options with what all clients share. It chooses by the topology, where redis.NewUniversalClient would guess by
+// the number of hosts.
+func newClient(a redisurl.Address, o redis.UniversalOptions) redis.UniversalClient {
+	o.Addrs, o.MasterName, o.DB = a.Hosts, a.Master, a.DB
+	o.Username, o.Password = a.Username, a.Password
+	o.SentinelUsername, o.SentinelPassword = a.SentinelUsername, a.SentinelPassword
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, poolTimeout
 	o.ConnMaxIdleTime, o.ConnMaxLifetime, o.ConnMaxLifetimeJitter = idleTimeout, lifetime, lifetimeJitter
 	// Read retries by itself and the loops of refreshd try again for ever, so a dial need not.
@@ -137,17 +139,12 @@ func (a address) client(o redis.UniversalOptions) redis.UniversalClient {
 	// Without these two, each new connection sends commands that most servers refuse.
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return a.open(&o)
-}
-
-// open chooses by the topology, where redis.NewUniversalClient would guess by the number of hosts.
-func (a address) open(o *redis.UniversalOptions) redis.UniversalClient {
-	switch a.topology {
-	case cluster:
+	switch a.Topology {
+	case redisurl.Cluster:
 		options := o.Cluster()
 		options.ClusterStateReloadInterval = clusterReload
 		return redis.NewClusterClient(options)
-	case sentinel:
+	case redisurl.Sentinel:
 		return redis.NewFailoverClient(o.Failover())
 	default:
 		return redis.NewClient(o.Simple())
@@ -155,8 +152,8 @@ func (a address) open(o *redis.UniversalOptions) redis.UniversalClient {
 }
 
 // tls returns nil for an address that does not ask for TLS.
-func (o ConnectOptions) tls(a address) (*tls.Config, error) {
-	if !a.tls {
+func (o ConnectOptions) tls(a redisurl.Address) (*tls.Config, error) {
+	if !a.TLS {
 		return nil, o.refuseTLS(a)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
@@ -167,11 +164,11 @@ func (o ConnectOptions) tls(a address) (*tls.Config, error) {
 }
 
 // refuseTLS keeps a program from talking in the clear when its options say that it means TLS.
-func (o ConnectOptions) refuseTLS(a address) error {
+func (o ConnectOptions) refuseTLS(a redisurl.Address) error {
 	if o.CAFile+o.CertFile+o.KeyFile+o.ServerName == "" {
 		return nil
 	}
-	return refuse("a scheme that speaks TLS, as in rediss://, beside TLS files or a server name", a.String())
+	return &document.Error{Field: "redis address", Want: "a scheme that speaks TLS, as in rediss://, beside TLS files or a server name", Found: a.String()}
 }
 
 func (o ConnectOptions) addAuthorities(config *tls.Config) error {

@@ -3,6 +3,7 @@ package scripts
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ const includeMark = "-- include: "
 
 // load returns the script of a file. It panics when the file, or what it includes, is missing: no test of the package would pass.
 func load(file string) *redis.Script {
-	text, err := resolve(file)
+	text, err := resolve(luaFiles, file)
 	if err != nil {
 		panic(err)
 	}
@@ -33,8 +34,8 @@ func load(file string) *redis.Script {
 }
 
 // resolve reads a file with its includes in place. An include includes nothing.
-func resolve(file string) (string, error) {
-	text, err := luaFiles.ReadFile(file)
+func resolve(files fs.FS, file string) (string, error) {
+	text, err := fs.ReadFile(files, file)
 	if err != nil {
 		return "", fmt.Errorf("read script: %w", err)
 	}
@@ -50,7 +51,7 @@ func resolve(file string) (string, error) {
 			return "", fmt.Errorf("read script: expected each include once, found %s twice in %s", name, file)
 		}
 		included = append(included, name)
-		part, err := luaFiles.ReadFile("include/" + name + ".lua")
+		part, err := fs.ReadFile(files, "include/"+name+".lua")
 		if err != nil {
 			return "", fmt.Errorf("read script: %w", err)
 		}

@@ -3,10 +3,7 @@ package scripts
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -27,123 +24,6 @@ type Record struct {
 
 // Rev is the revision that was read; empty: none.
 func (r *Record) Rev() string { return r.hash[fieldRev] }
-
-// The fields of the hash <queue>:model:<uid>. An absent value is an absent field.
-const (
-	fieldRev            = "rev"
-	fieldRefreshAt      = "refresh_at"
-	fieldWhy            = "refresh_why"
-	fieldAttemptUID     = "attempt_uid"
-	fieldAttemptNo      = "attempt_no"
-	fieldStartedAt      = "started_at"
-	fieldDeadlineAt     = "deadline_at"
-	fieldProcessingAt   = "processing_at"
-	fieldWorker         = "worker"
-	fieldAgain          = "again"
-	fieldDisabled       = "refresh_disabled_until_update"
-	fieldDisabledReason = "refresh_disabled_user_friendly_reason"
-	fieldStatus         = "user_friendly_status"
-	fieldProgress       = "progress"
-	fieldLastSuccessAt  = "last_success_at"
-	fieldFailingSince   = "failing_since"
-	fieldFinalFailureAt = "final_failure_at"
-	fieldLastAttempt    = "last_attempt_uid"
-	fieldDeferrals      = "deferrals"
-	fieldTryingSince    = "trying_since"
-	fieldRetries        = "total_retries"
-	fieldRetriesHelped  = "successful_retries"
-	fieldRetriedCycles  = "retried_cycles"
-	fieldRule           = "rrule"
-	fieldTimezone       = "timezone"
-	fieldDtstart        = "dtstart"
-	fieldPolicy         = "policy"
-)
-
-// encode renders a model as the fields of its hash, without rev.
-func encode(m *model.Model) map[string]string {
-	fields := map[string]string{
-		fieldRefreshAt: model.FormatTime(m.RefreshAt), fieldWhy: m.Why,
-		fieldAttemptUID: m.AttemptUID, fieldAttemptNo: number(m.AttemptNo),
-		fieldStartedAt: model.FormatTime(m.StartedAt), fieldDeadlineAt: model.FormatTime(m.DeadlineAt),
-		fieldProcessingAt: model.FormatTime(m.ProcessingAt), fieldWorker: m.Worker, fieldAgain: flag(m.Again),
-		fieldDisabled: flag(m.Disabled), fieldDisabledReason: m.DisabledReason,
-		fieldStatus: m.UserFriendlyStatus, fieldProgress: number(m.Progress),
-		fieldLastSuccessAt: model.FormatTime(m.LastSuccessAt), fieldFailingSince: model.FormatTime(m.FailingSince),
-		fieldFinalFailureAt: model.FormatTime(m.FinalFailureAt), fieldLastAttempt: m.LastAttemptUID,
-		fieldDeferrals: number(m.Deferrals), fieldTryingSince: model.FormatTime(m.TryingSince),
-		fieldRetries: number(m.TotalRetries), fieldRetriesHelped: number(m.SuccessfulRetries), fieldRetriedCycles: number(m.RetriedCycles),
-		fieldRule: m.Rule, fieldTimezone: m.Timezone, fieldDtstart: m.Dtstart, fieldPolicy: m.PolicyName,
-	}
-	maps.DeleteFunc(fields, func(_, value string) bool { return value == "" })
-	return fields
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
-func flag(set bool) string {
-	if set {
-		return "1"
-	}
-	return ""
-}
-
-// decode reads the fields of a hash. A value that cannot be read is left out and told as a fault: the model then waits with
-// safe values instead of stopping its batch.
-func decode(uid string, hash map[string]string) model.Model {
-	d := decoder{hash: hash}
-	m := model.Model{
-		UID: uid, Rule: hash[fieldRule], Timezone: hash[fieldTimezone], Dtstart: hash[fieldDtstart], PolicyName: hash[fieldPolicy],
-		State: model.State{
-			RefreshAt: d.time(fieldRefreshAt), Why: hash[fieldWhy],
-			AttemptUID: hash[fieldAttemptUID], AttemptNo: d.number(fieldAttemptNo),
-			StartedAt: d.time(fieldStartedAt), DeadlineAt: d.time(fieldDeadlineAt),
-			ProcessingAt: d.time(fieldProcessingAt), Worker: hash[fieldWorker], Again: hash[fieldAgain] != "",
-			Disabled: hash[fieldDisabled] != "", DisabledReason: hash[fieldDisabledReason],
-			UserFriendlyStatus: hash[fieldStatus], Progress: d.number(fieldProgress),
-			LastSuccessAt: d.time(fieldLastSuccessAt), FailingSince: d.time(fieldFailingSince),
-			FinalFailureAt: d.time(fieldFinalFailureAt), LastAttemptUID: hash[fieldLastAttempt],
-			Deferrals: d.number(fieldDeferrals), TryingSince: d.time(fieldTryingSince),
-			TotalRetries: d.number(fieldRetries), SuccessfulRetries: d.number(fieldRetriesHelped), RetriedCycles: d.number(fieldRetriedCycles),
-		},
-	}
-	m.Fault = d.fault
-	return m
-}
-
-type decoder struct {
-	hash  map[string]string
-	fault string
-}
-
-func (d *decoder) time(name string) time.Time {
-	text := d.hash[name]
-	if text == "" {
-		return time.Time{}
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		d.fault = fmt.Sprintf("%s: expected an RFC 3339 time, found %s", name, document.Found(text))
-	}
-	return at.UTC().Truncate(time.Millisecond)
-}
-
-func (d *decoder) number(name string) int {
-	text := d.hash[name]
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		d.fault = fmt.Sprintf("%s: expected a whole number, found %s", name, document.Found(text))
-		return 0
-	}
-	return n
-}
 
 // Load reads the models with these uids, in that order, with policy and schedule resolved. A model that is not stored has
 // Exists false; one that cannot be read carries a Fault. Duplicate uids share one record.

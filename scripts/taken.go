@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
 )

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -140,7 +141,7 @@ func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) erro
 	}
 	defer done()
 	if err := store.Ping(ctx); err != nil {
-		return fmt.Errorf("%s: %w", scripts.Redacted(a.address()), err)
+		return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
 	}
 	return do(store)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
@@ -92,7 +93,7 @@ const preflightTime = 5 * time.Second
 // preflight logs what begins, and what a daemon should know of its Redis. A Redis that does not answer is only worth a warning:
 // the daemons wait for it. With --strict it refuses to begin unless all is well.
 func (a *app) preflight(ctx context.Context, name string, store *scripts.Store, address string, flags *loopFlags) error {
-	a.log.Info().Str("part", name).Str("queue", store.Keys.Queue()).Str("redis", scripts.Redacted(address)).
+	a.log.Info().Str("part", name).Str("queue", store.Keys.Queue()).Str("redis", redisurl.Redacted(address)).
 		Str("version", readVersion().Version).Msg("started")
 	if err := store.Ping(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Str("part", name).Msg("waiting for redis")

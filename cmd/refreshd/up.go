@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -56,7 +57,7 @@ forgotten at the end. The models of --models are saved at the start; one with an
 func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	address := a.redis
 	if address != "" && flags.port != 0 {
-		return usagef("--port: expected no --redis beside it, as it is the port of the embedded one, found %s", scripts.Redacted(address))
+		return usagef("--port: expected no --redis beside it, as it is the port of the embedded one, found %s", redisurl.Redacted(address))
 	}
 	if address == "" {
 		server, err := embedded.Start(flags.port)

@@ -125,6 +125,8 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 		acl.Dispatcher: {
 			{"q:payload:m", "return redis.call('SET', KEYS[1], '{}')"}, {"q-input", "return redis.call('RPUSH', 'q-output', '{}')"},
 			{"q-input", "return redis.call('LPOP', 'q-output')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+			{"q:rejected", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q:claimed:", "return redis.call('LREM', KEYS[1], 1, 'x')"},
+			{"q:claimed:p", "return redis.call('TYPE', KEYS[1])"},
 		},
 		acl.Poller: {
 			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},

@@ -4,13 +4,13 @@ import "github.com/refreshd/refreshd/scripts"
 
 // viewer may read everything of its queue, and change nothing. It may run no script: Redis takes every key of a script for one that is
 // written.
-func viewer(k scripts.Keys) []grant {
+func viewer(k scripts.Keys) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all))
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
 	sets := reading(k.Due(), k.Running(), k.Pollers(), k.Workers())
 	hashes := reading(k.Policies(), k.Stats(), k.Brake())
 	streams := reading(k.Journal(), k.Outbox())
-	return []grant{
+	return part{direct: []grant{
 		allow("type exists", many, lists, sets, hashes, streams),
 		allow("hgetall hmget hget", reading(k.Model(all)), hashes),
 		allow("hkeys hscan", hashes),
@@ -18,23 +18,25 @@ func viewer(k scripts.Keys) []grant {
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all)), lists),
 		allow("zscore zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xread", streams),
-	}
+	}}
 }
 
 // operator may do all that the command line does but run a daemon: it starts no attempt by itself, takes none, and answers none.
-func operator(k scripts.Keys) []grant {
-	return append(append(viewer(k), applying(k)...),
-		allow(eval, applyKeys(k, k.Claimed("")), both(k.Taken(all), k.Workers())),
-		allow("type", reading(k.Claimed(""))),
-		allow("set", writing(k.Payload(all))),
-		allow("hset hsetnx hdel", both(k.Policies())),
-		allow("hset hdel", both(k.Brake())),
-		allow("hdel", both(k.Stats())),
-		// What doctor --repair does with lists that nobody owns.
-		allow("ltrim", writing(k.Wake())),
-		allow("zadd", writing(k.Pollers())),
-		allow("zrem", writing(k.Workers())),
-		allow("lrem", writing(k.Taken(all))),
-		allow("lmove", both(k.Taken(all)), writing(k.Input())),
-	)
+func operator(k scripts.Keys) part {
+	return part{
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}},
+		never: []grant{
+			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
+			{[]string{"ltrim"}, []string{k.Rejected()}},
+			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody)}},
+		},
+		direct: append(viewer(k).direct,
+			allow("hset hsetnx hdel", both(k.Policies())),
+			allow("hset hdel", both(k.Brake())),
+			allow("hdel", both(k.Stats())),
+			// What doctor --repair does with lists that nobody owns.
+			allow("ltrim", writing(k.Wake())),
+			allow("zadd", writing(k.Pollers())),
+		),
+	}
 }

@@ -1,8 +1,8 @@
 // Package acl knows what each part of refreshd does in Redis, and prints it as users of Redis (ACL, version 7.0 and later) that may do
 // that and nothing else.
 //
-// A user has a few commands without keys, and selectors: commands together with the keys on which it may use them. A script needs both
-// EVALSHA on all keys that are passed to it and, once more, each command inside on the keys that it touches there.
+// A user has a few commands without keys, and selectors: commands together with the keys on which it may use them. Those for scripts are
+// derived from what the scripts call.
 package acl
 
 import (
@@ -41,7 +41,7 @@ type User struct {
 
 // NewUser returns the user for a role in a queue.
 func NewUser(role Role, keys scripts.Keys) (User, error) {
-	grants, known := map[Role]func(scripts.Keys) []grant{
+	part, known := map[Role]func(scripts.Keys) part{
 		Dispatcher: dispatcher, Poller: poller, Worker: worker, ForeignWorker: foreignWorker,
 		Application: application, Operator: operator, Viewer: viewer,
 	}[role]
@@ -52,7 +52,11 @@ func NewUser(role Role, keys scripts.Keys) (User, error) {
 	for _, command := range slices.Concat(session(role), clustering(keys)) {
 		user.Rules = append(user.Rules, "+"+command)
 	}
-	for _, grant := range grants(keys) {
+	grants, err := part(keys).grants(keys)
+	if err != nil {
+		return User{}, fmt.Errorf("grant to %s: %w", role, err)
+	}
+	for _, grant := range grants {
 		user.Rules = append(user.Rules, grant.String())
 	}
 	return user, nil

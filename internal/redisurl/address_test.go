@@ -1,58 +1,58 @@
-package scripts
+package redisurl
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 func TestEveryFormOfAddressIsUnderstood(t *testing.T) {
-	tests := map[string]address{
-		"localhost:6379":              {scheme: "redis", hosts: []string{"localhost:6379"}},
-		"10.0.0.7:1/3":                {scheme: "redis", hosts: []string{"10.0.0.7:1"}, db: 3},
-		":pw@h:1":                     {scheme: "redis", hosts: []string{"h:1"}, password: "pw"},
-		"redis://h":                   {scheme: "redis", hosts: []string{"h:6379"}},
-		"redis://h/":                  {scheme: "redis", hosts: []string{"h:6379"}},
-		"redis://h?":                  {scheme: "redis", hosts: []string{"h:6379"}},
-		" redis://h:1\n":              {scheme: "redis", hosts: []string{"h:1"}},
-		"REDIS://h:1":                 {scheme: "redis", hosts: []string{"h:1"}},
-		"redis://my_redis-1:65535/15": {scheme: "redis", hosts: []string{"my_redis-1:65535"}, db: 15},
-		"redis://[::1]":               {scheme: "redis", hosts: []string{"[::1]:6379"}},
-		"redis://[2001:db8::1]:7/1":   {scheme: "redis", hosts: []string{"[2001:db8::1]:7"}, db: 1},
-		"redis://app:pw@h:1/2":        {scheme: "redis", hosts: []string{"h:1"}, username: "app", password: "pw", db: 2},
-		"rediss://h":                  {scheme: "rediss", tls: true, hosts: []string{"h:6379"}},
-		"valkey://h":                  {scheme: "valkey", hosts: []string{"h:6379"}},
-		"valkeys://:pw@h:1":           {scheme: "valkeys", tls: true, hosts: []string{"h:1"}, password: "pw"},
+	tests := map[string]Address{
+		"localhost:6379":              {Scheme: "redis", Hosts: []string{"localhost:6379"}},
+		"10.0.0.7:1/3":                {Scheme: "redis", Hosts: []string{"10.0.0.7:1"}, DB: 3},
+		":pw@h:1":                     {Scheme: "redis", Hosts: []string{"h:1"}, Password: "pw"},
+		"redis://h":                   {Scheme: "redis", Hosts: []string{"h:6379"}},
+		"redis://h/":                  {Scheme: "redis", Hosts: []string{"h:6379"}},
+		"redis://h?":                  {Scheme: "redis", Hosts: []string{"h:6379"}},
+		" redis://h:1\n":              {Scheme: "redis", Hosts: []string{"h:1"}},
+		"REDIS://h:1":                 {Scheme: "redis", Hosts: []string{"h:1"}},
+		"redis://my_redis-1:65535/15": {Scheme: "redis", Hosts: []string{"my_redis-1:65535"}, DB: 15},
+		"redis://[::1]":               {Scheme: "redis", Hosts: []string{"[::1]:6379"}},
+		"redis://[2001:db8::1]:7/1":   {Scheme: "redis", Hosts: []string{"[2001:db8::1]:7"}, DB: 1},
+		"redis://app:pw@h:1/2":        {Scheme: "redis", Hosts: []string{"h:1"}, Username: "app", Password: "pw", DB: 2},
+		"rediss://h":                  {Scheme: "rediss", TLS: true, Hosts: []string{"h:6379"}},
+		"valkey://h":                  {Scheme: "valkey", Hosts: []string{"h:6379"}},
+		"valkeys://:pw@h:1":           {Scheme: "valkeys", TLS: true, Hosts: []string{"h:1"}, Password: "pw"},
 
 		"redis://a%3Ab:p%40%2F%3F%23%25+%20w@h": {
-			scheme: "redis", hosts: []string{"h:6379"}, username: "a:b", password: "p@/?#%+ w",
+			Scheme: "redis", Hosts: []string{"h:6379"}, Username: "a:b", Password: "p@/?#%+ w",
 		},
-		"redis://:p@s:s@h": {scheme: "redis", hosts: []string{"h:6379"}, password: "p@s:s"},
+		"redis://:p@s:s@h": {Scheme: "redis", Hosts: []string{"h:6379"}, Password: "p@s:s"},
 
-		"unix:///run/redis.sock":               {scheme: "unix", topology: socket, hosts: []string{"/run/redis.sock"}},
-		"unix:///run/redis.sock?db=4":          {scheme: "unix", topology: socket, hosts: []string{"/run/redis.sock"}, db: 4},
-		"unix://app:pw@/run/a%20b%40c%3F.sock": {scheme: "unix", topology: socket, hosts: []string{"/run/a b@c?.sock"}, username: "app", password: "pw"},
+		"unix:///run/redis.sock":               {Scheme: "unix", Topology: Socket, Hosts: []string{"/run/redis.sock"}},
+		"unix:///run/redis.sock?db=4":          {Scheme: "unix", Topology: Socket, Hosts: []string{"/run/redis.sock"}, DB: 4},
+		"unix://app:pw@/run/a%20b%40c%3F.sock": {Scheme: "unix", Topology: Socket, Hosts: []string{"/run/a b@c?.sock"}, Username: "app", Password: "pw"},
 
-		"redis-cluster://h":                 {scheme: "redis-cluster", topology: cluster, hosts: []string{"h:6379"}},
-		"redis-cluster://:pw@h1:1,h2,h3:3/": {scheme: "redis-cluster", topology: cluster, hosts: []string{"h1:1", "h2:6379", "h3:3"}, password: "pw"},
-		"rediss-cluster://h1:1,[::1]:2/0":   {scheme: "rediss-cluster", topology: cluster, tls: true, hosts: []string{"h1:1", "[::1]:2"}},
+		"redis-cluster://h":                 {Scheme: "redis-cluster", Topology: Cluster, Hosts: []string{"h:6379"}},
+		"redis-cluster://:pw@h1:1,h2,h3:3/": {Scheme: "redis-cluster", Topology: Cluster, Hosts: []string{"h1:1", "h2:6379", "h3:3"}, Password: "pw"},
+		"rediss-cluster://h1:1,[::1]:2/0":   {Scheme: "rediss-cluster", Topology: Cluster, TLS: true, Hosts: []string{"h1:1", "[::1]:2"}},
 
-		"redis-sentinel://h/mymaster": {scheme: "redis-sentinel", topology: sentinel, hosts: []string{"h:26379"}, master: "mymaster"},
+		"redis-sentinel://h/mymaster": {Scheme: "redis-sentinel", Topology: Sentinel, Hosts: []string{"h:26379"}, Master: "mymaster"},
 		"redis-sentinel://app:pw@h1:1,h2/my%20master/2?sentinel_username=watch&sentinel_password=a+b%26%40": {
-			scheme: "redis-sentinel", topology: sentinel, hosts: []string{"h1:1", "h2:26379"}, master: "my master", db: 2,
-			username: "app", password: "pw", sentinelUsername: "watch", sentinelPassword: "a+b&@",
+			Scheme: "redis-sentinel", Topology: Sentinel, Hosts: []string{"h1:1", "h2:26379"}, Master: "my master", DB: 2,
+			Username: "app", Password: "pw", SentinelUsername: "watch", SentinelPassword: "a+b&@",
 		},
-		"rediss-sentinel://h:1/m/0": {scheme: "rediss-sentinel", topology: sentinel, tls: true, hosts: []string{"h:1"}, master: "m"},
+		"rediss-sentinel://h:1/m/0": {Scheme: "rediss-sentinel", Topology: Sentinel, TLS: true, Hosts: []string{"h:1"}, Master: "m"},
 	}
 	for text, want := range tests {
-		got, err := parseAddress(text)
+		got, err := Parse(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
-		} else if diff := cmp.Diff(want, got, cmp.AllowUnexported(address{})); diff != "" {
+		} else if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
@@ -110,19 +110,19 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 		"redis-sentinel://h/m?password=x":           `no options of redis-sentinel:// but sentinel_username and sentinel_password, found option "password"`,
 	}
 	for text, want := range tests {
-		_, err := parseAddress(text)
+		_, err := Parse(text)
 		if err == nil || err.Error() != "redis address: expected "+want {
 			t.Errorf("%q:\n got %v\nwant redis address: expected %s", text, err, want)
 		}
 		if field := (*document.Error)(nil); !errors.As(err, &field) {
-			t.Errorf("%q: %T is no *document.Error", text, err)
+			t.Errorf("%q: expected a *document.Error, found %T", text, err)
 		}
 	}
 }
 
 func TestNoErrorShowsAPieceOfASentinelPassword(t *testing.T) {
 	for _, rest := range []string{"&hunter2", "&hunter2=1", "&hunter2=%zz", "&hunter2&hunter2", "#hunter2", "@hunter2", "%hunter2"} {
-		_, err := parseAddress("redis-sentinel://h/m?sentinel_password=hunter2" + rest)
+		_, err := Parse("redis-sentinel://h/m?sentinel_password=hunter2" + rest)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("sentinel_password=hunter2%s: got %v, want an error without the password", rest, err)
 		}
@@ -147,13 +147,13 @@ func TestRedactedAddressKeepsAllButThePasswords(t *testing.T) {
 	}
 	for text, want := range tests {
 		if got := Redacted(text); got != want {
-			t.Errorf("Redacted(%q) = %q, want %q", text, got, want)
+			t.Errorf("Redacted(%q): expected %q, found %q", text, got, want)
 		}
 	}
 }
 
-// FuzzParseAddress puts a password with arbitrary bytes in it between arbitrary neighbours.
-func FuzzParseAddress(f *testing.F) {
+// FuzzParse puts a password with arbitrary bytes in it between arbitrary neighbours.
+func FuzzParse(f *testing.F) {
 	const marker = "hunter2"
 	f.Add("redis://app", "", "host:6379/2")
 	f.Add("redis://", "/?#%", "host:port")
@@ -167,13 +167,13 @@ func FuzzParseAddress(f *testing.F) {
 			t.Skip("the marker stands outside the password too")
 		}
 		text := before + ":" + marker + middle + marker + "@" + after
-		_, err := parseAddress(text)
+		_, err := Parse(text)
 		if err != nil && strings.Contains(strings.ToLower(err.Error()), marker) {
-			t.Errorf("%q: the error shows the password: %v", text, err)
+			t.Errorf("%q: the error shows the Password: %v", text, err)
 		}
 		redacted := Redacted(text)
 		if strings.Contains(strings.ToLower(redacted), marker) {
-			t.Errorf("%q: Redacted shows the password: %s", text, redacted)
+			t.Errorf("%q: Redacted shows the Password: %s", text, redacted)
 		}
 		if again := Redacted(redacted); again != redacted {
 			t.Errorf("%q: Redacted gives %q, and of that %q", text, redacted, again)

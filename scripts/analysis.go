@@ -1,0 +1,218 @@
+package scripts
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Needs are the rights that a script needs.
+type Needs struct {
+	Keys     []string // that are passed to it, in the order of its header
+	Accesses []Access
+}
+
+// Access is one command of a script on one of its keys.
+type Access struct {
+	Command string // upper case
+	Key     string
+	Target  bool // the key that LMOVE moves to
+}
+
+// NeedsOf tells what a script needs in a queue. The uid in a key is "*"; owner stands for the owner of a list.
+func NeedsOf(file string, keys Keys, owner string) (Needs, error) {
+	a, err := analyse(sources[file])
+	if err != nil {
+		return Needs{}, fmt.Errorf("analyse script %s: %w", file, err)
+	}
+	render := strings.NewReplacer("<queue>", keys.Queue(), "<uid>", "*", "<owner>", owner).Replace
+	var needs Needs
+	for _, key := range a.keys() {
+		needs.Keys = append(needs.Keys, render(key.pattern))
+	}
+	for _, access := range a.accesses {
+		access.Key = render(access.Key)
+		needs.Accesses = append(needs.Accesses, access)
+	}
+	return needs, nil
+}
+
+// analysis is what the text of a script tells: what its header explains, and what its body does. It relies on the conventions of this
+// package: a key is an entry of KEYS or a local name for one. KEYS[key] and KEYS[key + 1] are keys of an item, and KEYS[i] is any key that
+// belongs to no item.
+type analysis struct {
+	purpose, returns string
+	declared         []declaration
+	body             string              // without comments
+	names            map[string][]string // local name to the patterns of the keys that it stands for
+	accesses         []Access
+}
+
+// declaration is what a header says about an entry of KEYS or ARGV.
+type declaration struct {
+	table string
+	first int
+	open  bool // "KEYS[10..]": this one and all behind it
+	text  string
+}
+
+// keyPattern is one key of a header: "<queue>:due zset".
+type keyPattern struct {
+	pattern, kind string
+	item          bool // each item brings one
+}
+
+var (
+	declarationPattern = regexp.MustCompile(`^(KEYS|ARGV)\[(\d+)(\.\.)?\] ?(.*)$`)
+	commentPattern     = regexp.MustCompile(`\s*--[^\n]*`)
+	patternPattern     = regexp.MustCompile(`(<queue>\S*) (list|hash|zset|stream|string)\b`)
+	localPattern       = regexp.MustCompile(`\blocal ([a-z_, ]+) = ([^\n]+)`)
+	keyUse             = regexp.MustCompile(`^KEYS\[(\w+)(?: \+ (\d+))?\]$`)
+	callPattern        = regexp.MustCompile(`\bredis\.p?call\(`)
+	commandPattern     = regexp.MustCompile(`^'[A-Z]+'$`)
+)
+
+// analyse reads the text of a script. Beside an error the analysis holds what could be read.
+func analyse(text string) (*analysis, error) {
+	if text == "" {
+		return &analysis{}, fmt.Errorf("expected the file of a script, found none")
+	}
+	a := &analysis{names: map[string][]string{}}
+	a.readHeader(text)
+	for _, local := range localPattern.FindAllStringSubmatch(a.body, -1) {
+		values := splitArguments(local[2])
+		for i, name := range strings.Split(local[1], ", ") {
+			if i < len(values) && strings.HasPrefix(values[i], "KEYS[") {
+				a.names[name] = a.keysOf(values[i])
+			}
+		}
+	}
+	var faults []error
+	for _, at := range callPattern.FindAllStringIndex(a.body, -1) {
+		faults = append(faults, a.readCall(splitArguments(a.body[at[1]:])))
+	}
+	return a, errors.Join(faults...)
+}
+
+// readHeader reads the comment that a script opens with. A line that begins with "--   " continues the entry before it.
+func (a *analysis) readHeader(text string) {
+	entry := &a.purpose
+	for line := range strings.Lines(text) {
+		comment, is := strings.CutPrefix(strings.TrimRight(line, "\n"), "--")
+		found := declarationPattern.FindStringSubmatch(strings.TrimSpace(comment))
+		returns, last := strings.CutPrefix(comment, " Returns ")
+		switch {
+		case is && found != nil:
+			first, _ := strconv.Atoi(found[2])
+			a.declared = append(a.declared, declaration{found[1], first, found[3] != "", found[4]})
+			entry = &a.declared[len(a.declared)-1].text
+		case is && last:
+			a.returns, entry = returns, &a.returns
+		case is && (entry == &a.purpose || strings.HasPrefix(comment, "   ")):
+			*entry = strings.TrimSpace(*entry + " " + strings.TrimSpace(comment))
+		default:
+			a.body = commentPattern.ReplaceAllString(text, "")
+			return
+		}
+		text = text[len(line):]
+	}
+}
+
+// readCall notes what a command does with its keys.
+func (a *analysis) readCall(args []string) error {
+	if !commandPattern.MatchString(args[0]) {
+		return fmt.Errorf("expected a command in quotes, found %s", args[0])
+	}
+	command := strings.Trim(args[0], "'")
+	arguments := args[1:min(2, len(args))]
+	switch command {
+	case "TIME":
+		return nil
+	case "DEL":
+		arguments = args[1:]
+	case "LMOVE":
+		arguments = args[1:3]
+	}
+	for i, argument := range arguments {
+		keys := a.keysOf(argument)
+		if keys == nil {
+			return fmt.Errorf("expected an entry of KEYS as a key of %s, found %s", command, argument)
+		}
+		for _, key := range keys {
+			access := Access{command, key, command == "LMOVE" && i == 1}
+			if !slices.Contains(a.accesses, access) {
+				a.accesses = append(a.accesses, access)
+			}
+		}
+	}
+	return nil
+}
+
+// keys are all keys of the header.
+func (a *analysis) keys() (keys []keyPattern) {
+	for _, one := range a.declared {
+		if one.table != "KEYS" {
+			continue
+		}
+		for _, found := range patternPattern.FindAllStringSubmatch(one.text, -1) {
+			keys = append(keys, keyPattern{found[1], found[2], one.open})
+		}
+	}
+	return keys
+}
+
+// keysOf are the patterns of the keys that an expression may stand for; nil: it is no key.
+func (a *analysis) keysOf(expression string) []string {
+	use := keyUse.FindStringSubmatch(expression)
+	if use == nil {
+		return a.names[expression]
+	}
+	var shared, item []string
+	for _, key := range a.keys() {
+		if key.item {
+			item = append(item, key.pattern)
+		} else {
+			shared = append(shared, key.pattern)
+		}
+	}
+	n, err := strconv.Atoi(use[1])
+	switch {
+	case use[1] == "i":
+		return shared
+	case use[1] == "key":
+		shared = item
+		n, _ = strconv.Atoi("0" + use[2])
+		n++
+	case err != nil:
+		return nil
+	}
+	if n < 1 || n > len(shared) {
+		return nil
+	}
+	return shared[n-1 : n]
+}
+
+// splitArguments splits a list at the commas that stand in no brackets and no quotes, and ends at the bracket that closes it.
+func splitArguments(text string) []string {
+	var parts []string
+	depth, from, quoted := 0, 0, false
+	for i, c := range text {
+		switch {
+		case c == '\'':
+			quoted = !quoted
+		case quoted:
+		case strings.ContainsRune("([{", c):
+			depth++
+		case strings.ContainsRune(")]}", c):
+			if depth--; depth < 0 {
+				return append(parts, strings.TrimSpace(text[from:i]))
+			}
+		case c == ',' && depth == 0:
+			parts, from = append(parts, strings.TrimSpace(text[from:i])), i+1
+		}
+	}
+	return append(parts, strings.TrimSpace(text[from:]))
+}

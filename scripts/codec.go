@@ -1,0 +1,126 @@
+package scripts
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Fields of the hash <queue>:model:<uid> by which a change is noticed.
+const (
+	fieldRev        = "rev"
+	fieldAttemptUID = "attempt_uid"
+)
+
+// codec turns a model into the fields of its hash, and back. An absent value is an absent field.
+type codec struct {
+	hash  map[string]string
+	write bool   // else it reads
+	fault string // what cannot be read
+}
+
+// encode renders a model as the fields of its hash, without rev.
+func encode(m *model.Model) map[string]string {
+	c := codec{hash: make(map[string]string), write: true}
+	c.fields(m)
+	return c.hash
+}
+
+// decode reads the fields of a hash. A value that cannot be read is left out and told as a fault: the model then waits with
+// safe values instead of stopping its batch.
+func decode(uid string, hash map[string]string) model.Model {
+	m, c := model.Model{UID: uid}, codec{hash: hash}
+	c.fields(&m)
+	m.Fault = c.fault
+	return m
+}
+
+// fields lists all fields of the hash but rev.
+func (c *codec) fields(m *model.Model) {
+	c.text("rrule", &m.Rule)
+	c.text("timezone", &m.Timezone)
+	c.text("dtstart", &m.Dtstart)
+	c.text("policy", &m.PolicyName)
+
+	c.time("refresh_at", &m.RefreshAt)
+	c.text("refresh_why", &m.Why)
+	c.text(fieldAttemptUID, &m.AttemptUID)
+	c.number("attempt_no", &m.AttemptNo)
+	c.time("started_at", &m.StartedAt)
+	c.time("deadline_at", &m.DeadlineAt)
+	c.time("processing_at", &m.ProcessingAt)
+	c.text("worker", &m.Worker)
+	c.flag("again", &m.Again)
+	c.flag("refresh_disabled_until_update", &m.Disabled)
+	c.text("refresh_disabled_user_friendly_reason", &m.DisabledReason)
+	c.text("user_friendly_status", &m.UserFriendlyStatus)
+	c.number("progress", &m.Progress)
+	c.time("last_success_at", &m.LastSuccessAt)
+	c.time("failing_since", &m.FailingSince)
+	c.time("final_failure_at", &m.FinalFailureAt)
+	c.text("last_attempt_uid", &m.LastAttemptUID)
+	c.number("deferrals", &m.Deferrals)
+	c.time("trying_since", &m.TryingSince)
+	c.number("total_retries", &m.TotalRetries)
+	c.number("successful_retries", &m.SuccessfulRetries)
+	c.number("retried_cycles", &m.RetriedCycles)
+}
+
+func (c *codec) text(name string, value *string) {
+	switch {
+	case !c.write:
+		*value = c.hash[name]
+	case *value != "":
+		c.hash[name] = *value
+	}
+}
+
+func (c *codec) flag(name string, value *bool) {
+	text := flag(*value)
+	c.text(name, &text)
+	*value = text != ""
+}
+
+func (c *codec) time(name string, value *time.Time) {
+	text := model.FormatTime(*value)
+	if c.text(name, &text); c.write || text == "" {
+		return
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		c.fault = fmt.Sprintf("%s: expected an RFC 3339 time, found %s", name, document.Found(text))
+	}
+	*value = at.UTC().Truncate(time.Millisecond)
+}
+
+func (c *codec) number(name string, value *int) {
+	text := number(*value)
+	if c.text(name, &text); c.write || text == "" {
+		return
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		c.fault = fmt.Sprintf("%s: expected a whole number, found %s", name, document.Found(text))
+		return
+	}
+	*value = n
+}
+
+// number renders a number; empty: 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// flag renders what is set as "1"; empty: it is not.
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return ""
+}

@@ -1,0 +1,242 @@
+package scripts
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// goSide is what Go knows of keys and codes, and what it passes to scripts.
+type goSide struct {
+	kinds map[string]string // by the pattern of the key
+	codes map[int]string
+	calls map[string][]scriptCall // by the file of the script
+}
+
+// faultsOf compares the header of a script with its body, and both with Go.
+func faultsOf(file, text string, side goSide) (faults []string) {
+	a, err := analyse(text)
+	note := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	note(err != nil, "%v", err)
+	note(len(strings.Fields(a.purpose)) < 5, "the header does not say what the script is for")
+	note(len(strings.Fields(a.returns)) < 2, "the header does not say what the script returns")
+	a.checkTables(note)
+	a.checkKeys(note, side.kinds)
+	a.checkCodes(note, side.codes)
+	for _, word := range forbiddenWord.FindAllString(a.body, -1) {
+		note(true, "the body uses %s", word)
+	}
+	note(len(side.calls[file]) == 0, "no method of Store runs the script")
+	for _, call := range side.calls[file] {
+		a.checkCall(note, call)
+	}
+	return faults
+}
+
+type notes func(wrong bool, format string, args ...any)
+
+var (
+	timeWord      = regexp.MustCompile(`\b(now|cutoff|due|deadline|running|heartbeat)\b`)
+	unitWord      = regexp.MustCompile(`\bms\b`)
+	forbiddenWord = regexp.MustCompile(`\b(cjson|cmsgpack|bit|struct|os|io|print|require|package|loadfile|dofile|setfenv|goto|error|tostring)\b`)
+	numberedUse   = regexp.MustCompile(`\b(KEYS|ARGV)\[(\d+)\]`)
+	variableUse   = regexp.MustCompile(`\b(?:(KEYS)\[(key)|(ARGV)\[([a-z_]+))`)
+	startPattern  = regexp.MustCompile(`\b(?:local|for) ([a-z_, ]+) = (\d+(?:, \d+)*)`)
+)
+
+// checkTables wants each entry of KEYS and ARGV explained, and used in its order.
+func (a *analysis) checkTables(note notes) {
+	starts := map[string]string{} // the number that a variable begins with
+	for _, found := range startPattern.FindAllStringSubmatch(a.body, -1) {
+		values := strings.Split(found[2], ", ")
+		for i, name := range strings.Split(found[1], ", ") {
+			starts[name] = values[min(i, len(values)-1)]
+		}
+	}
+	for _, table := range []string{"KEYS", "ARGV"} {
+		var explained, used []string
+		for i, one := range slices.DeleteFunc(slices.Clone(a.declared), func(one declaration) bool { return one.table != table }) {
+			note(one.first != i+1, "%s[%d] is explained out of order", table, one.first)
+			note(one.text == "", "%s[%d] is not explained", table, one.first)
+			isTime := table == "ARGV" && !one.open && timeWord.MatchString(one.text) && !strings.Contains(one.text, "RFC 3339")
+			note(isTime && !unitWord.MatchString(one.text), "ARGV[%d] is a time without a unit", one.first)
+			n := len(patternPattern.FindAllString(one.text, -1))
+			note(table == "KEYS" && (n == 0 || n > 1 && !one.open), "KEYS[%d] has %d patterns with a type, expected one", one.first, n)
+			mark := ""
+			if one.open {
+				mark = ".."
+			}
+			explained = append(explained, strconv.Itoa(one.first)+mark)
+		}
+		for _, found := range numberedUse.FindAllStringSubmatch(a.body, -1) {
+			if found[1] == table {
+				used = append(used, found[2])
+			}
+		}
+		for _, found := range variableUse.FindAllStringSubmatch(a.body, -1) {
+			if open := starts[found[2]+found[4]] + ".."; found[1]+found[3] == table && !slices.Contains(used, open) {
+				used = append(used, open)
+			}
+		}
+		note(!slices.Equal(explained, used), "the header explains %s %v, the body uses %v", table, explained, used)
+	}
+}
+
+var (
+	literalPattern = regexp.MustCompile(`'[^'\n]*'|"[^"\n]*"|\[\[`)
+	keyLiteral     = regexp.MustCompile(`[:{}\[]|-(input|output|control)`)
+	otherUse       = regexp.MustCompile(`\bKEYS\b[^\[]`)
+	stepPattern    = regexp.MustCompile(`\bkey = key \+ (\d+)`)
+	wrongTypeCall  = regexp.MustCompile(`= wrong_type\(\{([^}]*)\}\)`)
+	methodDoc      = regexp.MustCompile(`^(\w+) is a (list|hash|zset|stream|string)\b`)
+)
+
+// checkKeys wants every key built by Go with the type of the header, touched, and none that does not come from KEYS.
+func (a *analysis) checkKeys(note notes, kinds map[string]string) {
+	items, sharedKinds := 0, []string{}
+	for _, key := range a.keys() {
+		kind, known := kinds[key.pattern]
+		note(!known, "no method of Keys builds %s", key.pattern)
+		note(known && kind != key.kind, "%s is a %s in the header and a %s in Go", key.pattern, key.kind, kind)
+		touched := slices.ContainsFunc(a.accesses, func(one Access) bool { return one.Key == key.pattern && one.Command != "TYPE" })
+		note(!touched, "%s is passed and not touched", key.pattern)
+		if key.item {
+			items++
+		} else {
+			sharedKinds = append(sharedKinds, "'"+key.kind+"'")
+		}
+	}
+	if step := stepPattern.FindStringSubmatch(a.body); step != nil || items > 0 {
+		note(step == nil || step[1] != strconv.Itoa(items), "the body takes %v keys an item, the header has %d", step, items)
+	}
+	if types := wrongTypeCall.FindStringSubmatch(a.body); types != nil {
+		note(types[1] != strings.Join(sharedKinds, ", "), "the types %s are checked, the header has %v", types[1], sharedKinds)
+	}
+	note(otherUse.MatchString(a.body), "the body uses KEYS in another way than by its entries")
+	for _, literal := range literalPattern.FindAllString(a.body, -1) {
+		note(keyLiteral.MatchString(literal), "the body holds a part of a key: %s", literal)
+	}
+	for name := range a.names { // luacheck refuses a second local of that name
+		note(regexp.MustCompile(`(?m)^\s*`+name+` = `).MatchString(a.body), "the key %s gets another value", name)
+	}
+}
+
+var (
+	codePattern    = regexp.MustCompile(`(-?\d+) ([a-z]+)`)
+	codeAnswered   = regexp.MustCompile(`\bcode = (-?\d+)`)
+	numberReturned = regexp.MustCompile(`\breturn (-?\d+)\b`)
+	numberNamed    = regexp.MustCompile(`(-?\d+):`)
+)
+
+// checkCodes wants the codes of the header known to Go, and answered by the body.
+func (a *analysis) checkCodes(note notes, known map[int]string) {
+	named := map[int]string{}
+	if strings.HasPrefix(a.returns, "a code per ") {
+		for _, found := range codePattern.FindAllStringSubmatch(a.returns, -1) {
+			code, _ := strconv.Atoi(found[1])
+			named[code] = found[2]
+		}
+	}
+	answered := numbersIn(a.body, codeAnswered)
+	for code, name := range named {
+		note(known[code] != name, "the header names the code %d %s, Go has %q", code, name, known[code])
+		note(!answered[code], "the header names the code %d, which the body never answers", code)
+	}
+	for code := range answered {
+		note(named[code] == "", "the body answers the code %d, which the header does not name", code)
+	}
+	for number := range numbersIn(a.body, numberReturned) {
+		note(!numbersIn(a.returns, numberNamed)[number], "the body returns %d, which the header does not explain", number)
+	}
+}
+
+func numbersIn(text string, pattern *regexp.Regexp) map[int]bool {
+	numbers := map[int]bool{}
+	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
+		number, _ := strconv.Atoi(found[1])
+		numbers[number] = true
+	}
+	return numbers
+}
+
+// checkCall wants the keys and the arguments passed that the header explains.
+func (a *analysis) checkCall(note notes, call scriptCall) {
+	var want []string
+	items := slices.DeleteFunc(a.keys(), func(key keyPattern) bool { return !key.item })
+	for _, key := range a.keys() {
+		want = append(want, key.pattern)
+	}
+	for len(items) > 0 && len(want) < len(call.keys) {
+		for _, key := range items {
+			want = append(want, key.pattern)
+		}
+	}
+	note(!slices.Equal(want, call.keys), "Go passes the keys %v, the header wants %v", call.keys, want)
+	fixed, open := 0, false
+	for _, one := range a.declared {
+		if one.table == "ARGV" && !one.open {
+			fixed++
+		}
+		open = open || one.table == "ARGV" && one.open
+	}
+	note(call.args < fixed || call.args > fixed && !open, "Go passes %d arguments, the header wants %d", call.args, fixed)
+}
+
+// keyPatterns are all keys with names for what varies, by the name of their method.
+var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
+	if method == "Claimed" || method == "Taken" {
+		return "<owner>"
+	}
+	return "<uid>"
+})
+
+// newGoSide reads the types of keys from the comments of the methods that build them: "// Due is a zset: …".
+func newGoSide(t *testing.T) goSide {
+	t.Helper()
+	side := goSide{map[string]string{}, map[int]string{}, recordCalls(t)}
+	for code := CodeApplied; code.String() != fmt.Sprintf("code %d", code); code++ {
+		side.codes[int(code)] = code.String()
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, declaration := range file.Decls {
+		if method, is := declaration.(*ast.FuncDecl); is {
+			if found := methodDoc.FindStringSubmatch(method.Doc.Text()); found != nil && found[1] == method.Name.Name {
+				side.kinds[keyPatterns[found[1]]] = found[2]
+			}
+		}
+	}
+	return side
+}
+
+func TestHeadersOfScriptsSayWhatTheirBodiesDo(t *testing.T) {
+	side, named := newGoSide(t), map[int]bool{}
+	if len(Sources()) < 9 {
+		t.Fatalf("expected at least 9 scripts, found %d", len(Sources()))
+	}
+	for file, text := range Sources() {
+		for _, fault := range faultsOf(file, text, side) {
+			t.Errorf("%s: %s", file, fault)
+		}
+		a, _ := analyse(text)
+		maps.Copy(named, numbersIn(a.returns, codePattern))
+	}
+	for code, name := range side.codes {
+		if !named[code] {
+			t.Errorf("the code %d %s is named in no header", code, name)
+		}
+	}
+}
