@@ -20,8 +20,8 @@ type queue interface {
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 }
 
-// order is one command for one model, and what became of it.
-type order struct {
+// request is one command for one model, and what became of it.
+type request struct {
 	command model.Command
 	// position says where in a file the command stands, down to a field of it; nil: it stands on the command line.
 	position func(field string) string
@@ -57,30 +57,30 @@ const (
 	maxPasses = 50
 )
 
-func (o *order) refuse(err error) {
-	o.result, o.refused, o.done = resultRefused, err, true
+func (r *request) refuse(err error) {
+	r.result, r.refused, r.done = resultRefused, err, true
 }
 
 // problem is why the command was refused, with its position.
-func (o *order) problem() string {
+func (r *request) problem() string {
 	var field *document.Error
 	switch {
-	case o.position == nil && o.command.UID == "":
-		return o.refused.Error()
-	case o.position == nil:
-		return o.command.UID + ": " + o.refused.Error()
-	case errors.As(o.refused, &field):
-		return o.position(field.Field) + ": " + o.refused.Error()
+	case r.position == nil && r.command.UID == "":
+		return r.refused.Error()
+	case r.position == nil:
+		return r.command.UID + ": " + r.refused.Error()
+	case errors.As(r.refused, &field):
+		return r.position(field.Field) + ": " + r.refused.Error()
 	default:
-		return o.position("") + ": " + o.refused.Error()
+		return r.position("") + ": " + r.refused.Error()
 	}
 }
 
-// execute carries out orders, at most batchSize of them: it reads the models, lets package model decide, and commits all decisions in one
-// script. What changed meanwhile is decided again. An error is a failure of Redis; it is then unknown which of the orders were carried
+// execute carries out requests, at most batchSize of them: it reads the models, lets package model decide, and commits all decisions in one
+// script. What changed meanwhile is decided again. An error is a failure of Redis; it is then unknown which of the requests were carried
 // out.
-func execute(ctx context.Context, store queue, orders []*order) error {
-	pending := slices.DeleteFunc(slices.Clone(orders), func(o *order) bool { return o.done })
+func execute(ctx context.Context, store queue, requests []*request) error {
+	pending := slices.DeleteFunc(slices.Clone(requests), func(r *request) bool { return r.done })
 	for range maxPasses {
 		if len(pending) == 0 {
 			return nil
@@ -88,33 +88,33 @@ func execute(ctx context.Context, store queue, orders []*order) error {
 		if err := pass(ctx, store, pending); err != nil {
 			return err
 		}
-		pending = slices.DeleteFunc(pending, func(o *order) bool { return o.done })
+		pending = slices.DeleteFunc(pending, func(r *request) bool { return r.done })
 	}
-	for _, order := range pending {
-		order.refuse(fmt.Errorf("expected the model to stand still for a moment, found it changed %d times", maxPasses))
+	for _, request := range pending {
+		request.refuse(fmt.Errorf("expected the model to stand still for a moment, found it changed %d times", maxPasses))
 	}
 	return nil
 }
 
-// pass decides and commits orders once. Those that are not done then are to be decided again.
-func pass(ctx context.Context, store queue, orders []*order) error {
+// pass decides and commits requests once. Those that are not done then are to be decided again.
+func pass(ctx context.Context, store queue, requests []*request) error {
 	now, err := store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	uids, commands := make([]string, len(orders)), make([]*model.Command, len(orders))
-	for i, order := range orders {
-		uids[i], commands[i] = order.command.UID, &order.command
+	uids, commands := make([]string, len(requests)), make([]*model.Command, len(requests))
+	for i, request := range requests {
+		uids[i], commands[i] = request.command.UID, &request.command
 	}
 	snapshot, err := store.Read(ctx, uids, commands)
 	if err != nil {
 		return err
 	}
 	batch := scripts.Batch{Now: now}
-	var changing []*order
-	for _, order := range orders {
-		if transition := order.decide(snapshot, now); transition != nil {
-			changing, batch.Items = append(changing, order), append(batch.Items, scripts.Item{Transition: transition})
+	var changing []*request
+	for _, request := range requests {
+		if transition := request.decide(snapshot, now); transition != nil {
+			changing, batch.Items = append(changing, request), append(batch.Items, scripts.Item{Transition: transition})
 		}
 	}
 	codes, err := store.Commit(ctx, batch)
@@ -123,50 +123,50 @@ func pass(ctx context.Context, store queue, orders []*order) error {
 	}
 	retry := make(map[string]bool)
 	for i, code := range codes {
-		switch order := changing[i]; {
+		switch request := changing[i]; {
 		case code == scripts.CodeBroken:
-			order.refuse(errors.New("expected the key of the model to hold a model, found something else"))
+			request.refuse(errors.New("expected the key of the model to hold a model, found something else"))
 		case code.Retry():
-			retry[order.command.UID] = true
+			retry[request.command.UID] = true
 		default:
-			order.done = true
+			request.done = true
 		}
 	}
-	for _, order := range orders {
+	for _, request := range requests {
 		// What changes nothing may have been decided on top of a refused decision, and falls with it.
-		if retry[order.command.UID] && !slices.Contains(changing, order) {
-			order.done = false
+		if retry[request.command.UID] && !slices.Contains(changing, request) {
+			request.done = false
 		}
 	}
 	return nil
 }
 
-// decide settles the order or returns the transition that would carry it out.
-func (o *order) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Transition {
-	o.result, o.refused, o.done, o.saved = "", nil, false, nil
-	record := snapshot.Records[o.command.UID]
+// decide settles the request or returns the transition that would carry it out.
+func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Transition {
+	r.result, r.refused, r.done, r.saved = "", nil, false, nil
+	record := snapshot.Records[r.command.UID]
 	existed := record.Exists
-	transition, outcome, err := snapshot.Execute(&o.command, now)
+	transition, outcome, err := snapshot.Execute(&r.command, now)
 	switch {
 	case err != nil:
-		o.refuse(err)
+		r.refuse(err)
 	case outcome == model.UnknownModel:
-		o.refuse(errUnknownModel)
+		r.refuse(errUnknownModel)
 	case outcome == model.Busy:
-		o.refuse(errors.New("expected an idle model, found an attempt queued or running; --force supersedes it"))
+		r.refuse(errors.New("expected an idle model, found an attempt queued or running; --force supersedes it"))
 	case outcome == model.Unchanged:
-		o.result, o.done = resultUnchanged, true
-	case o.command.Type == model.CommandPut && !existed:
-		o.result = resultCreated
+		r.result, r.done = resultUnchanged, true
+	case r.command.Type == model.CommandPut && !existed:
+		r.result = resultCreated
 	default:
-		o.result = resultOf[o.command.Type]
+		r.result = resultOf[r.command.Type]
 	}
-	if o.refused == nil {
-		o.next = record.RefreshAt // the record has moved on with the decision
+	if r.refused == nil {
+		r.next = record.RefreshAt // the record has moved on with the decision
 	}
-	if transition != nil && o.command.Type == model.CommandPut {
+	if transition != nil && r.command.Type == model.CommandPut {
 		saved := record.Model
-		o.saved = &saved
+		r.saved = &saved
 	}
 	return transition
 }

@@ -47,11 +47,11 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, uids []string) error {
 			tally := newTally(a)
 			for begin := 0; begin < len(uids); begin += batchSize {
-				var batch []*order
+				var batch []*request
 				for _, uid := range uids[begin:min(begin+batchSize, len(uids))] {
 					command := *same
 					command.UID = uid
-					batch = append(batch, &order{command: command})
+					batch = append(batch, &request{command: command})
 				}
 				if err := execute(ctx, store, batch); err != nil {
 					return err

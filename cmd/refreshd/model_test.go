@@ -183,20 +183,20 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 				c.do("model", "disable", "a", "--reason", "now")
 				c.do("model", "enable", "a")
 			}}
-			var orders []*order
+			var requests []*request
 			const text = `[{"uid":"a","payload":{"n":1}},{"uid":"still","payload":{"n":1}},{"uid":"a","payload":{"n":1}}]`
-			read := func(m definitions.Model) error { orders = append(orders, putOrder(m)); return nil }
+			read := func(m definitions.Model) error { requests = append(requests, putRequest(m)); return nil }
 			if err := definitions.ReadModels("-", strings.NewReader(text), definitions.FormatAuto, read); err != nil {
 				t.Fatal(err)
 			}
-			if err := execute(t.Context(), other, orders); err != nil {
+			if err := execute(t.Context(), other, requests); err != nil {
 				t.Fatal(err)
 			}
-			if orders[0].result != test.want || orders[1].result != resultUpdated {
-				t.Errorf("found %s %v and %s %v", orders[0].result, orders[0].refused, orders[1].result, orders[1].refused)
+			if requests[0].result != test.want || requests[1].result != resultUpdated {
+				t.Errorf("found %s %v and %s %v", requests[0].result, requests[0].refused, requests[1].result, requests[1].refused)
 			}
-			if want := map[string]string{resultUpdated: resultUnchanged, resultRefused: resultRefused}[test.want]; orders[2].result != want {
-				t.Errorf("expected what was decided on top to be %s, found %s", want, orders[2].result)
+			if want := map[string]string{resultUpdated: resultUnchanged, resultRefused: resultRefused}[test.want]; requests[2].result != want {
+				t.Errorf("expected what was decided on top to be %s, found %s", want, requests[2].result)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 	}
 	defer in.Close()
 	tally := newTally(a)
-	batch := make([]*order, 0, batchSize)
+	batch := make([]*request, 0, batchSize)
 	flush := func() error {
 		if err := execute(ctx, store, batch); err != nil {
 			return fmt.Errorf("after %d documents: %w", tally.documents, err)
@@ -64,7 +64,7 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 		return err
 	}
 	err = definitions.ReadModels(name, in, format, func(m definitions.Model) error {
-		if batch = append(batch, putOrder(m)); len(batch) < batchSize {
+		if batch = append(batch, putRequest(m)); len(batch) < batchSize {
 			return ctx.Err()
 		}
 		return flush()
@@ -78,16 +78,16 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 	return tally.end()
 }
 
-// putOrder is the order to save a model of a file, refused already if it is none.
-func putOrder(m definitions.Model) *order {
-	o := &order{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}, position: m.Position}
+// putRequest is the request to save a model of a file, refused already if it is none.
+func putRequest(m definitions.Model) *request {
+	r := &request{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}, position: m.Position}
 	if m.Err != nil {
-		o.refuse(m.Err)
+		r.refuse(m.Err)
 	}
-	return o
+	return r
 }
 
-// tally tells what became of orders and counts it.
+// tally tells what became of requests and counts it.
 type tally struct {
 	app       *app
 	documents int
@@ -107,25 +107,25 @@ type outcome struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-func (t *tally) tell(orders []*order) error {
+func (t *tally) tell(requests []*request) error {
 	var lines strings.Builder
-	t.documents += len(orders)
-	for _, order := range orders {
-		t.results[order.result]++
-		told := outcome{UID: order.command.UID, Result: order.result, RefreshAt: optional(order.next)}
-		if order.refused != nil {
-			told.Error = order.problem()
+	t.documents += len(requests)
+	for _, request := range requests {
+		t.results[request.result]++
+		told := outcome{UID: request.command.UID, Result: request.result, RefreshAt: optional(request.next)}
+		if request.refused != nil {
+			told.Error = request.problem()
 			t.app.complain(plain(told.Error))
 		}
-		if order.saved != nil && order.refused == nil {
-			anchored := order.command.Definition.Dtstart != ""
-			told.Warnings = t.app.warn(order.position, t.linter.Lint(order.saved, anchored, time.Now()))
+		if request.saved != nil && request.refused == nil {
+			anchored := request.command.Definition.Dtstart != ""
+			told.Warnings = t.app.warn(request.position, t.linter.Lint(request.saved, anchored, time.Now()))
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {
 				return err
 			}
-		} else if order.refused == nil {
+		} else if request.refused == nil {
 			fmt.Fprintf(&lines, "%-9s  %s\n", told.Result, told.UID)
 		}
 	}
