@@ -62,8 +62,7 @@ func (a Alignment) PrefersPlanned(overlap Overlap) bool {
 	}
 }
 
-// WhyJoined says in a few words how a retry was joined with the schedule: ", planned first: overlaps start". It ends the reason that is
-// stored with the time of the next attempt.
+// WhyJoined says how a retry was joined with the schedule.
 func WhyJoined(overlap Overlap, plannedFirst bool) string {
 	switch {
 	case overlap == NonePlanned:
