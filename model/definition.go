@@ -185,6 +185,10 @@ func (m *Model) resume(next *State, start bool, now time.Time) {
 	case next.Due(now):
 		next.Why = "saved while due"
 	default:
+		waits := next.RefreshAt
 		m.plan(next, now)
+		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
+			next.RefreshAt, next.Why = waits, "saved while waiting: none planned"
+		}
 	}
 }
