@@ -125,6 +125,12 @@ func (i Item) rejected(now time.Time) string {
 	return string(text)
 }
 
+// readRejected reads an entry of the rejected list; what cannot be read is empty.
+func readRejected(text string) (entry Rejected) {
+	_ = json.Unmarshal([]byte(text), &entry)
+	return entry
+}
+
 // hold makes sure that JSON can hold the message. One that was cut may end within a character.
 func (r *Rejected) hold() {
 	if r.Bytes != "" {

@@ -69,6 +69,11 @@ func (r *Record) Remove() *Transition {
 	return r.Decide(model.Decision{Event: event}, time.Time{})
 }
 
+// OrphanEnd is the transition that removes what is left of a model that is not stored, from both sets too.
+func OrphanEnd(uid string) *Transition {
+	return (&Record{Model: model.Model{UID: uid}}).Remove()
+}
+
 // nextRev counts transitions. A new model starts at the clock, so that a model removed and put again cannot be mistaken for its former
 // self. A status is no transition and must not make one fail.
 func (r *Record) nextRev(event model.Event, now time.Time) string {

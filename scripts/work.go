@@ -27,10 +27,9 @@ func (s *Store) WaitInput(ctx context.Context) (bool, error) {
 // read tells so in its Err.
 func (s *Store) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.clients.Read.Pipeline()
-	replies := make([]*redis.SliceCmd, len(uids))
-	for i, uid := range uids {
-		replies[i] = pipe.HMGet(ctx, s.Keys.Model(uid), "attempt_uid", "deadline_at")
-	}
+	replies := sendEach(uids, func(uid string) *redis.SliceCmd {
+		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt)
+	})
 	clock := s.queueTime(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each command tells its own error
 	now, err := s.readTime(clock)
