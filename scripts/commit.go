@@ -135,16 +135,3 @@ func (s *Store) savePolicies(ctx context.Context, items []Item) error {
 	}
 	return nil
 }
-
-// runCodes runs a script that answers with one code per item.
-func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args []any) ([]Code, error) {
-	replies, err := script.Run(ctx, client, keys, args...).Int64Slice()
-	if err != nil {
-		return nil, err
-	}
-	codes := make([]Code, len(replies))
-	for i, reply := range replies {
-		codes[i] = Code(reply)
-	}
-	return codes, nil
-}

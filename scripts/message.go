@@ -72,18 +72,11 @@ func (c Claimed) Large() (size, most string, large bool) {
 func (s *Store) Claim(ctx context.Context, owner string, limit int) (time.Time, []Claimed, error) {
 	k := s.Keys
 	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Pollers()}
-	reply, err := claimMessages.Run(ctx, s.clients.Write, keys, s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed).Slice()
-	if err == nil && len(reply) != 2 {
-		err = fmt.Errorf("expected 2 values, found %d", len(reply))
-	}
+	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 1, keys, s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed)
 	if err != nil {
 		return time.Time{}, nil, fmt.Errorf("claim messages: %w", err)
 	}
-	now, err := parseMillis(text(reply[0]))
-	if err != nil {
-		return now, nil, fmt.Errorf("claim messages: %w", err)
-	}
-	entries := texts(reply[1])
+	entries := texts(reply[0])
 	claimed := make([]Claimed, len(entries))
 	for i, entry := range entries {
 		claimed[i] = Claimed{entry}

@@ -120,11 +120,17 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 		"no instant": func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1", "2"}) },
 		"no clock":   func(peer *miniredis.Peer) { peer.WriteStrings(list{"", "1", "2"}) },
 		"no pair":    func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1"}) },
+		"too short":  func(peer *miniredis.Peer) { peer.WriteStrings(list{"1", "0"}) },
+		"no time":    func(peer *miniredis.Peer) { peer.WriteStrings(list{"now", "0", "", "", "", ""}) },
+		"no score":   func(peer *miniredis.Peer) { peer.WriteStrings(list{"1", "0", "soon", "", "", ""}) },
 	}
 	wants := map[string]list{
 		"no pair":    {"claim messages: ", "give a heartbeat: "},
 		"no instant": {"take entries of the input list: "},
 		"no clock":   {"take entries of the input list: "},
+		"too short":  {"read due models: "},
+		"no time":    {"read due models: "},
+		"no score":   {"read due models: "},
 	}
 	for reply, write := range tests {
 		b.answerTo("EVALSHA", "", write)

@@ -105,17 +105,14 @@ func difference(before, after map[string]string) (set, deleted []string) {
 
 // arguments appends what commit.lua is told of the transition.
 func (t *Transition) arguments(args []any, message Claimed, now time.Time) []any {
-	op, wake := "set", ""
+	op := "set"
 	if t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan {
 		op = "remove"
-	}
-	if t.decision.WakesDispatcher(now) {
-		wake = "1"
 	}
 	next := &t.decision.Next
 	args = appendList(append(args, op, t.uid, message.Entry), t.decision.Counters(t.brake, now))
 	args = append(args, t.rev, t.attemptUID, t.decision.Message, t.TakeBack,
-		millis(next.DueAt()), millis(next.DeadlineAt), t.payload, t.historyEntry(), wake)
+		millis(next.DueAt()), millis(next.DeadlineAt), t.payload, t.historyEntry(), flag(t.decision.WakesDispatcher(now)))
 	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notification(now)} {
 		args = appendList(args, list)
 	}
