@@ -18,11 +18,6 @@ type Fence struct {
 	Err error
 }
 
-// WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
-func (s *Store) WaitInput(ctx context.Context) (bool, error) {
-	return s.waitList(ctx, s.Keys.Input())
-}
-
 // Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
 // read tells so in its Err.
 func (s *Store) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
