@@ -71,7 +71,7 @@ func (b *bundle) takenByTheDead() (*dispatcher.Dispatcher, scripts.ExpiredWorker
 	b.put("tbl_1")
 	d := b.dispatcher(b.Store, dispatcher.Config{})
 	b.round(d)
-	taken, err := b.Store.Take(context.Background(), scripts.Taking{Owner: "dead", New: true, Most: 1})
+	taken, err := b.Store.Take(context.Background(), scripts.TakeRequest{Owner: "dead", New: true, Most: 1})
 	if err != nil || len(taken.Entries) != 1 {
 		b.t.Fatalf("took %q, %v", taken.Entries, err)
 	}

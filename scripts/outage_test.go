@@ -68,7 +68,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"EVALSHA", "", "give a heartbeat: ", func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err }},
 		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.ExpiredWorkers(ctx, b.now, time.Second); return err }},
 		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Answer(ctx, "w1", []Answer{{}}); return err }},
-		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err }},
+		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err }},
 		{"LRANGE", "", "read history: ", func() error { _, err := b.History(ctx, "m1"); return err }},
 		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Tail(ctx, TailStart); return err }},
 		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.TailOutbox(ctx, TailStart); return err }},
@@ -108,7 +108,7 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 		"read due models: ":                func() error { _, err := b.ReadDue(ctx, 1); return err },
 		"claim messages: ":                 func() error { _, _, err := b.Claim(ctx, "p1", 1); return err },
 		"give a heartbeat: ":               func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err },
-		"take entries of the input list: ": func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err },
+		"take entries of the input list: ": func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err },
 		"measure the brake: ":              func() error { _, err := b.MeasureBrake(ctx, b.now); return err },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})

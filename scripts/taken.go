@@ -11,8 +11,8 @@ var (
 	answerAttempts = load("answer-attempts.lua")
 )
 
-// Taking is what a worker pool asks for.
-type Taking struct {
+// TakeRequest is what a worker pool asks for.
+type TakeRequest struct {
 	// Owner names the taken list of the pool; no two pools may share it, and one that was forgotten is not used again.
 	Owner string
 	// New says that the owner has not been answered yet. Any other owner that Redis does not know is forgotten.
@@ -38,7 +38,7 @@ type Taken struct {
 // Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's heartbeat. To
 // repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
 // than the pool knows of. An empty list is no error.
-func (s *Store) Take(ctx context.Context, taking Taking) (Taken, error) {
+func (s *Store) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := s.Keys
 	keys := []string{k.Input(), k.Taken(taking.Owner), k.Workers()}
 	now, reply, err := runTimed(ctx, s.clients.Write, takeAttempts, 2, keys,

@@ -264,7 +264,7 @@ func (b *bench) handle(ctx context.Context, attempt *Attempt) error {
 type faulty struct {
 	Queue
 	mu     sync.Mutex
-	take   func(taking scripts.Taking) (scripts.Taken, error)
+	take   func(taking scripts.TakeRequest) (scripts.Taken, error)
 	push   func(answers []scripts.Answer) error
 	beat   func(owner string) (time.Time, bool, error)
 	fences func(uids []string) ([]scripts.Fence, time.Time, error)
@@ -278,7 +278,7 @@ func (f *faulty) change(change func()) {
 	change()
 }
 
-func (f *faulty) Take(ctx context.Context, taking scripts.Taking) (scripts.Taken, error) {
+func (f *faulty) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
 	f.mu.Lock()
 	take := f.take
 	f.mu.Unlock()

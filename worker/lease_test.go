@@ -25,7 +25,7 @@ func brief() Config {
 // takeAs takes all entries under a name and does nothing more, as a pool does that dies.
 func (r *queueFixture) takeAs(owner string, most int) {
 	r.t.Helper()
-	taken, err := r.Take(context.Background(), scripts.Taking{Owner: owner, New: true, Most: most})
+	taken, err := r.Take(context.Background(), scripts.TakeRequest{Owner: owner, New: true, Most: most})
 	r.must(err)
 	if len(taken.Entries) != most {
 		r.t.Fatalf("%s took %q, want %d", owner, taken.Entries, most)
@@ -204,7 +204,7 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 		await(t, b.began, "the attempt")
 		r.toldOf(model.MessageStarted)
 		q.change(func() { // the pool must not be quicker than the other one
-			q.take = func(scripts.Taking) (scripts.Taken, error) { return scripts.Taken{}, errBroken }
+			q.take = func(scripts.TakeRequest) (scripts.Taken, error) { return scripts.Taken{}, errBroken }
 		})
 		owners := r.workers()
 		_, err := r.Leave(t.Context(), owners[0]) // as another pool hands it back

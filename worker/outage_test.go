@@ -91,7 +91,7 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
-		q.take = func(taking scripts.Taking) (scripts.Taken, error) {
+		q.take = func(taking scripts.TakeRequest) (scripts.Taken, error) {
 			taken, err := r.Take(t.Context(), taking)
 			if lost++; lost%2 == 1 && err == nil {
 				return scripts.Taken{}, errBroken

@@ -145,7 +145,7 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	q := &faulty{Queue: r}
 	r.offer("m")
 	stop := make(chan func())
-	q.take = func(taking scripts.Taking) (scripts.Taken, error) {
+	q.take = func(taking scripts.TakeRequest) (scripts.Taken, error) {
 		taken, err := r.Take(t.Context(), taking)
 		(<-stop)() // the reply is under way when the pool is told to stop
 		return taken, err

@@ -60,7 +60,7 @@ func (p *poolRole) take(ctx context.Context) error {
 	if free == 0 {
 		return nil
 	}
-	taking := scripts.Taking{Owner: p.owner, New: !p.known, Most: free, Known: len(p.held)}
+	taking := scripts.TakeRequest{Owner: p.owner, New: !p.known, Most: free, Known: len(p.held)}
 	if p.doubt {
 		taking.Known = -1
 	}
