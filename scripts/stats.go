@@ -32,8 +32,7 @@ type Stats struct {
 	Counters map[string]int64
 }
 
-// Retries are the counts of document 004, rule 13: retries that have ended, those of them that succeeded, and cycles that needed
-// one.
+// Retries returns how many retries have ended, how many of them succeeded, and how many cycles needed one.
 func (s Stats) Retries() (total, successful, cycles int64) {
 	return s.Counters[model.CounterRetries], s.Counters[model.CounterRetriesHelped], s.Counters[model.CounterRetriedCycles]
 }

@@ -90,7 +90,7 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	return r, clock
 }
 
-// observed tells of a pool's signs of life, and of the silent workers that it found, to whoever waits for that.
+// observed tells of a pool's heartbeats, and of the expired workers that it found, to whoever waits for that.
 type observed struct {
 	Queue
 	beats chan struct{}
@@ -111,12 +111,12 @@ func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool
 }
 
 func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
-	silent, err := o.Queue.ExpiredWorkers(ctx, now, lease)
+	expired, err := o.Queue.ExpiredWorkers(ctx, now, lease)
 	select {
-	case o.looks <- silent:
+	case o.looks <- expired:
 	default:
 	}
-	return silent, err
+	return expired, err
 }
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
@@ -135,9 +135,9 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 				await(t, queue.beats, "a sign of life")
 			}
 			select {
-			case silent := <-other.looks:
-				if looked++; len(silent) > 0 {
-					t.Fatalf("found silent: %v", silent)
+			case expired := <-other.looks:
+				if looked++; len(expired) > 0 {
+					t.Fatalf("found expired: %v", expired)
 				}
 			default:
 			}
@@ -161,11 +161,11 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		lost := run(t, cut, config, b.handle)
 		r.offer("m")
 		await(t, b.began, "the attempt")
-		heir, queue := newBench(), observe(r)
-		other := run(t, queue, config, heir.handle)
-		for begun := false; !begun; { // only now does the clock run: later nobody is silent for too long
+		successor, queue := newBench(), observe(r)
+		other := run(t, queue, config, successor.handle)
+		for begun := false; !begun; { // only now does the clock run: later no lease ends
 			select {
-			case a := <-heir.began:
+			case a := <-successor.began:
 				if begun = true; a.AttemptUID != "m-1" {
 					t.Errorf("requeued %s", a.AttemptUID)
 				}
@@ -177,13 +177,13 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost) {
 			t.Errorf("cause: %v, want ErrRequeued", cause)
 		}
-		heir.result <- nil
+		successor.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.offer("n", "o")
 		await(t, b.began, "an attempt under its new name")
-		await(t, heir.began, "an attempt of the other")
+		await(t, successor.began, "an attempt of the other")
 		b.result <- nil
-		heir.result <- nil
+		successor.result <- nil
 		r.must(errors.Join(lost.stop(), other.stop()))
 		if got := ends(r.left()); len(got) != 2 || len(r.standing()) > 0 {
 			t.Errorf("told %v, entries left %q", got, r.standing())

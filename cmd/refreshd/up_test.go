@@ -125,8 +125,8 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 	if payload := <-service.asked; payload != `{"n":1}` {
 		t.Errorf("expected the payload of a, found %s", payload)
 	}
-	rig := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
-	awaitJournal(t, rig, "success")
+	q := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
+	awaitJournal(t, q, "success")
 	if code := up.stop(); code != exitDone {
 		t.Errorf("expected exit code 0, found %d", code)
 	}
@@ -134,10 +134,10 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 }
 
 // awaitJournal waits in Redis for a transition.
-func awaitJournal(t *testing.T, rig *fixture.Queue, event string) {
+func awaitJournal(t *testing.T, q *fixture.Queue, event string) {
 	t.Helper()
 	for id := "0"; ; {
-		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "0", "STREAMS", rig.Store.Keys.Journal(), id).Result()
+		entries, err := q.Redis.Do(t.Context(), "XREAD", "BLOCK", "0", "STREAMS", q.Store.Keys.Journal(), id).Result()
 		if err != nil {
 			t.Fatalf("wait for %s in the journal: %v", event, err)
 		}
@@ -162,7 +162,7 @@ func lastID(reply any) (text, id string) {
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		service := newService(t)
-		rig := fixture.Live(t, server)
+		q := fixture.Live(t, server)
 		c := at(t, server)
 		up := c.start("up", "--models", file(t, "models.yaml", "uid: a\n---\nuid: b\n"), "--http", service.URL, "--grace", "0")
 		up.line(t, "2 models: 2 created")
@@ -176,10 +176,10 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 				t.Errorf("expected %s to be due again, found %v: %v", uid, got["status"], got["refresh_why"])
 			}
 		}
-		if left := rig.List(rig.Store.Keys.Output()); len(left) > 0 {
+		if left := q.List(q.Store.Keys.Output()); len(left) > 0 {
 			t.Errorf("expected every message applied, found %v", left)
 		}
-		if pollers := rig.Scores(rig.Store.Keys.Pollers()); len(pollers) > 0 {
+		if pollers := q.Scores(q.Store.Keys.Pollers()); len(pollers) > 0 {
 			t.Errorf("expected the poller to have resigned, found %v", pollers)
 		}
 	})
@@ -189,7 +189,7 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	t.Parallel()
 	service := newService(t)
 	server := testkit.Redis(t)
-	c, rig := at(t, server), fixture.Live(t, server)
+	c, q := at(t, server), fixture.Live(t, server)
 	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
 	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
 	up.line(t, "2 models: 2 created")
@@ -198,7 +198,7 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	up.cancel()
 	awaitLog(t, up, `"part":"dispatcher","time"`)
 	service.release <- struct{}{}
-	awaitJournal(t, rig, "success") // of one, while the other is still being worked on
+	awaitJournal(t, q, "success") // of one, while the other is still being worked on
 	close(service.release)
 	if code := up.stop(); code != exitDone {
 		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
@@ -220,7 +220,7 @@ func awaitLog(t *testing.T, b *background, text string) {
 
 func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		rig := fixture.Live(t, server)
+		q := fixture.Live(t, server)
 		a := &app{}
 		store, done, err := a.open(server.URL)
 		if err != nil {
@@ -231,19 +231,19 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rig.Command(`{"type":"put","uid":"a"}`)
+		q.Command(`{"type":"put","uid":"a"}`)
 		for range 250 {
-			rig.Say("garbage")
+			q.Say("garbage")
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if err := daemons.drain(ended); err != nil {
 			t.Fatal(err)
 		}
-		if stats := rig.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {
+		if stats := q.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {
 			t.Errorf("expected everything applied, found %v", stats)
 		}
-		if pollers := rig.Scores(rig.Store.Keys.Pollers()); len(pollers) > 0 {
+		if pollers := q.Scores(q.Store.Keys.Pollers()); len(pollers) > 0 {
 			t.Errorf("expected the poller to have resigned, found %v", pollers)
 		}
 	})
@@ -267,13 +267,13 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c, rig := at(t, server), fixture.Live(t, server)
+		c, q := at(t, server), fixture.Live(t, server)
 		dir := t.TempDir()
 		dispatcher, poller := c.start("dispatcher"), c.start("poller")
 		worker := c.start("worker", "--exec", "sh", "--concurrency", "2", "--", "-c", `cat > "$0/$REFRESHD_UID"`, dir)
 		c.in = "uid: a\npayload: {n: 1}\n"
 		c.do("model", "put", "-")
-		awaitJournal(t, rig, "success")
+		awaitJournal(t, q, "success")
 		got := c.object("model", "get", "a")
 		if got["status"] != "finished" || got["last_success_at"] == nil {
 			t.Errorf("expected a refreshed model, found %v", got)

@@ -60,21 +60,21 @@ func (f *fleet) up(s *service, args ...string) *testkit.Process {
 
 func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
 	t.Parallel()
-	const deaf, all = 20, 2000
+	const unanswered, all = 20, 2000
 	f := newFleet(t)
 	f.put(all)
-	s := newService(t, deaf)
+	s := newService(t, unanswered)
 	s.asked = make(chan struct{}, 2*all) // nobody counts them here
 	up := f.up(s, "--grace", "1s")
 	f.await(model.EventSuccess, all/4)
 	took := f.timed(up)
-	t.Logf("stopped within %s with a grace of 1s and %d requests without an answer", took, deaf)
+	t.Logf("stopped within %s with a grace of 1s and %d requests without an answer", took, unanswered)
 	if took < time.Second {
 		t.Errorf("want it to wait for the grace of 1s, got %s", took)
 	}
 	f.expectNothingInHand()
-	if stats := f.Stats(); stats["interrupted"] < deaf || stats["stale"]+stats["duplicate"] > 0 {
-		t.Errorf("want the %d without an answer handed back, got %v", deaf, stats)
+	if stats := f.Stats(); stats["interrupted"] < unanswered || stats["stale"]+stats["duplicate"] > 0 {
+		t.Errorf("want the %d without an answer handed back, got %v", unanswered, stats)
 	}
 	f.up(s)
 	f.await(model.EventSuccess, all)

@@ -24,10 +24,10 @@ type service struct {
 	asked chan struct{} // one token for each request
 }
 
-func newService(t *testing.T, deaf int) *service {
+func newService(t *testing.T, unanswered int) *service {
 	t.Helper()
-	left := make(chan struct{}, deaf)
-	for range deaf {
+	left := make(chan struct{}, unanswered)
+	for range unanswered {
 		left <- struct{}{}
 	}
 	s := &service{asked: make(chan struct{}, 100)}
@@ -217,12 +217,12 @@ func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
 	frozen := f.worker(s, "--worker-lease", "1s")
 	<-s.asked
 	f.await(model.EventStarted, 1)
-	heir := f.worker(s, "--worker-lease", "1s")
-	f.until("the heir is known", func() bool { return f.owners() == 2 })
+	successor := f.worker(s, "--worker-lease", "1s")
+	f.until("the successor is known", func() bool { return f.owners() == 2 })
 	frozen.Freeze()
 	f.await(model.EventSuccess, 1)
 	frozen.Thaw()
-	heir.Kill()
+	successor.Kill()
 	f.until("the thawed one goes on under a new name", func() bool { return f.owners() > 0 })
 	f.putLong("b")
 	events := f.await(model.EventSuccess, 2)
