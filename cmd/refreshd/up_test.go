@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 )
 
 // service is a web service that refreshes models.
@@ -126,37 +127,11 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 		t.Errorf("expected the payload of a, found %s", payload)
 	}
 	q := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
-	awaitJournal(t, q, "success")
+	q.AwaitEvent(model.EventSuccess, 1)
 	if code := up.stop(); code != exitDone {
 		t.Errorf("expected exit code 0, found %d", code)
 	}
 	expectContains(t, up.stderr.String(), "models.yaml line 5: rrule FREQ: expected", `"part":"up"`, `"part":"poller"`, `"message":"stopped"`)
-}
-
-// awaitJournal waits in Redis for a transition.
-func awaitJournal(t *testing.T, q *fixture.Queue, event string) {
-	t.Helper()
-	for id := "0"; ; {
-		entries, err := q.Redis.Do(t.Context(), "XREAD", "BLOCK", "0", "STREAMS", q.Store.Keys.Journal(), id).Result()
-		if err != nil {
-			t.Fatalf("wait for %s in the journal: %v", event, err)
-		}
-		var text string
-		if text, id = lastID(entries); strings.Contains(text, "event "+event) {
-			return
-		}
-	}
-}
-
-// lastID reads the reply of XREAD, whose shape differs with the protocol, as far as a test needs it.
-func lastID(reply any) (text, id string) {
-	text = fmt.Sprint(reply)
-	for word := range strings.FieldsSeq(strings.NewReplacer("[", " ", "]", " ").Replace(text)) {
-		if strings.Count(word, "-") == 1 && strings.Trim(word, "0123456789-") == "" {
-			id = word
-		}
-	}
-	return text, id
 }
 
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
@@ -198,7 +173,7 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	up.cancel()
 	awaitLog(t, up, `"part":"dispatcher","time"`)
 	service.release <- struct{}{}
-	awaitJournal(t, q, "success") // of one, while the other is still being worked on
+	q.AwaitEvent(model.EventSuccess, 1) // of one, while the other is still being worked on
 	close(service.release)
 	if code := up.stop(); code != exitDone {
 		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
@@ -273,7 +248,7 @@ func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
 		worker := c.start("worker", "--exec", "sh", "--concurrency", "2", "--", "-c", `cat > "$0/$REFRESHD_UID"`, dir)
 		c.in = "uid: a\npayload: {n: 1}\n"
 		c.do("model", "put", "-")
-		awaitJournal(t, q, "success")
+		q.AwaitEvent(model.EventSuccess, 1)
 		got := c.object("model", "get", "a")
 		if got["status"] != "finished" || got["last_success_at"] == nil {
 			t.Errorf("expected a refreshed model, found %v", got)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
 
@@ -51,7 +52,7 @@ type drill struct {
 // newDrill prepares a queue. The test looks at it by one address, and the daemons and workers reach it by another.
 func newDrill(t *testing.T, direct, address string) *drill {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
 	d := &drill{t: t, ctx: ctx, address: address, record: &workerRecord{runs: map[string]int{}}, policy: loadPolicy(), feed: "http://feed", scratch: t.TempDir()}
 	d.clients, d.store = d.connect(direct)
 	d.dispatchers, d.workers = newDaemonGroup(ctx, t), newDaemonGroup(ctx, t)

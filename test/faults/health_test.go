@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ type probedFleet struct {
 
 func newProbedFleet(t *testing.T) *probedFleet {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
 	t.Cleanup(stop)
 	queue := fixture.Live(t, testkit.Redis(t, "--databases", "2"))
 	p := &probedFleet{&fleet{Queue: queue, t: t, ctx: ctx, stop: stop}, map[string]string{}, map[string]*testkit.Process{}}
@@ -41,19 +40,9 @@ func newProbedFleet(t *testing.T) *probedFleet {
 
 func (p *probedFleet) start(command string, args ...string) {
 	p.t.Helper()
-	address := freeAddress(p.t)
+	address := testkit.FreeAddress(p.t)
 	p.addresses[command] = address
 	p.processes[command] = testkit.Refreshd(p.t, append([]string{command, "--redis", p.Server.URL, "--health", address}, args...)...)
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 func (p *probedFleet) probe(name, path string) (int, health.Report) {
@@ -64,7 +53,7 @@ func (p *probedFleet) probe(name, path string) (int, health.Report) {
 // askHealth returns 0 for a process that does not answer.
 func askHealth(t testing.TB, address, path string) (int, health.Report) {
 	t.Helper()
-	client := http.Client{Timeout: patience}
+	client := http.Client{Timeout: testkit.Limit}
 	reply, err := client.Get("http://" + address + path)
 	if err != nil {
 		return 0, health.Report{}
@@ -80,7 +69,7 @@ func askHealth(t testing.TB, address, path string) (int, health.Report) {
 // untilReady waits until all daemons answer /readyz with a status.
 func (p *probedFleet) untilReady(status int) {
 	p.t.Helper()
-	p.until("readyz "+http.StatusText(status), func() bool {
+	testkit.Eventually(p.t, "readyz "+http.StatusText(status), func() bool {
 		same := true
 		for name := range p.addresses {
 			got, _ := p.probe(name, "/readyz")
