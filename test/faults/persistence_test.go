@@ -105,7 +105,7 @@ func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
 	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	f := d.appendFile(server)
-	d.workers.hire(f.follow)
+	d.workers.run(f.follow)
 	d.begin()
 	d.progress(*loadFlag)
 	killed := time.Now()

@@ -149,8 +149,8 @@ func (w *world) nonsense() (byte, string) {
 // repetition is a result about an attempt that was once taken: a duplicate, a stale one, or an early one.
 func (w *world) repetition() (byte, string) {
 	var taken []string
-	for _, uid := range slices.Sorted(maps.Keys(w.ledger.attempts)) {
-		if w.ledger.attempts[uid].gone {
+	for _, uid := range slices.Sorted(maps.Keys(w.oracle.attempts)) {
+		if w.oracle.attempts[uid].gone {
 			taken = append(taken, uid)
 		}
 	}
@@ -159,7 +159,7 @@ func (w *world) repetition() (byte, string) {
 	}
 	uid := taken[w.rng.IntN(len(taken))]
 	kinds := []string{`"success"`, `"failure"`, `"interrupted"`, `"started"`, `"postponed","retry_after":60`, `"user_friendly_status","status":"` + uid + `"`}
-	return 'o', fmt.Sprintf(`{"type":%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, kinds[w.rng.IntN(len(kinds))], w.ledger.attempts[uid].model, uid)
+	return 'o', fmt.Sprintf(`{"type":%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, kinds[w.rng.IntN(len(kinds))], w.oracle.attempts[uid].model, uid)
 }
 
 // meddle writes a score by hand: a dispatcher must mend it and start nothing too early.
@@ -170,7 +170,7 @@ func (w *world) meddle() {
 		key = k.Running()
 	}
 	w.note("somebody writes %s into %s", uid, key)
-	w.ledger.meddled[uid] = true
+	w.oracle.meddled[uid] = true
 	if _, err := w.server.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {
 		w.broken = err
 	}
