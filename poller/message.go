@@ -75,35 +75,27 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 // decide turns the message into an item to commit.
 func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
 	item := scripts.Item{Message: m.claimed, Counter: m.counter, Reason: m.reason}
-	switch {
-	case m.counter != "":
-	case m.command != nil:
-		m.execute(&item, snapshot, now)
-	default:
-		m.handle(&item, snapshot, now)
+	if m.counter != "" {
+		return item
 	}
-	return item
-}
-
-// handle decides a result.
-func (m *message) handle(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) {
-	transition, outcome := snapshot.Handle(m.result, now)
-	item.Transition, item.UID, item.Counter = transition, m.result.UID, string(outcome)
-	if outcome == model.UnknownModel {
-		item.Reason = "big_table_uid: expected a stored model, found " + document.Found(m.result.UID)
+	item.UID = m.uid()
+	var outcome model.Outcome
+	var err error
+	field := "big_table_uid"
+	if m.command != nil {
+		field = "uid"
+		item.Transition, outcome, err = snapshot.Execute(m.command, now)
+	} else {
+		item.Transition, outcome = snapshot.Handle(m.result, now)
 	}
-}
-
-// execute decides a command.
-func (m *message) execute(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) {
-	transition, outcome, err := snapshot.Execute(m.command, now)
-	item.Transition, item.UID, item.Counter = transition, m.command.UID, string(outcome)
+	item.Counter = string(outcome)
 	switch {
 	case err != nil:
 		item.Counter, item.Reason = refusal(err)
 	case outcome == model.UnknownModel:
-		item.Reason = "uid: expected a stored model, found " + document.Found(m.command.UID)
+		item.Reason = field + ": expected a stored model, found " + document.Found(item.UID)
 	case outcome == model.Busy:
 		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
 	}
+	return item
 }
