@@ -79,14 +79,18 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 		return item
 	}
 	item.UID = m.uid()
+	record := snapshot.Records[item.UID]
+	var decision model.Decision
 	var outcome model.Outcome
 	var err error
-	field := "big_table_uid"
-	if m.command != nil {
-		field = "uid"
-		item.Transition, outcome, err = snapshot.Execute(m.command, now)
-	} else {
-		item.Transition, outcome = snapshot.Handle(m.result, now)
+	field := "uid"
+	switch {
+	case m.command != nil:
+		decision, outcome, err = record.Execute(m.command, snapshot.Policies, record.Exists, now)
+	case !record.Exists:
+		field, outcome = "big_table_uid", model.UnknownModel
+	default:
+		decision, outcome = record.Handle(*m.result, now)
 	}
 	item.Counter = string(outcome)
 	switch {
@@ -96,6 +100,11 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 		item.Reason = field + ": expected a stored model, found " + document.Found(item.UID)
 	case outcome == model.Busy:
 		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
+	case outcome != model.Applied:
+	case m.command != nil:
+		item.Transition = snapshot.Apply(m.command, decision, now)
+	default:
+		item.Transition = record.Decide(decision, now)
 	}
 	return item
 }
