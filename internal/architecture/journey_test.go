@@ -43,7 +43,7 @@ var (
 
 // astray returns one line for each name in the document that the sources do not have, and for each journey that is too long or climbs.
 func astray(document string, files []file, tree fs.FS) (places []string) {
-	functions := functionsOf(files)
+	names := namesOf(files)
 	for _, match := range functionName.FindAllStringSubmatch(document, -1) {
 		name := match[1]
 		script, isScript := strings.CutSuffix(name, ".lua")
@@ -53,8 +53,8 @@ func astray(document string, files []file, tree fs.FS) (places []string) {
 			if _, err := fs.Stat(tree, "scripts/"+script+".lua"); err != nil {
 				places = append(places, "expected a script, found "+name)
 			}
-		case !functions[name]:
-			places = append(places, "expected a function of the repository, found "+name)
+		case !names[name]:
+			places = append(places, "expected a name of the repository, found "+name)
 		}
 	}
 	for _, row := range roomRow.FindAllStringSubmatch(document, -1) {
@@ -70,8 +70,8 @@ func astray(document string, files []file, tree fs.FS) (places []string) {
 	return places
 }
 
-// functionsOf names all functions, methods and types outside of tests, as "package.Function" and "package.Type.Method".
-func functionsOf(files []file) map[string]bool {
+// namesOf names all functions, methods, types, fields and values outside of tests, as "package.Function" and "package.Type.Method".
+func namesOf(files []file) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range files {
 		if f.syntax == nil || f.isTest() {
@@ -87,9 +87,7 @@ func functionsOf(files []file) map[string]bool {
 				names[f.syntax.Name.Name+"."+name] = true
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
-					if named, ok := spec.(*ast.TypeSpec); ok {
-						nameType(names, f.syntax.Name.Name+"."+named.Name.Name, named)
-					}
+					nameSpec(names, f.syntax.Name.Name+".", spec)
 				}
 			}
 		}
@@ -97,12 +95,21 @@ func functionsOf(files []file) map[string]bool {
 	return names
 }
 
-// nameType names a type and its fields: a document may speak of both.
-func nameType(names map[string]bool, name string, spec *ast.TypeSpec) {
-	names[name] = true
-	if structure, ok := spec.Type.(*ast.StructType); ok {
-		for _, field := range structure.Fields.List {
-			names[name+"."+fieldName(field)] = true
+// nameSpec names a type with its fields, or constants and variables: a document may speak of them.
+func nameSpec(names map[string]bool, prefix string, spec ast.Spec) {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		for _, name := range s.Names {
+			names[prefix+name.Name] = true
+		}
+	case *ast.TypeSpec:
+		names[prefix+s.Name.Name] = true
+		if structure, ok := s.Type.(*ast.StructType); ok {
+			for _, field := range structure.Fields.List {
+				for _, name := range field.Names {
+					names[prefix+s.Name.Name+"."+name.Name] = true
+				}
+			}
 		}
 	}
 }
@@ -183,8 +190,8 @@ func TestAPageThatNamesWhatIsNotThereIsFound(t *testing.T) {
 		title + round + read + start:                                   nil,
 		title + round + read + start + row("decide", "scripts.decode"): nil,
 		"| `scripts` | x |\n| `model`, `internal/chart` | y |\n`scripts.Store` `time.Now` `doc.go` `read-due.lua`": nil,
-		"`scripts.Store.Write`": {"expected a function of the repository, found scripts.Store.Write"},
-		"`model.Helper`":        {"expected a function of the repository, found model.Helper"},
+		"`scripts.Store.Write`": {"expected a name of the repository, found scripts.Store.Write"},
+		"`model.Helper`":        {"expected a name of the repository, found model.Helper"},
 		"`read.lua`":            {"expected a script, found read.lua"},
 		"| `scripts` | x |\n| `model`, `shed` | y |\n":             {"expected a room, found `shed`"},
 		title + strings.Repeat(round, 26):                          {"A due model: expected at most 25 functions, found 26"},
