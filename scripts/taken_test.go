@@ -114,7 +114,7 @@ func TestAnAnswerSentTwiceIsPushedOnce(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatWasHandedBackIsNotAnsweredByItsOldWorker(t *testing.T) {
+func TestAnAttemptThatWasRequeuedIsNotAnsweredByItsOldWorker(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"a"}, ":taken:w2": list{"b"}})
 		b.unchanged(func() {
@@ -150,6 +150,6 @@ func TestTakeReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 		if taken.Now.Before(before.Truncate(time.Millisecond)) || now.Before(taken.Now) || now.After(after) {
 			t.Errorf("taken at %v, beat at %v, want both between %v and %v", taken.Now, now, before, after)
 		}
-		expectEqual(t, "sign of life", any(scores{"w1": float64(now.UnixMilli())}), b.state()[":workers"])
+		expectEqual(t, "heartbeat", any(scores{"w1": float64(now.UnixMilli())}), b.state()[":workers"])
 	}, func(c *Config) { c.Clock = nil })
 }

@@ -17,7 +17,7 @@ type holdings struct {
 	list  string // its name in codes
 	owner string // what its owner is
 	key   func(owner string) string
-	read  func(ctx context.Context, owner string) (scripts.Holding, error)
+	read  func(ctx context.Context, owner string) (scripts.OwnedList, error)
 	// mend makes sure that what stands in a list without an owner is looked at.
 	mend                 func(ctx context.Context, owner string) error
 	repairing, afterward string
@@ -26,7 +26,7 @@ type holdings struct {
 // claimed checks the lists of pollers: what stands in one that nobody knows of is applied by nobody.
 func (e *examination) claimed(ctx context.Context, owners []string) error {
 	return e.holdings(ctx, owners, holdings{
-		"claimed", "poller", e.store.Keys.Claimed, e.store.ClaimedBy, e.store.RelistPoller,
+		"claimed", "poller", e.store.Keys.Claimed, e.store.ClaimedBy, e.store.AddExpiredPoller,
 		"--repair lists it again, and the next poller takes over its messages", "mended: listed again; the next poller takes over its messages",
 	})
 }

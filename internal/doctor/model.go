@@ -14,7 +14,7 @@ import (
 
 // models checks models: all at once, and again those that are suspicious, each at one instant.
 func (e *examination) models(ctx context.Context, uids []string) error {
-	checkups, err := e.store.CheckUp(ctx, uids)
+	checkups, err := e.store.Inspect(ctx, uids)
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (e *examination) models(ctx context.Context, uids []string) error {
 }
 
 // closely tells what is wrong with models that looked as if something were, and mends it.
-func (e *examination) closely(ctx context.Context, uids []string, diagnose func(*scripts.Checkup) []Finding) error {
-	checkups, err := e.store.CheckUpClosely(ctx, uids)
+func (e *examination) closely(ctx context.Context, uids []string, diagnose func(*scripts.Inspection) []Finding) error {
+	checkups, err := e.store.InspectAtomically(ctx, uids)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (e *examination) closely(ctx context.Context, uids []string, diagnose func(
 }
 
 // use notes which policy a model uses.
-func (e *examination) use(c *scripts.Checkup) {
+func (e *examination) use(c *scripts.Inspection) {
 	name := c.Record.PolicyName
 	u := e.used[name]
 	if u.models++; u.example == "" {
@@ -59,7 +59,7 @@ func (e *examination) use(c *scripts.Checkup) {
 }
 
 // diagnose lists what is wrong with a model; one that does not exist any more is healthy.
-func (e *examination) diagnose(c *scripts.Checkup) []Finding {
+func (e *examination) diagnose(c *scripts.Inspection) []Finding {
 	d := diagnosis{uid: c.Record.UID, now: e.now}
 	switch {
 	case !c.Record.Exists:
@@ -100,7 +100,7 @@ func (d *diagnosis) add(severity Severity, code, want, found, repair string) {
 
 // whole reports whether the state makes sense in itself: the fields of an attempt are there together, and not in a disabled model. What
 // does not make sense says nothing about the sets.
-func (d *diagnosis) whole(c *scripts.Checkup) bool {
+func (d *diagnosis) whole(c *scripts.Inspection) bool {
 	s := &c.Record.State
 	has := []bool{s.Running(), !s.StartedAt.IsZero(), !s.DeadlineAt.IsZero()}
 	if has[0] != has[1] || has[1] != has[2] {
@@ -125,7 +125,7 @@ func present(names []string, has []bool) string {
 }
 
 // sets checks that the due and running sets say what the model says.
-func (d *diagnosis) sets(c *scripts.Checkup) {
+func (d *diagnosis) sets(c *scripts.Inspection) {
 	s := &c.Record.State
 	waits := time.Time{}
 	if s.Waiting() {
@@ -139,13 +139,13 @@ func (d *diagnosis) sets(c *scripts.Checkup) {
 }
 
 // idle tells a model that nothing will ever start although its schedule goes on.
-func (d *diagnosis) idle(c *scripts.Checkup) {
+func (d *diagnosis) idle(c *scripts.Inspection) {
 	if planned := c.Record.Planned(d.now); !planned.IsZero() {
 		d.add(Warning, "model-idle", "a refresh_at, as the schedule goes on at "+model.FormatTime(planned), "none: "+document.Found(c.Record.Why), byHand("refreshd model run "+d.uid))
 	}
 }
 
-func (d *diagnosis) standing(set, field string, is scripts.Standing, want time.Time) {
+func (d *diagnosis) standing(set, field string, is scripts.Membership, want time.Time) {
 	code := set + "-wrong"
 	switch {
 	case is.Unknown || want.IsZero() && !is.In || !want.IsZero() && is.At(want):
@@ -159,7 +159,7 @@ func (d *diagnosis) standing(set, field string, is scripts.Standing, want time.T
 }
 
 // definition checks payload, policy and schedule. Missing policies are told by name, not by model.
-func (d *diagnosis) definition(c *scripts.Checkup) {
+func (d *diagnosis) definition(c *scripts.Inspection) {
 	if c.Schedule != "" {
 		d.add(Error, "model-schedule", "a schedule that can be read", c.Schedule, byHand("save the model again; until then it waits an hour at a time"))
 	}

@@ -12,12 +12,12 @@ const mendRest = "--repair removes it"
 // those behind it, where the first is found.
 var remains = []struct {
 	code, what string
-	there      func(*scripts.Checkup) bool
+	there      func(*scripts.Inspection) bool
 }{
-	{"payload-orphan", "a payload", func(c *scripts.Checkup) bool { return c.Payload }},
-	{"history-orphan", "a history", func(c *scripts.Checkup) bool { return c.History }},
-	{"due-orphan", "a place in the due set", func(c *scripts.Checkup) bool { return c.Due.In }},
-	{"running-orphan", "a place in the running set", func(c *scripts.Checkup) bool { return c.Running.In }},
+	{"payload-orphan", "a payload", func(c *scripts.Inspection) bool { return c.Payload }},
+	{"history-orphan", "a history", func(c *scripts.Inspection) bool { return c.History }},
+	{"due-orphan", "a place in the due set", func(c *scripts.Inspection) bool { return c.Due.In }},
+	{"running-orphan", "a place in the running set", func(c *scripts.Inspection) bool { return c.Running.In }},
 }
 
 // orphans returns a check of uids of which the doctor has found one of the remains.
@@ -27,12 +27,12 @@ func (e *examination) orphans(code string) func(context.Context, []string) error
 		if err != nil {
 			return err
 		}
-		return e.closely(ctx, without, func(c *scripts.Checkup) []Finding { return diagnoseRest(c, code) })
+		return e.closely(ctx, without, func(c *scripts.Inspection) []Finding { return diagnoseRest(c, code) })
 	}
 }
 
 // diagnoseRest lists what is left of a model that does not exist, unless it was told where another part was found.
-func diagnoseRest(c *scripts.Checkup, foundBy string) []Finding {
+func diagnoseRest(c *scripts.Inspection, foundBy string) []Finding {
 	d := diagnosis{uid: c.Record.UID}
 	if c.Record.Exists {
 		return nil

@@ -167,7 +167,7 @@ func ahead(skew time.Duration) string {
 
 // scripts checks that scripts run: it changes nothing.
 func (e *examination) scripts(ctx context.Context) error {
-	err := e.store.TryScripts(ctx)
+	err := e.store.ProbeScripts(ctx)
 	f := Finding{Error, "scripts", "EVALSHA", "scripts that run", "", "by hand: allow EVALSHA, EVAL and SCRIPT, or look at the error", false}
 	switch {
 	case err == nil || !scripts.Answered(err):

@@ -12,7 +12,7 @@ import (
 
 // patient is a model with what is wrong with it.
 type patient struct {
-	checkup  *scripts.Checkup
+	checkup  *scripts.Inspection
 	findings []Finding
 }
 

@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // models is how many models each test of this package refreshes.
-var models = long.Or(4_000, 20_000)
+var models = long.Or(2_000, 20_000)
 
 // patience only ends what hangs, and says where.
 const patience = 5 * time.Minute

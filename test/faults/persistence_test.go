@@ -13,6 +13,7 @@ import (
 )
 
 func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
+	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
 	d.begin()
 	for range long.Or(2, 3) * *timesFlag {

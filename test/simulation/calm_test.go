@@ -13,7 +13,7 @@ const patience = 400
 // settle ends all faults and lets everybody work until there is nothing left to do.
 func (w *world) settle() error {
 	w.note("calm")
-	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.faults = true, 0, 0, calmTemper.faults
+	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.deaf, w.temper.faults = true, 0, 0, 0, calmTemper.faults
 	w.operator.spare, w.delayed = 0, nil
 	w.server.write.ScriptFlush(context.Background())
 	for range patience {

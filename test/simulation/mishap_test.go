@@ -15,6 +15,7 @@ type temper struct {
 	faults    [fates]int // per mille of the calls
 	mishaps   int        // per cent of the steps
 	freezes   int        // per cent of the steps
+	deaf      int        // per mille of the calls of worker pools: the reply is lost
 	batch     int
 	maxQueued int
 	jumps     []time.Duration
@@ -32,6 +33,9 @@ func newTemper(rng *rand.Rand) temper {
 	t.faults[answered] = 0
 	if rng.IntN(3) == 0 {
 		t.freezes = 1 + rng.IntN(3)
+	}
+	if rng.IntN(3) == 0 {
+		t.deaf = 50 + rng.IntN(200)
 	}
 	t.jumps = []time.Duration{time.Millisecond, time.Second, 3 * time.Second}
 	if rng.IntN(3) > 0 {
@@ -87,14 +91,23 @@ func (w *world) mishap() {
 	}
 }
 
-// strike keeps all workers from working for a while, so that attempts are still in line when their deadline passes.
+// strike keeps workers from working for a while: all of them, so that attempts are still in line when their deadline passes, or one, so
+// that others are given its attempts.
 func (w *world) strike() {
-	w.note("all workers stand still")
+	var workers []*actor
 	for _, a := range w.actors {
 		switch a.role.(type) {
 		case *workerRole, *poolRole:
-			a.until = w.steps + 10 + w.rng.IntN(40)
+			workers = append(workers, a)
 		}
+	}
+	if len(workers) > 0 && w.rng.IntN(2) == 0 {
+		one := w.rng.IntN(len(workers))
+		workers = workers[one : one+1]
+	}
+	for _, a := range workers {
+		a.until = w.steps + 10 + w.rng.IntN(40)
+		w.note("%s stands still", a.name)
 	}
 	if w.rng.IntN(2) == 0 {
 		w.turn(10 * time.Minute)

@@ -142,6 +142,9 @@ func (w *world) step() error {
 		return w.broken
 	}
 	f := w.temper.fate(w.rng, a.at)
+	if _, pool := a.role.(*poolRole); pool && a.at != nil && f == answered && w.rng.IntN(1000) < w.temper.deaf {
+		f = unheard
+	}
 	if w.rng.IntN(100) < w.temper.freezes {
 		a.until = w.steps + 20 + w.rng.IntN(60)
 		w.note("%s freezes", a.name)
