@@ -262,32 +262,28 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case message.AttemptUID != m.AttemptUID:
 		return Decision{}, Stale
 	}
-	decision, outcome := m.dispatch(message, now)
-	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
-	return decision, outcome
-}
-
-func (m *Model) dispatch(message Message, now time.Time) (Decision, Outcome) {
+	var decision Decision
 	switch message.Type {
 	case MessageSuccess:
-		return m.Succeed(now, message.Changed), Applied
+		decision = m.Succeed(now, message.Changed)
 	case MessageFailure:
 		failure := message.Failure
 		failure.RetryAfter = message.wait(now)
-		return m.Fail(failure, now), Applied
+		decision = m.Fail(failure, now)
 	case MessagePostponed:
-		return m.Postpone(message.wait(now), now), Applied
+		decision = m.Postpone(message.wait(now), now)
 	case MessageInterrupted:
-		return m.Interrupt(now), Applied
+		decision = m.Interrupt(now)
 	case MessageStarted:
-		decision, first := m.Begin(now, message.Worker)
-		if !first {
+		var first bool
+		if decision, first = m.Begin(now, message.Worker); !first {
 			return Decision{}, Duplicate
 		}
-		return decision, Applied
 	default:
-		return m.report(message), Applied
+		decision = m.report(message)
 	}
+	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
+	return decision, Applied
 }
 
 // report stores what the owner may see while the attempt runs; it is no transition.
