@@ -19,8 +19,6 @@ type verdict struct {
 }
 
 // afterFailure is the failure rule. It decides at now what follows the failure of the attempt in s; a timeout is a failure too.
-//
-//nolint:funlen // One rule, to be read from top to bottom.
 func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) verdict {
 	p, k := &m.Policy, s.AttemptNo
 	v := verdict{attemptNo: k, why: why{k: k, retries: p.MaxRetries(), window: p.GiveUpAfter}}
