@@ -80,11 +80,7 @@ func namesOf(files []file) map[string]bool {
 		for _, declaration := range f.syntax.Decls {
 			switch d := declaration.(type) {
 			case *ast.FuncDecl:
-				name := d.Name.Name
-				if d.Recv != nil {
-					name = receiverOf(d) + "." + name
-				}
-				names[f.syntax.Name.Name+"."+name] = true
+				names[f.syntax.Name.Name+"."+nameOf(d)] = true
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
 					nameSpec(names, f.syntax.Name.Name+".", spec)
@@ -114,12 +110,16 @@ func nameSpec(names map[string]bool, prefix string, spec ast.Spec) {
 	}
 }
 
-func receiverOf(method *ast.FuncDecl) string {
-	of := method.Recv.List[0].Type
+// nameOf is "Function" or "Type.Method".
+func nameOf(function *ast.FuncDecl) string {
+	if function.Recv == nil {
+		return function.Name.Name
+	}
+	of := function.Recv.List[0].Type
 	if pointer, ok := of.(*ast.StarExpr); ok {
 		of = pointer.X
 	}
-	return identifier(of)
+	return identifier(of) + "." + function.Name.Name
 }
 
 // journey is a table of the functions that one thing crosses.
@@ -129,14 +129,9 @@ type journey struct {
 }
 
 func journeysOf(document string) (journeys []journey) {
-	starts := heading.FindAllStringIndex(document, -1)
-	for i, start := range starts {
-		end := len(document)
-		if i+1 < len(starts) {
-			end = starts[i+1][0]
-		}
-		j := journey{title: strings.Trim(document[start[0]:start[1]], "# ")}
-		for _, row := range crossing.FindAllStringSubmatch(document[start[1]:end], -1) {
+	for _, title := range heading.FindAllString(document, -1) {
+		j := journey{title: strings.Trim(title, "# ")}
+		for _, row := range crossing.FindAllStringSubmatch(section(document, j.title), -1) {
 			j.steps, j.rooms = append(j.steps, row[1]), append(j.rooms, row[2])
 		}
 		if len(j.steps) > 0 {
@@ -144,6 +139,15 @@ func journeysOf(document string) (journeys []journey) {
 		}
 	}
 	return journeys
+}
+
+// section is what stands below a heading, up to the next one.
+func section(document, title string) string {
+	_, below, _ := strings.Cut(document, "# "+title+"\n")
+	if next := heading.FindStringIndex(below); next != nil {
+		below = below[:next[0]]
+	}
+	return below
 }
 
 // storeys are the rooms of a journey, from the top of the house.
