@@ -42,7 +42,7 @@ func TestABusyQueueRaisesNoFalseAlarm(t *testing.T) {
 	})
 }
 
-// bustle runs dispatcher, poller, workers and an application until it is stopped.
+// keepBusy runs dispatcher, poller, workers and an application until it is stopped.
 func (q *queue) keepBusy() (stop func()) {
 	for i := range 150 {
 		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%d","payload":{"n":%d},"policy":{"timeout":"1m","retries":{"strategy":"fixed","base":"1ms"},"jitter":0}}`, i, i))
@@ -148,7 +148,7 @@ func TestManyModelsAreCheckedInChunks(t *testing.T) {
 	}
 }
 
-// crowd writes waiting models as a poller would, of which ten are missing in the due set.
+// writeModels writes waiting models as a poller would, of which ten are missing in the due set.
 func (q *queue) writeModels(n int) {
 	q.t.Helper()
 	k, at := q.Store.Keys, fixture.Start.Add(time.Hour)
