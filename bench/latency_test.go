@@ -3,7 +3,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -75,23 +74,18 @@ func (q *queue) put(uid string, timeout time.Duration, refreshAt func(now time.T
 }
 
 // await follows the journal until an event of a model and returns its fields.
-func (q *queue) await(uid string, event model.Event) map[string]any {
+func (q *queue) await(uid string, event model.Event) (fields map[string]any) {
 	q.b.Helper()
-	for last := "0"; ; {
-		streams, err := q.Redis.XRead(context.Background(), &redis.XReadArgs{Streams: []string{q.Store.Keys.Journal(), last}, Block: time.Second}).Result()
-		if errors.Is(err, redis.Nil) {
-			continue
-		}
-		if err != nil {
-			q.b.Fatal(err)
-		}
-		for _, entry := range streams[0].Messages {
-			last = entry.ID
+	q.Follow(func(entries []redis.XMessage) bool {
+		for _, entry := range entries {
 			if entry.Values["uid"] == uid && entry.Values["event"] == string(event) {
-				return entry.Values
+				fields = entry.Values
+				return true
 			}
 		}
-	}
+		return false
+	})
+	return fields
 }
 
 func (q *queue) clock(value any) time.Time {

@@ -13,8 +13,8 @@ import (
 // aUID is 26 letters and digits of five random bits each, 130 in all.
 var aUID = regexp.MustCompile(`^[a-z2-7]{26}$`)
 
-// Bug 38: uids that can be guessed or sorted by time. No two attempts share a beginning, as they would if time made it.
-func TestEachAttemptIsNamedByRandomLettersOfItsOwn(t *testing.T) { // S0-4, bug 38
+// A uid must not be guessed, nor sort by time: no two attempts share a beginning, as they would if time made it.
+func TestEachAttemptIsNamedByRandomLettersOfItsOwn(t *testing.T) {
 	b := setup(t, testkit.Miniredis(t))
 	uids := make([]string, 200)
 	for i := range uids {

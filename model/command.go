@@ -130,8 +130,8 @@ func (c Command) Supersedes() bool {
 	return c.Type == CommandRemove || c.Type == CommandDisable || c.Type == CommandRun && c.Force
 }
 
-// Run starts the model at once, whatever was scheduled (S0-41). It is refused while an attempt is queued or running,
-// unless force supersedes that attempt. A disabled model is enabled and begins anew (decision 7).
+// Run starts the model at once, whatever was scheduled. It is refused while an attempt is queued or running,
+// unless force supersedes that attempt. A disabled model is enabled and begins anew.
 func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	if m.Running() && !force {
 		return Decision{}, Busy

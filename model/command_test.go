@@ -27,7 +27,7 @@ func TestACommandIsReadAsTheWireContractSays(t *testing.T) {
 	}
 }
 
-func TestACommandThatCannotBeObeyedIsFiledWithItsReason(t *testing.T) {
+func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 	for _, test := range []struct{ raw, counter, reason string }{
 		{`run tbl_1`, CounterMalformed, `expected a JSON object, found "run tbl_1"`},
 		{`{}`, CounterUnknownType, `type: expected put, remove, run, enable, disable, found ""`},

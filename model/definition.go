@@ -109,7 +109,7 @@ func (d *Definition) namePolicy(name string) error {
 
 // Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
 // stored already. A save that changes nothing changes nothing; one that does enables the model and begins a new cycle of
-// attempts (decision 7); `refresh: now` starts an attempt in either case.
+// attempts; `refresh: now` starts an attempt in either case.
 func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Time) (Decision, Outcome, error) {
 	saved, err := m.define(d, policy, now)
 	if err != nil {
@@ -131,7 +131,7 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	return decision, Applied, nil
 }
 
-// define resolves a definition against what is stored: the anchor of the schedule is fixed once (decision 9).
+// define resolves a definition against what is stored: the anchor of the schedule is fixed once.
 func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
@@ -185,6 +185,10 @@ func (m *Model) resume(next *State, start bool, now time.Time) {
 	case next.Due(now):
 		next.Why = "saved while due"
 	default:
+		waits := next.RefreshAt
 		m.plan(next, now)
+		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
+			next.RefreshAt, next.Why = waits, "saved while waiting: none planned"
+		}
 	}
 }

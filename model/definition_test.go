@@ -204,6 +204,10 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 		{daily, `05:59 put "payload":{"size":2}`, "#0, next 06:00: planned"},
 		{daily, `06:05 put "payload":{"size":2},"refresh":"now"`, "#0, next 06:05: saved: refresh now"},
 
+		// While it waits after its last planned refresh: nothing else would ever start it
+		{lastDay, `16:00 start | 16:10 failure | 16:10 start | 16:15 failure | 16:15 put "payload":{"size":1}`, "#0, next 16:16: saved while waiting: none planned"},
+		{lastDay, `16:00 start | 16:10 postponed "retry_after":"1h" | 16:20 put "payload":{"size":1}`, "#0, next 17:10: saved while waiting: none planned"},
+
 		// A finished one-shot
 		{banner, `00:00 start | 00:00:10 success | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
 		{banner, `00:00 start | 00:00:10 success | 09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},

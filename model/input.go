@@ -15,8 +15,8 @@ import (
 // upper case either: many JSON readers, Go's own among them, take both for the same field.
 var ReservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "v"}
 
-// message renders the entry of the input list for the attempt in next: the names of the source documents, the payload's
-// own fields at top level beside them (S0-33), and extra fields that old workers ignore (bug 20).
+// message renders the entry of the input list for the attempt in next: the two uids, the payload's own fields at top level
+// beside them, and fields that a worker may ignore.
 func (m *Model) message(next *State) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"big_table_uid":%s,"refresh_attempt_uid":%s`, document.Quote(m.UID), document.Quote(next.AttemptUID))

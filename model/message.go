@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// MessageType names what a worker says about an attempt (S0-35 and the wire contract).
+// MessageType names what a worker says about an attempt. docs/wire.md describes each.
 type MessageType string
 
 // The message types of the output list.
@@ -27,8 +27,7 @@ const (
 	MessageInterrupted MessageType = "interrupted"
 )
 
-// Message is one entry of the output list. Fields that the type does not use are ignored, as are unknown fields
-// (decision 12).
+// Message is one entry of the output list. Fields that the type does not use are ignored, as are unknown fields.
 type Message struct {
 	Type           MessageType
 	UID            string // the model
@@ -134,8 +133,8 @@ func unknownType[T ~string](found string, known ...T) error {
 	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + document.Found(found)}
 }
 
-// readUIDs reads the model and the fence. The fence has two names in the source documents (bug 1); missing, empty and
-// contradicting ones are never compared (bug 2).
+// readUIDs reads the model and the fence. The fence may come under either of two names; a missing, empty or contradicting
+// one is an error, and is never compared.
 func readUIDs(doc document.Object) (uid, attemptUID string, err error) {
 	if uid, err = doc.Text("big_table_uid"); err != nil {
 		return "", "", err
@@ -250,7 +249,7 @@ const (
 	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last, or `started` was said before
 	UnknownModel Outcome = "unknown_model" // no such model
 	Unchanged    Outcome = "unchanged"     // a save that changes nothing
-	Busy         Outcome = "busy"          // run-now while an attempt is queued or running (decision 13)
+	Busy         Outcome = "busy"          // run-now while an attempt is queued or running
 )
 
 // Handle decides what a worker's message does to the model at now. Only the current attempt can change anything.
@@ -263,35 +262,31 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case message.AttemptUID != m.AttemptUID:
 		return Decision{}, Stale
 	}
-	decision, outcome := m.dispatch(message, now)
-	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
-	return decision, outcome
-}
-
-func (m *Model) dispatch(message Message, now time.Time) (Decision, Outcome) {
+	var decision Decision
 	switch message.Type {
 	case MessageSuccess:
-		return m.Succeed(now, message.Changed), Applied
+		decision = m.Succeed(now, message.Changed)
 	case MessageFailure:
 		failure := message.Failure
 		failure.RetryAfter = message.wait(now)
-		return m.Fail(failure, now), Applied
+		decision = m.Fail(failure, now)
 	case MessagePostponed:
-		return m.Postpone(message.wait(now), now), Applied
+		decision = m.Postpone(message.wait(now), now)
 	case MessageInterrupted:
-		return m.Interrupt(now), Applied
+		decision = m.Interrupt(now)
 	case MessageStarted:
-		decision, first := m.Begin(now, message.Worker)
-		if !first {
+		var first bool
+		if decision, first = m.Begin(now, message.Worker); !first {
 			return Decision{}, Duplicate
 		}
-		return decision, Applied
 	default:
-		return m.report(message), Applied
+		decision = m.report(message)
 	}
+	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
+	return decision, Applied
 }
 
-// report stores what the owner may see while the attempt runs; it is no transition (S0-35).
+// report stores what the owner may see while the attempt runs; it is no transition.
 func (m *Model) report(message Message) Decision {
 	decision := Decision{Event: EventStatus, Next: m.State}
 	if message.Status != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
-func TestAHundredMessagesAreABatchUnlessToldOtherwise(t *testing.T) { // S0-34
+func TestAHundredMessagesAreABatchUnlessToldOtherwise(t *testing.T) {
 	for batch, want := range map[int][]int{0: {100, 100, 30, 0}, 7: {7, 7, 7, 7}, 1000: {230, 0, 0, 0}} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			testkit.Both(t, func(t *testing.T, server *testkit.Server) {

@@ -115,20 +115,20 @@ func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
 		if _, err := dead.RunOnce(context.Background()); err == nil {
 			t.Fatal("want a crash")
 		}
-		heir := b.poller(b.Store, poller.Config{Owner: "heir", Lease: 10 * time.Second})
+		adopter := b.poller(b.Store, poller.Config{Owner: "adopter", Lease: 10 * time.Second})
 		b.Clock.Turn(9999 * time.Millisecond)
-		b.roundOf(heir)
+		b.roundOf(adopter)
 		if got := len(b.List(b.Store.Keys.Claimed("dead"))); got != 3 {
 			t.Fatalf("want nothing adopted within the lease, got %d left", got)
 		}
 		b.Clock.Turn(3 * time.Second)
-		b.roundOf(heir) // adopts
-		b.roundOf(heir) // applies
+		b.roundOf(adopter) // adopts
+		b.roundOf(adopter) // applies
 		if stats := b.Stats(); stats["success"] != 2 || stats["malformed"] != 1 {
 			t.Errorf("want every message applied once, got %v", stats)
 		}
-		if owners := b.Scores(b.Store.Keys.Pollers()); owners["dead"] != 0 || owners["heir"] == 0 {
-			t.Errorf("want only the heir known, got %v", owners)
+		if owners := b.Scores(b.Store.Keys.Pollers()); owners["dead"] != 0 || owners["adopter"] == 0 {
+			t.Errorf("want only the adopter known, got %v", owners)
 		}
 	})
 }
@@ -138,11 +138,11 @@ func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) 
 		b := setup(t, server)
 		b.running("a")
 		b.Say(b.result("failure", "a"), "garbage")
-		heir := b.poller(b.Store, poller.Config{Owner: "heir"})
+		adopter := b.poller(b.Store, poller.Config{Owner: "adopter"})
 		meanwhile := func() {
 			b.Clock.Turn(time.Minute / 2)
-			b.roundOf(heir)
-			b.roundOf(heir)
+			b.roundOf(adopter)
+			b.roundOf(adopter)
 			b.dispatch() // the retry: the paused poller's decision would now hit a new attempt
 		}
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
@@ -155,16 +155,16 @@ func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) 
 	})
 }
 
-func TestACommandThatAnotherPollerAdoptedIsNotObeyedTwice(t *testing.T) {
+func TestACommandThatAnotherPollerAdoptedIsNotAppliedTwice(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a")
 		b.Command(`{"type":"run","uid":"a","force":true}`)
-		heir := b.poller(b.Store, poller.Config{Owner: "heir"})
+		adopter := b.poller(b.Store, poller.Config{Owner: "adopter"})
 		meanwhile := func() {
 			b.Clock.Turn(time.Minute / 2)
-			b.roundOf(heir)
-			b.roundOf(heir)
+			b.roundOf(adopter)
+			b.roundOf(adopter)
 			b.dispatch()
 		}
 		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))

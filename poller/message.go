@@ -75,35 +75,36 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 // decide turns the message into an item to commit.
 func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
 	item := scripts.Item{Message: m.claimed, Counter: m.counter, Reason: m.reason}
+	if m.counter != "" {
+		return item
+	}
+	item.UID = m.uid()
+	record := snapshot.Records[item.UID]
+	var decision model.Decision
+	var outcome model.Outcome
+	var err error
+	field := "uid"
 	switch {
-	case m.counter != "":
 	case m.command != nil:
-		m.execute(&item, snapshot, now)
+		decision, outcome, err = record.Execute(m.command, snapshot.Policies, record.Exists, now)
+	case !record.Exists:
+		field, outcome = "big_table_uid", model.UnknownModel
 	default:
-		m.handle(&item, snapshot, now)
+		decision, outcome = record.Handle(*m.result, now)
 	}
-	return item
-}
-
-// handle decides a result.
-func (m *message) handle(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) {
-	transition, outcome := snapshot.Handle(m.result, now)
-	item.Transition, item.UID, item.Counter = transition, m.result.UID, string(outcome)
-	if outcome == model.UnknownModel {
-		item.Reason = "big_table_uid: expected a stored model, found " + document.Found(m.result.UID)
-	}
-}
-
-// execute decides a command.
-func (m *message) execute(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) {
-	transition, outcome, err := snapshot.Execute(m.command, now)
-	item.Transition, item.UID, item.Counter = transition, m.command.UID, string(outcome)
+	item.Counter = string(outcome)
 	switch {
 	case err != nil:
 		item.Counter, item.Reason = refusal(err)
 	case outcome == model.UnknownModel:
-		item.Reason = "uid: expected a stored model, found " + document.Found(m.command.UID)
+		item.Reason = field + ": expected a stored model, found " + document.Found(item.UID)
 	case outcome == model.Busy:
 		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
+	case outcome != model.Applied:
+	case m.command != nil:
+		item.Transition = snapshot.Apply(m.command, decision, now)
+	default:
+		item.Transition = record.Decide(decision, now)
 	}
+	return item
 }

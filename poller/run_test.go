@@ -55,15 +55,15 @@ func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
 	})
 }
 
-func TestAPollerOutlivesTroubleWithRedis(t *testing.T) {
+func TestAPollerOutlivesErrorsOfRedis(t *testing.T) {
 	t.Parallel()
 	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
 	lines := make(testkit.Lines, 1)
 	log := zerolog.New(lines).Level(zerolog.ErrorLevel)
 	stop := b.start(poller.Config{Tick: 20 * time.Millisecond, Backoff: time.Millisecond, Log: &log})
 	defer stop()
-	for i, trouble := range []string{"LOADING Redis is loading the dataset in memory", "READONLY You can't write", "ERR broken"} {
-		b.Server.Mini.SetError(trouble)
+	for i, answer := range []string{"LOADING Redis is loading the dataset in memory", "READONLY You can't write", "ERR broken"} {
+		b.Server.Mini.SetError(answer)
 		<-lines // the poller has met it
 		b.Server.Mini.SetError("")
 		b.Command(put(fmt.Sprint("m", i)))

@@ -45,10 +45,7 @@ const (
 // MeasureBrake engages or releases the brake by what was counted within its window, and records an incident in journal and outbox.
 func (s *Store) MeasureBrake(ctx context.Context, now time.Time) (BrakeChange, error) {
 	keys := []string{s.Keys.Brake(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox()}
-	reply, err := measureBrake.Run(ctx, s.clients.Write, keys, millis(now), model.FormatTime(now), s.config.JournalCap).Slice()
-	if err == nil && len(reply) != 3 {
-		err = fmt.Errorf("expected 3 values, found %d", len(reply))
-	}
+	reply, err := runValues(ctx, s.clients.Write, measureBrake, 3, keys, millis(now), model.FormatTime(now), s.config.JournalCap)
 	if err != nil {
 		return BrakeUnchanged, fmt.Errorf("measure the brake: %w", err)
 	}

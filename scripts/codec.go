@@ -9,10 +9,11 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Fields of the hash <queue>:model:<uid> by which a change is noticed.
+// Fields of the hash <queue>:model:<uid> that are read one by one.
 const (
 	fieldRev        = "rev"
 	fieldAttemptUID = "attempt_uid"
+	fieldDeadlineAt = "deadline_at"
 )
 
 // codec turns a model into the fields of its hash, and back. An absent value is an absent field.
@@ -50,7 +51,7 @@ func (c *codec) fields(m *model.Model) {
 	c.text(fieldAttemptUID, &m.AttemptUID)
 	c.number("attempt_no", &m.AttemptNo)
 	c.time("started_at", &m.StartedAt)
-	c.time("deadline_at", &m.DeadlineAt)
+	c.time(fieldDeadlineAt, &m.DeadlineAt)
 	c.time("processing_at", &m.ProcessingAt)
 	c.text("worker", &m.Worker)
 	c.flag("again", &m.Again)

@@ -97,6 +97,14 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	return runCodes(ctx, s.clients.Write, commit, keys, args)
 }
 
+// ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
+func (s *Store) ProbeScripts(ctx context.Context) error {
+	if _, err := s.commit(ctx, Batch{}); err != nil {
+		return fmt.Errorf("commit an empty batch: %w", err)
+	}
+	return nil
+}
+
 // savePolicies stores inline policies under their content names. To repeat it is safe: equal names have equal content.
 func (s *Store) savePolicies(ctx context.Context, items []Item) error {
 	var pipe redis.Pipeliner
@@ -126,17 +134,4 @@ func (s *Store) savePolicies(ctx context.Context, items []Item) error {
 		return fmt.Errorf("store policies: %w", err)
 	}
 	return nil
-}
-
-// runCodes runs a script that answers with one code per item.
-func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args []any) ([]Code, error) {
-	replies, err := script.Run(ctx, client, keys, args...).Int64Slice()
-	if err != nil {
-		return nil, err
-	}
-	codes := make([]Code, len(replies))
-	for i, reply := range replies {
-		codes[i] = Code(reply)
-	}
-	return codes, nil
 }

@@ -60,13 +60,13 @@ func (k Keys) Policies() string { return k.queue + ":policies" }
 // Claimed is a list: messages that one poller has taken and not yet applied, each behind a letter for its source.
 func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owner }
 
-// Pollers is a zset: owner of a claimed list to its last sign of life in Unix ms.
+// Pollers is a zset: owner of a claimed list to its last heartbeat in Unix ms.
 func (k Keys) Pollers() string { return k.queue + ":pollers" }
 
-// Taken is a list: entries of the input list that one worker pool works on, until they are answered or handed back.
+// Taken is a list: entries of the input list that one worker pool works on, until they are answered or requeued.
 func (k Keys) Taken(owner string) string { return k.queue + ":taken:" + owner }
 
-// Workers is a zset: owner of a taken list to its last sign of life in Unix ms.
+// Workers is a zset: owner of a taken list to its last heartbeat in Unix ms.
 func (k Keys) Workers() string { return k.queue + ":workers" }
 
 // Journal is a stream: every transition, capped.
@@ -84,5 +84,5 @@ func (k Keys) Stats() string { return k.queue + ":stats" }
 // Brake is a hash: the settings of the mass-failure brake, whether it is engaged, and what it counts.
 func (k Keys) Brake() string { return k.queue + ":brake" }
 
-// Wake is a list of at most one token: it calls a sleeping dispatcher.
+// Wake is a list of at most one token: it calls a dispatcher that waits.
 func (k Keys) Wake() string { return k.queue + ":wake" }

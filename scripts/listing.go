@@ -6,12 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
-
-// listChunk is about how many uids EachModel hands over at once.
-const listChunk = 200
 
 // EachModel hands the uids of all stored models that begin with prefix to visit, in chunks and in no order, each uid once.
 // It walks the keys, so that it also finds what no set knows; what is put or removed meanwhile may be missed. It ends early
@@ -23,34 +18,9 @@ func (s *Store) EachModel(ctx context.Context, prefix string, visit func(uids []
 	}
 	seen := newSeen()
 	pattern := escapeGlob(s.Keys.models()+prefix) + "*"
-	for cursor := uint64(0); ; {
-		keys, next, err := node.Scan(ctx, cursor, pattern, listChunk).Result()
-		if err != nil {
-			return fmt.Errorf("list models: %w", err)
-		}
-		uids := seen.fresh(keys, s.Keys.models())
-		for chunk := range slices.Chunk(uids, listChunk) {
-			if err := visit(chunk); err != nil {
-				return err
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
-}
-
-// scanNode is where the keys of the queue live: SCAN on a cluster client would ask any node.
-func (s *Store) scanNode(ctx context.Context) (redis.Cmdable, error) {
-	if cluster, ok := s.clients.Read.(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, s.Keys.Due())
-	}
-	return s.clients.Read, nil
-}
-
-// escapeGlob makes a text mean itself in a pattern of SCAN.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+	return scan(ctx, "list models", func(cursor uint64) ([]string, uint64, error) {
+		return node.Scan(ctx, cursor, pattern, scanCount).Result()
+	}, func(keys []string) error { return visit(seen.fresh(keys, s.Keys.models())) })
 }
 
 // seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.

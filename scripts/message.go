@@ -72,18 +72,11 @@ func (c Claimed) Large() (size, most string, large bool) {
 func (s *Store) Claim(ctx context.Context, owner string, limit int) (time.Time, []Claimed, error) {
 	k := s.Keys
 	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Pollers()}
-	reply, err := claimMessages.Run(ctx, s.clients.Write, keys, s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed).Slice()
-	if err == nil && len(reply) != 2 {
-		err = fmt.Errorf("expected 2 values, found %d", len(reply))
-	}
+	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 1, keys, s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed)
 	if err != nil {
 		return time.Time{}, nil, fmt.Errorf("claim messages: %w", err)
 	}
-	now, err := parseMillis(text(reply[0]))
-	if err != nil {
-		return now, nil, fmt.Errorf("claim messages: %w", err)
-	}
-	entries := texts(reply[1])
+	entries := texts(reply[0])
 	claimed := make([]Claimed, len(entries))
 	for i, entry := range entries {
 		claimed[i] = Claimed{entry}
@@ -123,6 +116,12 @@ func (i Item) rejected(now time.Time) string {
 	entry.hold()
 	text, _ := json.Marshal(entry) // texts only
 	return string(text)
+}
+
+// readRejected reads an entry of the rejected list; what cannot be read is empty.
+func readRejected(text string) (entry Rejected) {
+	_ = json.Unmarshal([]byte(text), &entry)
+	return entry
 }
 
 // hold makes sure that JSON can hold the message. One that was cut may end within a character.

@@ -34,9 +34,9 @@ func (b *bench) settle(owner string, settlements ...Item) []Code {
 	return codes
 }
 
-func (b *bench) adopt(silent, owner string, cutoff time.Time, limit int) int {
+func (b *bench) adopt(expired, owner string, cutoff time.Time, limit int) int {
 	b.t.Helper()
-	moved, err := b.Adopt(context.Background(), silent, owner, cutoff, limit)
+	moved, err := b.Adopt(context.Background(), expired, owner, cutoff, limit)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestClaimReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 		if now.Before(before.Truncate(time.Millisecond)) || now.After(after) {
 			t.Errorf("now %v, want between %v and %v", now, before, after)
 		}
-		expectEqual(t, "sign of life", any(scores{"p1": float64(now.UnixMilli())}), b.state()[":pollers"])
+		expectEqual(t, "heartbeat", any(scores{"p1": float64(now.UnixMilli())}), b.state()[":pollers"])
 	}, func(c *Config) { c.Clock = nil })
 }
 
@@ -238,14 +238,14 @@ func rawOf(t *testing.T, text string) string {
 	return entry.Raw + string(entry.RawBase64)
 }
 
-func TestOnlyASilentPollerLosesItsMessages(t *testing.T) {
+func TestOnlyAnExpiredPollerLosesItsMessages(t *testing.T) {
 	tests := []struct {
 		name string
 		seen scores
 		want int
 	}{
-		{"silent since the cutoff", scores{"p1": six}, 2},
-		{"silent for longer", scores{"p1": six - 1}, 2},
+		{"expired since the cutoff", scores{"p1": six}, 2},
+		{"expired for longer", scores{"p1": six - 1}, 2},
 		{"alive", scores{"p1": six + 1}, 0},
 		{"already forgotten", scores{"p3": six}, 0},
 	}
@@ -275,7 +275,7 @@ func TestAdoptionInPartsKeepsTheOrderAndForgetsTheOwnerLast(t *testing.T) {
 	})
 }
 
-func TestASilentPollerWithNothingIsForgotten(t *testing.T) {
+func TestAnExpiredPollerWithNothingIsForgotten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":pollers": scores{"p1": 1, "p2": six}})
 		expectEqual(t, "moved", 0, b.adopt("p1", "p2", b.now.Add(-time.Second), 2))
@@ -288,12 +288,12 @@ func TestAMessageAdoptedByAForgottenPollerCanStillBeAdopted(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"o1"}, ":pollers": scores{"p1": 1}})
 		expectEqual(t, "adopted by one whom nobody knows", 1, b.adopt("p1", "p2", b.now.Add(-time.Second), 2))
-		expectEqual(t, "silent pollers", list{"p2"}, b.silent(b.now.Add(-time.Second)))
+		expectEqual(t, "expired pollers", list{"p2"}, b.expired(b.now.Add(-time.Second)))
 		expectEqual(t, "adopted from it", 1, b.adopt("p2", "p3", b.now.Add(-time.Second), 2))
 	})
 }
 
-func (b *bench) silent(cutoff time.Time) list {
+func (b *bench) expired(cutoff time.Time) list {
 	b.t.Helper()
 	owners, err := b.ExpiredPollers(context.Background(), cutoff)
 	if err != nil {
@@ -302,10 +302,10 @@ func (b *bench) silent(cutoff time.Time) list {
 	return owners
 }
 
-func TestSilentPollersAreThoseNotSeenSinceTheCutoff(t *testing.T) {
+func TestExpiredPollersAreThoseWithoutAHeartbeatSinceTheCutoff(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":pollers": scores{"old": six - 1, "edge": six, "new": six + 1}})
-		expectEqual(t, "silent", list{"old", "edge"}, b.silent(b.now))
+		expectEqual(t, "expired", list{"old", "edge"}, b.expired(b.now))
 	})
 }
 

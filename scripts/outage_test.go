@@ -48,7 +48,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	open := func(command *model.Command) func() error {
 		return func() error { _, err := b.Read(ctx, list{"m1"}, []*model.Command{command}); return err }
 	}
-	handBack := func() error { _, err := b.Leave(ctx, "w1"); return err }
+	requeue := func() error { _, err := b.Leave(ctx, "w1"); return err }
 	for _, test := range []struct {
 		command, key, want string
 		call               func() error
@@ -62,13 +62,13 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
 		{"ZCARD", k.Running(), "read stats: ", stats},
 		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Stats(ctx); return err }},
-		{"LRANGE", k.Taken("w1"), "read taken entries: ", handBack},
+		{"LRANGE", k.Taken("w1"), "read taken entries: ", requeue},
 		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Leave(ctx, "w1"); return err }},
-		{"EVALSHA", "", "requeue entries: ", handBack},
+		{"EVALSHA", "", "requeue entries: ", requeue},
 		{"EVALSHA", "", "give a heartbeat: ", func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err }},
 		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.ExpiredWorkers(ctx, b.now, time.Second); return err }},
 		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Answer(ctx, "w1", []Answer{{}}); return err }},
-		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err }},
+		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err }},
 		{"LRANGE", "", "read history: ", func() error { _, err := b.History(ctx, "m1"); return err }},
 		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Tail(ctx, TailStart); return err }},
 		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.TailOutbox(ctx, TailStart); return err }},
@@ -108,7 +108,7 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 		"read due models: ":                func() error { _, err := b.ReadDue(ctx, 1); return err },
 		"claim messages: ":                 func() error { _, _, err := b.Claim(ctx, "p1", 1); return err },
 		"give a heartbeat: ":               func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err },
-		"take entries of the input list: ": func() error { _, err := b.Take(ctx, Taking{Owner: "w1"}); return err },
+		"take entries of the input list: ": func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err },
 		"measure the brake: ":              func() error { _, err := b.MeasureBrake(ctx, b.now); return err },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})
@@ -120,11 +120,17 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 		"no instant": func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1", "2"}) },
 		"no clock":   func(peer *miniredis.Peer) { peer.WriteStrings(list{"", "1", "2"}) },
 		"no pair":    func(peer *miniredis.Peer) { peer.WriteStrings(list{"noon", "1"}) },
+		"too short":  func(peer *miniredis.Peer) { peer.WriteStrings(list{"1", "0"}) },
+		"no time":    func(peer *miniredis.Peer) { peer.WriteStrings(list{"now", "0", "", "", "", ""}) },
+		"no score":   func(peer *miniredis.Peer) { peer.WriteStrings(list{"1", "0", "soon", "", "", ""}) },
 	}
 	wants := map[string]list{
 		"no pair":    {"claim messages: ", "give a heartbeat: "},
 		"no instant": {"take entries of the input list: "},
 		"no clock":   {"take entries of the input list: "},
+		"too short":  {"read due models: "},
+		"no time":    {"read due models: "},
+		"no score":   {"read due models: "},
 	}
 	for reply, write := range tests {
 		b.answerTo("EVALSHA", "", write)

@@ -3,6 +3,8 @@ package scripts
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -29,68 +31,57 @@ func (r *Record) Rev() string { return r.hash[fieldRev] }
 // Exists false; one that cannot be read carries a Fault. Duplicate uids share one record.
 func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, error) {
 	records := make(map[string]*Record, len(uids))
-	read, err := s.readStored(ctx, uids)
-	if err != nil {
-		return nil, err
+	if len(uids) == 0 {
+		return records, nil
 	}
-	for uid, reply := range read.hashes {
+	hashes, payloads := make(map[string]*redis.MapStringStringCmd, len(uids)), make(map[string]*redis.StringCmd, len(uids))
+	pipe := s.clients.Read.Pipeline()
+	for _, uid := range uids {
+		if hashes[uid] == nil {
+			hashes[uid], payloads[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid)), pipe.Get(ctx, s.Keys.Payload(uid))
+		}
+	}
+	settings := pipe.HMGet(ctx, s.Keys.Brake(), brakeSettings...)
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read models: %w", err)
+	}
+	brake := decodeBrake(namedValues(brakeSettings, settings.Val()))
+	for uid, reply := range hashes {
 		hash, err := reply.Result()
 		record := &Record{Model: decode(uid, hash), Exists: len(hash) > 0, hash: hash}
 		if err != nil {
 			record.Exists, record.hash, record.Fault = true, map[string]string{}, "hash: "+err.Error()
 		}
-		if record.Payload, err = read.payloads[uid].Result(); err != nil && !missing(err) {
+		if record.Payload, err = payloads[uid].Result(); err != nil && !missing(err) {
 			record.Fault = "payload: " + err.Error()
 		}
-		record.Brake = read.brake
+		record.Brake = brake
 		records[uid] = record
 	}
 	return records, s.resolve(ctx, records)
 }
 
-// stored is what was read of a batch of models.
-type stored struct {
-	hashes   map[string]*redis.MapStringStringCmd
-	payloads map[string]*redis.StringCmd
-	brake    model.Brake
+// namedValues gives the values of HMGET their names.
+func namedValues(names []string, values []any) map[string]string {
+	named := make(map[string]string, len(names))
+	for i, value := range values {
+		named[names[i]], _ = value.(string)
+	}
+	return named
 }
 
-// readStored fetches hash and payload of each model, and the brake, in one pipeline; a wrong type harms only its own reply.
-func (s *Store) readStored(ctx context.Context, uids []string) (stored, error) {
-	read := stored{make(map[string]*redis.MapStringStringCmd, len(uids)), make(map[string]*redis.StringCmd, len(uids)), model.Brake{}}
-	if len(uids) == 0 {
-		return read, nil
+// policyNames lists the policies that records name.
+func policyNames(records iter.Seq[*Record]) (names []string) {
+	for record := range records {
+		names = append(names, record.PolicyName)
 	}
-	pipe := s.clients.Read.Pipeline()
-	for _, uid := range uids {
-		if read.hashes[uid] == nil {
-			read.hashes[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid))
-			read.payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
-		}
-	}
-	brake := pipe.HMGet(ctx, s.Keys.Brake(), brakeSettings...)
-	commands, _ := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
-	for _, command := range commands {
-		if err := command.Err(); err != nil && !missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
-			return stored{}, fmt.Errorf("read models: %w", err)
-		}
-	}
-	settings := make(map[string]string, len(brakeSettings))
-	for i, value := range brake.Val() {
-		settings[brakeSettings[i]], _ = value.(string)
-	}
-	read.brake = decodeBrake(settings)
-	return read, nil
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // resolve puts policy and schedule in force. What cannot be resolved becomes a fault with a safe replacement.
 func (s *Store) resolve(ctx context.Context, records map[string]*Record) error {
-	var names []string
-	for _, record := range records {
-		names = append(names, record.PolicyName)
-	}
-	slices.Sort(names)
-	policies, err := s.Policies(ctx, slices.Compact(names))
+	policies, err := s.Policies(ctx, policyNames(maps.Values(records)))
 	if err != nil {
 		return err
 	}

@@ -7,64 +7,13 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/model/schedule"
 
 	miniredis "github.com/alicebob/miniredis/v2/server"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/model"
 )
-
-// anInstant is absent or any millisecond that a model may hold.
-func anInstant(t *rapid.T, name string) time.Time {
-	ms := rapid.Int64Range(-1, 253402300799999).Draw(t, name)
-	if ms < 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
-func aText(t *rapid.T, name string) string { return rapid.String().Draw(t, name) }
-
-func aNumber(t *rapid.T, name string) int { return rapid.IntRange(0, 1<<40).Draw(t, name) }
-
-func aModel(t *rapid.T) model.Model {
-	return model.Model{
-		UID: "m1", Rule: aText(t, "rule"), Timezone: aText(t, "timezone"), Dtstart: aText(t, "dtstart"), PolicyName: aText(t, "policy"),
-		State: model.State{
-			RefreshAt: anInstant(t, "refresh"), Why: aText(t, "why"),
-			AttemptUID: aText(t, "attempt"), AttemptNo: aNumber(t, "no"),
-			StartedAt: anInstant(t, "started"), DeadlineAt: anInstant(t, "deadline"), ProcessingAt: anInstant(t, "processing"),
-			Worker: aText(t, "worker"), Again: rapid.Bool().Draw(t, "again"),
-			Disabled: rapid.Bool().Draw(t, "disabled"), DisabledReason: aText(t, "reason"),
-			UserFriendlyStatus: aText(t, "status"), Progress: aNumber(t, "progress"),
-			LastSuccessAt: anInstant(t, "success"), FailingSince: anInstant(t, "failing"), FinalFailureAt: anInstant(t, "final"),
-			LastAttemptUID: aText(t, "last"), Deferrals: aNumber(t, "deferrals"),
-		},
-	}
-}
-
-func TestEveryStateIsReadAsItWasWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := aModel(t)
-		fields := encode(&want)
-		for name, value := range fields {
-			if value == "" {
-				t.Errorf("field %s is present and empty", name)
-			}
-		}
-		if diff := cmp.Diff(want, decode("m1", fields), cmpopts.IgnoreUnexported(schedule.Schedule{})); diff != "" {
-			t.Errorf("model (-written +read):\n%s", diff)
-		}
-	})
-}
-
-func TestAnAbsentValueIsAnAbsentField(t *testing.T) {
-	expectEqual(t, "fields of a blank model", hash{}, encode(&model.Model{UID: "m1"}))
-}
 
 func TestTheDifferenceTurnsOneHashIntoTheOther(t *testing.T) {
 	some := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.SampledFrom([]string{"1", "2"}))
@@ -113,11 +62,6 @@ func TestATransitionHealsAnUnreadableField(t *testing.T) {
 			t.Errorf("fault %q, attempt %q, rev %q; want none, a1, the clock", record.Fault, record.AttemptUID, record.Rev())
 		}
 	})
-}
-
-func TestTimesOfOtherZonesAreReadAsUTC(t *testing.T) {
-	m := decode("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
-	expectEqual(t, "refresh_at", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
 }
 
 func TestLoadTellsWhatIsNotStored(t *testing.T) {

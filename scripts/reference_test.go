@@ -99,18 +99,18 @@ func (r *reference) move(from *list, mark, owner string, n int) {
 	*from = (*from)[n:]
 }
 
-func (r *reference) adopt(silent, owner string, cutoff time.Time, limit int) int {
-	seen, known := r.pollers[silent]
+func (r *reference) adopt(expired, owner string, cutoff time.Time, limit int) int {
+	seen, known := r.pollers[expired]
 	if !known || seen > float64(cutoff.UnixMilli()) {
 		return 0
 	}
 	if _, known := r.pollers[owner]; !known {
 		r.pollers[owner] = float64(cutoff.UnixMilli())
 	}
-	moved := r.claimed[silent][:min(limit, len(r.claimed[silent]))]
+	moved := r.claimed[expired][:min(limit, len(r.claimed[expired]))]
 	r.claimed[owner] = slices.Concat(r.claimed[owner], moved)
-	if r.claimed[silent] = r.claimed[silent][len(moved):]; len(r.claimed[silent]) == 0 {
-		delete(r.pollers, silent)
+	if r.claimed[expired] = r.claimed[expired][len(moved):]; len(r.claimed[expired]) == 0 {
+		delete(r.pollers, expired)
 	}
 	return len(moved)
 }

@@ -35,9 +35,9 @@ func TestAPollerThatResignsIsMissedWhileAClaimOfItIsStillUnderWay(t *testing.T) 
 		if err := b.Resign(t.Context(), "p1"); err != nil {
 			t.Fatal(err)
 		}
-		silent, err := b.ExpiredPollers(t.Context(), b.now)
-		if err != nil || len(silent) != 1 || silent[0] != "p1" {
-			t.Errorf("want p1 to be found with its message, got %v, %v", silent, err)
+		expired, err := b.ExpiredPollers(t.Context(), b.now)
+		if err != nil || len(expired) != 1 || expired[0] != "p1" {
+			t.Errorf("want p1 to be found with its message, got %v, %v", expired, err)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -48,10 +47,4 @@ func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
 		return now, fmt.Errorf("read the clock of redis: %w", err)
 	}
 	return now, nil
-}
-
-// readRejected reads an entry of the rejected list; what cannot be read is empty.
-func readRejected(text string) (entry Rejected) {
-	_ = json.Unmarshal([]byte(text), &entry)
-	return entry
 }

@@ -15,8 +15,8 @@ type Snapshot struct {
 	Records map[string]*Record
 	// Queued are the entries of the input list by attempt uid; only when a command may take one back.
 	Queued map[string]string
-
-	policies model.Policies
+	// Policies are those that the commands name, and those that they bring along.
+	Policies model.Policies
 }
 
 // Read reads the models with these uids and whatever else the commands about them need.
@@ -31,7 +31,7 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 			return nil, err
 		}
 	}
-	snapshot.policies, err = s.readPolicies(ctx, commands)
+	snapshot.Policies, err = s.readPolicies(ctx, commands)
 	return snapshot, err
 }
 
@@ -59,34 +59,17 @@ func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (po
 	return policies, err
 }
 
-// Execute decides a command at now. Applied comes with the transition to commit; any other outcome, or an error about the definition,
-// changes nothing. An attempt that loses its fence while it is queued is taken back from the input list.
-func (s *Snapshot) Execute(command *model.Command, now time.Time) (*Transition, model.Outcome, error) {
+// Apply turns the decision about a command into the transition to commit. An attempt that loses its fence while it is queued is taken
+// back from the input list.
+func (s *Snapshot) Apply(command *model.Command, decision model.Decision, now time.Time) *Transition {
 	record := s.Records[command.UID]
-	queued := s.Queued[record.AttemptUID]
-	decision, outcome, err := record.Execute(command, s.policies, record.Exists, now)
-	if err != nil || outcome != model.Applied {
-		return nil, outcome, err
+	takeBack := ""
+	if command.Supersedes() {
+		takeBack = s.Queued[record.AttemptUID]
 	}
 	transition := record.Decide(decision, now)
-	transition.Inline = command.Definition.Inline
-	if command.Supersedes() {
-		transition.TakeBack = queued
-	}
-	return transition, model.Applied, nil
-}
-
-// Handle decides a worker's message at now. Applied comes with the transition to commit; any other outcome changes nothing.
-func (s *Snapshot) Handle(message *model.Message, now time.Time) (*Transition, model.Outcome) {
-	record := s.Records[message.UID]
-	if !record.Exists {
-		return nil, model.UnknownModel
-	}
-	decision, outcome := record.Handle(*message, now)
-	if outcome != model.Applied {
-		return nil, outcome
-	}
-	return record.Decide(decision, now), model.Applied
+	transition.Inline, transition.TakeBack = command.Definition.Inline, takeBack
+	return transition
 }
 
 // Queued reads the input list: attempt uid to the entry as it stands there. It reads all of it at one instant: read in parts, it would miss

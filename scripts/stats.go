@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -32,8 +33,7 @@ type Stats struct {
 	Counters map[string]int64
 }
 
-// Retries are the counts of document 004, rule 13: retries that have ended, those of them that succeeded, and cycles that needed
-// one.
+// Retries are the counts by which retries are judged: those that have ended, those of them that succeeded, and cycles that needed one.
 func (s Stats) Retries() (total, successful, cycles int64) {
 	return s.Counters[model.CounterRetries], s.Counters[model.CounterRetriesHelped], s.Counters[model.CounterRetriedCycles]
 }

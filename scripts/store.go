@@ -130,14 +130,5 @@ func millis(at time.Time) string {
 	return strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// parseMillis reads the clock as a script answers it.
-func parseMillis(text string) (time.Time, error) {
-	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("expected Unix milliseconds, found %q", text)
-	}
-	return time.UnixMilli(ms).UTC(), nil
-}
-
 // missing reports the reply of Redis for "there is none".
 func missing(err error) bool { return errors.Is(err, redis.Nil) }

@@ -98,19 +98,3 @@ func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
 		}
 	})
 }
-
-func TestAnswersThatNoScriptGivesAreErrors(t *testing.T) {
-	tests := []struct {
-		name  string
-		reply []any
-	}{
-		{"too short", []any{"1", int64(0)}},
-		{"no time", []any{"now", int64(0), "", "", []any{}, []any{}}},
-		{"no score", []any{"1", int64(0), "soon", "", []any{}, []any{}}},
-	}
-	for _, test := range tests {
-		if due, err := parseDue(test.reply); err == nil {
-			t.Errorf("%s: read as %+v", test.name, due)
-		}
-	}
-}

@@ -11,8 +11,8 @@ var (
 	answerAttempts = load("answer-attempts.lua")
 )
 
-// Taking is what a worker pool asks for.
-type Taking struct {
+// TakeRequest is what a worker pool asks for.
+type TakeRequest struct {
 	// Owner names the taken list of the pool; no two pools may share it, and one that was forgotten is not used again.
 	Owner string
 	// New says that the owner has not been answered yet. Any other owner that Redis does not know is forgotten.
@@ -29,7 +29,7 @@ type Taken struct {
 	Entries []string
 	// Whole says that Entries are all that stands in the taken list, also those that the pool knows of. Nothing was moved.
 	Whole bool
-	// Forgotten says that the pool was silent for too long: all that it had taken was requeued.
+	// Forgotten says that the lease of the pool has expired: all that it had taken was requeued.
 	Forgotten bool
 	// Now is the clock.
 	Now time.Time
@@ -38,25 +38,15 @@ type Taken struct {
 // Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's heartbeat. To
 // repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
 // than the pool knows of. An empty list is no error.
-func (s *Store) Take(ctx context.Context, taking Taking) (Taken, error) {
+func (s *Store) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := s.Keys
 	keys := []string{k.Input(), k.Taken(taking.Owner), k.Workers()}
-	isNew := ""
-	if taking.New {
-		isNew = "1"
-	}
-	reply, err := takeAttempts.Run(ctx, s.clients.Write, keys, s.clockArg(), taking.Owner, isNew, taking.Most, max(-1, taking.Known)).Slice()
-	if err == nil && len(reply) != 3 {
-		err = fmt.Errorf("expected 3 values, found %d", len(reply))
-	}
+	now, reply, err := runTimed(ctx, s.clients.Write, takeAttempts, 2, keys,
+		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known))
 	if err != nil {
 		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
 	}
-	now, err := parseMillis(text(reply[0]))
-	if err != nil {
-		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
-	}
-	return Taken{Entries: texts(reply[2]), Whole: reply[1] == int64(2), Forgotten: reply[1] == int64(0), Now: now}, nil
+	return Taken{Entries: texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Now: now}, nil
 }
 
 // Answer is one message of a worker pool, or the end of an attempt about which there is nothing to tell.
@@ -76,11 +66,7 @@ func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]C
 	keys := []string{s.Keys.Output(), s.Keys.Taken(owner)}
 	args := []any{}
 	for _, answer := range answers {
-		ends := ""
-		if answer.Ends {
-			ends = "1"
-		}
-		args = append(args, ends, answer.Entry, answer.Message)
+		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
 	}
 	codes, err := runCodes(ctx, s.clients.Write, answerAttempts, keys, args)
 	if err != nil {

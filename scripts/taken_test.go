@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func (b *bench) take(taking Taking) Taken {
+func (b *bench) take(taking TakeRequest) Taken {
 	b.t.Helper()
 	taken, err := b.Take(context.Background(), taking)
 	if err != nil || !taken.Now.Equal(b.now) {
@@ -27,7 +27,7 @@ func (b *bench) answer(owner string, answers ...Answer) []Code {
 func TestTakeMovesTheOldestEntriesAndGivesASignOfLife(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"a", "b", "c"}, ":workers": scores{"w2": 5}})
-		taken := b.take(Taking{Owner: "w1", New: true, Most: 2})
+		taken := b.take(TakeRequest{Owner: "w1", New: true, Most: 2})
 		expectEqual(t, "taken", Taken{Entries: list{"a", "b"}, Now: b.now}, taken)
 		b.expect(keys{"-input": list{"c"}, ":taken:w1": list{"a", "b"}, ":workers": scores{"w1": six, "w2": 5}})
 	})
@@ -36,7 +36,7 @@ func TestTakeMovesTheOldestEntriesAndGivesASignOfLife(t *testing.T) {
 func TestTakeOfAnEmptyListIsASignOfLifeAndNoError(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":workers": scores{"w1": 5}})
-		expectEqual(t, "entries", 0, len(b.take(Taking{Owner: "w1", Most: 2}).Entries))
+		expectEqual(t, "entries", 0, len(b.take(TakeRequest{Owner: "w1", Most: 2}).Entries))
 		b.expect(keys{":workers": scores{"w1": six}})
 	})
 }
@@ -44,8 +44,8 @@ func TestTakeOfAnEmptyListIsASignOfLifeAndNoError(t *testing.T) {
 func TestATakeRepeatedAfterALostReplyReturnsTheSameEntries(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"a", "b", "c", "d"}})
-		first := b.take(Taking{Owner: "w1", New: true, Most: 2})
-		for name, taking := range map[string]Taking{
+		first := b.take(TakeRequest{Owner: "w1", New: true, Most: 2})
+		for name, taking := range map[string]TakeRequest{
 			"the first one":      {Owner: "w1", New: true, Most: 2},
 			"one that is unsure": {Owner: "w1", Most: 2, Known: -1},
 			"one that knows one": {Owner: "w1", Most: 1, Known: 1},
@@ -63,7 +63,7 @@ func TestTheNextTakeBringsOnlyWhatIsNew(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"c", "d"}, ":taken:w1": list{"a", "b"}, ":workers": scores{"w1": 5}})
 		for _, known := range []int{2, 3} { // to know of more than there are is harmless
-			taken := b.take(Taking{Owner: "w1", Most: 1, Known: known})
+			taken := b.take(TakeRequest{Owner: "w1", Most: 1, Known: known})
 			if taken.Whole || len(taken.Entries) != 1 {
 				t.Errorf("known %d: taken %+v, want one new entry", known, taken)
 			}
@@ -77,7 +77,7 @@ func TestAForgottenOwnerTakesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"a"}, ":workers": scores{"w2": 5}})
 		b.unchanged(func() {
-			expectEqual(t, "taken", true, b.take(Taking{Owner: "w1", Most: 2}).Forgotten)
+			expectEqual(t, "taken", true, b.take(TakeRequest{Owner: "w1", Most: 2}).Forgotten)
 		})
 	})
 }
@@ -85,7 +85,7 @@ func TestAForgottenOwnerTakesNothing(t *testing.T) {
 func TestTakeReportsAListThatIsNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": "text"})
-		if _, err := b.Take(t.Context(), Taking{Owner: "w1", New: true, Most: 1}); err == nil {
+		if _, err := b.Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1}); err == nil {
 			t.Error("expected an error, got nil")
 		}
 	})
@@ -114,7 +114,7 @@ func TestAnAnswerSentTwiceIsPushedOnce(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatWasHandedBackIsNotAnsweredByItsOldWorker(t *testing.T) {
+func TestAnAttemptThatWasRequeuedIsNotAnsweredByItsOldWorker(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"a"}, ":taken:w2": list{"b"}})
 		b.unchanged(func() {
@@ -141,7 +141,7 @@ func TestNothingToAnswerAsksNobody(t *testing.T) {
 func TestTakeReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		before := b.redis.Time(t.Context()).Val()
-		taken, err := b.Take(t.Context(), Taking{Owner: "w1", New: true, Most: 1})
+		taken, err := b.Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1})
 		now, known, errBeat := b.Heartbeat(t.Context(), "w1")
 		if err != nil || errBeat != nil || !known {
 			t.Fatalf("take: %v, beat: %v, known %v", err, errBeat, known)
@@ -150,6 +150,6 @@ func TestTakeReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 		if taken.Now.Before(before.Truncate(time.Millisecond)) || now.Before(taken.Now) || now.After(after) {
 			t.Errorf("taken at %v, beat at %v, want both between %v and %v", taken.Now, now, before, after)
 		}
-		expectEqual(t, "sign of life", any(scores{"w1": float64(now.UnixMilli())}), b.state()[":workers"])
+		expectEqual(t, "heartbeat", any(scores{"w1": float64(now.UnixMilli())}), b.state()[":workers"])
 	}, func(c *Config) { c.Clock = nil })
 }

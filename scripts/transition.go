@@ -69,6 +69,11 @@ func (r *Record) Remove() *Transition {
 	return r.Decide(model.Decision{Event: event}, time.Time{})
 }
 
+// OrphanEnd is the transition that removes what is left of a model that is not stored, from both sets too.
+func OrphanEnd(uid string) *Transition {
+	return (&Record{Model: model.Model{UID: uid}}).Remove()
+}
+
 // nextRev counts transitions. A new model starts at the clock, so that a model removed and put again cannot be mistaken for its former
 // self. A status is no transition and must not make one fail.
 func (r *Record) nextRev(event model.Event, now time.Time) string {
@@ -100,17 +105,14 @@ func difference(before, after map[string]string) (set, deleted []string) {
 
 // arguments appends what commit.lua is told of the transition.
 func (t *Transition) arguments(args []any, message Claimed, now time.Time) []any {
-	op, wake := "set", ""
+	op := "set"
 	if t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan {
 		op = "remove"
-	}
-	if t.decision.WakesDispatcher(now) {
-		wake = "1"
 	}
 	next := &t.decision.Next
 	args = appendList(append(args, op, t.uid, message.Entry), t.decision.Counters(t.brake, now))
 	args = append(args, t.rev, t.attemptUID, t.decision.Message, t.TakeBack,
-		millis(next.DueAt()), millis(next.DeadlineAt), t.payload, t.historyEntry(), wake)
+		millis(next.DueAt()), millis(next.DeadlineAt), t.payload, t.historyEntry(), flag(t.decision.WakesDispatcher(now)))
 	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notification(now)} {
 		args = appendList(args, list)
 	}

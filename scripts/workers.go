@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -14,21 +15,15 @@ var (
 	requeueAttempts = load("requeue-attempts.lua")
 )
 
-// Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when the pool was silent for too long: all that
+// Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when its lease has expired: all that
 // it had taken was requeued, and it has to go on under another name.
 func (s *Store) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
 	keys := []string{s.Keys.Workers()}
-	reply, err := heartbeatWorker.Run(ctx, s.clients.Write, keys, s.clockArg(), owner).Slice()
-	if err == nil && len(reply) != 2 {
-		err = fmt.Errorf("expected 2 values, found %d", len(reply))
-	}
-	if err == nil {
-		now, err = parseMillis(text(reply[0]))
-	}
+	now, reply, err := runTimed(ctx, s.clients.Write, heartbeatWorker, 1, keys, s.clockArg(), owner)
 	if err != nil {
 		return time.Time{}, false, fmt.Errorf("give a heartbeat: %w", err)
 	}
-	return now, reply[1] == int64(1), nil
+	return now, reply[0] == int64(1), nil
 }
 
 // ExpiredWorker is a worker pool that seems to be dead.
@@ -40,7 +35,7 @@ type ExpiredWorker struct {
 // ExpiredWorkers lists the pools whose last heartbeat is at least a lease old at now. One that lies more than a lease in the
 // future counts too: the clock has been set back since.
 //
-// The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look silent until
+// The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
 // each has given its next heartbeat.
 func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
 	pipe := s.clients.Read.Pipeline()
@@ -61,8 +56,8 @@ func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 }
 
 // Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many
-// entries that were. The attempts keep their uids and are not counted again. A pool that has given a heartbeat since it was heartbeat
-// keeps everything.
+// entries that were. The attempts keep their uids and are not counted again. A pool that has given a heartbeat since it was
+// found expired keeps everything.
 //
 // Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
 // so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.

@@ -27,9 +27,6 @@ func TestMain(m *testing.M) {
 
 var _ Queue = (*scripts.Store)(nil)
 
-// patience is how long a test waits for what must come. It only ends what hangs, and says where.
-const patience = 5 * time.Minute
-
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
@@ -111,7 +108,7 @@ func (r *queueFixture) must(err error) {
 // told waits for the next message, as the poller reads it.
 func (r *queueFixture) told() model.Message {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		reply, err := r.redis.BLPop(context.Background(), time.Second, r.Keys.Output()).Result()
@@ -178,7 +175,7 @@ type running struct {
 // quick is a configuration for tests that do not wait for the ordinary intervals.
 func quick() Config {
 	return Config{
-		Name: "w1", FenceEvery: 20 * time.Millisecond, StatusEvery: 20 * time.Millisecond, Grace: patience,
+		Name: "w1", FenceEvery: 20 * time.Millisecond, StatusEvery: 20 * time.Millisecond, Grace: testkit.Limit,
 		Backoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 	}
 }
@@ -205,37 +202,9 @@ func (p *running) stop() error {
 
 func (p *running) wait() error {
 	p.t.Helper()
-	err := await(p.t, p.ended, "the end of Run")
+	err := testkit.Await(p.t, p.ended, "the end of Run")
 	p.ended <- err // for the cleanup
 	return err
-}
-
-func await[T any](t testing.TB, from <-chan T, what string) T {
-	t.Helper()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case value := <-from:
-		return value
-	case <-timer.C:
-		t.Fatalf("%s did not come", what)
-		panic("unreachable")
-	}
-}
-
-// eventually waits until a condition holds that nothing signals.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	timeout, tick := time.NewTimer(patience), time.NewTicker(2*time.Millisecond)
-	defer timeout.Stop()
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-timeout.C:
-			t.Fatalf("never: %s", what)
-		}
-	}
 }
 
 // bench is a handler that a test holds in its hand: it tells that it began and returns what the test says.
@@ -264,7 +233,7 @@ func (b *bench) handle(ctx context.Context, attempt *Attempt) error {
 type faulty struct {
 	Queue
 	mu     sync.Mutex
-	take   func(taking scripts.Taking) (scripts.Taken, error)
+	take   func(taking scripts.TakeRequest) (scripts.Taken, error)
 	push   func(answers []scripts.Answer) error
 	beat   func(owner string) (time.Time, bool, error)
 	fences func(uids []string) ([]scripts.Fence, time.Time, error)
@@ -278,7 +247,7 @@ func (f *faulty) change(change func()) {
 	change()
 }
 
-func (f *faulty) Take(ctx context.Context, taking scripts.Taking) (scripts.Taken, error) {
+func (f *faulty) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
 	f.mu.Lock()
 	take := f.take
 	f.mu.Unlock()

@@ -42,11 +42,11 @@ func (h *holding) is(owner string) bool {
 }
 
 // ask is the next request for entries. To know of too many is harmless, so an answer that is under way may still count here.
-func (h *holding) ask(most int) scripts.Taking {
+func (h *holding) ask(most int) scripts.TakeRequest {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gone = map[string]int{}
-	taking := scripts.Taking{Owner: h.owner, New: !h.known, Most: most, Known: h.count}
+	taking := scripts.TakeRequest{Owner: h.owner, New: !h.known, Most: most, Known: h.count}
 	if h.doubt {
 		taking.Known = -1
 	}
@@ -62,7 +62,7 @@ func (h *holding) doubted() {
 
 // receive notes what has come and returns the entries that are new, at most as many as were asked for. Those beyond stay in the
 // list, and come again when there is room.
-func (h *holding) receive(taking scripts.Taking, taken scripts.Taken) (fresh []string) {
+func (h *holding) receive(taking scripts.TakeRequest, taken scripts.Taken) (fresh []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.owner != taking.Owner {

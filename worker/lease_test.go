@@ -25,7 +25,7 @@ func brief() Config {
 // takeAs takes all entries under a name and does nothing more, as a pool does that dies.
 func (r *queueFixture) takeAs(owner string, most int) {
 	r.t.Helper()
-	taken, err := r.Take(context.Background(), scripts.Taking{Owner: owner, New: true, Most: most})
+	taken, err := r.Take(context.Background(), scripts.TakeRequest{Owner: owner, New: true, Most: most})
 	r.must(err)
 	if len(taken.Entries) != most {
 		r.t.Fatalf("%s took %q, want %d", owner, taken.Entries, most)
@@ -65,7 +65,7 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 			return nil
 		})
 		for _, uid := range []string{"d", "a", "b", "c"} {
-			if a := await(t, order, "the attempt of "+uid); a.UID != uid || a.AttemptUID != uid+"-1" || a.AttemptNo != 2 {
+			if a := testkit.Await(t, order, "the attempt of "+uid); a.UID != uid || a.AttemptUID != uid+"-1" || a.AttemptNo != 2 {
 				t.Errorf("worked on %+v, want %s as it was taken first", a, uid)
 			}
 		}
@@ -90,7 +90,7 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	return r, clock
 }
 
-// observed tells of a pool's signs of life, and of the silent workers that it found, to whoever waits for that.
+// observed tells of a pool's heartbeats, and of the expired workers that it found, to whoever waits for that.
 type observed struct {
 	Queue
 	beats chan struct{}
@@ -111,12 +111,12 @@ func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool
 }
 
 func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
-	silent, err := o.Queue.ExpiredWorkers(ctx, now, lease)
+	expired, err := o.Queue.ExpiredWorkers(ctx, now, lease)
 	select {
-	case o.looks <- silent:
+	case o.looks <- expired:
 	default:
 	}
-	return silent, err
+	return expired, err
 }
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
@@ -127,17 +127,17 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 		config.Concurrency = 1
 		busy := run(t, queue, config, b.handle)
 		r.offer("m")
-		await(t, b.began, "the attempt")
+		testkit.Await(t, b.began, "the attempt")
 		p := run(t, other, brief(), func(context.Context, *Attempt) error { return nil })
 		for looked := 0; looked < 20; { // more than two leases
 			clock.Turn(config.Lease / 8)
 			for range 2 { // the first may have read the clock before it was turned
-				await(t, queue.beats, "a sign of life")
+				testkit.Await(t, queue.beats, "a sign of life")
 			}
 			select {
-			case silent := <-other.looks:
-				if looked++; len(silent) > 0 {
-					t.Fatalf("found silent: %v", silent)
+			case expired := <-other.looks:
+				if looked++; len(expired) > 0 {
+					t.Fatalf("found expired: %v", expired)
 				}
 			default:
 			}
@@ -160,12 +160,12 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		config.Concurrency = 1
 		lost := run(t, cut, config, b.handle)
 		r.offer("m")
-		await(t, b.began, "the attempt")
-		heir, queue := newBench(), observe(r)
-		other := run(t, queue, config, heir.handle)
-		for begun := false; !begun; { // only now does the clock run: later nobody is silent for too long
+		testkit.Await(t, b.began, "the attempt")
+		successor, queue := newBench(), observe(r)
+		other := run(t, queue, config, successor.handle)
+		for begun := false; !begun; { // only now does the clock run: later no lease ends
 			select {
-			case a := <-heir.began:
+			case a := <-successor.began:
 				if begun = true; a.AttemptUID != "m-1" {
 					t.Errorf("requeued %s", a.AttemptUID)
 				}
@@ -174,16 +174,16 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 			}
 		}
 		cut.change(func() { cut.beat = nil })
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost) {
+		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost) {
 			t.Errorf("cause: %v, want ErrRequeued", cause)
 		}
-		heir.result <- nil
+		successor.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.offer("n", "o")
-		await(t, b.began, "an attempt under its new name")
-		await(t, heir.began, "an attempt of the other")
+		testkit.Await(t, b.began, "an attempt under its new name")
+		testkit.Await(t, successor.began, "an attempt of the other")
 		b.result <- nil
-		heir.result <- nil
+		successor.result <- nil
 		r.must(errors.Join(lost.stop(), other.stop()))
 		if got := ends(r.left()); len(got) != 2 || len(r.standing()) > 0 {
 			t.Errorf("told %v, entries left %q", got, r.standing())
@@ -201,10 +201,10 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 		config.Concurrency = 1
 		p := run(t, q, config, b.handle)
 		r.offer("m")
-		await(t, b.began, "the attempt")
+		testkit.Await(t, b.began, "the attempt")
 		r.toldOf(model.MessageStarted)
 		q.change(func() { // the pool must not be quicker than the other one
-			q.take = func(scripts.Taking) (scripts.Taken, error) { return scripts.Taken{}, errBroken }
+			q.take = func(scripts.TakeRequest) (scripts.Taken, error) { return scripts.Taken{}, errBroken }
 		})
 		owners := r.workers()
 		_, err := r.Leave(t.Context(), owners[0]) // as another pool hands it back
@@ -229,9 +229,9 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		p := run(t, r, config, b.handle)
 		r.queue("", "garbage") // unreadable
 		r.offer("m")
-		await(t, b.began, "the attempt")
+		testkit.Await(t, b.began, "the attempt")
 		r.set("m", "attempt_uid", "newer") // superseded during the work
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrRequeued) {
+		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrRequeued) {
 			t.Errorf("cause: %v, want ErrFenceLost", cause)
 		}
 		r.offer("stale")
@@ -245,7 +245,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 		}
 		b.result <- errBroken
 		r.toldOf(model.MessageFailure)
-		eventually(t, "no entry stands in a taken list", func() bool { return len(r.standing()) == 0 })
+		testkit.Eventually(t, "no entry stands in a taken list", func() bool { return len(r.standing()) == 0 })
 		r.must(p.stop())
 		if got := r.workers(); len(got) > 0 {
 			t.Errorf("workers %q, want none", got)
@@ -265,7 +265,7 @@ func TestWhatCouldNotBeToldIsHandedBackAtTheEnd(t *testing.T) {
 			return nil
 		})
 		r.offer("m")
-		await(t, done, "the attempt")
+		testkit.Await(t, done, "the attempt")
 		if err := p.stop(); err == nil {
 			t.Error("Run returned nil, want an error about messages")
 		}
@@ -359,7 +359,7 @@ func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
 	for _, owner := range []string{"old", "old", "new", "old"} {
 		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}
-	o.drain(t.Context(), patience)
+	o.drain(t.Context(), testkit.Limit)
 	if want := []string{"old", "new", "old"}; !slices.Equal(owners, want) {
 		t.Errorf("pushed for %q, want %q", owners, want)
 	}

@@ -84,7 +84,7 @@ func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 		config.StatusEvery = time.Minute
 		p := run(t, r, config, b.handle)
 		r.offer("m")
-		a := await(t, b.began, "the attempt")
+		a := testkit.Await(t, b.began, "the attempt")
 		a.Status("begun", 0)
 		r.toldOf(model.MessageStatus)
 		for i := range 1000 {
@@ -112,7 +112,7 @@ func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	run(t, r, quick(), b.handle)
 	r.offer("m")
-	a := await(t, b.began, "the attempt")
+	a := testkit.Await(t, b.began, "the attempt")
 	a.Status("first", -1)
 	a.Status("second", -1)
 	a.Status("third", 50)
@@ -155,7 +155,7 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 	}}, newHolding(), &Config{PushBatch: 1, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
 	o.add(message{Type: model.MessageSuccess, UID: "first"})
 	o.add(message{Type: model.MessageSuccess, UID: "second"})
-	o.drain(t.Context(), patience)
+	o.drain(t.Context(), testkit.Limit)
 	for i, uid := range []string{"first", "second", "later"} {
 		if i >= len(pushed) || !strings.Contains(pushed[i], uid) {
 			t.Fatalf("pushed %q, want first, second, later", pushed)

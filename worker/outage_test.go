@@ -20,17 +20,17 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 	r.block = true
 	run(t, r, quick(), b.handle)
 	r.offer("before")
-	await(t, b.began, "the attempt")
+	testkit.Await(t, b.began, "the attempt")
 	r.toldOf(model.MessageStarted)
 	server.Kill(t)
 	b.result <- nil // its result has to wait
 	server.Restart(t)
-	eventually(t, "redis has loaded its data", func() bool { return r.redis.Ping(context.Background()).Err() == nil })
+	testkit.Eventually(t, "redis has loaded its data", func() bool { return r.redis.Ping(context.Background()).Err() == nil })
 	if m := r.toldOf(model.MessageSuccess); m.UID != "before" {
 		t.Errorf("success of %s", m.UID)
 	}
 	r.offer("after")
-	await(t, b.began, "an attempt after the restart")
+	testkit.Await(t, b.began, "an attempt after the restart")
 	b.result <- nil
 	if m := r.toldOf(model.MessageSuccess); m.UID != "after" {
 		t.Errorf("success of %s", m.UID)
@@ -76,7 +76,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 		r.offer(fmt.Sprint("m", i))
 	}
 	for range 10 {
-		await(t, refused, "a refusal")
+		testkit.Await(t, refused, "a refusal")
 	}
 	if s := p.Stats(); s.Taken > 2 {
 		t.Errorf("%d taken while nothing could be told, want at most 2", s.Taken)
@@ -91,7 +91,7 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
-		q.take = func(taking scripts.Taking) (scripts.Taken, error) {
+		q.take = func(taking scripts.TakeRequest) (scripts.Taken, error) {
 			taken, err := r.Take(t.Context(), taking)
 			if lost++; lost%2 == 1 && err == nil {
 				return scripts.Taken{}, errBroken
@@ -101,7 +101,7 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 		r.offer("a", "b", "c")
 		p := run(t, q, quick(), b.handle)
 		for range 3 {
-			await(t, b.began, "an attempt")
+			testkit.Await(t, b.began, "an attempt")
 			b.result <- nil
 			r.toldOf(model.MessageSuccess)
 		}

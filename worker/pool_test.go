@@ -23,7 +23,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 			return nil
 		})
 		r.offer("m")
-		a := await(t, seen, "the attempt")
+		a := testkit.Await(t, seen, "the attempt")
 		if a.UID != "m" || a.AttemptUID != "m-1" || a.AttemptNo != 2 || a.DeadlineAt.IsZero() || string(a.Payload) != `{"input_url":"http://x/"}` {
 			t.Errorf("the handler got %+v with payload %s", a, a.Payload)
 		}
@@ -44,7 +44,7 @@ func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
 		run(t, r, quick(), b.handle)
 		for _, uid := range []string{"a", "b", "c"} {
 			r.offer(uid)
-			await(t, b.began, "the attempt of "+uid)
+			testkit.Await(t, b.began, "the attempt of "+uid)
 			b.result <- nil
 			if m := r.toldOf(model.MessageSuccess); m.UID != uid {
 				t.Errorf("success of %s, want %s", m.UID, uid)
@@ -117,9 +117,9 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 		run(t, r, config, b.handle)
 		for in := 2; in <= 5; in++ {
 			if in == 2 {
-				await(t, b.began, "the first attempt")
+				testkit.Await(t, b.began, "the first attempt")
 			}
-			await(t, b.began, "the next attempt")
+			testkit.Await(t, b.began, "the next attempt")
 			if left := r.redis.LLen(t.Context(), r.Keys.Input()).Val(); left != int64(5-in) {
 				t.Fatalf("%d entries left in the list while %d were begun, want %d", left, in, 5-in)
 			}
@@ -138,7 +138,7 @@ func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
 		config := quick()
 		config.FenceEvery = time.Minute // so long a look in line may last; one that fails lets the work begin
 		p := run(t, r, config, b.handle)
-		if a := await(t, b.began, "the attempt"); a.UID != "m" {
+		if a := testkit.Await(t, b.began, "the attempt"); a.UID != "m" {
 			t.Errorf("worked on %s", a.UID)
 		}
 		b.result <- nil
@@ -167,9 +167,9 @@ func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
 	r.queue(`{"big_table_uid":"m","refresh_attempt_uid":"m-1"}`)
 	checks := make(chan struct{}, 1000)
 	run(t, counting(r, checks), quick(), b.handle)
-	await(t, b.began, "the attempt")
+	testkit.Await(t, b.began, "the attempt")
 	for range 5 {
-		await(t, checks, "a look at the fences")
+		testkit.Await(t, checks, "a look at the fences")
 	}
 	b.result <- nil
 	r.toldOf(model.MessageSuccess)
@@ -197,7 +197,7 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 				return ctx.Err()
 			})
 			if r.redis.LLen(t.Context(), r.Keys.Input()).Val() > 0 {
-				await(t, began, "an attempt")
+				testkit.Await(t, began, "an attempt")
 			}
 			r.must(p.stop())
 		}
@@ -228,7 +228,7 @@ func TestAPoolMayRunTwiceAtTheSameTimeAndAgain(t *testing.T) {
 		r.toldOf(model.MessageSuccess)
 		r.toldOf(model.MessageSuccess)
 		cancel()
-		r.must(errors.Join(await(t, ended, "the end of Run"), await(t, ended, "the end of the other Run")))
+		r.must(errors.Join(testkit.Await(t, ended, "the end of Run"), testkit.Await(t, ended, "the end of the other Run")))
 	}
 }
 

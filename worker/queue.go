@@ -10,7 +10,7 @@ import (
 // Queue is what a pool needs of Redis. *scripts.Store is one.
 type Queue interface {
 	// Take moves entries into the taken list of the pool; it may be repeated after an error.
-	Take(ctx context.Context, taking scripts.Taking) (scripts.Taken, error)
+	Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error)
 	// WaitInput waits a moment for an entry, without taking it.
 	WaitInput(ctx context.Context) (bool, error)
 	// Answer pushes messages and removes the entries that they end from the taken list; it may be repeated after an error.

@@ -21,7 +21,7 @@ func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
 		r.block = true
 		p := run(t, r, quick(), b.handle)
 		r.offer("m")
-		await(t, b.began, "the attempt")
+		testkit.Await(t, b.began, "the attempt")
 		p.cancel()
 		r.offer("next")
 		b.result <- nil
@@ -44,9 +44,9 @@ func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
 		config.Grace = time.Millisecond
 		p := run(t, r, config, b.handle)
 		r.offer("m")
-		await(t, b.began, "the attempt")
+		testkit.Await(t, b.began, "the attempt")
 		r.must(p.stop())
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
+		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
 			t.Errorf("cause: %v, want ErrShutdown", cause)
 		}
 		if diff := cmp.Diff([]model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left())); diff != "" {
@@ -63,10 +63,10 @@ func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
 		config.Grace, config.Hurry = time.Hour, hurry
 		p := run(t, r, config, b.handle)
 		r.offer("m")
-		await(t, b.began, "the attempt")
+		testkit.Await(t, b.began, "the attempt")
 		p.cancel()
 		close(hurry)
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
+		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
 			t.Errorf("cause: %v, want ErrShutdown", cause)
 		}
 		r.must(p.wait())
@@ -87,7 +87,7 @@ func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
 		return nil
 	})
 	r.offer("m")
-	await(t, began, "the attempt")
+	testkit.Await(t, began, "the attempt")
 	r.must(p.stop())
 	if got := ends(r.left()); !slices.Equal(got, []model.MessageType{model.MessageSuccess}) {
 		t.Errorf("told %v, want a success", got)
@@ -108,15 +108,15 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 			return nil
 		})
 		r.offer("a", "b")
-		await(t, began, "an attempt")
-		await(t, began, "the other attempt")
+		testkit.Await(t, began, "an attempt")
+		testkit.Await(t, began, "the other attempt")
 		err := p.stop()
 		if err == nil || !strings.Contains(err.Error(), "2 handlers") {
 			t.Errorf("Run returned %v, want an error about 2 handlers", err)
 		}
 		close(release)
-		await(t, gone, "a handler")
-		await(t, gone, "the other handler")
+		testkit.Await(t, gone, "a handler")
+		testkit.Await(t, gone, "the other handler")
 		want := []model.MessageType{model.MessageInterrupted, model.MessageInterrupted}
 		if diff := cmp.Diff(want, ends(r.left())); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
@@ -128,10 +128,10 @@ func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	p := run(t, r, quick(), b.handle)
 	r.offer("m")
-	await(t, b.began, "the attempt")
+	testkit.Await(t, b.began, "the attempt")
 	p.cancel()
 	r.set("m", "attempt_uid", "newer")
-	if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
+	if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
 		t.Errorf("cause: %v, want ErrFenceLost", cause)
 	}
 	r.must(p.wait())
@@ -145,7 +145,7 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	q := &faulty{Queue: r}
 	r.offer("m")
 	stop := make(chan func())
-	q.take = func(taking scripts.Taking) (scripts.Taken, error) {
+	q.take = func(taking scripts.TakeRequest) (scripts.Taken, error) {
 		taken, err := r.Take(t.Context(), taking)
 		(<-stop)() // the reply is under way when the pool is told to stop
 		return taken, err
@@ -169,7 +169,7 @@ func TestRunSaysHowManyMessagesItCouldNotPush(t *testing.T) {
 		return nil
 	})
 	r.offer("m")
-	await(t, done, "the attempt")
+	testkit.Await(t, done, "the attempt")
 	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "2 messages") {
 		t.Errorf("Run returned %v, want an error about 2 messages", err)
 	}

@@ -33,10 +33,10 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 				r, b := newFixture(t, server), newBench()
 				p := run(t, r, quick(), b.handle)
 				r.offer("m", "other")
-				await(t, b.began, "an attempt")
-				await(t, b.began, "the other attempt")
+				testkit.Await(t, b.began, "an attempt")
+				testkit.Await(t, b.began, "the other attempt")
 				lose(r)
-				if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
+				if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
 					t.Errorf("cause: %v, want ErrFenceLost", cause)
 				}
 				b.result <- nil
@@ -62,9 +62,9 @@ func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
 		config.FenceEvery = time.Minute // only the timer is left to notice
 		p := run(t, r, config, b.handle)
 		r.offerUntil("m", 300*time.Millisecond)
-		await(t, b.began, "the attempt")
+		testkit.Await(t, b.began, "the attempt")
 		clock.Turn(300 * time.Millisecond)
-		if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
+		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
 			t.Errorf("cause: %v, want ErrDeadline", cause)
 		}
 		r.must(p.stop())
@@ -109,20 +109,20 @@ func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
 	config.FenceEvery = time.Minute // only deadlines make the pool look
 	run(t, c, config, b.handle)
 	r.offer("m")
-	await(t, b.began, "the attempt")
-	await(t, c.checks, "the look at the fence before the start")
+	testkit.Await(t, b.began, "the attempt")
+	testkit.Await(t, c.checks, "the look at the fence before the start")
 	for range 3 { // each time the own timer has run out, and Redis has moved the deadline
 		c.change(func() {
 			c.now = c.deadline
 			c.deadline = c.deadline.Add(30 * time.Millisecond)
 		})
-		await(t, c.checks, "a look at the deadline")
+		testkit.Await(t, c.checks, "a look at the deadline")
 	}
 	if len(b.causes) > 0 {
 		t.Fatalf("ended early: %v", <-b.causes)
 	}
 	c.change(func() { c.now = c.deadline })
-	if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
+	if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
 		t.Errorf("cause: %v, want ErrDeadline", cause)
 	}
 }
@@ -133,10 +133,10 @@ func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
 	c.deadline = c.now.Add(time.Hour)
 	run(t, c, quick(), b.handle)
 	r.offer("m")
-	await(t, b.began, "the attempt")
+	testkit.Await(t, b.began, "the attempt")
 	c.change(func() { c.err = errBroken })
 	for range 5 {
-		await(t, c.checks, "a look at the fence")
+		testkit.Await(t, c.checks, "a look at the fence")
 	}
 	b.result <- nil
 	r.toldOf(model.MessageSuccess)
@@ -148,9 +148,9 @@ func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
 	c.deadline = c.now.Add(200 * time.Millisecond)
 	p := run(t, c, quick(), b.handle)
 	r.offer("m")
-	await(t, b.began, "the attempt")
+	testkit.Await(t, b.began, "the attempt")
 	c.change(func() { c.err = errBroken })
-	if cause := await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
+	if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
 		t.Errorf("cause: %v, want ErrDeadline", cause)
 	}
 	r.must(p.stop())
@@ -165,9 +165,9 @@ func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
 	}}
 	run(t, q, quick(), b.handle)
 	r.offer("m")
-	await(t, b.began, "the attempt")
+	testkit.Await(t, b.began, "the attempt")
 	for range 4 {
-		await(t, checks, "a look at the fences")
+		testkit.Await(t, checks, "a look at the fences")
 	}
 	b.result <- nil
 	r.toldOf(model.MessageSuccess)

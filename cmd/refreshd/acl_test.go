@@ -87,8 +87,8 @@ func (s stage) attempts() {
 	s.t.Helper()
 	operator := s.as(acl.Operator)
 	operator.do("brake", "on", "--min", "1000")
-	operator.do("policy", "put", file(s.t, "patient.yaml", "name: patient\ntimeout: 1m\nretries: [0s, 0s]\non_exhausted: give_up\n"))
-	operator.in = `[{"uid":"good","rrule":"FREQ=HOURLY","refresh":"now","payload":{"input_url":"http://x"}},{"uid":"bad","policy":"patient","refresh":"now"},
+	operator.do("policy", "put", file(s.t, "retrying.yaml", "name: retrying\ntimeout: 1m\nretries: [0s, 0s]\non_exhausted: give_up\n"))
+	operator.in = `[{"uid":"good","rrule":"FREQ=HOURLY","refresh":"now","payload":{"input_url":"http://x"}},{"uid":"bad","policy":"retrying","refresh":"now"},
 		{"uid":"bad2","policy":{"timeout":"1m","retries":{"expr":"queue_depth < 1000 && k < 3 ? '0s' : false"}},"refresh":"now"},
 		{"uid":"slow2","policy":{"timeout":"200ms","on_exhausted":"give_up"},"refresh":"now"}]`
 	operator.do("model", "put", "-")
@@ -147,7 +147,7 @@ func (s stage) look() {
 	s.t.Helper()
 	viewer := s.as(acl.Viewer)
 	for _, command := range []string{
-		"stats", "model ls", "model get good", "history good", "explain good", "policy ls", "policy get patient", "brake status", "doctor", "simulate --policy patient",
+		"stats", "model ls", "model get good", "history good", "explain good", "policy ls", "policy get retrying", "brake status", "doctor", "simulate --policy retrying",
 		"stats -o json", "model ls --prefix g -o json",
 	} {
 		viewer.do(strings.Fields(command)...)
@@ -155,7 +155,7 @@ func (s stage) look() {
 	s.ExpectNoRefusal(s.t)
 	viewer.in = `{"uid":"x"}`
 	for _, command := range []string{
-		"model put -", "model run good", "model rm good", "model disable good", "policy rm patient", "brake on", "brake off", "brake release", "doctor --repair",
+		"model put -", "model run good", "model rm good", "model disable good", "policy rm retrying", "brake on", "brake off", "brake release", "doctor --repair",
 	} {
 		if code, stdout, stderr := viewer.run(strings.Fields(command)...); code == exitDone && command != "doctor --repair" {
 			s.t.Errorf("viewer: expected %s refused, found %s%s", command, stdout, stderr)
@@ -178,5 +178,5 @@ func (s stage) repair() {
 	s.await(acl.Viewer, `"malformed": 2`, "stats", "-o", "json") // the poller has adopted the lost one
 	operator.do("brake", "release")
 	operator.do("brake", "off")
-	operator.do("policy", "rm", "patient", "--force")
+	operator.do("policy", "rm", "retrying", "--force")
 }

@@ -146,7 +146,7 @@ func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Tra
 	r.result, r.refused, r.done, r.saved = "", nil, false, nil
 	record := snapshot.Records[r.command.UID]
 	existed := record.Exists
-	transition, outcome, err := snapshot.Execute(&r.command, now)
+	decision, outcome, err := record.Execute(&r.command, snapshot.Policies, existed, now)
 	switch {
 	case err != nil:
 		r.refuse(err)
@@ -161,10 +161,16 @@ func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Tra
 	default:
 		r.result = resultOf[r.command.Type]
 	}
-	if r.refused == nil {
-		r.next = record.RefreshAt // the record has moved on with the decision
+	if r.refused != nil {
+		return nil
 	}
-	if transition != nil && r.command.Type == model.CommandPut {
+	r.next = record.RefreshAt
+	if r.done {
+		return nil
+	}
+	transition := snapshot.Apply(&r.command, decision, now)
+	r.next = record.RefreshAt // the record has moved on with the decision
+	if r.command.Type == model.CommandPut {
 		saved := record.Model
 		r.saved = &saved
 	}

@@ -38,7 +38,7 @@ func (f *loopFlags) bind(flags *pflag.FlagSet) {
 }
 
 func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
-	flags.Var((*duration)(&f.backoff), "backoff", "first pause after trouble with Redis, which doubles (default 50ms)")
+	flags.Var((*duration)(&f.backoff), "backoff", "first pause after an error of Redis, which doubles (default 50ms)")
 	flags.Var((*duration)(&f.life), "for", "how long to run, and then end as if told to (default for ever)")
 	f.grace = worker.Config{}.WithDefaults().Grace
 	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on when told to stop, before it is handed back; to be told twice ends it")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestDoctorReportsRepairsAndExits(t *testing.T) {
@@ -59,14 +60,14 @@ func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
 			expectContains(t, at(t, forgetful).fail(exitFailed, daemon, "--strict"), "refreshd: --strict: persistence: expected yes, found neither")
 			expectContains(t, at(t, lasting).fail(exitFailed, daemon, "--strict", "--redis", "redis://127.0.0.1:1"), "--strict: check redis: ")
 			strict := at(t, lasting).start(daemon, "--strict")
-			c, began := at(t, lasting), map[string]string{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]
+			c, began := at(t, lasting), map[string]model.Event{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]
 			if daemon == "dispatcher" {
 				c.in = "uid: a\n"
 				c.do("model", "put", "-")
 			} else {
 				fixture.Live(t, lasting).Command(`{"type":"put","uid":"a"}`)
 			}
-			awaitJournal(t, fixture.Live(t, lasting), began)
+			fixture.Live(t, lasting).AwaitEvent(began, 1)
 			for name, daemon := range map[string]*background{"lax": lax, "strict": strict} {
 				if code := daemon.stop(); code != exitDone {
 					t.Errorf("%s: expected exit code 0, found %d\n%s", name, code, daemon.stderr)

@@ -119,7 +119,7 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 		`  if it fails: disabled until the next update, final: exhausted after 4; the owner reads "Cannot refresh after 4 attempts"`+"\n")
 
 	s.answer("08:40:00", "failure", "a", `"reason":"no\u001b[2J feed"`)
-	s.rig.Redis.HSet(t.Context(), s.rig.Store.Keys.Model("a"), "refresh_disabled_user_friendly_reason", "Cannot refresh after 4 attempts\x1b[2J")
+	s.queue.Redis.HSet(t.Context(), s.queue.Store.Keys.Model("a"), "refresh_disabled_user_friendly_reason", "Cannot refresh after 4 attempts\x1b[2J")
 	text := s.do("explain", "a")
 	expectContains(t, text, "failure 4 of 4 (no [2J feed) at 09:40; next: nothing (final: exhausted after 4)\n",
 		"disabled until the next update: Cannot refresh after 4 attempts", "next: nothing, until it is saved, enabled or run by hand\n")

@@ -93,13 +93,13 @@ func TestModelsAreSteered(t *testing.T) {
 }
 
 // start lets a dispatcher do one round.
-func start(t *testing.T, rig *fixture.Queue) {
+func start(t *testing.T, q *fixture.Queue) {
 	t.Helper()
-	due, err := rig.Store.ReadDue(t.Context(), 100)
+	due, err := q.Store.ReadDue(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := rig.Store.Load(t.Context(), due.Due)
+	records, err := q.Store.Load(t.Context(), due.Due)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,21 +107,21 @@ func start(t *testing.T, rig *fixture.Queue) {
 	for _, uid := range due.Due {
 		transitions = append(transitions, records[uid].Decide(records[uid].Start(due.Now, "attempt-of-"+uid), due.Now))
 	}
-	rig.Commit(due.Now, transitions...)
+	q.Commit(due.Now, transitions...)
 }
 
 func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c, rig := at(t, server), fixture.Live(t, server)
+		c, q := at(t, server), fixture.Live(t, server)
 		c.in = "uid: a\n"
 		c.do("model", "put", "-")
-		start(t, rig)
+		start(t, q)
 		if got := c.object("model", "get", "a")["status"]; got != "queued" {
 			t.Errorf("expected queued, found %s", got)
 		}
 		refused := "a: expected an idle model, found an attempt queued or running; --force supersedes it"
 		expectContains(t, c.fail(exitFailed, "model", "run", "a"), refused)
-		if _, found := rig.Take(); !found {
+		if _, found := q.Take(); !found {
 			t.Fatal("expected an attempt in the input list")
 		}
 		if got := c.object("model", "get", "a")["status"]; got != "processing" {
@@ -137,14 +137,14 @@ func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
 
 func TestACommandTakesBackTheQueuedAttemptThatItSupersedes(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c, rig := at(t, server), fixture.Live(t, server)
+		c, q := at(t, server), fixture.Live(t, server)
 		c.in = "- uid: a\n- uid: b\n- uid: c\n- uid: d\n"
 		c.do("model", "put", "-")
-		start(t, rig)
+		start(t, q)
 		c.do("model", "run", "a", "--force")
 		c.do("model", "disable", "b")
 		c.do("model", "rm", "c")
-		left := rig.List(rig.Store.Keys.Input())
+		left := q.List(q.Store.Keys.Input())
 		if len(left) != 1 || !strings.Contains(left[0], `"refresh_attempt_uid":"attempt-of-d"`) {
 			t.Errorf("expected only the attempt of d in the input list, found %v", left)
 		}
@@ -176,10 +176,10 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := testkit.Redis(t)
-			c, rig := at(t, server), fixture.Live(t, server)
+			c, q := at(t, server), fixture.Live(t, server)
 			c.in = `[{"uid":"a"},{"uid":"still"}]`
 			c.do("model", "put", "-")
-			other := &meddler{rig.Store, test.times, func() {
+			other := &meddler{q.Store, test.times, func() {
 				c.do("model", "disable", "a", "--reason", "now")
 				c.do("model", "enable", "a")
 			}}

@@ -167,14 +167,14 @@ func users(c *console, server *testkit.Server) {
 		"---\nuid: rests\npolicy: nightly\n---\nuid: other\nrrule: FREQ=DAILY\n"
 	c.do("model", "put", "-")
 	c.do("model", "disable", "rests")
-	rig := fixture.Live(c.t, server)
-	records, err := rig.Store.Load(c.t.Context(), []string{"runs"})
+	q := fixture.Live(c.t, server)
+	records, err := q.Store.Load(c.t.Context(), []string{"runs"})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	now := records["runs"].RefreshAt.Add(time.Second)
 	start := records["runs"].Decide(records["runs"].Start(now, "a1"), now)
-	rig.Commit(now, start)
+	q.Commit(now, start)
 }
 
 func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {

@@ -26,7 +26,7 @@ func pollerCommand(a *app) *cobra.Command {
 // bindPoller binds the settings that only a poller has.
 func bindPoller(flags *pflag.FlagSet, config *poller.Config) {
 	flags.StringVar(&config.Owner, "owner", "", "`NAME` of this poller, shared with no other (default random)")
-	flags.Var((*duration)(&config.Lease), "lease", "how long a poller may be silent before others take over its messages (default 10s)")
+	flags.Var((*duration)(&config.Lease), "lease", "how long a poller may go without a heartbeat before others take over its messages (default 10s)")
 }
 
 func (a *app) newPoller(store poller.Store, loop *loopFlags, config poller.Config) (*poller.Poller, error) {

@@ -61,7 +61,7 @@ func TestAFileCutOffInTheMiddleSavesNothing(t *testing.T) {
 }
 
 func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
+	c := at(t, testkit.Redis(t))
 	in, send := io.Pipe()
 	told, out := io.Pipe()
 	ended := make(chan int, 1)

@@ -98,13 +98,13 @@ func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 
 func TestHistoryShowsWhatEnded(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c, rig := at(t, server), fixture.Live(t, server)
+		c, q := at(t, server), fixture.Live(t, server)
 		c.in = "uid: a\n"
 		c.do("model", "put", "-")
 		if got := c.do("model", "history", "a", "-o", "json"); got != "" {
 			t.Errorf("expected no attempts, found %s", got)
 		}
-		start(t, rig)
+		start(t, q)
 		c.do("model", "disable", "a", "--reason", "by\x1b[2J hand")
 		got := c.objects(c.do("model", "history", "a", "-o", "json"))
 		if len(got) != 1 || got[0]["outcome"] != "disable" || got[0]["attempt_uid"] != "attempt-of-a" {
@@ -121,10 +121,10 @@ func TestHistoryShowsWhatEnded(t *testing.T) {
 
 func TestTextsFromOutsideCannotSteerATerminal(t *testing.T) {
 	server := testkit.Miniredis(t)
-	c, rig := at(t, server), fixture.Live(t, server)
+	c, q := at(t, server), fixture.Live(t, server)
 	c.in = "uid: a\n"
 	c.do("model", "put", "-")
-	rig.Redis.HSet(t.Context(), rig.Store.Keys.Model("a"), "refresh_why", "x\x1b[2Jy\nz", "user_friendly_status", "\u202Ework")
+	q.Redis.HSet(t.Context(), q.Store.Keys.Model("a"), "refresh_why", "x\x1b[2Jy\nz", "user_friendly_status", "\u202Ework")
 	for _, command := range []string{"get a", "ls"} {
 		if text := c.do(strings.Fields("model " + command)...); strings.ContainsAny(text, "\x1b\u202E") || strings.Contains(text, "y\nz") {
 			t.Errorf("expected no control characters, found %q", text)
@@ -134,12 +134,12 @@ func TestTextsFromOutsideCannotSteerATerminal(t *testing.T) {
 
 func TestAModelWithAFaultIsShown(t *testing.T) {
 	server := testkit.Miniredis(t)
-	c, rig := at(t, server), fixture.Live(t, server)
+	c, q := at(t, server), fixture.Live(t, server)
 	c.in = twoModels
 	c.do("model", "put", "-")
-	rig.Redis.HSet(t.Context(), rig.Store.Keys.Model("daily"), "rrule", "FREQ=NEVER", "rev", "x")
-	rig.Redis.Set(t.Context(), rig.Store.Keys.Payload("daily"), "{", 0)
-	rig.Redis.Set(t.Context(), rig.Store.Keys.Model("list"), "no hash", 0)
+	q.Redis.HSet(t.Context(), q.Store.Keys.Model("daily"), "rrule", "FREQ=NEVER", "rev", "x")
+	q.Redis.Set(t.Context(), q.Store.Keys.Payload("daily"), "{", 0)
+	q.Redis.Set(t.Context(), q.Store.Keys.Model("list"), "no hash", 0)
 	got := c.object("model", "get", "daily")
 	if fault := fmt.Sprint(got["fault"]); !strings.Contains(fault, "FREQ") || got["payload"] != nil {
 		t.Errorf("expected the fault told and no payload, found %v", got)
@@ -151,19 +151,19 @@ func TestAModelWithAFaultIsShown(t *testing.T) {
 
 func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c, rig := at(t, server), fixture.Live(t, server)
+		c, q := at(t, server), fixture.Live(t, server)
 		c.in = twoModels + "---\nuid: taken\n"
 		c.do("model", "put", "-")
 		c.do("model", "disable", "once")
-		start(t, rig)
+		start(t, q)
 		c.do("model", "run", "daily")
 		c.do("model", "enable", "once")
 		c.do("model", "disable", "daily")
-		rig.Say("{}", "{}", "{}")
-		if _, _, err := rig.Store.Claim(t.Context(), "me", 2); err != nil {
+		q.Say("{}", "{}", "{}")
+		if _, _, err := q.Store.Claim(t.Context(), "me", 2); err != nil {
 			t.Fatal(err)
 		}
-		rig.Command("{}")
+		q.Command("{}")
 		got := c.object("stats")
 		if _, err := time.Parse(time.RFC3339, fmt.Sprint(got["at"])); err != nil {
 			t.Error(err)

@@ -110,8 +110,8 @@ func TestAStoredPolicyIsSimulatedByItsName(t *testing.T) {
 
 func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 	c := nowhere(t)
-	patient, hasty := file(t, "a.yaml", twiceDaily), file(t, "b.yaml", strings.Replace(twiceDaily, "twice-daily", "hasty", 1)+"on_exhausted: next_planned\n")
-	args := []string{"--policy", patient, "--start", "2026-01-05", "--days", "10", "--seed", "7", "--fail", "30%", "--lost", "2.5%", "--duration", "1m-5m"}
+	usual, hasty := file(t, "a.yaml", twiceDaily), file(t, "b.yaml", strings.Replace(twiceDaily, "twice-daily", "hasty", 1)+"on_exhausted: next_planned\n")
+	args := []string{"--policy", usual, "--start", "2026-01-05", "--days", "10", "--seed", "7", "--fail", "30%", "--lost", "2.5%", "--duration", "1m-5m"}
 	both := c.do(append([]string{"simulate", "--against", hasty}, args...)...)
 	expectContains(t, both, "twice-daily  hasty", "retries that helped")
 	if again := c.do(append([]string{"simulate", "--against", hasty}, args...)...); again != both {
@@ -127,8 +127,8 @@ func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 	if len(alone) == 0 || len(alone) != len(compared) {
 		t.Errorf("expected policies that differ in what was not needed to run alike, found %d and %d events", len(alone), len(compared))
 	}
-	same := c.do(append([]string{"simulate", "--against", patient}, args...)...)
-	expectContains(t, same, patient) // equal names would tell nothing
+	same := c.do(append([]string{"simulate", "--against", usual}, args...)...)
+	expectContains(t, same, usual) // equal names would tell nothing
 }
 
 func TestWithoutOutcomesEveryAttemptFails(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // timedQueue is a queue on a server whose clock is set by hand, with the daemons that serve it.
 type timedQueue struct {
 	*console
-	rig        *fixture.Queue
+	queue      *fixture.Queue
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
 }
@@ -21,13 +21,13 @@ type timedQueue struct {
 func newTimedQueue(t *testing.T, clock string) *timedQueue {
 	t.Helper()
 	server := testkit.Miniredis(t)
-	s := &timedQueue{console: at(t, server), rig: fixture.Live(t, server)}
+	s := &timedQueue{console: at(t, server), queue: fixture.Live(t, server)}
 	s.env["REFRESHD_HISTORY_CAP"] = "100"
 	var err error
-	if s.dispatcher, err = dispatcher.New(s.rig.Store, dispatcher.Config{}); err != nil {
+	if s.dispatcher, err = dispatcher.New(s.queue.Store, dispatcher.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	if s.poller, err = poller.New(s.rig.Store, poller.Config{Owner: "p1"}); err != nil {
+	if s.poller, err = poller.New(s.queue.Store, poller.Config{Owner: "p1"}); err != nil {
 		t.Fatal(err)
 	}
 	s.set(clock)
@@ -44,7 +44,7 @@ func (s *timedQueue) set(clock string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.rig.Server.Mini.SetTime(now)
+	s.queue.Server.Mini.SetTime(now)
 }
 
 // put saves models.
@@ -62,7 +62,7 @@ func (s *timedQueue) dispatch(clock string) {
 		s.t.Fatal(err)
 	}
 	for more := true; more; {
-		_, more = s.rig.Take()
+		_, more = s.queue.Take()
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *timedQueue) dispatch(clock string) {
 func (s *timedQueue) answer(clock, kind, uid string, fields ...string) {
 	s.t.Helper()
 	s.set(clock)
-	s.rig.Say(fixture.Result(kind, uid, s.rig.Attempt(uid), fields...))
+	s.queue.Say(fixture.Result(kind, uid, s.queue.Attempt(uid), fields...))
 	if _, err := s.poller.RunOnce(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 )
 
 // service is a web service that refreshes models.
@@ -125,44 +126,18 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 	if payload := <-service.asked; payload != `{"n":1}` {
 		t.Errorf("expected the payload of a, found %s", payload)
 	}
-	rig := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
-	awaitJournal(t, rig, "success")
+	q := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
+	q.AwaitEvent(model.EventSuccess, 1)
 	if code := up.stop(); code != exitDone {
 		t.Errorf("expected exit code 0, found %d", code)
 	}
 	expectContains(t, up.stderr.String(), "models.yaml line 5: rrule FREQ: expected", `"part":"up"`, `"part":"poller"`, `"message":"stopped"`)
 }
 
-// awaitJournal waits in Redis for a transition.
-func awaitJournal(t *testing.T, rig *fixture.Queue, event string) {
-	t.Helper()
-	for id := "0"; ; {
-		entries, err := rig.Redis.Do(t.Context(), "XREAD", "BLOCK", "0", "STREAMS", rig.Store.Keys.Journal(), id).Result()
-		if err != nil {
-			t.Fatalf("wait for %s in the journal: %v", event, err)
-		}
-		var text string
-		if text, id = lastID(entries); strings.Contains(text, "event "+event) {
-			return
-		}
-	}
-}
-
-// lastID reads the reply of XREAD, whose shape differs with the protocol, as far as a test needs it.
-func lastID(reply any) (text, id string) {
-	text = fmt.Sprint(reply)
-	for word := range strings.FieldsSeq(strings.NewReplacer("[", " ", "]", " ").Replace(text)) {
-		if strings.Count(word, "-") == 1 && strings.Trim(word, "0123456789-") == "" {
-			id = word
-		}
-	}
-	return text, id
-}
-
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		service := newService(t)
-		rig := fixture.Live(t, server)
+		q := fixture.Live(t, server)
 		c := at(t, server)
 		up := c.start("up", "--models", file(t, "models.yaml", "uid: a\n---\nuid: b\n"), "--http", service.URL, "--grace", "0")
 		up.line(t, "2 models: 2 created")
@@ -176,10 +151,10 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 				t.Errorf("expected %s to be due again, found %v: %v", uid, got["status"], got["refresh_why"])
 			}
 		}
-		if left := rig.List(rig.Store.Keys.Output()); len(left) > 0 {
+		if left := q.List(q.Store.Keys.Output()); len(left) > 0 {
 			t.Errorf("expected every message applied, found %v", left)
 		}
-		if pollers := rig.Scores(rig.Store.Keys.Pollers()); len(pollers) > 0 {
+		if pollers := q.Scores(q.Store.Keys.Pollers()); len(pollers) > 0 {
 			t.Errorf("expected the poller to have resigned, found %v", pollers)
 		}
 	})
@@ -189,7 +164,7 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	t.Parallel()
 	service := newService(t)
 	server := testkit.Redis(t)
-	c, rig := at(t, server), fixture.Live(t, server)
+	c, q := at(t, server), fixture.Live(t, server)
 	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
 	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
 	up.line(t, "2 models: 2 created")
@@ -198,7 +173,7 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	up.cancel()
 	awaitLog(t, up, `"part":"dispatcher","time"`)
 	service.release <- struct{}{}
-	awaitJournal(t, rig, "success") // of one, while the other is still being worked on
+	q.AwaitEvent(model.EventSuccess, 1) // of one, while the other is still being worked on
 	close(service.release)
 	if code := up.stop(); code != exitDone {
 		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
@@ -220,7 +195,7 @@ func awaitLog(t *testing.T, b *background, text string) {
 
 func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		rig := fixture.Live(t, server)
+		q := fixture.Live(t, server)
 		a := &app{}
 		store, done, err := a.open(server.URL)
 		if err != nil {
@@ -231,19 +206,19 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rig.Command(`{"type":"put","uid":"a"}`)
+		q.Command(`{"type":"put","uid":"a"}`)
 		for range 250 {
-			rig.Say("garbage")
+			q.Say("garbage")
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if err := daemons.drain(ended); err != nil {
 			t.Fatal(err)
 		}
-		if stats := rig.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {
+		if stats := q.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {
 			t.Errorf("expected everything applied, found %v", stats)
 		}
-		if pollers := rig.Scores(rig.Store.Keys.Pollers()); len(pollers) > 0 {
+		if pollers := q.Scores(q.Store.Keys.Pollers()); len(pollers) > 0 {
 			t.Errorf("expected the poller to have resigned, found %v", pollers)
 		}
 	})
@@ -267,13 +242,13 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c, rig := at(t, server), fixture.Live(t, server)
+		c, q := at(t, server), fixture.Live(t, server)
 		dir := t.TempDir()
 		dispatcher, poller := c.start("dispatcher"), c.start("poller")
 		worker := c.start("worker", "--exec", "sh", "--concurrency", "2", "--", "-c", `cat > "$0/$REFRESHD_UID"`, dir)
 		c.in = "uid: a\npayload: {n: 1}\n"
 		c.do("model", "put", "-")
-		awaitJournal(t, rig, "success")
+		q.AwaitEvent(model.EventSuccess, 1)
 		got := c.object("model", "get", "a")
 		if got["status"] != "finished" || got["last_success_at"] == nil {
 			t.Errorf("expected a refreshed model, found %v", got)

@@ -48,11 +48,11 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pool.Name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
 	flags.Var((*duration)(&f.pool.FenceEvery), "fence-every", "how often to ask whether the work still counts (default 1s)")
 	flags.Var((*duration)(&f.pool.StatusEvery), "status-every", "shortest time between two statuses of one attempt (default 250ms)")
-	flags.Var((*duration)(&f.pool.Lease), "worker-lease", "how long a worker may be silent before others are given its attempts (default 5s)")
+	flags.Var((*duration)(&f.pool.Lease), "worker-lease", "how long a worker may go without a heartbeat before others are given its attempts (default 5s)")
 	flags.IntVar(&f.pool.PushBatch, "push-batch", 0, "messages to push at once (default 500)")
 	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
 	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 5s)")
-	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after trouble with Redis (default 5s)")
+	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 5s)")
 }
 
 // wanted reports whether the command line asks for a worker at all.

@@ -34,7 +34,7 @@ func (q *checkedQueue) begin(part *health.Progress) func(error) {
 	return func(err error) { whole(err); own(err) }
 }
 
-func (q *checkedQueue) Take(ctx context.Context, taking scripts.Taking) (scripts.Taken, error) {
+func (q *checkedQueue) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
 	end := q.begin(q.taking)
 	taken, err := q.Queue.Take(ctx, taking)
 	end(err)

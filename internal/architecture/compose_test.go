@@ -67,7 +67,7 @@ func TestComposeCommandsAreAccepted(t *testing.T) {
 		}
 	}
 	if err := exec.Command(refreshd, "dispatcher", "--no-such-flag", "--help").Run(); err == nil {
-		t.Error("an unknown flag was accepted with --help, so this test proves nothing")
+		t.Error("an unknown flag was accepted with --help, so this test shows nothing")
 	}
 }
 

@@ -77,7 +77,7 @@ func (q *queue) externalWorker(ctx context.Context) {
 // pool takes attempts as our own worker pools do, and answers with the removal of what was taken.
 func (q *queue) pool(ctx context.Context) {
 	for isNew := true; ctx.Err() == nil; isNew = false {
-		taken, err := q.Store.Take(ctx, scripts.Taking{Owner: "pool", New: isNew, Most: 10})
+		taken, err := q.Store.Take(ctx, scripts.TakeRequest{Owner: "pool", New: isNew, Most: 10})
 		if err != nil {
 			continue
 		}

@@ -15,14 +15,14 @@ const maxHeartbeatAge = time.Minute
 // ownedLists are lists that each belong to one process. What stands in one whose owner nobody knows is handled by nobody.
 type ownedLists struct {
 	key            func(owner string) string
-	read           func(ctx context.Context, owner string) (scripts.Holding, error)
+	read           func(ctx context.Context, owner string) (scripts.OwnedList, error)
 	orphan, lapsed kind
 	adopt          func(ctx context.Context, owner string) error // makes others handle what stands in an orphan
 }
 
 // claimed checks the lists of pollers.
 func (c *checker) claimed(ctx context.Context, owners []string) error {
-	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.ClaimedBy, claimedOrphan, claimedLapsed, c.store.RelistPoller})
+	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.ClaimedBy, claimedOrphan, claimedLapsed, c.store.AddExpiredPoller})
 }
 
 // taken checks the lists of worker pools.

@@ -13,12 +13,12 @@ func (c *checker) orphans(part kind) func(context.Context, []string) error {
 		if err != nil {
 			return err
 		}
-		return c.reread(ctx, without, func(m *scripts.Checkup) []Finding { return orphanParts(m, part) })
+		return c.reread(ctx, without, func(m *scripts.Inspection) []Finding { return orphanParts(m, part) })
 	}
 }
 
 // orphanParts lists what there is of a model that does not exist: all parts together, when the walk comes by the first of them.
-func orphanParts(m *scripts.Checkup, comeBy kind) (findings []Finding) {
+func orphanParts(m *scripts.Inspection, comeBy kind) (findings []Finding) {
 	if m.Record.Exists {
 		return nil
 	}

@@ -21,7 +21,7 @@ func (c *checker) preflight(ctx context.Context) error {
 	if err := c.clocks(ctx); err != nil {
 		return err
 	}
-	switch err := c.store.TryScripts(ctx); {
+	switch err := c.store.ProbeScripts(ctx); {
 	case err == nil:
 	case !scripts.Answered(err):
 		return err

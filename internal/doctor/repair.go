@@ -71,8 +71,8 @@ func (c *checker) repair(f Finding, fix func() error) error {
 
 // reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
 // is repaired before, unless somebody changes the model meanwhile.
-func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts.Checkup) []Finding) error {
-	models, err := c.store.CheckUpClosely(ctx, uids)
+func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts.Inspection) []Finding) error {
+	models, err := c.store.InspectAtomically(ctx, uids)
 	if err != nil {
 		return err
 	}

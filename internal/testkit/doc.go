@@ -6,8 +6,10 @@
 //	TLS, NewAuthority              a redis-server that listens for TLS, and the certificates for it
 //	Server.Kill, Server.Restart    a crash of the server, and its return
 //	Server.Dump                    every key with its value, to compare the state before and after a call
+//	FreeAddress                    an address that nobody listens on
 //	Refreshd, Start, Binary        the compiled command, or another program, as a Process
 //	Lines                          a log to wait for, line by line
+//	Await, Eventually, Limit       wait for a value, for a condition, and no longer than this
 //	RequireProgram                 skips a test when a program is missing; fails it in CI
 //
 // Package testkit/fixture builds a queue of refreshd, and the users of its ACL, on such a Server.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -70,6 +71,14 @@ func tryNode(args []string) (*node, error) {
 	return n, nil
 }
 
+// FreeAddress returns an address of this machine that nobody listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	must(t, err)
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
 func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,7 +115,7 @@ func reap(cmd *exec.Cmd, exited chan<- struct{}) {
 
 // awaitAnswer polls until the server answers.
 func (n *node) awaitAnswer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
 	if err := poll(ctx, n.exited, n.answers); err != nil {
 		return fmt.Errorf("await redis-server at %s: %w%s", n.addr, err, n.logTail())

@@ -31,7 +31,7 @@ func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 
 func awaitRefusal(t *testing.T, addr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), Limit)
 	defer cancel()
 	err := poll(ctx, nil, func() bool {
 		conn, err := net.Dial("tcp", addr)

@@ -4,16 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
-
-// waitLimit bounds every wait of this package and of its clients: for a server to answer, to stop, or to form a cluster. It only ends
-// what hangs: a busy machine may need long for little.
-const waitLimit = 5 * time.Minute
 
 // Server is one Redis that a test may use as it likes until the test ends.
 type Server struct {
@@ -153,7 +148,7 @@ func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *r
 // withNode calls do with a client of one node that lives only for this call. The context is not the test's: servers are
 // read and emptied in cleanups too, when that one has ended.
 func withNode(addr string, do func(context.Context, *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
 	client := redis.NewClient((&Server{Addrs: []string{addr}}).Options().Simple())
 	defer func() { _ = client.Close() }()

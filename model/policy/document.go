@@ -68,8 +68,8 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	if p.Classes.RetryOn != nil {
 		d.RetryOn = &p.Classes.RetryOn
 	}
-	if len(p.Silent) > 0 {
-		told := slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return slices.Contains(p.Silent, n) })
+	if len(p.Muted) > 0 {
+		told := slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return slices.Contains(p.Muted, n) })
 		d.Notify = &told
 	}
 	return json.Marshal(d)
@@ -236,7 +236,7 @@ func (p *Policy) readNotify(doc document.Object) error {
 	}
 	for _, notice := range notices {
 		if !slices.Contains(words, string(notice)) {
-			p.Silent = append(p.Silent, notice)
+			p.Muted = append(p.Muted, notice)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,8 +33,8 @@ type Policy struct {
 	Misfire Misfire       // what becomes of a planned refresh that was missed
 	Spread  time.Duration // planned refreshes are shifted by a part of this, fixed for each model; 0: not
 
-	// Silent lists what nobody is told of.
-	Silent []Notice
+	// Muted lists what nobody is told of.
+	Muted []Notice
 	// DisabledReason is what the owner of a disabled model reads when the worker said nothing fit for him; empty: a template.
 	DisabledReason string
 }
@@ -99,10 +100,5 @@ func (p *Policy) MaxRetries() int {
 
 // Tells reports whether the owner is told of a notice.
 func (p *Policy) Tells(notice Notice) bool {
-	for _, silent := range p.Silent {
-		if silent == notice {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(p.Muted, notice)
 }

@@ -27,6 +27,7 @@ func (d *drill) again(times int, do func(context.Context) error) {
 }
 
 func TestConnectionsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
+	long.Only(t)
 	d, _ := on(t)
 	d.begin()
 	d.again(20, func(ctx context.Context) error {

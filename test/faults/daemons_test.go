@@ -13,45 +13,45 @@ import (
 // listener is the service that worker processes post to; it notes every attempt that was worked on.
 func (d *drill) listener() *httptest.Server {
 	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		d.ledger.ran(r.Header.Get("Refreshd-Attempt-Uid"))
+		d.record.ran(r.Header.Get("Refreshd-Attempt-Uid"))
 	}))
 	d.t.Cleanup(service.Close)
 	return service
 }
 
-// gang is one process of each kind, started again as soon as it was killed.
-type gang struct {
+// daemonProcesses is one process of each kind, started again as soon as it was killed.
+type daemonProcesses struct {
 	*drill
 	commands  [][]string
 	processes []*testkit.Process
 	kills     int
 }
 
-func (d *drill) newGang(commands ...[]string) *gang {
+func (d *drill) startProcesses(commands ...[]string) *daemonProcesses {
 	d.t.Helper()
-	g := &gang{drill: d, commands: commands}
+	g := &daemonProcesses{drill: d, commands: commands}
 	for i := range commands {
 		g.processes = append(g.processes, g.start(i))
 	}
 	return g
 }
 
-func (g *gang) start(i int) *testkit.Process {
+func (g *daemonProcesses) start(i int) *testkit.Process {
 	g.t.Helper()
 	command := g.commands[i]
 	return testkit.Refreshd(g.t, append([]string{command[0], "--redis", g.address, "--log-level", "warn"}, command[1:]...)...)
 }
 
-// kill kills one of the gang in the middle of its work and starts it anew.
-func (g *gang) kill(i int) {
+// kill kills one process in the middle of its work and starts it anew.
+func (g *daemonProcesses) kill(i int) {
 	g.t.Helper()
 	g.processes[i].Kill()
 	g.kills++
 	g.processes[i] = g.start(i)
 }
 
-// dismiss asks all to end and waits for them.
-func (g *gang) dismiss() {
+// stopAll asks all to end and waits for them.
+func (g *daemonProcesses) stopAll() {
 	for _, process := range g.processes {
 		process.Ask()
 	}
@@ -70,7 +70,7 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	service := d.listener()
 	worker := []string{"worker", "--http", service.URL, "--worker-lease", "1s", "--concurrency", "8"}
 	poller := []string{"poller", "--lease", "1s", "--tick", "100ms"}
-	g := d.newGang([]string{"dispatcher"}, poller, poller, worker, worker)
+	g := d.startProcesses([]string{"dispatcher"}, poller, poller, worker, worker)
 	d.save()
 	d.refreshAll()
 	for round := range long.Or(3, 8) * *timesFlag {
@@ -82,7 +82,7 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 		d.progress(20)
 	}
 	d.settle()
-	g.dismiss()
+	g.stopAll()
 	y, _ := d.conclude()
 	if y.events["timeout"] > 0 {
 		t.Errorf("want no attempt ended by its deadline, got %d", y.events["timeout"])

@@ -67,7 +67,7 @@ func (d *drill) newFeed() *httptest.Server {
 	var edition atomic.Int64
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		line := fmt.Sprintf("%08d\n", edition.Add(1))
-		d.ledger.ran(line)
+		d.record.ran(line)
 		_, _ = w.Write([]byte(strings.Repeat(line, feedLines)))
 	}))
 	d.t.Cleanup(service.Close)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
 
@@ -35,15 +36,15 @@ type drill struct {
 	address string          // how the daemons and workers reach Redis
 	clients *scripts.Clients
 	store   *scripts.Store // how the test reaches it
-	ledger  *ledger
+	record  *workerRecord
 	policy  policy.Policy
 
 	uids        []string
 	feed        string // input_url of the models
 	scratch     string // a directory for small files
-	dispatchers *crew
-	workers     *crew // pollers too: they end when nothing is left to do
-	elsewhere   bool  // workers are processes: what they pushed is not known
+	dispatchers *daemonGroup
+	workers     *daemonGroup // pollers too: they end when nothing is left to do
+	elsewhere   bool         // workers are processes: what they pushed is not known
 	healed      time.Time
 	cut         time.Time // what Redis acknowledged after this instant may be gone; zero: nothing may
 }
@@ -51,11 +52,11 @@ type drill struct {
 // newDrill prepares a queue. The test looks at it by one address, and the daemons and workers reach it by another.
 func newDrill(t *testing.T, direct, address string) *drill {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	d := &drill{t: t, ctx: ctx, address: address, ledger: &ledger{runs: map[string]int{}}, policy: loadPolicy(), feed: "http://feed", scratch: t.TempDir()}
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
+	d := &drill{t: t, ctx: ctx, address: address, record: &workerRecord{runs: map[string]int{}}, policy: loadPolicy(), feed: "http://feed", scratch: t.TempDir()}
 	d.clients, d.store = d.connect(direct)
-	d.dispatchers, d.workers = newCrew(ctx, t), newCrew(ctx, t)
-	t.Cleanup(func() { stop(); d.dispatchers.dismiss(); d.workers.dismiss() })
+	d.dispatchers, d.workers = newDaemonGroup(ctx, t), newDaemonGroup(ctx, t)
+	t.Cleanup(func() { stop(); d.dispatchers.stop(); d.workers.stop() })
 	for i := range *loadFlag {
 		d.uids = append(d.uids, fmt.Sprint("m", i))
 	}
@@ -91,7 +92,7 @@ func (d *drill) begin() {
 	for range 2 {
 		d.dispatch()
 		d.poll()
-		d.workers.hire(d.foreignWorker)
+		d.workers.run(d.foreignWorker)
 	}
 	d.pool()
 	d.refreshAll()
@@ -120,7 +121,7 @@ func (d *drill) dispatch() {
 	_, store := d.connect(d.address)
 	daemon, err := dispatcher.New(store, dispatcher.Config{})
 	d.check("open a dispatcher", err)
-	d.dispatchers.hire(daemon.Run)
+	d.dispatchers.run(daemon.Run)
 }
 
 func (d *drill) poll() {
@@ -128,16 +129,16 @@ func (d *drill) poll() {
 	_, store := d.connect(d.address)
 	daemon, err := poller.New(store, poller.Config{})
 	d.check("open a poller", err)
-	d.workers.hire(daemon.Run)
+	d.workers.run(daemon.Run)
 }
 
 // pool starts a worker pool of our own whose answers are counted.
 func (d *drill) pool() {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := worker.New(counted{store, d.ledger}, d.handle, worker.Config{Concurrency: 20, MaxBackoff: time.Second})
+	daemon, err := worker.New(counted{store, d.record}, d.handle, worker.Config{Concurrency: 20, MaxBackoff: time.Second})
 	d.check("open a worker pool", err)
-	d.workers.hire(daemon.Run)
+	d.workers.run(daemon.Run)
 }
 
 // until asks until a condition holds. To be unable to ask is not to hold.
@@ -194,7 +195,7 @@ func (d *drill) counter(name string) int64 {
 	return stats.Counters[name]
 }
 
-// refreshAll waits until every model has succeeded again. It is the proof that none is stuck.
+// refreshAll waits until every model has succeeded again. So none is stuck.
 func (d *drill) refreshAll() {
 	d.t.Helper()
 	var now time.Time
@@ -224,8 +225,8 @@ func (d *drill) settle() {
 		stats, err := d.store.Stats(d.ctx)
 		return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
 	})
-	d.dispatchers.dismiss()
-	d.workers.dismiss()
+	d.dispatchers.stop()
+	d.workers.stop()
 	d.examine()
 }
 
@@ -239,25 +240,25 @@ func (d *drill) examine() {
 	}
 }
 
-// crew is daemons that end together.
-type crew struct {
+// daemonGroup is daemons that end together.
+type daemonGroup struct {
 	t       testing.TB
 	ctx     context.Context
-	dismiss func()
+	stop    func()
 	running sync.WaitGroup
 }
 
-func newCrew(ctx context.Context, t testing.TB) *crew {
+func newDaemonGroup(ctx context.Context, t testing.TB) *daemonGroup {
 	ctx, stop := context.WithCancel(ctx)
-	c := &crew{t: t, ctx: ctx}
-	c.dismiss = func() { stop(); c.running.Wait() }
-	return c
+	g := &daemonGroup{t: t, ctx: ctx}
+	g.stop = func() { stop(); g.running.Wait() }
+	return g
 }
 
-func (c *crew) hire(daemon func(context.Context) error) {
-	c.running.Go(func() {
-		if err := daemon(c.ctx); err != nil {
-			c.t.Error(err)
+func (g *daemonGroup) run(daemon func(context.Context) error) {
+	g.running.Go(func() {
+		if err := daemon(g.ctx); err != nil {
+			g.t.Error(err)
 		}
 	})
 }

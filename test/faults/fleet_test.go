@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -27,10 +25,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // models is how many models each test of this package refreshes.
-var models = long.Or(4_000, 20_000)
-
-// patience only ends what hangs, and says where.
-const patience = 5 * time.Minute
+var models = long.Or(2_000, 20_000)
 
 // fleet is a queue full of due models and whatever works on it.
 type fleet struct {
@@ -43,7 +38,7 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
 	f := &fleet{Queue: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}
 	t.Cleanup(func() { stop(); f.daemon.Wait() })
 	return f
@@ -100,26 +95,6 @@ func (f *fleet) work(context.Context) error {
 	return nil
 }
 
-// await follows the journal until an event has happened so often.
-func (f *fleet) await(event model.Event, count int) map[string]int {
-	f.t.Helper()
-	events, last := map[string]int{}, "0"
-	for events[string(event)] < count {
-		streams, err := f.Redis.XRead(f.ctx, &redis.XReadArgs{Streams: []string{f.Store.Keys.Journal(), last}, Block: time.Second, Count: 5000}).Result()
-		if errors.Is(err, redis.Nil) {
-			continue
-		}
-		if err != nil {
-			f.t.Fatalf("after %v: %v", events, err)
-		}
-		for _, message := range streams[0].Messages {
-			events[fmt.Sprint(message.Values["event"])]++
-			last = message.ID
-		}
-	}
-	return events
-}
-
 // check compares the sums that must hold when every model has been refreshed once.
 func (f *fleet) check(events map[string]int) {
 	f.t.Helper()
@@ -161,7 +136,7 @@ func TestFiveDispatchersAndFivePollersRefreshEachModelOnce(t *testing.T) {
 		f.run(p.Run)
 	}
 	f.run(f.work)
-	events := f.await(model.EventSuccess, models)
+	events := f.AwaitEvent(model.EventSuccess, models)
 	f.stop()
 	f.daemon.Wait()
 	f.check(events)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
@@ -44,11 +45,11 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	f.run(f.work)
 	dispatcher, poller := f.dispatcher(), f.poller("flooded")
 	began := time.Now()
-	f.await(model.EventSuccess, 1)
+	f.AwaitEvent(model.EventSuccess, 1)
 	took := time.Since(began)
-	f.until("everything is rejected", func() bool { return f.Stats()["malformed"] == 2*garbage })
+	testkit.Eventually(t, "everything is rejected", func() bool { return f.Stats()["malformed"] == 2*garbage })
 	all := time.Since(began)
-	f.until("redis holds less than 100 MB", func() bool { return f.usedMemory() < 100<<20 })
+	testkit.Eventually(t, "redis holds less than 100 MB", func() bool { return f.usedMemory() < 100<<20 })
 	stats, memory, held := f.Stats(), f.usedMemory(), poller.Memory()
 	poller.Stop()
 	dispatcher.Stop()

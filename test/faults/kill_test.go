@@ -51,13 +51,13 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 	for i := range victims {
 		owner := fmt.Sprint("victim-", i)
 		victim := f.poller(owner)
-		f.await(model.EventSuccess, (i+1)*models/10)
+		f.AwaitEvent(model.EventSuccess, (i+1)*models/10)
 		held += f.freezeHolding(victim, owner)
 		victim.Kill()
 		doomed.Kill()
 		doomed = f.dispatcher()
 	}
-	events := f.await(model.EventSuccess, models)
+	events := f.AwaitEvent(model.EventSuccess, models)
 	f.stop()
 	f.daemon.Wait()
 	f.check(events)

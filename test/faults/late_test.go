@@ -13,13 +13,13 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// sloth is a worker that knows nothing of deadlines: it answers only when its attempt is over.
-type sloth struct {
+// lateWorker is a worker that knows nothing of deadlines: it answers only when its attempt is over.
+type lateWorker struct {
 	*drill
 	late atomic.Int64 // answers
 }
 
-func (s *sloth) work(ctx context.Context) error {
+func (s *lateWorker) work(ctx context.Context) error {
 	clients, store := s.connect(s.address)
 	defer func() { _ = clients.Close() }()
 	for ctx.Err() == nil {
@@ -37,7 +37,7 @@ func (s *sloth) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.ledger.ran(entry.AttemptUID)
+		s.record.ran(entry.AttemptUID)
 		s.say(ctx, clients.Write, store.Keys.Output(), entry)
 		s.late.Add(1)
 	}
@@ -57,15 +57,15 @@ func TestAWorkerThatIgnoresItsDeadlineChangesNothingWhenItAnswers(t *testing.T) 
 	server := testkit.Redis(t)
 	d := newDrill(t, server.URL, server.URL)
 	d.policy.Timeout = 500 * time.Millisecond
-	s := &sloth{drill: d}
-	sloths := newCrew(d.ctx, t)
-	t.Cleanup(sloths.dismiss)
+	s := &lateWorker{drill: d}
+	lateWorkers := newDaemonGroup(d.ctx, t)
+	t.Cleanup(lateWorkers.stop)
 	d.begin()
 	for range 3 {
-		sloths.hire(s.work)
+		lateWorkers.run(s.work)
 	}
 	d.until("late answers", func() (bool, error) { return s.late.Load() >= 10*int64(*timesFlag), nil })
-	sloths.dismiss()
+	lateWorkers.stop()
 	d.settle()
 	y, _ := d.conclude()
 	late := s.late.Load()

@@ -27,7 +27,7 @@ func (d *drill) take(count int) (held []fixture.Entry) {
 	d.until("entries to take", func() (bool, error) {
 		entry, err := pop(d.ctx, d.clients.Block, d.store.Keys.Input())
 		if err == nil {
-			d.ledger.ran(entry.AttemptUID)
+			d.record.ran(entry.AttemptUID)
 			held = append(held, entry)
 		}
 		return len(held) == count, nil
@@ -52,7 +52,7 @@ func TestAFullRedisRefusesAndLosesNothingUntilThereIsRoom(t *testing.T) {
 	for i := range long.Or(2, 3) * *timesFlag {
 		held := d.take(5)
 		d.check("fill the memory", d.clients.Write.ConfigSet(d.ctx, "maxmemory", "1mb").Err())
-		d.workers.hire(d.answer(held))
+		d.workers.run(d.answer(held))
 		d.until("refused commands", func() (bool, error) {
 			count, err := d.refused()
 			return count >= (i+1)*20, err
@@ -63,8 +63,8 @@ func TestAFullRedisRefusesAndLosesNothingUntilThereIsRoom(t *testing.T) {
 	d.settle()
 	d.conclude()
 	count, err := d.refused()
-	if d.ledger.refusals() == 0 {
+	if d.record.refusals() == 0 {
 		t.Error("want pushes of workers refused")
 	}
-	t.Logf("%d commands were refused (%v), and with them %d messages of workers", count, err, d.ledger.refusals())
+	t.Logf("%d commands were refused (%v), and with them %d messages of workers", count, err, d.record.refusals())
 }

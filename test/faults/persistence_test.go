@@ -13,6 +13,7 @@ import (
 )
 
 func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
+	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
 	d.begin()
 	for range long.Or(2, 3) * *timesFlag {
@@ -104,7 +105,7 @@ func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
 	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	f := d.appendFile(server)
-	d.workers.hire(f.follow)
+	d.workers.run(f.follow)
 	d.begin()
 	d.progress(*loadFlag)
 	killed := time.Now()

@@ -32,7 +32,7 @@ func expectUnsaid(t *testing.T, where, text string) {
 }
 
 func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
 	t.Cleanup(stop)
 	f := &fleet{Queue: fixture.Live(t, testkit.Redis(t, "--databases", "3")), t: t, ctx: ctx, stop: stop}
 	if err := f.Redis.Do(ctx, "ACL", "SETUSER", "clerk", "on", ">"+secret, "~*", "&*", "+@all").Err(); err != nil {
@@ -42,7 +42,7 @@ func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
 	bad := fmt.Sprintf("redis://other:%s@%s", url.QueryEscape(secret), f.Server.Addr)
 	health := map[string]string{}
 	start := func(address, command string, args ...string) *testkit.Process {
-		health[command+address] = freeAddress(t)
+		health[command+address] = testkit.FreeAddress(t)
 		t.Setenv("REDIS_URL", address) // an argument would stand in the list of processes, where users put it themselves
 		return testkit.Refreshd(t, append([]string{command, "--log-level", "trace", "--health", health[command+address]}, args...)...)
 	}
@@ -51,9 +51,9 @@ func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
 		"refused poller": start(bad, "poller"), "refused worker": start(bad, "worker", "--exec", "true"),
 	}
 	f.put(1)
-	f.await(model.EventSuccess, 1)
+	f.AwaitEvent(model.EventSuccess, 1)
 	for _, address := range health {
-		f.until("it answers about its health", func() bool { status, _ := askHealth(t, address, "/readyz"); return status != 0 })
+		testkit.Eventually(t, "it answers about its health", func() bool { status, _ := askHealth(t, address, "/readyz"); return status != 0 })
 		_, report := askHealth(t, address, "/readyz")
 		expectUnsaid(t, "health", fmt.Sprintf("%+v", report))
 	}

@@ -31,7 +31,7 @@ func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.
 	for i := range stops {
 		owner := fmt.Sprint("poller-", i)
 		dispatcher, poller := f.dispatcher(), f.poller(owner)
-		f.await(model.EventSuccess, (i+1)*models/(2*stops))
+		f.AwaitEvent(model.EventSuccess, (i+1)*models/(2*stops))
 		longest = max(longest, f.timed(dispatcher), f.timed(poller))
 		if held := f.List(f.Store.Keys.Claimed(owner)); len(held) > 0 {
 			t.Errorf("stop %d: want nothing left claimed, got %d messages", i, len(held))
@@ -42,7 +42,7 @@ func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.
 	}
 	f.dispatcher()
 	f.poller("last")
-	events := f.await(model.EventSuccess, models)
+	events := f.AwaitEvent(model.EventSuccess, models)
 	f.stop()
 	f.daemon.Wait()
 	f.check(events)
@@ -60,24 +60,24 @@ func (f *fleet) up(s *service, args ...string) *testkit.Process {
 
 func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
 	t.Parallel()
-	const deaf, all = 20, 2000
+	const unanswered, all = 20, 2000
 	f := newFleet(t)
 	f.put(all)
-	s := newService(t, deaf)
+	s := newService(t, unanswered)
 	s.asked = make(chan struct{}, 2*all) // nobody counts them here
 	up := f.up(s, "--grace", "1s")
-	f.await(model.EventSuccess, all/4)
+	f.AwaitEvent(model.EventSuccess, all/4)
 	took := f.timed(up)
-	t.Logf("stopped within %s with a grace of 1s and %d requests without an answer", took, deaf)
+	t.Logf("stopped within %s with a grace of 1s and %d requests without an answer", took, unanswered)
 	if took < time.Second {
 		t.Errorf("want it to wait for the grace of 1s, got %s", took)
 	}
 	f.expectNothingInHand()
-	if stats := f.Stats(); stats["interrupted"] < deaf || stats["stale"]+stats["duplicate"] > 0 {
-		t.Errorf("want the %d without an answer handed back, got %v", deaf, stats)
+	if stats := f.Stats(); stats["interrupted"] < unanswered || stats["stale"]+stats["duplicate"] > 0 {
+		t.Errorf("want the %d without an answer handed back, got %v", unanswered, stats)
 	}
 	f.up(s)
-	f.await(model.EventSuccess, all)
+	f.AwaitEvent(model.EventSuccess, all)
 	if stats := f.Stats(); stats["success"] != all || stats["stale"]+stats["duplicate"]+stats["timeout"]+stats["retry"] > 0 {
 		t.Errorf("want each model refreshed once, got %v", stats)
 	}
@@ -105,15 +105,15 @@ func TestASecondSignalEndsTheGraceAndHandsBackWhatIsInHand(t *testing.T) {
 	f := newFleet(t)
 	f.putLong("a", "b", "c")
 	s := newService(t, 3)
-	address := freeAddress(t)
+	address := testkit.FreeAddress(t)
 	up := f.up(s, "--grace", "1h", "--health", address)
 	for range 3 {
 		<-s.asked
 	}
-	f.await(model.EventStarted, 3)
+	f.AwaitEvent(model.EventStarted, 3)
 	up.Ask()
 	began := time.Now()
-	f.until("up is stopping", func() bool { // signals that come too close together are one
+	testkit.Eventually(t, "up is stopping", func() bool { // signals that come too close together are one
 		_, report := askHealth(t, address, "/readyz")
 		return report.Why == "stopping"
 	})

@@ -84,7 +84,7 @@ func (d *drill) conclude() (*tally, int) {
 	d.checkModels()
 	lost := d.checkMessages(y)
 	d.t.Logf("attempts started %d, results applied %d, stale %d, redone %d, lost %d, longest stall %s", y.events[model.EventStart],
-		y.results, y.stats["stale"]+y.stats["duplicate"], d.ledger.total()-y.results, lost, y.stall.Round(10*time.Millisecond))
+		y.results, y.stats["stale"]+y.stats["duplicate"], d.record.total()-y.results, lost, y.stall.Round(10*time.Millisecond))
 	return y, lost
 }
 
@@ -129,14 +129,14 @@ func (d *drill) checkModels() {
 // an answer may have been. It returns how many are gone, which is none unless Redis itself has gone back to an earlier state.
 func (d *drill) checkMessages(y *tally) (lost int) {
 	d.t.Helper()
-	l := d.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lost = max(0, l.acked-y.handled)
-	if d.cut.IsZero() && lost > 0 || y.handled > l.acked+l.unknown && !d.elsewhere {
-		d.t.Errorf("want %d messages handled, and at most %d more whose push had no answer, got %d", l.acked, l.unknown, y.handled)
+	r := d.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lost = max(0, r.acked-y.handled)
+	if d.cut.IsZero() && lost > 0 || y.handled > r.acked+r.unknown && !d.elsewhere {
+		d.t.Errorf("want %d messages handled, and at most %d more whose push had no answer, got %d", r.acked, r.unknown, y.handled)
 	}
-	for _, end := range l.ends {
+	for _, end := range r.ends {
 		if (d.cut.IsZero() || end.at.Before(d.cut)) && y.ends[end.attemptUID] != 1 {
 			d.t.Errorf("attempt %s: its result was acknowledged at %s and is nowhere", end.attemptUID, end.at)
 		}

@@ -16,7 +16,7 @@ func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testin
 	ca.Issue(t, "server", "redis.internal")
 	ca.Issue(t, "client")
 	server, port := testkit.TLS(t, ca)
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
 	t.Cleanup(stop)
 	f := &fleet{Queue: fixture.Live(t, server), t: t, ctx: ctx, stop: stop}
 	secured := []string{"--redis", "rediss://127.0.0.1:" + port, "--tls-ca", ca.File("ca.crt"), "--tls-server-name", "redis.internal"}
@@ -27,7 +27,7 @@ func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testin
 		testkit.Refreshd(t, append(append([]string{"worker"}, known...), "--exec", "true")...),
 	}
 	f.put(100)
-	f.await(model.EventSuccess, 100)
+	f.AwaitEvent(model.EventSuccess, 100)
 	for _, daemon := range daemons {
 		if code := daemon.Stop(); code != 0 {
 			t.Errorf("want exit code 0, got %d", code)

@@ -24,10 +24,10 @@ type service struct {
 	asked chan struct{} // one token for each request
 }
 
-func newService(t *testing.T, deaf int) *service {
+func newService(t *testing.T, unanswered int) *service {
 	t.Helper()
-	left := make(chan struct{}, deaf)
-	for range deaf {
+	left := make(chan struct{}, unanswered)
+	for range unanswered {
 		left <- struct{}{}
 	}
 	s := &service{asked: make(chan struct{}, 100)}
@@ -91,20 +91,6 @@ func (f *fleet) worker(s *service, args ...string) *testkit.Process {
 	return testkit.Refreshd(f.t, append([]string{"worker", "--redis", f.Server.URL, "--http", s.URL, "--concurrency", "3"}, args...)...)
 }
 
-// until asks until a condition holds that nothing signals.
-func (f *fleet) until(what string, holds func() bool) {
-	f.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-f.ctx.Done():
-			f.t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // deadlines are when the running attempts would time out.
 func (f *fleet) deadlines() map[string]int64 { return f.Scores(f.Store.Keys.Running()) }
 
@@ -121,10 +107,10 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 	for range uids {
 		<-s.asked
 	}
-	f.await(model.EventStarted, len(uids))
+	f.AwaitEvent(model.EventStarted, len(uids))
 	attempts := f.attempts(uids)
 	survivor := f.worker(s)
-	f.until("the survivor is known", func() bool { return f.owners() == 2 })
+	testkit.Eventually(t, "the survivor is known", func() bool { return f.owners() == 2 })
 
 	killed, err := f.Store.Now(f.ctx)
 	if err != nil {
@@ -136,7 +122,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 			t.Fatalf("%s has only %s left", uid, left)
 		}
 	}
-	events := f.await(model.EventSuccess, len(uids))
+	events := f.AwaitEvent(model.EventSuccess, len(uids))
 	done, err := f.Store.Now(f.ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -193,16 +179,16 @@ func TestAWorkerThatIsToldToStopLeavesNothingToBeHandedBack(t *testing.T) {
 	worker := f.worker(s, "--grace", "0s")
 	<-s.asked
 	<-s.asked
-	f.await(model.EventStarted, 2)
+	f.AwaitEvent(model.EventStarted, 2)
 	if code := worker.Stop(); code != 0 {
 		t.Errorf("it ended with %d", code)
 	}
 	if f.owners() > 0 {
 		t.Errorf("its name is left in %s", f.Store.Keys.Workers())
 	}
-	f.await(model.EventInterrupted, 2)
+	f.AwaitEvent(model.EventInterrupted, 2)
 	f.worker(s)
-	events := f.await(model.EventSuccess, 2)
+	events := f.AwaitEvent(model.EventSuccess, 2)
 	if events["interrupted"] != 2 || events["start"] != 4 || events["timeout"] != 0 {
 		t.Errorf("journal: %v, want each attempt interrupted once and begun again", events)
 	}
@@ -216,16 +202,16 @@ func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
 	s := newService(t, 1)
 	frozen := f.worker(s, "--worker-lease", "1s")
 	<-s.asked
-	f.await(model.EventStarted, 1)
-	heir := f.worker(s, "--worker-lease", "1s")
-	f.until("the heir is known", func() bool { return f.owners() == 2 })
+	f.AwaitEvent(model.EventStarted, 1)
+	successor := f.worker(s, "--worker-lease", "1s")
+	testkit.Eventually(t, "the successor is known", func() bool { return f.owners() == 2 })
 	frozen.Freeze()
-	f.await(model.EventSuccess, 1)
+	f.AwaitEvent(model.EventSuccess, 1)
 	frozen.Thaw()
-	heir.Kill()
-	f.until("the thawed one goes on under a new name", func() bool { return f.owners() > 0 })
+	successor.Kill()
+	testkit.Eventually(t, "the thawed one goes on under a new name", func() bool { return f.owners() > 0 })
 	f.putLong("b")
-	events := f.await(model.EventSuccess, 2)
+	events := f.AwaitEvent(model.EventSuccess, 2)
 	want := map[string]int{"create": 2, "start": 2, "started": 2, "success": 2}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("journal:\n%s", diff)

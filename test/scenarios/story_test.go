@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 type step struct {
 	at string
 	// do is the verb and the JSON fields that go with it:
-	//   save, run        an application sends a command, and a poller obeys
+	//   save, run        an application sends a command, and a poller applies it
 	//   start            a dispatcher starts the model, and a worker takes the attempt
 	//   queue            a dispatcher starts the model, but no worker is there
 	//   lost, withdraw   a dispatcher finds the deadline passed
@@ -50,7 +50,7 @@ type story struct {
 	now        time.Time
 	definition string // JSON fields of a save
 
-	// The ledger: what every story implies without saying it.
+	// What every story implies without saying it.
 	starts  int
 	seen    map[string]string // fields that the last step has left
 	ended   int               // entries in the history

@@ -22,7 +22,7 @@ type actorKey struct{}
 
 // role is what an actor does.
 type role interface {
-	// round does a round of work, with trouble that a daemon would log and wait out.
+	// round does a round of work, with errors that a daemon would log and wait out.
 	round(ctx context.Context) error
 	// resign ends the process in order.
 	resign(ctx context.Context)

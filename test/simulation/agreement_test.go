@@ -62,7 +62,7 @@ func untold(hash map[string]string) map[string]string {
 func (p *replay) checkStatus(uid, status string) error {
 	newest, started := p.newest[uid]
 	if !started {
-		newest = p.ledger.newest[uid]
+		newest = p.oracle.newest[uid]
 	}
 	if status != "" && status != newest {
 		return fmt.Errorf("%s shows the status of attempt %s, want of %s", uid, status, newest)
@@ -106,7 +106,7 @@ func (p *replay) checkMoves() error {
 	answered := p.answered()
 	for _, entry := range before {
 		uid := attemptOf(entry)
-		hash := p.before.models[p.ledger.attempts[uid].model]
+		hash := p.before.models[p.oracle.attempts[uid].model]
 		// Whoever saw the deadline pass before `started` moved it gives the attempt up: that costs one more deadline, as a death would.
 		moved := hash["processing_at"] != ""
 		counts := hash["attempt_uid"] == uid && instant(hash["deadline_at"]).After(p.now) && !moved

@@ -13,7 +13,7 @@ const patience = 400
 // settle ends all faults and lets everybody work until there is nothing left to do.
 func (w *world) settle() error {
 	w.note("calm")
-	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.faults = true, 0, 0, calmTemper.faults
+	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.deaf, w.temper.faults = true, 0, 0, 0, calmTemper.faults
 	w.operator.spare, w.delayed = 0, nil
 	w.server.write.ScriptFlush(context.Background())
 	for range patience {
@@ -22,11 +22,11 @@ func (w *world) settle() error {
 		}
 		at, waiting := w.next()
 		if !waiting {
-			return w.ledger.checkQuiet(w.before)
+			return w.oracle.checkQuiet(w.before)
 		}
 		w.turn(max(0, at.Sub(w.now)))
 	}
-	err := w.ledger.checkQuiet(w.before)
+	err := w.oracle.checkQuiet(w.before)
 	return fmt.Errorf("the queue does not come to rest: %w, due %v, running %v", err, w.before.due, w.before.running)
 }
 
@@ -76,9 +76,9 @@ func (w *world) next() (at time.Time, waiting bool) {
 		soonest(deadline)
 	}
 	if len(s.taken) > 0 {
-		soonest(float64(w.now.Add(lease / 4).UnixMilli())) // pools look for silent ones when the clock runs evenly
+		soonest(float64(w.now.Add(lease / 4).UnixMilli())) // pools look for expired ones when the clock runs evenly
 	}
-	for uid := range w.ledger.meddled {
+	for uid := range w.oracle.meddled {
 		if at, found := s.due[uid]; found {
 			soonest(at) // a dispatcher looks when the score passes
 		}

@@ -44,7 +44,7 @@ func newDispatcher(q queue, config dispatcher.Config) (role, error) {
 	return dispatcherRole{d}, err
 }
 
-// lease is how long the pollers of a simulation may be silent.
+// lease is how long the pollers of a simulation may go without a heartbeat.
 const lease = 10 * time.Second
 
 func newPoller(q queue, owner string, batch int) (role, error) {

@@ -15,6 +15,7 @@ type temper struct {
 	faults    [fates]int // per mille of the calls
 	mishaps   int        // per cent of the steps
 	freezes   int        // per cent of the steps
+	deaf      int        // per mille of the calls of worker pools: the reply is lost
 	batch     int
 	maxQueued int
 	jumps     []time.Duration
@@ -32,6 +33,9 @@ func newTemper(rng *rand.Rand) temper {
 	t.faults[answered] = 0
 	if rng.IntN(3) == 0 {
 		t.freezes = 1 + rng.IntN(3)
+	}
+	if rng.IntN(3) == 0 {
+		t.deaf = 50 + rng.IntN(200)
 	}
 	t.jumps = []time.Duration{time.Millisecond, time.Second, 3 * time.Second}
 	if rng.IntN(3) > 0 {
@@ -87,14 +91,23 @@ func (w *world) mishap() {
 	}
 }
 
-// strike keeps all workers from working for a while, so that attempts are still in line when their deadline passes.
+// strike keeps workers from working for a while: all of them, so that attempts are still in line when their deadline passes, or one, so
+// that others are given its attempts.
 func (w *world) strike() {
-	w.note("all workers stand still")
+	var workers []*actor
 	for _, a := range w.actors {
 		switch a.role.(type) {
 		case *workerRole, *poolRole:
-			a.until = w.steps + 10 + w.rng.IntN(40)
+			workers = append(workers, a)
 		}
+	}
+	if len(workers) > 0 && w.rng.IntN(2) == 0 {
+		one := w.rng.IntN(len(workers))
+		workers = workers[one : one+1]
+	}
+	for _, a := range workers {
+		a.until = w.steps + 10 + w.rng.IntN(40)
+		w.note("%s stands still", a.name)
 	}
 	if w.rng.IntN(2) == 0 {
 		w.turn(10 * time.Minute)
@@ -136,8 +149,8 @@ func (w *world) nonsense() (byte, string) {
 // repetition is a result about an attempt that was once taken: a duplicate, a stale one, or an early one.
 func (w *world) repetition() (byte, string) {
 	var taken []string
-	for _, uid := range slices.Sorted(maps.Keys(w.ledger.attempts)) {
-		if w.ledger.attempts[uid].gone {
+	for _, uid := range slices.Sorted(maps.Keys(w.oracle.attempts)) {
+		if w.oracle.attempts[uid].gone {
 			taken = append(taken, uid)
 		}
 	}
@@ -146,7 +159,7 @@ func (w *world) repetition() (byte, string) {
 	}
 	uid := taken[w.rng.IntN(len(taken))]
 	kinds := []string{`"success"`, `"failure"`, `"interrupted"`, `"started"`, `"postponed","retry_after":60`, `"user_friendly_status","status":"` + uid + `"`}
-	return 'o', fmt.Sprintf(`{"type":%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, kinds[w.rng.IntN(len(kinds))], w.ledger.attempts[uid].model, uid)
+	return 'o', fmt.Sprintf(`{"type":%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, kinds[w.rng.IntN(len(kinds))], w.oracle.attempts[uid].model, uid)
 }
 
 // meddle writes a score by hand: a dispatcher must mend it and start nothing too early.
@@ -157,7 +170,7 @@ func (w *world) meddle() {
 		key = k.Running()
 	}
 	w.note("somebody writes %s into %s", uid, key)
-	w.ledger.meddled[uid] = true
+	w.oracle.meddled[uid] = true
 	if _, err := w.server.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {
 		w.broken = err
 	}

@@ -93,11 +93,12 @@ func (o *operatorRole) execute(ctx context.Context, command model.Command) (scri
 	if err != nil {
 		return 0, err
 	}
-	transition, outcome, err := snapshot.Execute(&command, now)
+	record := snapshot.Records[command.UID]
+	decision, outcome, err := record.Execute(&command, snapshot.Policies, record.Exists, now)
 	if err != nil || outcome != model.Applied {
 		return scripts.CodeApplied, err
 	}
-	codes, err := store.Commit(ctx, scripts.Batch{Now: now, Items: []scripts.Item{{Transition: transition}}})
+	codes, err := store.Commit(ctx, scripts.Batch{Now: now, Items: []scripts.Item{{Transition: snapshot.Apply(&command, decision, now)}}})
 	if err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // poolRole plays worker.Pool: it takes into a list of its own, looks at the fences, tells `started` or hands back, works, answers,
-// gives signs of life, and hands back what silent pools had taken. The parts of a round come in any order, as the goroutines of a
+// sends heartbeats, and requeues what expired pools had taken. The parts of a round come in any order, as the goroutines of a
 // pool do, but one after the other.
 type poolRole struct {
 	queue worker.Queue
@@ -60,7 +60,7 @@ func (p *poolRole) take(ctx context.Context) error {
 	if free == 0 {
 		return nil
 	}
-	taking := scripts.Taking{Owner: p.owner, New: !p.known, Most: free, Known: len(p.held)}
+	taking := scripts.TakeRequest{Owner: p.owner, New: !p.known, Most: free, Known: len(p.held)}
 	if p.doubt {
 		taking.Known = -1
 	}
@@ -192,7 +192,7 @@ func (p *poolRole) answer(ctx context.Context) error {
 	return nil
 }
 
-// beat gives a sign of life, and looks for silent pools when the clock has run evenly for a lease.
+// beat sends a heartbeat, and looks for expired pools when the clock has run evenly for a lease.
 func (p *poolRole) beat(ctx context.Context) error {
 	if !p.known {
 		return nil
@@ -212,8 +212,8 @@ func (p *poolRole) beat(ctx context.Context) error {
 	if now.Sub(p.steady) < lease {
 		return nil
 	}
-	silent, err := p.queue.ExpiredWorkers(ctx, now, lease)
-	for _, other := range silent {
+	expired, err := p.queue.ExpiredWorkers(ctx, now, lease)
+	for _, other := range expired {
 		if other.Owner != p.owner && err == nil {
 			_, err = p.queue.Requeue(ctx, other)
 		}

@@ -15,7 +15,7 @@ import (
 // replay decides again what the journal says that a deed has decided, about the models as they really were.
 type replay struct {
 	*deed
-	ledger   *ledger
+	oracle   *oracle
 	consumed []string                // messages that no entry has answered for yet
 	left     []model.Command         // orders that no entry has answered for yet
 	models   map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
@@ -66,23 +66,23 @@ func (p *replay) read() error {
 	return nil
 }
 
-// commit enters into the ledger what was found to be right.
+// commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
 	for uid, attemptUID := range p.newest {
-		p.ledger.newest[uid] = attemptUID
+		p.oracle.newest[uid] = attemptUID
 	}
 	for _, message := range p.started {
-		p.ledger.attempts[attemptOf(message)] = &attempt{model: modelOf(message)}
+		p.oracle.attempts[attemptOf(message)] = &attempt{model: modelOf(message)}
 	}
 	for attemptUID, event := range p.ended {
-		p.ledger.attempts[attemptUID].ended = event
+		p.oracle.attempts[attemptUID].ended = event
 	}
 	if p.orders != nil {
 		*p.orders = p.left
 	}
 	left := p.after.entries()
 	for _, entry := range p.before.entries() {
-		facts := p.ledger.attempts[attemptOf(entry)]
+		facts := p.oracle.attempts[attemptOf(entry)]
 		facts.gone = facts.gone || !slices.Contains(left, entry)
 		facts.handed = facts.handed || !slices.Contains(p.before.input, entry) && slices.Contains(p.after.input, entry)
 	}
@@ -173,13 +173,13 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		if event == model.EventWithdrawn {
 			return m.Withdraw(at), nil
 		}
-		facts := p.ledger.attempts[m.AttemptUID]
+		facts := p.oracle.attempts[m.AttemptUID]
 		if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
 			return model.Decision{}, errors.New("the attempt was never taken")
 		}
 		return m.Expire(at), nil
 	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove:
-		return p.obey(uid, m, event, at, entry)
+		return p.answeredCommand(uid, m, event, at, entry)
 	default:
 		return p.handle(m, event, at, entry)
 	}
@@ -218,8 +218,8 @@ func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry m
 	return decisions[chosen], nil
 }
 
-// obey finds the command that the entry answers: in a message, or of an operator who carries it out himself.
-func (p *replay) obey(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+// answeredCommand finds the command that the entry answers: in a message, or of an operator who carries it out himself.
+func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
 	var decisions []model.Decision
 	var answer []func()
 	for i, claimed := range p.consumed {
@@ -278,7 +278,7 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) error
 	if m == nil || !m.Running() || decision.Event != model.EventRemove && decision.Next.AttemptUID == m.AttemptUID {
 		return nil
 	}
-	facts := p.ledger.attempts[m.AttemptUID]
+	facts := p.oracle.attempts[m.AttemptUID]
 	switch {
 	case facts == nil || facts.model != uid:
 		return fmt.Errorf("the attempt %s was never started", m.AttemptUID)
@@ -297,7 +297,7 @@ var takesBack = map[model.Event]bool{model.EventWithdrawn: true, model.EventRun:
 
 func (p *replay) bookStart(uid string, decision model.Decision) error {
 	attemptUID := decision.Next.AttemptUID
-	if p.ledger.attempts[attemptUID] != nil {
+	if p.oracle.attempts[attemptUID] != nil {
 		return fmt.Errorf("the attempt %s was started before", attemptUID)
 	}
 	if p.maxQueued > 0 && len(p.before.input)+len(p.started)-len(p.back) >= p.maxQueued {

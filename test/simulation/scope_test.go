@@ -19,7 +19,7 @@ import (
 // ground is what all processes of the small scope share: what Redis holds, what is known of the past, and the clock.
 type ground struct {
 	redis   *snapshot
-	ledger  *ledger
+	oracle  *oracle
 	now     time.Time
 	pollers []string // all owners that there ever were
 	sum     [16]byte // two grounds with the same sum are the same
@@ -84,7 +84,7 @@ func (s *scope) open() (*place, error) {
 		return nil, err
 	}
 	p := &place{
-		ground: &ground{redis: s.server.look(scopeUIDs, nil, nil), ledger: newLedger(), now: start},
+		ground: &ground{redis: s.server.look(scopeUIDs, nil, nil), oracle: newOracle(), now: start},
 		tapes:  make([]tape, len(processes)), crashes: 1, ticks: 2,
 	}
 	for i := range processes {
@@ -94,7 +94,7 @@ func (s *scope) open() (*place, error) {
 		`{"type":"put","uid":"m1","policy":{"timeout":"1m","retries":["0s"]}}`, `{"type":"put","uid":"m2","policy":{"timeout":"1m","retries":["0s"]}}`,
 	} {
 		p.redis.control = append(p.redis.control, text)
-		p.ledger.pushed++
+		p.oracle.pushed++
 	}
 	p.seal()
 	for len(p.redis.models) < 2 { // the first poller stores both
@@ -106,7 +106,7 @@ func (s *scope) open() (*place, error) {
 	}
 	p.tapes[2] = tape{}
 	p.redis.control = append(p.redis.control, `{"type":"run","uid":"m1","force":true}`)
-	p.ledger.pushed++
+	p.oracle.pushed++
 	p.seal()
 	return p, nil
 }
@@ -201,7 +201,7 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 		switch processes[process] {
 		case 'd':
 			name := at.owners[process]
-			uid := func() string { return fmt.Sprintf("a%d%s", len(at.ledger.attempts), name) }
+			uid := func() string { return fmt.Sprintf("a%d%s", len(at.oracle.attempts), name) }
 			drawn := 0
 			role, err = newDispatcher(s.server.store, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
 				drawn++
@@ -237,8 +237,8 @@ func (s *scope) account(to *ground, c *call) error {
 	d := &deed{now: to.now, before: to.redis, sent: sent(c.commands), work: true, schedules: s.schedules, policies: s.policies, maxQueued: 2}
 	d.pops = c.commands[0].Name() == "lpop"
 	d.after = s.server.look(scopeUIDs, to.pollers, nil)
-	to.redis, to.ledger = d.after, to.ledger.clone()
-	err := to.ledger.account(d)
+	to.redis, to.oracle = d.after, to.oracle.clone()
+	err := to.oracle.account(d)
 	d.after.forget()
 	return err
 }
@@ -283,10 +283,10 @@ func setHash(r *server, key string, hash map[string]string) {
 	}
 }
 
-func (l *ledger) clone() *ledger {
-	c := *l
-	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(l.attempts)), maps.Clone(l.newest), maps.Clone(l.meddled)
-	for uid, facts := range l.attempts {
+func (o *oracle) clone() *oracle {
+	c := *o
+	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(o.attempts)), maps.Clone(o.newest), maps.Clone(o.meddled)
+	for uid, facts := range o.attempts {
 		copied := *facts
 		c.attempts[uid] = &copied
 	}
@@ -299,8 +299,8 @@ func (g *ground) seal() {
 	r := g.redis
 	_, _ = fmt.Fprint(h, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.running, r.pollers, r.claimed)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
-	for _, uid := range slices.Sorted(maps.Keys(g.ledger.attempts)) {
-		_, _ = fmt.Fprint(h, uid, *g.ledger.attempts[uid])
+	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
+		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])
 	}
 	g.sum = [16]byte(h.Sum(nil))
 }

@@ -28,7 +28,7 @@ func (r *server) simulate(seed uint64, planted bug, lines func(string)) (w *worl
 	return w, w.settle()
 }
 
-// runSeeds runs seeds on as many rigs as there are cores, until one fails. It returns how many it ran and the first failure.
+// runSeeds runs seeds on as many servers as there are cores, until one fails. It returns how many it ran and the first failure.
 func runSeeds(t testing.TB, planted bug, first uint64, n, cores int) (ran int64, failed uint64, err error) {
 	t.Helper()
 	var next, done atomic.Int64

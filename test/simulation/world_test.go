@@ -33,7 +33,7 @@ type world struct {
 	pools   []string      // of every worker pool that there ever was
 	delayed [][][]any     // requests that are executed after their callers gave up, each a pipeline
 
-	ledger    *ledger
+	oracle    *oracle
 	before    *snapshot
 	broken    error // the first promise that was broken
 	operator  *operatorRole
@@ -53,7 +53,7 @@ var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
 func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, error) {
 	w := &world{
-		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), ledger: newLedger(), lines: lines,
+		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), oracle: newOracle(), lines: lines,
 		queue: r.store, uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
 	}
 	if planted.store != nil {
@@ -142,6 +142,9 @@ func (w *world) step() error {
 		return w.broken
 	}
 	f := w.temper.fate(w.rng, a.at)
+	if _, pool := a.role.(*poolRole); pool && a.at != nil && f == answered && w.rng.IntN(1000) < w.temper.deaf {
+		f = unheard
+	}
 	if w.rng.IntN(100) < w.temper.freezes {
 		a.until = w.steps + 20 + w.rng.IntN(60)
 		w.note("%s freezes", a.name)
@@ -207,7 +210,7 @@ func (w *world) execute(a *actor, c *call) error {
 	return err
 }
 
-// enter reads the queue after a deed and enters it in the ledger.
+// enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
@@ -216,7 +219,7 @@ func (w *world) enter(d *deed) {
 		w.writes++
 	}
 	if w.broken == nil {
-		w.broken = w.ledger.account(d)
+		w.broken = w.oracle.account(d)
 	}
 }
 

@@ -20,9 +20,6 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// patience only ends what hangs, and says where.
-const patience = 5 * time.Minute
-
 // outside is a running refreshd as its users see it: through redis-cli.
 type outside struct {
 	t     *testing.T
@@ -99,7 +96,7 @@ func (o *outside) hash(key string) map[string]string {
 // await looks until a field of a hash has a value; "*" is any.
 func (o *outside) await(key, field, want string) map[string]string {
 	o.t.Helper()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(testkit.Limit); ; {
 		fields := o.hash(key)
 		if fields[field] == want || want == "*" && fields[field] != "" {
 			return fields

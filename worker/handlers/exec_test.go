@@ -191,12 +191,12 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 			defer cancel(nil)
 			ended := make(chan error, 1)
 			go func() { ended <- handler(ctx, example()) }()
-			await(t, began, "the begin of the program")
+			testkit.Await(t, began, "the begin of the program")
 			cancel(worker.ErrFenceLost)
-			if err := await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
+			if err := testkit.Await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
 				t.Errorf("got %v, want worker.ErrFenceLost", err)
 			}
-			await(t, gone, "the end of every process")
+			testkit.Await(t, gone, "the end of every process")
 		})
 	}
 }
@@ -211,12 +211,12 @@ func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- handler(ctx, example()) }()
-	await(t, began, "the begin of the program")
+	testkit.Await(t, began, "the begin of the program")
 	cancel(worker.ErrShutdown)
-	if err := await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrShutdown) {
+	if err := testkit.Await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrShutdown) {
 		t.Errorf("got %v, want worker.ErrShutdown", err)
 	}
-	await(t, gone, "the end of every process")
+	testkit.Await(t, gone, "the end of every process")
 }
 
 func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
@@ -228,33 +228,33 @@ func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
-	if err := await(t, ended, "the end of the handler"); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+	if err := testkit.Await(t, ended, "the end of the handler"); err == nil || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("got %v, want exit status 1", err)
 	}
 	select {
 	case <-began:
-		await(t, gone, "the end of every process")
+		testkit.Await(t, gone, "the end of every process")
 	default: // it was killed before it began; the reader of the pipe still waits
 		release, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = release.Close()
-		await(t, gone, "the end of the reader")
+		testkit.Await(t, gone, "the end of the reader")
 	}
 }
 
 func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
 	for script, want := range map[string]string{
-		"(sleep 30) & exit 0":                                "",
-		"(sleep 30) & echo broken >&2; exit 3":               "broken",
-		`(trap "" TERM; sleep 30; sleep 30) & exit 0`:        "",
-		`exec 3<&0; (sleep 30 <&3 >/dev/null 2>&1) & exit 0`: "",
+		"(sleep 1000) & exit 0":                                "",
+		"(sleep 1000) & echo broken >&2; exit 3":               "broken",
+		`(trap "" TERM; sleep 1000; sleep 1000) & exit 0`:      "",
+		`exec 3<&0; (sleep 1000 <&3 >/dev/null 2>&1) & exit 0`: "",
 	} {
 		t.Run(script, func(t *testing.T) {
 			a := example()
 			a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), patience, worker.ErrDeadline)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), testkit.Limit, worker.ErrDeadline)
 			defer cancel()
 			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})(ctx, a)
 			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
@@ -282,7 +282,7 @@ func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
-	if err := await(t, ended, "the end of the handler"); err == nil || err.Error() != "last" {
+	if err := testkit.Await(t, ended, "the end of the handler"); err == nil || err.Error() != "last" {
 		t.Errorf("got %v, want last", err)
 	}
 	file, err := os.OpenFile(release, os.O_WRONLY, 0) // waits for the one that left, and lets it end
@@ -316,9 +316,9 @@ func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
 	}
 	p, stop := start(t, testkit.Miniredis(t), handler)
 	p.offer("m", "http://x/")
-	await(t, began, "the begin of the program")
+	testkit.Await(t, began, "the begin of the program")
 	p.fence("m", "newer")
-	await(t, gone, "the end of every process")
+	testkit.Await(t, gone, "the end of every process")
 	stop()
 	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output(), 0, -1).Val() {
 		if m, err := model.DecodeMessage([]byte(message)); err != nil || m.Type != model.MessageStarted {

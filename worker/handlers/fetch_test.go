@@ -377,9 +377,9 @@ func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 	result := make(chan error, 1)
 	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + f.url + `"}`)}
 	go func() { result <- f.handler(ctx, a) }()
-	await(t, began, "the first bytes")
+	testkit.Await(t, began, "the first bytes")
 	cancel(worker.ErrFenceLost)
-	if err := await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
+	if err := testkit.Await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
 		t.Errorf("got %v, want worker.ErrFenceLost", err)
 	}
 	f.clean()

@@ -22,9 +22,6 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
-
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
@@ -53,19 +50,6 @@ func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *wor
 	return told[:len(told)-1], told[len(told)-1]
 }
 
-func await[T any](t testing.TB, from <-chan T, what string) T {
-	t.Helper()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case value := <-from:
-		return value
-	case <-timer.C:
-		t.Fatalf("%s did not come", what)
-		panic("unreachable")
-	}
-}
-
 // pool is a pool at work on a queue.
 type pool struct {
 	t     testing.TB
@@ -78,7 +62,7 @@ func start(t testing.TB, server *testkit.Server, handler worker.Handler) (p *poo
 	t.Helper()
 	queue := fixture.Live(t, server)
 	p = &pool{t, queue.Store, queue.Redis}
-	w, err := worker.New(p.store, handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: patience})
+	w, err := worker.New(p.store, handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: testkit.Limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +99,7 @@ func (p *pool) fence(uid, attemptUID string) {
 // told waits for the next message, as the poller reads it.
 func (p *pool) told() model.Message {
 	p.t.Helper()
-	reply, err := p.redis.BLPop(context.Background(), patience, p.store.Keys.Output()).Result()
+	reply, err := p.redis.BLPop(context.Background(), testkit.Limit, p.store.Keys.Output()).Result()
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -168,12 +168,12 @@ func TestARequestEndsWithTheContext(t *testing.T) {
 	result := make(chan error, 1)
 	handler := post(t, url)
 	go func() { result <- handler(ctx, example()) }()
-	await(t, began, "the request")
+	testkit.Await(t, began, "the request")
 	cancel(worker.ErrDeadline)
-	if err := await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrDeadline) {
+	if err := testkit.Await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrDeadline) {
 		t.Errorf("got %v, want worker.ErrDeadline", err)
 	}
-	await(t, ended, "the end of the request")
+	testkit.Await(t, ended, "the end of the request")
 }
 
 func TestAnAddressThatIsNoneIsRefused(t *testing.T) {

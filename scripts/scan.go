@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -38,7 +37,7 @@ func (s *Store) EachKey(ctx context.Context, visit func([]QueueKey) error) error
 		return fmt.Errorf("walk over the keys: %w", err)
 	}
 	pattern := escapeGlob(s.Keys.Queue()+":") + "*"
-	return scan(ctx, func(cursor uint64) ([]string, uint64, error) {
+	return scan(ctx, "walk over the keys", func(cursor uint64) ([]string, uint64, error) {
 		return node.Scan(ctx, cursor, pattern, scanCount).Result()
 	}, func(names []string) error { return visit(s.Keys.sort(names)) })
 }
@@ -57,12 +56,12 @@ func (k Keys) sort(names []string) []QueueKey {
 	return keys
 }
 
-// scan walks with a cursor until its end.
-func scan(ctx context.Context, next func(cursor uint64) ([]string, uint64, error), visit func([]string) error) error {
+// scan walks with a cursor until its end. An error says what it was doing.
+func scan(ctx context.Context, what string, next func(cursor uint64) ([]string, uint64, error), visit func([]string) error) error {
 	for cursor := uint64(0); ; {
 		items, following, err := next(cursor)
 		if err != nil {
-			return fmt.Errorf("scan: %w", err)
+			return fmt.Errorf("%s: %w", what, err)
 		}
 		for len(items) > 0 { // a small set and an embedded server come as one piece
 			n := min(scanCount, len(items))
@@ -82,14 +81,14 @@ func scan(ctx context.Context, next func(cursor uint64) ([]string, uint64, error
 
 // EachMember hands over the members of a sorted set, such as Keys.Due, in chunks and in no order. A member may come twice.
 func (s *Store) EachMember(ctx context.Context, key string, visit func(members []string) error) error {
-	return scan(ctx, func(cursor uint64) ([]string, uint64, error) {
+	return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
 		return s.clients.Read.ZScan(ctx, key, cursor, "", scanCount).Result()
 	}, func(pairs []string) error { return visit(everySecond(pairs)) })
 }
 
 // EachPolicy hands over all stored policies. problem says why one cannot be read; empty: it can.
 func (s *Store) EachPolicy(ctx context.Context, visit func(name, problem string)) error {
-	return scan(ctx, func(cursor uint64) ([]string, uint64, error) {
+	return scan(ctx, "walk over the policies", func(cursor uint64) ([]string, uint64, error) {
 		return s.clients.Read.HScan(ctx, s.Keys.Policies(), cursor, "", scanCount).Result()
 	}, func(pairs []string) error {
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -112,71 +111,15 @@ func everySecond(pairs []string) []string {
 	return names
 }
 
-// WithoutModel picks the uids that have no model key.
-func (s *Store) WithoutModel(ctx context.Context, uids []string) (without []string, err error) {
-	pipe, replies := s.clients.Read.Pipeline(), make([]*redis.IntCmd, len(uids))
-	for i, uid := range uids {
-		replies[i] = pipe.Exists(ctx, s.Keys.Model(uid))
+// scanNode is where the keys of the queue live: SCAN on a cluster client would ask any node.
+func (s *Store) scanNode(ctx context.Context) (redis.Cmdable, error) {
+	if cluster, ok := s.clients.Read.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, s.Keys.Due())
 	}
-	if err := execReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("look for models: %w", err)
-	}
-	for i, uid := range uids {
-		if replies[i].Val() == 0 {
-			without = append(without, uid)
-		}
-	}
-	return without, nil
+	return s.clients.Read, nil
 }
 
-// Types reads what kinds of values keys hold, in their order; "none": there is no such key.
-func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
-	pipe, replies := s.clients.Read.Pipeline(), make([]*redis.StatusCmd, len(keys))
-	for i, key := range keys {
-		replies[i] = pipe.Type(ctx, key)
-	}
-	if err := execReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read types: %w", err)
-	}
-	types := make([]string, len(keys))
-	for i, reply := range replies {
-		types[i] = reply.Val()
-	}
-	return types, nil
-}
-
-// Holding is a claimed or taken list with the heartbeat of its owner, both at one instant.
-type Holding struct {
-	Entries       int64
-	Known         bool // the owner is known
-	LastHeartbeat time.Time
-}
-
-// ClaimedBy reads the claimed list of a poller.
-func (s *Store) ClaimedBy(ctx context.Context, owner string) (Holding, error) {
-	return s.holding(ctx, s.Keys.Claimed(owner), s.Keys.Pollers(), owner)
-}
-
-// TakenBy reads the taken list of a worker pool.
-func (s *Store) TakenBy(ctx context.Context, owner string) (Holding, error) {
-	return s.holding(ctx, s.Keys.Taken(owner), s.Keys.Workers(), owner)
-}
-
-func (s *Store) holding(ctx context.Context, list, owners, owner string) (Holding, error) {
-	pipe := s.clients.Read.TxPipeline()
-	entries, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
-	if err := execReads(ctx, pipe); err != nil {
-		return Holding{}, fmt.Errorf("read the list of %q: %w", owner, err)
-	}
-	// A set of owners that cannot be read tells nothing about this one.
-	known := !missing(seen.Err())
-	return Holding{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, nil
-}
-
-// RelistPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
-func (s *Store) RelistPoller(ctx context.Context, owner string) error {
-	if err := s.clients.Write.ZAddNX(ctx, s.Keys.Pollers(), redis.Z{Score: 0, Member: owner}).Err(); err != nil {
-		return fmt.Errorf("list poller %q again: %w", owner, err)
-	}
-	return nil
+// escapeGlob makes a text mean itself in a pattern of SCAN.
+func escapeGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const proofs = "../../docs/rules.md"
+const rulesDocument = "../../docs/rules.md"
 
 // sources are the numbered rules of the documents that refreshd was built after, and how many each has.
 var sources = map[string]int{"S0-%d": 53, "bug %d": 38, "001/%d": 26, "002/%d": 9, "003/%d": 12, "004/%d": 16, "decision %d": 14}
 
-func TestEachRuleOfTheSourcesNamesATestThatProvesIt(t *testing.T) {
-	document, err := os.ReadFile(proofs)
+func TestEachRuleOfTheSourcesNamesATestThatAlwaysRuns(t *testing.T) {
+	document, err := os.ReadFile(rulesDocument)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range unproven(string(document), sources, testsOf(readTree(t, os.DirFS("../..")))) {
+	for _, place := range untested(string(document), sources, testsOf(readTree(t, os.DirFS("../..")))) {
 		t.Error(place)
 	}
 }
@@ -46,14 +46,14 @@ func testsOf(files []file) map[string]*ast.FuncDecl {
 	return tests
 }
 
-// row is a line of the tables: | rule | in short | proof |.
+// row is a line of the tables: | rule | in short | its tests |.
 var row = regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]*) \| ([^|]*) \|$`)
 
-// unproven returns one line for each rule that the document has not once, with words and a proof.
-func unproven(document string, sources map[string]int, tests map[string]*ast.FuncDecl) (places []string) {
+// untested returns one line for each rule that the document has not once, with words and tests.
+func untested(document string, sources map[string]int, tests map[string]*ast.FuncDecl) (places []string) {
 	seen := map[string]int{}
 	for _, cells := range row.FindAllStringSubmatch(document, -1) {
-		rule, words, proof := cells[1], cells[2], cells[3]
+		rule, words, named := cells[1], cells[2], cells[3]
 		if rule == "rule" || strings.HasPrefix(rule, "--") {
 			continue
 		}
@@ -61,7 +61,7 @@ func unproven(document string, sources map[string]int, tests map[string]*ast.Fun
 		if strings.TrimSpace(words) == "" {
 			places = append(places, rule+": expected the rule in a few words, found none")
 		}
-		places = append(places, unfounded(rule, proof, tests)...)
+		places = append(places, missingTests(rule, named, tests)...)
 	}
 	return append(places, miscounted(seen, numbered(sources))...)
 }
@@ -89,15 +89,15 @@ func miscounted(seen map[string]int, rules []string) (places []string) {
 	return places
 }
 
-// notOurs is a proof without a test: its reason.
+// notOurs stands for a rule without a test: its reason.
 var notOurs = regexp.MustCompile(`^not ours: .*\w`)
 
-// unfounded returns one line for each part of a proof that is no test which always runs.
-func unfounded(rule, proof string, tests map[string]*ast.FuncDecl) (places []string) {
-	if notOurs.MatchString(proof) {
+// missingTests returns one line for each name that is not that of a test which always runs.
+func missingTests(rule, named string, tests map[string]*ast.FuncDecl) (places []string) {
+	if notOurs.MatchString(named) {
 		return nil
 	}
-	for part := range strings.SplitSeq(proof, ", ") {
+	for part := range strings.SplitSeq(named, ", ") {
 		test := tests[strings.Trim(part, "`")]
 		switch {
 		case !strings.HasPrefix(part, "`") || !strings.HasSuffix(part, "`"):
@@ -147,8 +147,8 @@ func calls(expression ast.Expr, of, function string) bool {
 	return false
 }
 
-// TestAMissingProofIsFound plants documents with one fault each, for sources of two rules.
-func TestAMissingProofIsFound(t *testing.T) {
+// TestARuleWithoutItsTestIsFound checks documents with one fault each, for sources of two rules.
+func TestARuleWithoutItsTestIsFound(t *testing.T) {
 	tests := testsOf(readTree(t, mapTree(map[string]string{
 		"model/a_test.go": `package model
 func TestRuns(t *testing.T) { t.Run("x", func(t *testing.T) { long.Only(t) }) }
@@ -179,7 +179,7 @@ func helper(t *testing.T) {}`,
 		head + first + "bug 2 is proven by `model.TestRuns`\n":       {"bug 2: expected one row, found 0"},
 		head + first + "| bug 2 |  | `model.TestRuns` |\n":           {"bug 2: expected the rule in a few words, found none"},
 
-		// The proof
+		// The tests
 		head + first + "| bug 2 | x |  |\n":                                     {`bug 2: ` + form + `""`},
 		head + first + "| bug 2 | x | not ours |\n":                             {`bug 2: ` + form + `"not ours"`},
 		head + first + "| bug 2 | x | not ours:  |\n":                           {`bug 2: ` + form + `"not ours: "`},
@@ -194,7 +194,7 @@ func helper(t *testing.T) {}`,
 		head + first + "| bug 2 | x | `model.TestSleepsUnlessLong` |\n":         {"bug 2: expected a test that always runs, found `model.TestSleepsUnlessLong`, which skips itself"},
 		head + first + "| bug 2 | x | `model.TestIsLongAsAWhole` |\n":           {"bug 2: expected a test that always runs, found `model.TestIsLongAsAWhole`, which skips itself"},
 	} {
-		if diff := cmp.Diff(want, unproven(document, map[string]int{"bug %d": 2}, tests)); diff != "" {
+		if diff := cmp.Diff(want, untested(document, map[string]int{"bug %d": 2}, tests)); diff != "" {
 			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
 		}
 	}

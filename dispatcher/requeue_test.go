@@ -23,34 +23,34 @@ func (b *bundle) begin(uid string, now time.Time) {
 
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 	never := func(*bundle, scripts.ExpiredWorker) (int, error) { return 0, nil }
-	inTime := func(b *bundle, silent scripts.ExpiredWorker) (int, error) {
-		return b.Store.Requeue(context.Background(), silent)
+	inTime := func(b *bundle, expired scripts.ExpiredWorker) (int, error) {
+		return b.Store.Requeue(context.Background(), expired)
 	}
-	tooLate := func(b *bundle, silent scripts.ExpiredWorker) (int, error) {
+	tooLate := func(b *bundle, expired scripts.ExpiredWorker) (int, error) {
 		b.Clock.Turn(time.Hour)
-		return inTime(b, silent)
+		return inTime(b, expired)
 	}
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		for name, test := range map[string]struct {
 			begun                 bool
-			handBack              func(*bundle, scripts.ExpiredWorker) (int, error)
+			requeue               func(*bundle, scripts.ExpiredWorker) (int, error)
 			wantTimeout, wantBack int
 		}{
-			"nobody looked":                         {true, never, 1, 0},
-			"nobody looked, not begun":              {false, never, 1, 0},
-			"handed back in time":                   {true, inTime, 1, 0},
-			"handed back in time, never begun":      {false, inTime, 0, 1},
-			"handed back too late":                  {true, tooLate, 1, 0},
-			"handed back too late, not yet applied": {false, tooLate, 1, 0},
+			"nobody looked":                      {true, never, 1, 0},
+			"nobody looked, not begun":           {false, never, 1, 0},
+			"requeued in time":                   {true, inTime, 1, 0},
+			"requeued in time, never begun":      {false, inTime, 0, 1},
+			"requeued too late":                  {true, tooLate, 1, 0},
+			"requeued too late, not yet applied": {false, tooLate, 1, 0},
 		} {
 			t.Run(name, func(t *testing.T) {
 				server.Flush(t)
 				b := setup(t, server)
-				d, silent := b.takenByTheDead()
+				d, expired := b.takenByADeadWorker()
 				if test.begun {
-					b.begin("tbl_1", silent.LastHeartbeat)
+					b.begin("tbl_1", expired.LastHeartbeat)
 				}
-				if _, err := test.handBack(b, silent); err != nil {
+				if _, err := test.requeue(b, expired); err != nil {
 					t.Fatal(err)
 				}
 				b.Clock.Turn(time.Hour)
@@ -65,13 +65,13 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 	})
 }
 
-// takenByTheDead starts an attempt that a worker takes and does nothing with.
-func (b *bundle) takenByTheDead() (*dispatcher.Dispatcher, scripts.ExpiredWorker) {
+// takenByADeadWorker starts an attempt that a worker takes and does nothing with.
+func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, scripts.ExpiredWorker) {
 	b.t.Helper()
 	b.put("tbl_1")
 	d := b.dispatcher(b.Store, dispatcher.Config{})
 	b.round(d)
-	taken, err := b.Store.Take(context.Background(), scripts.Taking{Owner: "dead", New: true, Most: 1})
+	taken, err := b.Store.Take(context.Background(), scripts.TakeRequest{Owner: "dead", New: true, Most: 1})
 	if err != nil || len(taken.Entries) != 1 {
 		b.t.Fatalf("took %q, %v", taken.Entries, err)
 	}

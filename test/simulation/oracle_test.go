@@ -13,8 +13,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// ledger is the reference: what must be true of a queue beyond what stands in it now.
-type ledger struct {
+// oracle knows what must be true of a queue beyond what stands in it now.
+type oracle struct {
 	attempts map[string]*attempt // every attempt that was ever started, by its uid
 	newest   map[string]string   // model -> uid of the attempt started last
 	meddled  map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
@@ -30,8 +30,8 @@ type attempt struct {
 	ended  model.Event
 }
 
-func newLedger() *ledger {
-	return &ledger{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}}
+func newOracle() *oracle {
+	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}}
 }
 
 // deed is one executed command and what it may have done.
@@ -49,26 +49,26 @@ type deed struct {
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
-func (l *ledger) account(d *deed) error {
+func (o *oracle) account(d *deed) error {
 	consumed, err := d.consumed()
 	if err != nil {
 		return err
 	}
-	p, err := l.replay(d, consumed)
+	p, err := o.replay(d, consumed)
 	if err != nil {
 		return err
 	}
-	l.pushed, l.handled = l.pushed+len(d.sent), l.handled+len(consumed)
+	o.pushed, o.handled = o.pushed+len(d.sent), o.handled+len(consumed)
 	p.commit()
-	return l.checkStanding(d.after)
+	return o.checkStanding(d.after)
 }
 
 // replay finds a reading of the journal under which everything is right. When messages of one batch are so alike that an entry may
 // answer either, it tries both; the error is that of the first reading.
-func (l *ledger) replay(d *deed, consumed []string) (p *replay, first error) {
+func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 	for choices := []int{}; choices != nil; choices = p.nextChoices() {
 		p = &replay{
-			deed: d, ledger: l, consumed: slices.Clone(consumed), choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
+			deed: d, oracle: o, consumed: slices.Clone(consumed), choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
 			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{},
 		}
 		if d.orders != nil {
@@ -110,20 +110,20 @@ func (d *deed) consumed() (gone []string, err error) {
 }
 
 // checkStanding checks the invariants that hold at every instant.
-func (l *ledger) checkStanding(s *snapshot) error {
+func (o *oracle) checkStanding(s *snapshot) error {
 	for owner := range s.claimed {
 		if _, known := s.pollers[owner]; !known {
 			return fmt.Errorf("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}
-	if err := l.checkEntries(s); err != nil {
+	if err := o.checkEntries(s); err != nil {
 		return err
 	}
-	return l.checkScores(s)
+	return o.checkScores(s)
 }
 
 // checkEntries checks what stands in the input list and in the lists of worker pools.
-func (l *ledger) checkEntries(s *snapshot) error {
+func (o *oracle) checkEntries(s *snapshot) error {
 	for pool := range s.taken {
 		if _, known := s.workers[pool]; !known {
 			return fmt.Errorf("%d attempts are taken by %s, which nobody will miss", len(s.taken[pool]), pool)
@@ -132,7 +132,7 @@ func (l *ledger) checkEntries(s *snapshot) error {
 	seen := map[string]bool{}
 	for i, entry := range s.entries() {
 		uid := attemptOf(entry)
-		facts := l.attempts[uid]
+		facts := o.attempts[uid]
 		switch {
 		case facts == nil:
 			return fmt.Errorf("there is an attempt that was never started: %s", entry)
@@ -148,8 +148,8 @@ func (l *ledger) checkEntries(s *snapshot) error {
 	return nil
 }
 
-// checkScores checks that due and running say what the hashes say (DESIGN section 4).
-func (l *ledger) checkScores(s *snapshot) error {
+// checkScores checks that due and running say what the hashes say.
+func (o *oracle) checkScores(s *snapshot) error {
 	uids := map[string]bool{}
 	for _, set := range []map[string]float64{s.due, s.running} {
 		for uid := range set {
@@ -159,7 +159,7 @@ func (l *ledger) checkScores(s *snapshot) error {
 	for uid := range s.models {
 		uids[uid] = true
 	}
-	for uid := range l.meddled {
+	for uid := range o.meddled {
 		uids[uid] = true
 	}
 	for _, uid := range slices.Sorted(maps.Keys(uids)) {
@@ -170,9 +170,9 @@ func (l *ledger) checkScores(s *snapshot) error {
 		due, running := score(s.due, uid), score(s.running, uid)
 		right := due == wantDue && running == wantRunning
 		if right {
-			delete(l.meddled, uid)
+			delete(o.meddled, uid)
 		}
-		if !right && !l.meddled[uid] {
+		if !right && !o.meddled[uid] {
 			return fmt.Errorf("%s is due at %q and its deadline at %q, want %q and %q: %v", uid, due, running, wantDue, wantRunning, s.models[uid])
 		}
 	}
@@ -204,17 +204,17 @@ func score(set map[string]float64, uid string) string {
 }
 
 // checkQuiet checks what must be true when there is nothing left to do.
-func (l *ledger) checkQuiet(s *snapshot) error {
-	if left := s.messages(); len(left) > 0 || l.pushed != l.handled {
-		return fmt.Errorf("%d messages were sent and %d handled, left are %v", l.pushed, l.handled, left)
+func (o *oracle) checkQuiet(s *snapshot) error {
+	if left := s.messages(); len(left) > 0 || o.pushed != o.handled {
+		return fmt.Errorf("%d messages were sent and %d handled, left are %v", o.pushed, o.handled, left)
 	}
-	for _, uid := range slices.Sorted(maps.Keys(l.attempts)) {
-		if facts := l.attempts[uid]; facts.ended == "" {
+	for _, uid := range slices.Sorted(maps.Keys(o.attempts)) {
+		if facts := o.attempts[uid]; facts.ended == "" {
 			return fmt.Errorf("attempt %s of %s never ended", uid, facts.model)
 		}
 	}
-	if len(s.entries())+len(s.running)+len(l.meddled) > 0 {
-		return fmt.Errorf("left are the attempts %v, running %v and scores written by hand %v", s.entries(), s.running, l.meddled)
+	if len(s.entries())+len(s.running)+len(o.meddled) > 0 {
+		return fmt.Errorf("left are the attempts %v, running %v and scores written by hand %v", s.entries(), s.running, o.meddled)
 	}
 	return nil
 }

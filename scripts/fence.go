@@ -18,19 +18,13 @@ type Fence struct {
 	Err error
 }
 
-// WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
-func (s *Store) WaitInput(ctx context.Context) (bool, error) {
-	return s.waitList(ctx, s.Keys.Input())
-}
-
 // Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
 // read tells so in its Err.
 func (s *Store) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.clients.Read.Pipeline()
-	replies := make([]*redis.SliceCmd, len(uids))
-	for i, uid := range uids {
-		replies[i] = pipe.HMGet(ctx, s.Keys.Model(uid), "attempt_uid", "deadline_at")
-	}
+	replies := sendEach(uids, func(uid string) *redis.SliceCmd {
+		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt)
+	})
 	clock := s.queueTime(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each command tells its own error
 	now, err := s.readTime(clock)

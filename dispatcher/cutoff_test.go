@@ -106,7 +106,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 				}
 				d := b.dispatcher(&taking{&store, take}, dispatcher.Config{})
 				if _, err := d.RunOnce(t.Context()); !errors.Is(err, errGone) {
-					t.Fatalf("want the trouble told, got %v", err)
+					t.Fatalf("want the error returned, got %v", err)
 				}
 				var sum dispatcher.Round
 				for range 3 {

@@ -109,7 +109,7 @@ func TestATurnedClockIsTheClockOfWorkersToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, errTake := store.Take(t.Context(), Taking{Owner: "w1", New: true, Most: 1})
+	taken, errTake := store.Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1})
 	_, looked, errFences := store.Fences(t.Context(), nil)
 	if err := errors.Join(errTake, errFences); err != nil || !taken.Now.Equal(at) || !looked.Equal(at) {
 		t.Errorf("take says %v, fences %v, err %v; want %v", taken.Now, looked, err, at)

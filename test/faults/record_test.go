@@ -14,8 +14,8 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// ledger is what the workers of a drill know for themselves, to be compared with what Redis tells at the end.
-type ledger struct {
+// workerRecord is what the workers of a drill know for themselves, to be compared with what Redis tells at the end.
+type workerRecord struct {
 	mu      sync.Mutex
 	runs    map[string]int // guarded by mu: how often the work of each attempt was done
 	acked   int            // guarded by mu: messages that Redis has acknowledged
@@ -30,50 +30,50 @@ type end struct {
 	at         time.Time
 }
 
-func (l *ledger) ran(attemptUID string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.runs[attemptUID]++
+func (r *workerRecord) ran(attemptUID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs[attemptUID]++
 }
 
 // total is how often work was done.
-func (l *ledger) total() (total int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, count := range l.runs {
+func (r *workerRecord) total() (total int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, count := range r.runs {
 		total += count
 	}
 	return total
 }
 
 // pushed notes what became of messages: an error that is no answer of Redis leaves it open.
-func (l *ledger) pushed(err error, messages int, attemptUIDs ...string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case err != nil && scripts.Answered(err):
-		l.refused += messages
+		r.refused += messages
 	case err != nil:
-		l.unknown += messages
+		r.unknown += messages
 	default:
-		l.acked += messages
+		r.acked += messages
 		for _, uid := range attemptUIDs {
-			l.ends = append(l.ends, end{uid, time.Now()})
+			r.ends = append(r.ends, end{uid, time.Now()})
 		}
 	}
 }
 
 // refusals is how many pushes Redis has refused.
-func (l *ledger) refusals() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.refused
+func (r *workerRecord) refusals() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
 }
 
 // counted is a queue that notes what a pool pushes.
 type counted struct {
 	*scripts.Store
-	ledger *ledger
+	record *workerRecord
 }
 
 func (c counted) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
@@ -89,7 +89,7 @@ func (c counted) Answer(ctx context.Context, owner string, answers []scripts.Ans
 			ended = append(ended, entry.AttemptUID)
 		}
 	}
-	c.ledger.pushed(err, messages, ended...)
+	c.record.pushed(err, messages, ended...)
 	return codes, err
 }
 
@@ -99,7 +99,7 @@ func (d *drill) handle(ctx context.Context, attempt *worker.Attempt) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		d.ledger.ran(attempt.AttemptUID)
+		d.record.ran(attempt.AttemptUID)
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -118,7 +118,7 @@ func (d *drill) foreignWorker(ctx context.Context) error {
 		case err != nil:
 			pause(ctx)
 		default:
-			d.ledger.ran(entry.AttemptUID)
+			d.record.ran(entry.AttemptUID)
 			d.say(ctx, clients.Write, store.Keys.Output(), entry)
 		}
 	}
@@ -139,7 +139,7 @@ func (d *drill) say(ctx context.Context, client redis.UniversalClient, output st
 	whole := context.WithoutCancel(ctx)
 	for {
 		err := client.RPush(whole, output, fixture.Result("success", entry.UID, entry.AttemptUID)).Err()
-		d.ledger.pushed(err, 1, entry.AttemptUID)
+		d.record.pushed(err, 1, entry.AttemptUID)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -147,7 +147,7 @@ func (d *drill) say(ctx context.Context, client redis.UniversalClient, output st
 	}
 }
 
-// pause is what a worker does after trouble with Redis.
+// pause is what a worker does after an error of Redis.
 func pause(ctx context.Context) {
 	timer := time.NewTimer(50 * time.Millisecond)
 	defer timer.Stop()

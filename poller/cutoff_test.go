@@ -52,11 +52,11 @@ func (s *faulty) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string
 	return s.Store.ExpiredPollers(ctx, cutoff)
 }
 
-func (s *faulty) Adopt(ctx context.Context, silent, owner string, cutoff time.Time, limit int) (int, error) {
+func (s *faulty) Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error) {
 	if err := s.fails("adopt"); err != nil {
 		return 0, err
 	}
-	return s.Store.Adopt(ctx, silent, owner, cutoff, limit)
+	return s.Store.Adopt(ctx, expired, owner, cutoff, limit)
 }
 
 func (s *faulty) Resign(ctx context.Context, owner string) error {
@@ -80,7 +80,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 				b.Say(b.result("success", "a"), "garbage")
 				p := b.poller(&faulty{b.Store, call}, poller.Config{})
 				if _, err := p.RunOnce(t.Context()); !errors.Is(err, errRedis) {
-					t.Fatalf("want the trouble told, got %v", err)
+					t.Fatalf("want the error returned, got %v", err)
 				}
 				for range 3 {
 					b.roundOf(p)
@@ -104,7 +104,7 @@ func TestAPollerThatCannotResignSaysSoAndEndsAllTheSame(t *testing.T) {
 		t.Error(err)
 	}
 	if !strings.Contains(text.String(), "resigning failed") {
-		t.Errorf("want the trouble told, got %q", text.String())
+		t.Errorf("want the error logged, got %q", text.String())
 	}
 }
 

@@ -1,0 +1,206 @@
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	house = "../../docs/architecture.md"
+	// maxCrossed is how many functions a person can follow in one sitting.
+	maxCrossed = 25
+)
+
+func TestThePageOfTheHouseNamesWhatExists(t *testing.T) {
+	document, err := os.ReadFile(house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := os.DirFS("../..")
+	for _, place := range astray(string(document), readTree(t, tree), tree) {
+		t.Error(place)
+	}
+	if found := len(journeysOf(string(document))); found != 3 {
+		t.Errorf("%d journeys, want a due model, a failed result and a put", found)
+	}
+}
+
+// The names of functions, scripts and rooms in a document.
+var (
+	functionName = regexp.MustCompile("`([a-z]+(?:\\.[A-Za-z]+){1,2})`")
+	roomRow      = regexp.MustCompile("(?m)^\\| (`[a-z/]+`(?:, `[a-z/]+`)*) \\|")
+	heading      = regexp.MustCompile(`(?m)^###? .*$`)
+	crossing     = regexp.MustCompile("(?m)^\\| ([a-z]+) \\| `([a-z]+)\\.[A-Za-z.]+` \\|.*$")
+)
+
+// astray returns one line for each name in the document that the sources do not have, and for each journey that is too long or climbs.
+func astray(document string, files []file, tree fs.FS) (places []string) {
+	names := namesOf(files)
+	for _, match := range functionName.FindAllStringSubmatch(document, -1) {
+		name := match[1]
+		script, isScript := strings.CutSuffix(name, ".lua")
+		switch {
+		case strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "time."):
+		case isScript:
+			if _, err := fs.Stat(tree, "scripts/"+script+".lua"); err != nil {
+				places = append(places, "expected a script, found "+name)
+			}
+		case !names[name]:
+			places = append(places, "expected a name of the repository, found "+name)
+		}
+	}
+	for _, row := range roomRow.FindAllStringSubmatch(document, -1) {
+		for room := range strings.SplitSeq(row[1], ", ") {
+			if info, err := fs.Stat(tree, strings.Trim(room, "`")); err != nil || !info.IsDir() {
+				places = append(places, "expected a room, found "+room)
+			}
+		}
+	}
+	for _, j := range journeysOf(document) {
+		places = append(places, j.faults()...)
+	}
+	return places
+}
+
+// namesOf names all functions, methods, types, fields and values outside of tests, as "package.Function" and "package.Type.Method".
+func namesOf(files []file) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range files {
+		if f.syntax == nil || f.isTest() {
+			continue
+		}
+		for _, declaration := range f.syntax.Decls {
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				name := d.Name.Name
+				if d.Recv != nil {
+					name = receiverOf(d) + "." + name
+				}
+				names[f.syntax.Name.Name+"."+name] = true
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					nameSpec(names, f.syntax.Name.Name+".", spec)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// nameSpec names a type with its fields, or constants and variables: a document may speak of them.
+func nameSpec(names map[string]bool, prefix string, spec ast.Spec) {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		for _, name := range s.Names {
+			names[prefix+name.Name] = true
+		}
+	case *ast.TypeSpec:
+		names[prefix+s.Name.Name] = true
+		if structure, ok := s.Type.(*ast.StructType); ok {
+			for _, field := range structure.Fields.List {
+				for _, name := range field.Names {
+					names[prefix+s.Name.Name+"."+name.Name] = true
+				}
+			}
+		}
+	}
+}
+
+func receiverOf(method *ast.FuncDecl) string {
+	of := method.Recv.List[0].Type
+	if pointer, ok := of.(*ast.StarExpr); ok {
+		of = pointer.X
+	}
+	return identifier(of)
+}
+
+// journey is a table of the functions that one thing crosses.
+type journey struct {
+	title        string
+	steps, rooms []string // of each row
+}
+
+func journeysOf(document string) (journeys []journey) {
+	starts := heading.FindAllStringIndex(document, -1)
+	for i, start := range starts {
+		end := len(document)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		j := journey{title: strings.Trim(document[start[0]:start[1]], "# ")}
+		for _, row := range crossing.FindAllStringSubmatch(document[start[1]:end], -1) {
+			j.steps, j.rooms = append(j.steps, row[1]), append(j.rooms, row[2])
+		}
+		if len(j.steps) > 0 {
+			journeys = append(journeys, j)
+		}
+	}
+	return journeys
+}
+
+// storeys are the rooms of a journey, from the top of the house.
+var storeys = []string{"dispatcher", "poller", "scripts", "model", "policy", "schedule", "document"}
+
+func (j journey) faults() (places []string) {
+	if len(j.steps) > maxCrossed {
+		places = append(places, fmt.Sprintf("%s: expected at most %d functions, found %d", j.title, maxCrossed, len(j.steps)))
+	}
+	done := map[string]bool{}
+	for i, step := range j.steps {
+		room := slices.Index(storeys, j.rooms[i])
+		switch {
+		case room < 0:
+			places = append(places, fmt.Sprintf("%s: %s: expected one of the rooms %v, found %s", j.title, step, storeys, j.rooms[i]))
+		case i > 0 && step != j.steps[i-1]:
+			if done[step] {
+				places = append(places, fmt.Sprintf("%s: expected each step once, found %s again", j.title, step))
+			}
+		case i > 0 && room < slices.Index(storeys, j.rooms[i-1]):
+			places = append(places, fmt.Sprintf("%s: %s: expected to go down from %s, found %s", j.title, step, j.rooms[i-1], j.rooms[i]))
+		}
+		done[step] = true
+	}
+	return places
+}
+
+func TestAPageThatNamesWhatIsNotThereIsFound(t *testing.T) {
+	tree := mapTree(map[string]string{
+		"scripts/store.go":      "package scripts\ntype Store struct{ Keys int }\nfunc (s *Store) Read() {}\nfunc decode() {}",
+		"scripts/read-due.lua":  "return 1",
+		"model/model.go":        "package model\nfunc (m Model) Start() {}\ntype Model struct{}",
+		"model/model_test.go":   "package model\nfunc Helper() {}",
+		"dispatcher/round.go":   "package dispatcher\nfunc Round() {}",
+		"internal/chart/svg.go": "package chart\nfunc Draw() {}",
+	})
+	files := readTree(t, tree)
+	row := func(step, name string) string {
+		return "| " + step + " | `" + name + "` | does | `scripts.Store.Keys` |\n"
+	}
+	const title = "### A due model\n\n| step | function | what it does | asks |\n|---|---|---|---|\n"
+	round, read, start := row("read", "dispatcher.Round"), row("read", "scripts.Store.Read"), row("read", "model.Model.Start")
+	for document, want := range map[string][]string{
+		title + round + read + start:                                   nil,
+		title + round + read + start + row("decide", "scripts.decode"): nil,
+		"| `scripts` | x |\n| `model`, `internal/chart` | y |\n`scripts.Store` `time.Now` `doc.go` `read-due.lua`": nil,
+		"`scripts.Store.Write`": {"expected a name of the repository, found scripts.Store.Write"},
+		"`model.Helper`":        {"expected a name of the repository, found model.Helper"},
+		"`read.lua`":            {"expected a script, found read.lua"},
+		"| `scripts` | x |\n| `model`, `shed` | y |\n":             {"expected a room, found `shed`"},
+		title + strings.Repeat(round, 26):                          {"A due model: expected at most 25 functions, found 26"},
+		title + round + start + read:                               {"A due model: read: expected to go down from model, found scripts"},
+		title + round + row("decide", "model.Model.Start") + round: {"A due model: expected each step once, found read again"},
+		title + round + row("read", "chart.Draw"):                  {"A due model: read: expected one of the rooms " + fmt.Sprint(storeys) + ", found chart"},
+	} {
+		if diff := cmp.Diff(want, astray(document, files, tree)); diff != "" {
+			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package scripts
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// anInstant is absent or any millisecond that a model may hold.
+func anInstant(t *rapid.T, name string) time.Time {
+	ms := rapid.Int64Range(-1, 253402300799999).Draw(t, name)
+	if ms < 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func aText(t *rapid.T, name string) string { return rapid.String().Draw(t, name) }
+
+func aNumber(t *rapid.T, name string) int { return rapid.IntRange(0, 1<<40).Draw(t, name) }
+
+func aModel(t *rapid.T) model.Model {
+	return model.Model{
+		UID: "m1", Rule: aText(t, "rule"), Timezone: aText(t, "timezone"), Dtstart: aText(t, "dtstart"), PolicyName: aText(t, "policy"),
+		State: model.State{
+			RefreshAt: anInstant(t, "refresh"), Why: aText(t, "why"),
+			AttemptUID: aText(t, "attempt"), AttemptNo: aNumber(t, "no"),
+			StartedAt: anInstant(t, "started"), DeadlineAt: anInstant(t, "deadline"), ProcessingAt: anInstant(t, "processing"),
+			Worker: aText(t, "worker"), Again: rapid.Bool().Draw(t, "again"),
+			Disabled: rapid.Bool().Draw(t, "disabled"), DisabledReason: aText(t, "reason"),
+			UserFriendlyStatus: aText(t, "status"), Progress: aNumber(t, "progress"),
+			LastSuccessAt: anInstant(t, "success"), FailingSince: anInstant(t, "failing"), FinalFailureAt: anInstant(t, "final"),
+			LastAttemptUID: aText(t, "last"), Deferrals: aNumber(t, "deferrals"), TryingSince: anInstant(t, "trying"),
+			TotalRetries: aNumber(t, "retries"), SuccessfulRetries: aNumber(t, "helped"), RetriedCycles: aNumber(t, "cycles"),
+		},
+	}
+}
+
+func TestEveryStateIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := aModel(t)
+		fields := encode(&want)
+		for name, value := range fields {
+			if value == "" {
+				t.Errorf("field %s is present and empty", name)
+			}
+		}
+		if diff := cmp.Diff(want, decode("m1", fields), cmpopts.IgnoreUnexported(schedule.Schedule{})); diff != "" {
+			t.Errorf("model (-written +read):\n%s", diff)
+		}
+	})
+}
+
+func TestAnAbsentValueIsAnAbsentField(t *testing.T) {
+	expectEqual(t, "fields of a blank model", hash{}, encode(&model.Model{UID: "m1"}))
+}
+
+func TestTimesOfOtherZonesAreReadAsUTC(t *testing.T) {
+	m := decode("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
+	expectEqual(t, "refresh_at", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
+}

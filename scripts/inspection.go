@@ -1,0 +1,179 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Inspection is everything that Redis holds of one model, as it is read to be checked. What cannot be read is told, not hidden.
+type Inspection struct {
+	Record *Record
+	// Broken says why the key of the model cannot be read as a hash; empty: it can.
+	Broken string
+	// Field names a field of the hash that cannot be read, with what was expected and found; empty: all can.
+	Field string
+	// PolicyMissing says that the model's policy is not stored or cannot be read.
+	PolicyMissing bool
+	// Schedule says what of schedule and retry window cannot be read; empty: all can.
+	Schedule string
+
+	Due, Running Membership
+	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
+	Payload       bool
+	PayloadBroken string
+	History       bool // there is a history
+}
+
+// Membership is the place of a uid in a sorted set.
+type Membership struct {
+	In      bool
+	Score   float64 // Unix ms
+	Unknown bool    // the set cannot be read
+}
+
+// At reports whether the uid stands in the set with exactly this time.
+func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at.UnixMilli()) }
+
+// inspectionReplies are the replies about one model.
+type inspectionReplies struct {
+	hash         *redis.MapStringStringCmd
+	payload      *redis.StringCmd
+	due, running *redis.FloatCmd
+	history      *redis.IntCmd
+}
+
+// Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
+// InspectAtomically.
+func (s *Store) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
+	return s.inspect(ctx, uids, s.clients.Read.Pipeline())
+}
+
+// atomicBatch is how many models are read in one step, in which Redis serves nobody else: below a millisecond.
+const atomicBatch = 20
+
+// InspectAtomically reads models, each at one instant.
+func (s *Store) InspectAtomically(ctx context.Context, uids []string) ([]*Inspection, error) {
+	all := make([]*Inspection, 0, len(uids))
+	for chunk := range slices.Chunk(uids, atomicBatch) {
+		inspections, err := s.inspect(ctx, chunk, s.clients.Read.TxPipeline())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inspections...)
+	}
+	return all, nil
+}
+
+func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner) ([]*Inspection, error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	k, replies := s.Keys, make([]inspectionReplies, len(uids))
+	for i, uid := range uids {
+		replies[i] = inspectionReplies{
+			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
+			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Running(), uid), pipe.Exists(ctx, k.History(uid)),
+		}
+	}
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read models: %w", err)
+	}
+	inspections := make([]*Inspection, len(uids))
+	for i, uid := range uids {
+		inspections[i] = newInspection(uid, replies[i])
+	}
+	return inspections, s.resolveInspections(ctx, inspections)
+}
+
+func newInspection(uid string, replies inspectionReplies) *Inspection {
+	hash, err := replies.hash.Result()
+	c := &Inspection{Record: &Record{Model: decode(uid, hash), Exists: len(hash) > 0 || err != nil, hash: hash}}
+	if err != nil {
+		c.Broken, c.Record.hash = err.Error(), map[string]string{}
+	}
+	c.Field, c.Record.Fault = c.Record.Fault, ""
+	c.Due, c.Running = newMembership(replies.due), newMembership(replies.running)
+	if c.Record.Payload, err = replies.payload.Result(); err != nil && !missing(err) {
+		c.PayloadBroken = err.Error()
+	}
+	c.Payload, c.History = !missing(err), replies.history.Val() > 0
+	return c
+}
+
+func newMembership(reply *redis.FloatCmd) Membership {
+	score, err := reply.Result()
+	return Membership{In: err == nil, Score: score, Unknown: err != nil && !missing(err)}
+}
+
+// resolveInspections puts policy and schedule in force and notes what cannot be.
+func (s *Store) resolveInspections(ctx context.Context, inspections []*Inspection) error {
+	records := make([]*Record, len(inspections))
+	for i, c := range inspections {
+		records[i] = c.Record
+	}
+	policies, err := s.Policies(ctx, policyNames(slices.Values(records)))
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return err
+	}
+	for _, c := range inspections {
+		p, found := policies[c.Record.PolicyName]
+		if c.PolicyMissing = !found; !found {
+			p = policy.Default()
+		}
+		if err := c.Record.Resolve(p, s.schedules.Get); err != nil {
+			c.Schedule = err.Error()
+		}
+	}
+	return nil
+}
+
+// RevBroken reports whether the revision, by which a change is noticed, is missing or no number.
+func (c *Inspection) RevBroken() bool {
+	_, err := strconv.ParseInt(c.Record.Rev(), 10, 64)
+	return err != nil
+}
+
+// Mend is Record.Mend, with a revision for a model that has none.
+func (c *Inspection) Mend(now time.Time) *Transition {
+	t := c.Record.Mend()
+	if c.RevBroken() {
+		t.set = []string{fieldRev, millis(now)}
+	}
+	return t
+}
+
+// WithoutModel picks the uids that have no model key.
+func (s *Store) WithoutModel(ctx context.Context, uids []string) (without []string, err error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(uids, func(uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("look for models: %w", err)
+	}
+	for i, uid := range uids {
+		if replies[i].Val() == 0 {
+			without = append(without, uid)
+		}
+	}
+	return without, nil
+}
+
+// Types reads what kinds of values keys hold, in their order; "none": there is no such key.
+func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read types: %w", err)
+	}
+	types := make([]string, len(keys))
+	for i, reply := range replies {
+		types[i] = reply.Val()
+	}
+	return types, nil
+}
