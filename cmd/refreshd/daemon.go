@@ -103,7 +103,7 @@ func (a *app) preflight(ctx context.Context, name string, store *scripts.Store, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightTime)
 	defer cancel()
-	report, err := doctor.Surroundings(ctx, store, doctor.Options{Now: time.Now})
+	report, err := doctor.Preflight(ctx, store, doctor.Options{Now: time.Now})
 	var refused []string
 	for _, f := range report.Findings {
 		level := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}[f.Severity]

@@ -36,8 +36,8 @@ Exit codes: 0 no error is left (there may be warnings), 1 errors are left or it 
 }
 
 func (a *app) doctor(ctx context.Context, store *scripts.Store, options doctor.Options) error {
-	report, err := doctor.Examine(ctx, store, options)
-	if printed := a.printReport(store, report, err); printed != nil {
+	report, err := doctor.Check(ctx, store, options)
+	if printed := a.printReport(store, report, options.Limit, err); printed != nil {
 		return printed
 	}
 	if err == nil && report.Total(doctor.Error) > 0 {
@@ -53,14 +53,14 @@ type doctorView struct {
 	Models   int                     `json:"models"`
 	Errors   int                     `json:"errors"`   // left
 	Warnings int                     `json:"warnings"` // left
-	Mended   int                     `json:"mended"`
+	Repaired int                     `json:"mended"`
 	Codes    map[string]doctor.Count `json:"codes"`
 	Findings []doctor.Finding        `json:"findings"` // at most --limit of each code
 }
 
-func (a *app) printReport(store *scripts.Store, r *doctor.Report, failed error) error {
+func (a *app) printReport(store *scripts.Store, r *doctor.Report, limit int, failed error) error {
 	v := doctorView{
-		Queue: store.Keys.Queue(), Complete: failed == nil, Models: r.Models, Mended: r.Mended(),
+		Queue: store.Keys.Queue(), Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
 		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts, Findings: r.Findings,
 	}
 	if v.Findings == nil {
@@ -74,18 +74,18 @@ func (a *app) printReport(store *scripts.Store, r *doctor.Report, failed error) 
 		writeFinding(&text, f)
 	}
 	for _, code := range r.Codes() {
-		if more := r.Counts[code].Found - r.Detailed(code); more > 0 {
+		if more := r.Counts[code].Found - limit; more > 0 {
 			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
 		}
 	}
-	fmt.Fprintf(&text, "%s: %d models, %d errors, %d warnings, %d mended\n", v.Queue, v.Models, v.Errors, v.Warnings, v.Mended)
+	fmt.Fprintf(&text, "%s: %d models, %d errors, %d warnings, %d mended\n", v.Queue, v.Models, v.Errors, v.Warnings, v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())
 	return err
 }
 
 func writeFinding(text *strings.Builder, f doctor.Finding) {
 	severity := string(f.Severity)
-	if f.Mended {
+	if f.Repaired {
 		severity = "mended"
 	}
 	fmt.Fprintf(text, "%-8s %-18s %s\n", severity, f.Code, plain(f.Where))

@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-func TestDoctorTellsMendsAndExits(t *testing.T) {
+func TestDoctorReportsRepairsAndExits(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = `{"uid":"tbl","rrule":"FREQ=HOURLY"}`
@@ -35,7 +35,7 @@ func TestDoctorTellsMendsAndExits(t *testing.T) {
 	})
 }
 
-func TestDoctorTellsSomeOfManyAndCountsTheRest(t *testing.T) {
+func TestDoctorReportsSomeOfManyAndCountsTheRest(t *testing.T) {
 	server := testkit.Miniredis(t)
 	for _, uid := range []string{"a", "b", "c"} {
 		server.Client(t).Set(t.Context(), "bigtables:payload:"+uid, "{}", 0)

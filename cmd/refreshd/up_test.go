@@ -44,8 +44,9 @@ func newService(t *testing.T) *service {
 // background runs a command until stop is called, which returns its exit code. Its output can be read meanwhile.
 type background struct {
 	stdout *bufio.Reader
-	stderr *lockedBuffer
-	cancel func() // as a signal does
+	stderr *testkit.Buffer
+	logged chan struct{} // gets a value soon after each write to stderr
+	cancel func()        // as a signal does
 	stop   func() int
 	gone   chan struct{} // closed when it has ended
 }
@@ -54,7 +55,13 @@ func (c *console) start(args ...string) *background {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	read, write := io.Pipe()
-	b := &background{stdout: bufio.NewReader(read), stderr: newLockedBuffer(), cancel: cancel, gone: make(chan struct{})}
+	b := &background{stdout: bufio.NewReader(read), logged: make(chan struct{}, 1), cancel: cancel, gone: make(chan struct{})}
+	b.stderr = &testkit.Buffer{Written: func() {
+		select {
+		case b.logged <- struct{}{}:
+		default: // a signal is waiting already
+		}
+	}}
 	ended, in := make(chan int, 1), strings.NewReader(c.in)
 	go func() {
 		ended <- run(ctx, args, in, write, b.stderr, c.lookup)
@@ -82,32 +89,6 @@ func (b *background) line(t *testing.T, text string) string {
 			t.Fatalf("expected a line with %q, found the end: %v\n%s", text, err, b.stderr)
 		}
 	}
-}
-
-// lockedBuffer is written by one goroutine and read by another.
-type lockedBuffer struct {
-	grown chan struct{} // gets a value soon after each write
-
-	mu   sync.Mutex
-	text strings.Builder // guarded by mu
-}
-
-func newLockedBuffer() *lockedBuffer { return &lockedBuffer{grown: make(chan struct{}, 1)} }
-
-func (b *lockedBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case b.grown <- struct{}{}:
-	default: // a signal is waiting already
-	}
-	return b.text.Write(text)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
@@ -185,7 +166,7 @@ func awaitLog(t *testing.T, b *background, text string) {
 	t.Helper()
 	for !strings.Contains(b.stderr.String(), text) {
 		select {
-		case <-b.stderr.grown:
+		case <-b.logged:
 		case <-b.gone:
 			expectContains(t, b.stderr.String(), text)
 			return

@@ -1,44 +1,22 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
 )
-
-// paper is a writer that may be read while somebody writes.
-type paper struct {
-	mu      sync.Mutex
-	text    bytes.Buffer // guarded by mu
-	written func()
-}
-
-func (p *paper) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.written != nil {
-		p.written()
-	}
-	return p.text.Write(text)
-}
-
-func (p *paper) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
-}
 
 // watched plays the demo until everything was seen, and returns what it printed.
 func watched(t *testing.T, config Config) string {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	var out paper
+	var out testkit.Buffer
 	config.Out, config.complete = &out, end
 	if err := Run(ctx, config); err != nil {
 		t.Errorf("Run = %v, want no error", err)
@@ -72,7 +50,7 @@ func TestDemoShowsEveryBehaviourOnATerminalAndGivesTheCursorBack(t *testing.T) {
 
 func TestDemoThatIsTooShortSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	var out paper
+	var out testkit.Buffer
 	err := Run(t.Context(), Config{Out: &out, For: time.Millisecond})
 	if !errors.Is(err, ErrNotSeen) || !strings.Contains(err.Error(), "0 of 14 in 1ms") {
 		t.Errorf("Run = %v, want %v with 0 of 14 in 1ms", err, ErrNotSeen)
@@ -85,7 +63,7 @@ func TestDemoThatIsTooShortSaysWhatIsMissing(t *testing.T) {
 func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
-	out := &paper{written: leave}
+	out := &testkit.Buffer{Written: leave}
 	if err := Run(ctx, Config{Out: out}); err != nil {
 		t.Errorf("Run = %v, want no error", err)
 	}
@@ -97,8 +75,8 @@ func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
 func TestDemoRefusesWhatItCannotPlay(t *testing.T) {
 	tests := map[string]Config{
 		"out":  {},
-		"for":  {Out: &paper{}, For: -time.Second},
-		"port": {Out: &paper{}, Port: 70000},
+		"for":  {Out: &testkit.Buffer{}, For: -time.Second},
+		"port": {Out: &testkit.Buffer{}, Port: 70000},
 	}
 	for field, config := range tests {
 		if err := Run(t.Context(), config); err == nil || !strings.HasPrefix(err.Error(), field+": expected ") {

@@ -21,11 +21,11 @@ import (
 // damage is one thing that is wrong, planted by hand into a queue with the model "idle", which waits for an hour, "busy", whose attempt
 // stands in the input list, and "off", which is disabled.
 type damage struct {
-	code     string
-	severity Severity
-	where    string
-	mended   bool // --repair promises it
-	plant    func(ctx context.Context, w *ward, r redis.UniversalClient, k scripts.Keys)
+	code       string
+	severity   Severity
+	where      string
+	repairable bool // --repair promises it
+	plant      func(ctx context.Context, q *queue, r redis.UniversalClient, k scripts.Keys)
 }
 
 type (
@@ -35,182 +35,182 @@ type (
 )
 
 var damages = map[string]damage{
-	"a waiting model is missing in the due set": {"due-wrong", Error, "idle", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZRem(ctx, k.Due(), "idle").Err())
+	"a waiting model is missing in the due set": {"due-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
 	}},
-	"a waiting model stands at another time": {"due-wrong", Error, "idle", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZIncrBy(ctx, k.Due(), 1, "idle").Err())
+	"a waiting model stands at another time": {"due-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZIncrBy(ctx, k.Due(), 1, "idle").Err())
 	}},
-	"a running model is missing in the running set": {"running-wrong", Error, "busy", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZRem(ctx, k.Running(), "busy").Err())
+	"a running model is missing in the running set": {"running-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Running(), "busy").Err())
 	}},
-	"a running model stands in the due set": {"due-wrong", Error, "busy", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e15, Member: "busy"}).Err())
+	"a running model stands in the due set": {"due-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e15, Member: "busy"}).Err())
 	}},
-	"an idle model stands in the running set": {"running-wrong", Error, "idle", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "idle"}).Err())
+	"an idle model stands in the running set": {"running-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "idle"}).Err())
 	}},
-	"a disabled model stands in the due set": {"due-wrong", Error, "off", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "off"}).Err())
+	"a disabled model stands in the due set": {"due-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "off"}).Err())
 	}},
-	"a disabled model has a refresh_at": {"disabled-busy", Error, "off", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("off"), "refresh_at", "2026-11-22T00:00:00.000Z").Err())
+	"a disabled model has a refresh_at": {"disabled-busy", Error, "off", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("off"), "refresh_at", "2026-11-22T00:00:00.000Z").Err())
 	}},
-	"an attempt without a deadline": {"attempt-torn", Error, "busy", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HDel(ctx, k.Model("busy"), "deadline_at").Err())
+	"an attempt without a deadline": {"attempt-torn", Error, "busy", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Model("busy"), "deadline_at").Err())
 	}},
-	"a deadline without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("idle"), "deadline_at", "2026-11-22T00:00:00.000Z").Err())
+	"a deadline without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "deadline_at", "2026-11-22T00:00:00.000Z").Err())
 	}},
-	"a start without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("idle"), "started_at", "2026-11-22T00:00:00.000Z").Err())
+	"a start without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "started_at", "2026-11-22T00:00:00.000Z").Err())
 	}},
-	"a uid in the due set without a model": {"due-orphan", Error, "ghost", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	"a uid in the due set without a model": {"due-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
 	}},
-	"a uid in the running set without a model": {"running-orphan", Error, "ghost", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	"a uid in the running set without a model": {"running-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
 	}},
-	"a payload without a model": {"payload-orphan", Error, "ghost", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.Set(ctx, k.Payload("ghost"), "{}", 0).Err())
+	"a payload without a model": {"payload-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Payload("ghost"), "{}", 0).Err())
 	}},
-	"a history without a model": {"history-orphan", Error, "ghost", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.RPush(ctx, k.History("ghost"), "{}").Err())
+	"a history without a model": {"history-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.History("ghost"), "{}").Err())
 	}},
-	"a model of another type": {"model-type", Error, "ghost", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.Set(ctx, k.Model("ghost"), "text", 0).Err())
+	"a model of another type": {"model-type", Error, "ghost", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Model("ghost"), "text", 0).Err())
 	}},
-	"a field that is no time": {"model-field", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("idle"), "refresh_at", "soon").Err())
+	"a field that is no time": {"model-field", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "refresh_at", "soon").Err())
 	}},
-	"a field that is no number": {"model-field", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("idle"), "attempt_no", "-1").Err())
+	"a field that is no number": {"model-field", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "attempt_no", "-1").Err())
 	}},
-	"a rule that cannot be read": {"model-schedule", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("idle"), "rrule", "FREQ=NEVER").Err())
+	"a rule that cannot be read": {"model-schedule", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "rrule", "FREQ=NEVER").Err())
 	}},
-	"a policy that is not stored": {"policy-missing", Error, "vanished", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("idle"), "policy", "vanished").Err())
+	"a policy that is not stored": {"policy-missing", Error, "vanished", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "policy", "vanished").Err())
 	}},
-	"a policy that cannot be read": {"policy-unreadable", Error, "odd", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Policies(), "odd", `{"retries":"for ever"}`).Err())
+	"a policy that cannot be read": {"policy-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Policies(), "odd", `{"retries":"for ever"}`).Err())
 	}},
-	"an inline policy that no model uses": {"policy-unused", Info, "bigtables:policies", false, func(ctx ctx, w *ward, r rds, k keys) {
+	"an inline policy that no model uses": {"policy-unused", Info, "bigtables:policies", false, func(ctx ctx, q *queue, r rds, k keys) {
 		unused, err := json.Marshal(policy.Default())
-		w.ok(err)
-		w.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
+		q.ok(err)
+		q.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
 	}},
-	"a model without payload": {"payload-missing", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.Del(ctx, k.Payload("idle")).Err())
+	"a model without payload": {"payload-missing", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Del(ctx, k.Payload("idle")).Err())
 	}},
-	"a payload that is no object": {"payload-unreadable", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.Set(ctx, k.Payload("idle"), "[]", 0).Err())
+	"a payload that is no object": {"payload-unreadable", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Payload("idle"), "[]", 0).Err())
 	}},
-	"a payload of another type": {"payload-unreadable", Error, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.Del(ctx, k.Payload("idle")).Err())
-		w.ok(r.RPush(ctx, k.Payload("idle"), "{}").Err())
+	"a payload of another type": {"payload-unreadable", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Del(ctx, k.Payload("idle")).Err())
+		q.ok(r.RPush(ctx, k.Payload("idle"), "{}").Err())
 	}},
-	"a model without revision": {"model-rev", Warning, "idle", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HDel(ctx, k.Model("idle"), "rev").Err())
+	"a model without revision": {"model-rev", Warning, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Model("idle"), "rev").Err())
 	}},
-	"a revision that is no number": {"model-rev", Warning, "idle", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Model("idle"), "rev", "x").Err())
+	"a revision that is no number": {"model-rev", Warning, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "rev", "x").Err())
 	}},
-	"a model that nothing will ever start": {"model-idle", Warning, "idle", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HDel(ctx, k.Model("idle"), "refresh_at").Err())
-		w.ok(r.ZRem(ctx, k.Due(), "idle").Err())
+	"a model that nothing will ever start": {"model-idle", Warning, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Model("idle"), "refresh_at").Err())
+		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
 	}},
-	"a queue key of another type": {"key-type", Error, "bigtables-control", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.Set(ctx, k.Control(), "text", 0).Err())
+	"a queue key of another type": {"key-type", Error, "bigtables-control", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Control(), "text", 0).Err())
 	}},
-	"an entry of an attempt that is over": {"input-stale", Warning, "busy", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.LPush(ctx, k.Input(), `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`).Err())
+	"an entry of an attempt that is over": {"input-stale", Warning, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.LPush(ctx, k.Input(), `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`).Err())
 	}},
-	"an entry of a model that is gone": {"input-stale", Warning, "gone", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.RPush(ctx, k.Input(), `{"big_table_uid":"gone","refresh_attempt_uid":"old"}`).Err())
+	"an entry of a model that is gone": {"input-stale", Warning, "gone", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Input(), `{"big_table_uid":"gone","refresh_attempt_uid":"old"}`).Err())
 	}},
-	"an entry that is no JSON": {"input-unreadable", Warning, "bigtables-input", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.RPush(ctx, k.Input(), "garbage").Err())
+	"an entry that is no JSON": {"input-unreadable", Warning, "bigtables-input", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Input(), "garbage").Err())
 	}},
-	"claimed messages of an unknown poller": {"claimed-orphan", Error, "bigtables:claimed:lost", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
+	"claimed messages of an unknown poller": {"claimed-orphan", Error, "bigtables:claimed:lost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
 	}},
-	"claimed messages of a silent poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
-		w.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(-2 * minute).UnixMilli()), Member: "lost"}).Err())
+	"claimed messages of a lapsed poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
+		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(-2 * minute).UnixMilli()), Member: "lost"}).Err())
 	}},
-	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
+	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
 	}},
-	"taken attempts of a silent pool": {"taken-silent", Warning, "bigtables:taken:lost", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
-		w.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: 1, Member: "lost"}).Err())
+	"taken attempts of a lapsed pool": {"taken-silent", Warning, "bigtables:taken:lost", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
+		q.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: 1, Member: "lost"}).Err())
 	}},
-	"more wake calls than one": {"wake-long", Warning, "bigtables:wake", true, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.RPush(ctx, k.Wake(), "1", "1", "1").Err())
+	"more wake calls than one": {"wake-long", Warning, "bigtables:wake", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Wake(), "1", "1", "1").Err())
 	}},
-	"rejected messages": {"rejected", Warning, "bigtables:rejected", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.RPush(ctx, k.Rejected(), `{"reason":"because"}`).Err())
+	"rejected messages": {"rejected", Warning, "bigtables:rejected", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Rejected(), `{"reason":"because"}`).Err())
 	}},
-	"an engaged brake": {"brake-engaged", Warning, "bigtables:brake", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.HSet(ctx, k.Brake(), "on", "1", "engaged_at", "2026-11-21T00:00:00.000Z").Err())
+	"an engaged brake": {"brake-engaged", Warning, "bigtables:brake", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Brake(), "on", "1", "engaged_at", "2026-11-21T00:00:00.000Z").Err())
 	}},
-	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, w *ward, r rds, k keys) {
-		w.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", "2026-11-21T00:00:00.000Z"}}).Err())
+	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", "2026-11-21T00:00:00.000Z"}}).Err())
 	}},
-	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, w *ward, r rds, k keys) {
+	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
 		pipe := r.Pipeline()
 		for range manyNotices + 1 {
 			pipe.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled"}})
 		}
 		_, err := pipe.Exec(ctx)
-		w.ok(err)
+		q.ok(err)
 	}},
-	"no dispatcher that starts what is due": {"due-late", Warning, "bigtables:due", false, func(_ ctx, w *ward, _ rds, _ keys) {
-		w.Clock.Turn(2 * time.Hour) // the attempt of the other model stands until tomorrow
+	"no dispatcher that starts what is due": {"due-late", Warning, "bigtables:due", false, func(_ ctx, q *queue, _ rds, _ keys) {
+		q.Clock.Turn(2 * time.Hour) // the attempt of the other model stands until tomorrow
 	}},
-	"no dispatcher that ends what is past its deadline": {"dispatcher-late", Warning, "bigtables:running", false, func(_ ctx, w *ward, _ rds, _ keys) {
-		w.Clock.Turn(25 * time.Hour)
+	"no dispatcher that ends what is past its deadline": {"dispatcher-late", Warning, "bigtables:running", false, func(_ ctx, q *queue, _ rds, _ keys) {
+		q.Clock.Turn(25 * time.Hour)
 	}},
-	"no poller that applies messages": {"poller-late", Warning, "bigtables-output", false, func(_ ctx, w *ward, _ rds, _ keys) {
-		w.Say("garbage")
+	"no poller that applies messages": {"poller-late", Warning, "bigtables-output", false, func(_ ctx, q *queue, _ rds, _ keys) {
+		q.Say("garbage")
 	}},
 }
 
 // prepare brings in the models that damages expect.
-func (w *ward) prepare() {
-	w.t.Helper()
-	w.put(`{"type":"put","uid":"idle","rrule":"FREQ=HOURLY","payload":{"input_url":"http://x"}}`,
+func (q *queue) prepare() {
+	q.t.Helper()
+	q.put(`{"type":"put","uid":"idle","rrule":"FREQ=HOURLY","payload":{"input_url":"http://x"}}`,
 		`{"type":"put","uid":"busy","policy":{"timeout":"1d"}}`, `{"type":"put","uid":"off","rrule":"FREQ=HOURLY"}`, `{"type":"disable","uid":"off"}`)
-	d, err := dispatcher.New(w.Store, dispatcher.Config{})
-	w.ok(err)
-	_, err = d.RunOnce(w.t.Context())
-	w.ok(err)
-	w.ok(w.Redis.Del(w.t.Context(), w.Store.Keys.Wake()).Err())
-	if w.Attempt("busy") == "" || len(w.List(w.Store.Keys.Input())) != 1 {
-		w.t.Fatalf("expected one model started, found %v", w.Model("busy"))
+	d, err := dispatcher.New(q.Store, dispatcher.Config{})
+	q.ok(err)
+	_, err = d.RunOnce(q.t.Context())
+	q.ok(err)
+	q.ok(q.Redis.Del(q.t.Context(), q.Store.Keys.Wake()).Err())
+	if q.Attempt("busy") == "" || len(q.List(q.Store.Keys.Input())) != 1 {
+		q.t.Fatalf("expected one model started, found %v", q.Model("busy"))
 	}
-	if report := w.examine(Options{}); len(report.Counts) > 0 {
-		w.t.Fatalf("expected a healthy queue, found\n%s", report)
+	if report := q.check(Options{}); len(report.Counts) > 0 {
+		q.t.Fatalf("expected a healthy queue, found\n%s", report)
 	}
 }
 
-func TestEachKindOfDamageIsFoundAndMendedIfThatIsPromised(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *ward) {
+func TestEachKindOfDamageIsFoundAndRepairedIfThatIsPromised(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
 		for name, damage := range damages {
 			t.Run(name, func(t *testing.T) {
-				w := &ward{w.Queue, t}
-				w.Server.Flush(t)
-				w.Clock.Set(fixture.Start)
-				w.prepare()
-				damage.plant(t.Context(), w, w.Redis, w.Store.Keys)
-				before := w.Server.Dump(t)
-				damage.found(t, w.examine(Options{}), false)
-				if diff := cmp.Diff(before, w.Server.Dump(t)); diff != "" {
+				q := &queue{q.Queue, t}
+				q.Server.Flush(t)
+				q.Clock.Set(fixture.Start)
+				q.prepare()
+				damage.plant(t.Context(), q, q.Redis, q.Store.Keys)
+				before := q.Server.Dump(t)
+				damage.found(t, q.check(Options{}), false)
+				if diff := cmp.Diff(before, q.Server.Dump(t)); diff != "" {
 					t.Errorf("expected nothing changed without --repair:\n%s", diff)
 				}
-				damage.found(t, w.examine(Options{Repair: true}), damage.mended)
-				if again := w.examine(Options{}); damage.mended && len(again.without("claimed-silent").Counts) > 0 {
+				damage.found(t, q.check(Options{Repair: true}), damage.repairable)
+				if again := q.check(Options{}); damage.repairable && len(again.without("claimed-silent").Counts) > 0 {
 					t.Errorf("expected nothing left, found\n%s", again)
 				}
 			})
@@ -219,17 +219,17 @@ func TestEachKindOfDamageIsFoundAndMendedIfThatIsPromised(t *testing.T) {
 }
 
 // found checks that the report tells of this damage, and of nothing worse.
-func (d damage) found(t *testing.T, report *Report, mended bool) {
+func (d damage) found(t *testing.T, report *Report, repaired bool) {
 	t.Helper()
 	at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Code == d.code && f.Where == d.where })
 	if at < 0 {
 		t.Fatalf("expected %s of %s, found\n%s", d.code, d.where, report)
 	}
 	f := report.Findings[at]
-	if f.Severity != d.severity || f.Mended != mended || f.Want == "" || f.Found == "" {
-		t.Errorf("expected %s, mended %v, found %+v", d.severity, mended, f)
+	if f.Severity != d.severity || f.Repaired != repaired || f.Want == "" || f.Found == "" {
+		t.Errorf("expected %s, repaired %v, found %+v", d.severity, repaired, f)
 	}
-	if byHand := strings.HasPrefix(f.Repair, "by hand: "); byHand == d.mended && f.Severity != Info {
+	if byHand := strings.HasPrefix(f.Repair, "by hand: "); byHand == d.repairable && f.Severity != Info {
 		t.Errorf("expected to read what to do, found %q", f.Repair)
 	}
 	for _, other := range report.Findings {

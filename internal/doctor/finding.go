@@ -1,9 +1,6 @@
 package doctor
 
-import (
-	"maps"
-	"slices"
-)
+import "strings"
 
 // Severity says how bad a finding is.
 type Severity string
@@ -23,64 +20,101 @@ type Finding struct {
 	Want     string   `json:"expected"`
 	Found    string   `json:"found"`
 	// Repair says what --repair does or has done, or begins with "by hand: ". Empty: there is nothing to do.
-	Repair string `json:"repair,omitempty"`
-	Mended bool   `json:"mended"`
+	Repair   string `json:"repair,omitempty"`
+	Repaired bool   `json:"mended"`
 }
 
-// Count is how often a code was found.
-type Count struct {
-	Severity Severity `json:"severity"`
-	Found    int      `json:"found"`
-	Mended   int      `json:"mended"`
+// kind is what all findings of one sort have in common.
+type kind struct {
+	code     string
+	severity Severity
+	want     string
+	repair   string // a promise of --repair, or what to do by hand; <where> stands for Finding.Where
 }
 
-// Report is what an examination has found.
-type Report struct {
-	Models   int              // model keys that were looked at
-	Findings []Finding        // in the order in which they were found, of each code the first ones only
-	Counts   map[string]Count // by code, all of them
+// wanting completes what is expected.
+func (k kind) wanting(rest string) kind {
+	k.want += rest
+	return k
 }
 
-// Total returns how many findings of a severity are left, those that were mended not counted.
-func (r *Report) Total(severity Severity) (left int) {
-	for _, count := range r.Counts {
-		if count.Severity == severity {
-			left += count.Found - count.Mended
-		}
+// at makes a finding of the kind.
+func (k kind) at(where, found string) Finding {
+	repair := strings.ReplaceAll(k.repair, "<where>", where)
+	if repair != "" && repaired[repair] == "" {
+		repair = "by hand: " + repair
 	}
-	return left
+	return Finding{k.severity, k.code, where, k.want, found, repair, false}
 }
 
-// Mended returns how many findings were mended.
-func (r *Report) Mended() (mended int) {
-	for _, count := range r.Counts {
-		mended += count.Mended
-	}
-	return mended
-}
+// Of a model.
+var (
+	modelType      = kind{"model-type", Error, "a hash", "RENAME or DEL the key of the model, and save it again"}
+	modelField     = kind{"model-field", Error, "fields that can be read", "save the model again, or set the field right with HSET"}
+	modelRev       = kind{"model-rev", Warning, "rev: a whole number", repairRev}
+	modelSchedule  = kind{"model-schedule", Error, "a schedule that can be read", "save the model again; until then it waits an hour at a time"}
+	modelIdle      = kind{"model-idle", Warning, "a refresh_at, as the schedule goes on at ", "refreshd model run <where>"}
+	attemptTorn    = kind{"attempt-torn", Error, "attempt_uid, started_at and deadline_at together or not at all", "refreshd model run --force <where>"}
+	disabledBusy   = kind{"disabled-busy", Error, "a disabled model without attempt and refresh_at", "refreshd model enable <where>, or disable"}
+	dueWrong       = kind{"due-wrong", Error, "in the due set at its refresh_at ", repairSets}
+	runningWrong   = kind{"running-wrong", Error, "in the running set at its deadline_at ", repairSets}
+	payloadMissing = kind{"payload-missing", Error, "a payload, at least {}", "save the model again"}
+	payloadObject  = kind{"payload-unreadable", Error, "a JSON object", "save the model again"}
+	payloadType    = kind{"payload-unreadable", Error, "a payload", "DEL its payload key, and save the model again"}
+)
 
-// Codes lists what was found, sorted.
-func (r *Report) Codes() []string { return slices.Sorted(maps.Keys(r.Counts)) }
+// Of what no model, process or attempt owns any more.
+var (
+	payloadOrphan   = kind{"payload-orphan", Error, "a model for it", repairOrphan}
+	historyOrphan   = kind{"history-orphan", Error, "a model for it", repairOrphan}
+	dueOrphan       = kind{"due-orphan", Error, "a model for it", repairOrphan}
+	runningOrphan   = kind{"running-orphan", Error, "a model for it", repairOrphan}
+	claimedOrphan   = kind{"claimed-orphan", Error, "a poller that gives signs of life", repairClaimed}
+	takenOrphan     = kind{"taken-orphan", Error, "a worker pool that gives signs of life", repairTaken}
+	claimedLapsed   = kind{"claimed-silent", Warning, lapsed + "poller that takes over", "start a poller: it takes over by itself"}
+	takenLapsed     = kind{"taken-silent", Warning, lapsed + "worker pool that takes over", "start a worker pool: it takes over by itself"}
+	inputStale      = kind{"input-stale", Warning, "entries of running attempts only", repairInput}
+	inputUnreadable = kind{"input-unreadable", Warning, "JSON with big_table_uid and refresh_attempt_uid", "LREM <where> 1 and the entry; workers drop it"}
 
-// Detailed returns how many findings of a code are told one by one.
-func (r *Report) Detailed(code string) (n int) {
-	for _, f := range r.Findings {
-		if f.Code == code {
-			n++
-		}
-	}
-	return n
-}
+	lapsed = "a sign of life within " + maxHeartbeatAge.String() + ", or another "
+)
 
-// note adds a finding; beyond limit it is only counted.
-func (r *Report) note(f Finding, limit int) {
-	count := r.Counts[f.Code]
-	count.Severity = f.Severity
-	if count.Found++; f.Mended {
-		count.Mended++
-	}
-	r.Counts[f.Code] = count
-	if count.Found <= limit {
-		r.Findings = append(r.Findings, f)
-	}
-}
+// Of the queue.
+var (
+	keyType          = kind{"key-type", Error, "a ", "RENAME <where> to another name, and then --repair"}
+	policyUnreadable = kind{"policy-unreadable", Error, "a policy", "store it again" + byPut}
+	policyMissing    = kind{"policy-missing", Error, "the name of a stored policy", "store it" + byPut}
+	policyUnused     = kind{"policy-unused", Info, "inline policies that models use", ""}
+	dispatcherLate   = kind{"dispatcher-late", Warning, "deadlines that passed" + inTime, "start a dispatcher, or look into its log"}
+	dueLate          = kind{"due-late", Warning, "models that became due" + inTime, "start workers if many attempts wait, otherwise a dispatcher"}
+	pollerLate       = kind{"poller-late", Warning, "a poller for ", "start a poller"}
+	outbox           = kind{"outbox", Info, "notifications that are delivered", ""}
+	outboxLong       = kind{"outbox", Warning, "notifications that are delivered", "deliver them, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
+	rejected         = kind{"rejected", Warning, "messages that can be handled", "look at them, and DEL <where>"}
+	wakeLong         = kind{"wake-long", Warning, "at most one call", repairWake}
+	brakeEngaged     = kind{"brake-engaged", Warning, "a released brake", "look why attempts fail; then refreshd brake release"}
+
+	byPut  = " with refreshd policy put; its models run under the default policy"
+	inTime = " within " + maxLateness.String()
+)
+
+// Of Redis.
+var (
+	serverUnknown   = kind{"server-silent", Info, "an answer", "allow this user INFO, or check version, persistence and memory yourself"}
+	versionTooOld   = kind{"version", Error, "Redis 7.0 or later: the scripts use LMOVE, LPOS and BLMOVE, which came with 6.2", "upgrade Redis"}
+	versionUntested = kind{"version", Warning, "Redis 7.0 or later, which the tests run on; the commands in use exist since 6.2", "upgrade Redis"}
+	replica         = kind{"replica", Error, "a master: a replica takes no writes", "connect to the master, or through sentinels (redis-sentinel://)"}
+	clusterTag      = kind{"cluster-tag", Error, inOneSlot, "use --queue '{<where>}' and redis-cluster://"}
+	loading         = kind{"loading", Warning, "a server that has loaded its data", ""}
+	eviction        = kind{"eviction", Warning, "noeviction: any other may remove models without a word", "CONFIG SET maxmemory-policy noeviction"}
+	memoryFull      = kind{"memory-full", Warning, "at most 90% of it in use: beyond it nothing is started or applied", "raise maxmemory"}
+	saveFailing     = kind{"persistence-failing", Error, "ok: otherwise Redis may refuse writes", "look into the log of Redis, often its disk is full"}
+	appendOnlyOff   = kind{"persistence", Warning, "yes", "CONFIG SET appendonly yes, and in the configuration of Redis"}
+	fsyncNo         = kind{"persistence", Warning, "everysec or always", "CONFIG SET appendfsync everysec"}
+	fsyncEverySec   = kind{"persistence", Info, "always, if nothing may be lost", ""}
+	clockSkew       = kind{"clock-skew", Warning, "clocks within " + maxSkew.String() + " (Redis' own decides)", "let NTP set both clocks"}
+	scriptsFail     = kind{"scripts", Error, "scripts that run", "allow EVALSHA, EVAL and SCRIPT, or look at the error"}
+	scriptsRefused  = kind{"scripts", Info, "scripts that run", "check it as the user of a daemon; this one may not run scripts on all keys"}
+
+	inOneSlot = "a queue in braces, so that all its keys are in one slot of the cluster"
+)

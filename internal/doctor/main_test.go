@@ -14,54 +14,54 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// ward is a queue with a patient or more.
-type ward struct {
+// queue is the fixture of a queue that is checked.
+type queue struct {
 	*fixture.Queue
 	t *testing.T
 }
 
 // everywhere runs a test on both servers with a clock that stands still.
-func everywhere(t *testing.T, test func(t *testing.T, w *ward)) {
+func onBothServers(t *testing.T, test func(t *testing.T, q *queue)) {
 	t.Helper()
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		test(t, &ward{fixture.New(t, server), t})
+		test(t, &queue{fixture.New(t, server), t})
 	})
 }
 
 // put saves models as an application does.
-func (w *ward) put(commands ...string) {
-	w.t.Helper()
-	p, err := poller.New(w.Store, poller.Config{Owner: "putter"})
+func (q *queue) put(commands ...string) {
+	q.t.Helper()
+	p, err := poller.New(q.Store, poller.Config{Owner: "putter"})
 	if err != nil {
-		w.t.Fatal(err)
+		q.t.Fatal(err)
 	}
-	w.Command(commands...)
+	q.Command(commands...)
 	for left := len(commands); left > 0; {
-		round, err := p.RunOnce(w.t.Context())
+		round, err := p.RunOnce(q.t.Context())
 		if err != nil || round.Claimed == 0 || round.Rejected > 0 {
-			w.t.Fatalf("put: expected %d more models saved, found %+v, %v; %s", left, round, err, w.List(w.Store.Keys.Rejected()))
+			q.t.Fatalf("put: expected %d more models saved, found %+v, %v; %s", left, round, err, q.List(q.Store.Keys.Rejected()))
 		}
 		left -= round.Applied + round.Settled
 	}
-	if err := w.Store.Resign(w.t.Context(), "putter"); err != nil {
-		w.t.Fatal(err)
+	if err := q.Store.Resign(q.t.Context(), "putter"); err != nil {
+		q.t.Fatal(err)
 	}
 }
 
 // ok ends a test when a preparation fails.
-func (w *ward) ok(err error) {
-	w.t.Helper()
+func (q *queue) ok(err error) {
+	q.t.Helper()
 	if err != nil {
-		w.t.Fatal(err)
+		q.t.Fatal(err)
 	}
 }
 
-// examine runs the doctor without a look at the clock of this machine, and leaves out what every server of a test has: no persistence,
+// check runs all checks without a look at the clock of this machine, and leaves out what every server of a test has: no persistence,
 // or nothing to tell about itself.
-func (w *ward) examine(options Options) *Report {
-	w.t.Helper()
-	report, err := Examine(context.WithoutCancel(w.t.Context()), w.Store, options)
-	w.ok(err)
+func (q *queue) check(options Options) *Report {
+	q.t.Helper()
+	report, err := Check(context.WithoutCancel(q.t.Context()), q.Store, options)
+	q.ok(err)
 	return report.without("persistence", "server-silent")
 }
 
@@ -82,7 +82,7 @@ func (r *Report) without(codes ...string) *Report {
 func (r *Report) String() string {
 	var text strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&text, "%s %s %s: expected %s, found %s; %s; mended %v\n", f.Severity, f.Code, f.Where, f.Want, f.Found, f.Repair, f.Mended)
+		fmt.Fprintf(&text, "%s %s %s: expected %s, found %s; %s; repaired %v\n", f.Severity, f.Code, f.Where, f.Want, f.Found, f.Repair, f.Repaired)
 	}
 	return text.String()
 }

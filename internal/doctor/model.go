@@ -3,173 +3,134 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// models checks models: all at once, and again those that are suspicious, each at one instant.
-func (e *examination) models(ctx context.Context, uids []string) error {
-	checkups, err := e.store.Inspect(ctx, uids)
+// models checks models: all at once, and again those that look broken.
+func (c *checker) models(ctx context.Context, uids []string) error {
+	models, err := c.store.Inspect(ctx, uids)
 	if err != nil {
 		return err
 	}
 	var suspicious []string
-	for _, c := range checkups {
-		if len(e.diagnose(c)) > 0 {
-			suspicious = append(suspicious, c.Record.UID)
-		} else if c.Record.Exists {
-			e.use(c)
+	for _, m := range models {
+		if len(c.model(m)) > 0 {
+			suspicious = append(suspicious, m.Record.UID)
+		} else if m.Record.Exists {
+			c.use(m)
 		}
 	}
-	e.report.Models += len(uids)
-	return e.closely(ctx, suspicious, e.diagnose)
-}
-
-// closely tells what is wrong with models that looked as if something were, and mends it.
-func (e *examination) closely(ctx context.Context, uids []string, diagnose func(*scripts.Inspection) []Finding) error {
-	checkups, err := e.store.InspectAtomically(ctx, uids)
-	if err != nil {
-		return err
-	}
-	var sick []patient
-	for _, c := range checkups {
-		if c.Record.Exists {
-			e.use(c)
-		}
-		if findings := diagnose(c); len(findings) > 0 {
-			sick = append(sick, patient{c, findings})
-		}
-	}
-	return e.treat(ctx, sick)
+	c.report.Models += len(uids)
+	return c.reread(ctx, suspicious, c.model)
 }
 
 // use notes which policy a model uses.
-func (e *examination) use(c *scripts.Inspection) {
-	name := c.Record.PolicyName
-	u := e.used[name]
+func (c *checker) use(m *scripts.Inspection) {
+	u := c.used[m.Record.PolicyName]
 	if u.models++; u.example == "" {
-		u.example = c.Record.UID
+		u.example = m.Record.UID
 	}
-	e.used[name] = u
+	c.used[m.Record.PolicyName] = u
 }
 
-// diagnose lists what is wrong with a model; one that does not exist any more is healthy.
-func (e *examination) diagnose(c *scripts.Inspection) []Finding {
-	d := diagnosis{uid: c.Record.UID, now: e.now}
+// model lists what is wrong with a model; nothing is wrong with one that does not exist any more.
+func (c *checker) model(m *scripts.Inspection) (findings []Finding) {
+	note := func(k kind, found string) { findings = append(findings, k.at(m.Record.UID, found)) }
 	switch {
-	case !c.Record.Exists:
+	case !m.Record.Exists:
 		return nil
-	case c.Broken != "":
-		d.add(Error, "model-type", "a hash", c.Broken, byHand("RENAME or DEL the key of the model, and save it again"))
-		return d.findings
-	case c.Field != "":
-		// What the fields say of the sets is then unknown.
-		d.add(Error, "model-field", "fields that can be read", c.Field, byHand("save the model again, or set the field right with HSET"))
-	case d.whole(c):
-		d.sets(c)
-	}
-	d.definition(c)
-	if c.RevBroken() {
-		d.add(Warning, "model-rev", "rev: a whole number", "rev: "+document.Found(c.Record.Rev()), mendRev)
-	}
-	return d.findings
-}
-
-const (
-	mendSets = "--repair writes due and running set anew from the model"
-	mendRev  = "--repair gives it one"
-)
-
-func byHand(what string) string { return "by hand: " + what }
-
-// diagnosis collects what is wrong with one model.
-type diagnosis struct {
-	uid      string
-	now      time.Time
-	findings []Finding
-}
-
-func (d *diagnosis) add(severity Severity, code, want, found, repair string) {
-	d.findings = append(d.findings, Finding{severity, code, d.uid, want, found, repair, false})
-}
-
-// whole reports whether the state makes sense in itself: the fields of an attempt are there together, and not in a disabled model. What
-// does not make sense says nothing about the sets.
-func (d *diagnosis) whole(c *scripts.Inspection) bool {
-	s := &c.Record.State
-	has := []bool{s.Running(), !s.StartedAt.IsZero(), !s.DeadlineAt.IsZero()}
-	if has[0] != has[1] || has[1] != has[2] {
-		d.add(Error, "attempt-torn", "attempt_uid, started_at and deadline_at together or not at all",
-			present([]string{"attempt_uid", "started_at", "deadline_at"}, has), byHand("refreshd model run --force "+d.uid))
-	}
-	if s.Disabled && (s.Running() || !s.RefreshAt.IsZero()) {
-		d.add(Error, "disabled-busy", "a disabled model without attempt and refresh_at",
-			present([]string{"attempt_uid", "refresh_at"}, []bool{s.Running(), !s.RefreshAt.IsZero()}), byHand("refreshd model enable "+d.uid+", or disable"))
-	}
-	return len(d.findings) == 0
-}
-
-func present(names []string, has []bool) string {
-	var there []string
-	for i, name := range names {
-		if has[i] {
-			there = append(there, name)
-		}
-	}
-	return strings.Join(there, " and ")
-}
-
-// sets checks that the due and running sets say what the model says.
-func (d *diagnosis) sets(c *scripts.Inspection) {
-	s := &c.Record.State
-	waits := time.Time{}
-	if s.Waiting() {
-		waits = s.RefreshAt
-	}
-	d.standing("due", "refresh_at", c.Due, waits)
-	d.standing("running", "deadline_at", c.Running, s.DeadlineAt)
-	if !s.Disabled && !s.Running() && s.RefreshAt.IsZero() && c.Schedule == "" && !c.PolicyMissing && !c.Due.In {
-		d.idle(c)
-	}
-}
-
-// idle tells a model that nothing will ever start although its schedule goes on.
-func (d *diagnosis) idle(c *scripts.Inspection) {
-	if planned := c.Record.Planned(d.now); !planned.IsZero() {
-		d.add(Warning, "model-idle", "a refresh_at, as the schedule goes on at "+model.FormatTime(planned), "none: "+document.Found(c.Record.Why), byHand("refreshd model run "+d.uid))
-	}
-}
-
-func (d *diagnosis) standing(set, field string, is scripts.Membership, want time.Time) {
-	code := set + "-wrong"
-	switch {
-	case is.Unknown || want.IsZero() && !is.In || !want.IsZero() && is.At(want):
-	case want.IsZero():
-		d.add(Error, code, "not in the "+set+" set", "it stands there at "+score(is.Score), mendSets)
-	case !is.In:
-		d.add(Error, code, "in the "+set+" set at its "+field+" "+model.FormatTime(want), "it is not there", mendSets)
+	case m.Broken != "":
+		note(modelType, m.Broken)
+		return findings
+	case m.Field != "":
+		note(modelField, m.Field) // what the fields say of the sets is then unknown
 	default:
-		d.add(Error, code, "in the "+set+" set at its "+field+" "+model.FormatTime(want), "there at "+score(is.Score), mendSets)
+		findings = c.state(m)
 	}
-}
-
-// definition checks payload, policy and schedule. Missing policies are told by name, not by model.
-func (d *diagnosis) definition(c *scripts.Inspection) {
-	if c.Schedule != "" {
-		d.add(Error, "model-schedule", "a schedule that can be read", c.Schedule, byHand("save the model again; until then it waits an hour at a time"))
+	if m.Schedule != "" {
+		note(modelSchedule, m.Schedule)
 	}
 	var object map[string]json.RawMessage
 	switch {
-	case c.PayloadBroken != "":
-		d.add(Error, "payload-unreadable", "a payload", c.PayloadBroken, byHand("DEL its payload key, and save the model again"))
-	case !c.Payload:
-		d.add(Error, "payload-missing", "a payload, at least {}", "none: workers get only the uid", byHand("save the model again"))
-	case json.Unmarshal([]byte(c.Record.Payload), &object) != nil || object == nil:
-		d.add(Error, "payload-unreadable", "a JSON object", document.Found(c.Record.Payload), byHand("save the model again"))
+	case m.PayloadBroken != "":
+		note(payloadType, m.PayloadBroken)
+	case !m.Payload:
+		note(payloadMissing, "none: workers get only the uid")
+	case json.Unmarshal([]byte(m.Record.Payload), &object) != nil || object == nil:
+		note(payloadObject, document.Found(m.Record.Payload))
 	}
+	if m.RevBroken() {
+		note(modelRev, "rev: "+document.Found(m.Record.Rev()))
+	}
+	return findings
+}
+
+// state checks that the state makes sense in itself, and then that the due and running sets say the same.
+func (c *checker) state(m *scripts.Inspection) (findings []Finding) {
+	uid, s := m.Record.UID, &m.Record.State
+	attempt := present(field{"attempt_uid", s.Running()}, field{"started_at", !s.StartedAt.IsZero()}, field{"deadline_at", !s.DeadlineAt.IsZero()})
+	if len(attempt) == 1 || len(attempt) == 2 {
+		findings = append(findings, attemptTorn.at(uid, strings.Join(attempt, " and ")))
+	}
+	busy := present(field{"attempt_uid", s.Running()}, field{"refresh_at", !s.RefreshAt.IsZero()})
+	if s.Disabled && len(busy) > 0 {
+		findings = append(findings, disabledBusy.at(uid, strings.Join(busy, " and ")))
+	}
+	if len(findings) > 0 {
+		return findings // a state that makes no sense says nothing about the sets
+	}
+	due := time.Time{}
+	if s.Waiting() {
+		due = s.RefreshAt
+	}
+	findings = append(checkSet(dueWrong, uid, "due", m.Due, due), checkSet(runningWrong, uid, "running", m.Running, s.DeadlineAt)...)
+	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
+		return findings
+	}
+	if planned := m.Record.Planned(c.now); !planned.IsZero() { // nothing will ever start it, although its schedule goes on
+		findings = append(findings, modelIdle.wanting(model.FormatTime(planned)).at(uid, "none: "+document.Found(m.Record.Why)))
+	}
+	return findings
+}
+
+type field struct {
+	name string
+	set  bool
+}
+
+func present(fields ...field) (names []string) {
+	for _, f := range fields {
+		if f.set {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// checkSet checks that a uid stands in a set at a time; zero: not at all.
+func checkSet(k kind, uid, set string, is scripts.Membership, at time.Time) []Finding {
+	f := k.wanting(model.FormatTime(at)).at(uid, "it is not there")
+	switch {
+	case is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at):
+		return nil
+	case at.IsZero():
+		f.Want, f.Found = "not in the "+set+" set", "it stands there at "+formatScore(is.Score)
+	case is.In:
+		f.Found = "there at " + formatScore(is.Score)
+	}
+	return []Finding{f}
+}
+
+// formatScore renders a score of a set as a time, if it is one.
+func formatScore(ms float64) string {
+	if ms == float64(int64(ms)) && ms >= 0 && ms < 253402300800000 {
+		return model.FormatTime(time.UnixMilli(int64(ms)))
+	}
+	return strconv.FormatFloat(ms, 'g', -1, 64)
 }

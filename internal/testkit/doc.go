@@ -10,6 +10,7 @@
 //	Refreshd, Start, Binary        the compiled command, or another program, as a Process
 //	Lines                          a log to wait for, line by line
 //	Await, Eventually, Limit       wait for a value, for a condition, and no longer than this
+//	Buffer                         an output to read while somebody writes
 //	RequireProgram                 skips a test when a program is missing; fails it in CI
 //
 // Package testkit/fixture builds a queue of refreshd, and the users of its ACL, on such a Server.

@@ -130,7 +130,7 @@ func (p *Policy) readName(doc document.Object) (err error) {
 
 // ValidateName accepts the name of a stored policy: like a uid, but not beginning with "inline-".
 func ValidateName(name string) error {
-	if document.IsUID(name) && !strings.HasPrefix(name, inlinePrefix) {
+	if document.IsUID(name) && !IsInline(name) {
 		return nil
 	}
 	return document.Refuse("name", "1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…)", document.Found(name))

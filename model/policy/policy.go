@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -70,6 +71,9 @@ func (p Policy) ContentName() string {
 
 // inlinePrefix begins the names of inline policies, and of no other.
 const inlinePrefix = "inline-"
+
+// IsInline reports whether a name is that of an inline policy: one that was saved with a model, under its content.
+func IsInline(name string) bool { return strings.HasPrefix(name, inlinePrefix) }
 
 // Equal reports whether both policies decide alike, whatever their names.
 func (p Policy) Equal(other Policy) bool {

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,24 +27,6 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// output collects what programs write.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
 	t.Helper()
 	handler, err := Exec([]string{"sh", "-c", script}, options)
@@ -56,7 +37,7 @@ func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
 }
 
 func TestAProgramGetsThePayloadAndTheAttempt(t *testing.T) {
-	var out output
+	var out testkit.Buffer
 	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT"
 		echo "$REFRESHD_PAYLOAD_INPUT_URL $OWN"; pwd`
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -119,7 +100,7 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 }
 
 func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
-	var out, errs output
+	var out, errs testkit.Buffer
 	if err := shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +164,7 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, began, gone := fifo(t)
-			handler, err := Exec([]string{"sh", "-c", script, path}, ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &output{}})
+			handler, err := Exec([]string{"sh", "-c", script, path}, ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +203,7 @@ func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
 func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `(exec 3>"$0"; while :; do sleep 1000; done) & read line <"$1"`, path, "/dev/null"},
-		ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &output{}})
+		ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +237,7 @@ func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
 			a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 			ctx, cancel := context.WithTimeoutCause(t.Context(), testkit.Limit, worker.ErrDeadline)
 			defer cancel()
-			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})(ctx, a)
+			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &testkit.Buffer{}})(ctx, a)
 			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
@@ -276,7 +257,7 @@ func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
 		}
 	}
 	script := `setsid sh -c 'echo >"$1"; read line <"$0"' "$0" "$1" & read line <"$1"; echo last >&2; exit 3`
-	handler, err := Exec([]string{"sh", "-c", script, release, left}, ExecOptions{KillAfter: time.Hour, Stdout: &output{}})
+	handler, err := Exec([]string{"sh", "-c", script, release, left}, ExecOptions{KillAfter: time.Hour, Stdout: &testkit.Buffer{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
-// intruder changes something in the middle of what the doctor reads: it sends each command of a pipeline by itself, and acts after those
-// of a name. What is read in one step (MULTI) it cannot get into.
+// intruder changes something in the middle of what is read: it sends each command of a pipeline by itself, and acts after those of a
+// name. What is read in one step (MULTI) it cannot get into.
 type intruder struct {
 	after string
 	act   func()
@@ -53,19 +53,19 @@ func (i *intruder) intrude(command redis.Cmder) {
 	}
 }
 
-func TestAModelThatChangesWhileItIsReadIsNotTold(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *ward) {
-		w.prepare()
+func TestAModelThatChangesWhileItIsReadIsNotReported(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		q.prepare()
 		disabled := false
 		in := &intruder{after: "hgetall", act: func() {
 			disabled = !disabled
 			verb := map[bool]string{false: "enable", true: "disable"}[disabled]
-			w.put(`{"type":"`+verb+`","uid":"idle"}`, `{"type":"`+verb+`","uid":"busy"}`)
+			q.put(`{"type":"`+verb+`","uid":"idle"}`, `{"type":"`+verb+`","uid":"busy"}`)
 		}}
-		w.Intercept(in)
+		q.Intercept(in)
 		for range 4 {
-			if report := w.examine(Options{Repair: true}); report.Total(Error) > 0 || report.Mended() > 0 {
-				t.Fatalf("expected nothing told, found\n%s", report)
+			if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() > 0 {
+				t.Fatalf("expected no finding, found\n%s", report)
 			}
 		}
 		if in.acted < 8 {
@@ -75,21 +75,21 @@ func TestAModelThatChangesWhileItIsReadIsNotTold(t *testing.T) {
 }
 
 func TestAModelThatIsRemovedWhileItIsReadIsNoOrphan(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *ward) {
+	onBothServers(t, func(t *testing.T, q *queue) {
 		const put = `{"type":"put","uid":"other","rrule":"FREQ=HOURLY"}`
-		w.put(put)
+		q.put(put)
 		there := true
 		in := &intruder{after: "exists", act: func() {
 			if there = !there; there {
-				w.put(put)
+				q.put(put)
 			} else {
-				w.put(`{"type":"remove","uid":"other"}`)
+				q.put(`{"type":"remove","uid":"other"}`)
 			}
 		}}
-		w.Intercept(in)
+		q.Intercept(in)
 		for range 6 {
-			if report := w.examine(Options{Repair: true}); report.Total(Error) > 0 || report.Mended() > 0 {
-				t.Fatalf("expected nothing told, found\n%s", report)
+			if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() > 0 {
+				t.Fatalf("expected no finding, found\n%s", report)
 			}
 		}
 		if in.acted == 0 {
@@ -99,17 +99,17 @@ func TestAModelThatIsRemovedWhileItIsReadIsNoOrphan(t *testing.T) {
 }
 
 func TestAnAttemptThatIsTakenAndAnsweredWhileTheInputIsReadIsNotStale(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *ward) {
-		w.prepare()
+	onBothServers(t, func(t *testing.T, q *queue) {
+		q.prepare()
 		in := &intruder{after: "lrange", act: func() {
-			if entry, found := w.Take(); found {
-				w.Say(fixture.Result("success", entry.UID, entry.AttemptUID))
-				w.put(`{"type":"disable","uid":"busy"}`)
+			if entry, found := q.Take(); found {
+				q.Say(fixture.Result("success", entry.UID, entry.AttemptUID))
+				q.put(`{"type":"disable","uid":"busy"}`)
 			}
 		}}
-		w.Intercept(in)
-		if report := w.examine(Options{}); report.Counts["input-stale"].Found > 0 || in.acted == 0 {
-			t.Errorf("expected nothing told, found\n%s", report)
+		q.Intercept(in)
+		if report := q.check(Options{}); report.Counts["input-stale"].Found > 0 || in.acted == 0 {
+			t.Errorf("expected no finding, found\n%s", report)
 		}
 	})
 }

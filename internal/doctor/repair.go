@@ -1,0 +1,109 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// What --repair promises. Every other repair is left to a person.
+const (
+	repairSets    = "--repair writes due and running set anew from the model"
+	repairRev     = "--repair gives it one"
+	repairOrphan  = "--repair removes it"
+	repairInput   = "--repair removes it; workers drop it"
+	repairClaimed = "--repair lists it again, and the next poller takes over its messages"
+	repairTaken   = "--repair hands its attempts back"
+	repairWake    = "--repair leaves one"
+)
+
+// repaired is what is said when a promise was kept.
+var repaired = map[string]string{
+	repairSets:    "mended: due and running set written anew",
+	repairRev:     "mended: it has one now",
+	repairOrphan:  "mended: removed",
+	repairInput:   "mended: removed",
+	repairClaimed: "mended: listed again; the next poller takes over its messages",
+	repairTaken:   "mended: attempts that still count are handed back",
+	repairWake:    "mended: one is left",
+}
+
+func (f Finding) repairable() bool { return repaired[f.Repair] != "" }
+
+// conclude notes in findings what became of their repair. left says why they were left; empty: they were repaired.
+func conclude(findings []Finding, left string) {
+	for i := range findings {
+		switch f := &findings[i]; {
+		case !f.repairable():
+		case left != "":
+			f.Repair = "left: " + left
+		default:
+			f.Repair, f.Repaired = repaired[f.Repair], true
+		}
+	}
+}
+
+// mayRepair reports whether findings are to be repaired now.
+func (c *checker) mayRepair(findings []Finding) bool {
+	if !c.options.Repair || !slices.ContainsFunc(findings, Finding.repairable) {
+		return false
+	}
+	if len(c.wrongType) > 0 { // scripts refuse to write
+		conclude(findings, "a key of the queue has the wrong type")
+		return false
+	}
+	return true
+}
+
+// repair reports a finding; if that is wanted and safe, it is repaired before.
+func (c *checker) repair(f Finding, fix func() error) error {
+	findings := []Finding{f}
+	if c.mayRepair(findings) {
+		if err := fix(); err != nil {
+			return err
+		}
+		conclude(findings, "")
+	}
+	c.add(findings...)
+	return nil
+}
+
+// reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
+// is repaired before, unless somebody changes the model meanwhile.
+func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts.Inspection) []Finding) error {
+	models, err := c.store.InspectAtomically(ctx, uids)
+	if err != nil {
+		return err
+	}
+	var found, repairing [][]Finding
+	batch := scripts.Batch{Now: c.now}
+	for _, m := range models {
+		if m.Record.Exists {
+			c.use(m)
+		}
+		findings := check(m)
+		found = append(found, findings)
+		if !c.mayRepair(findings) {
+			continue
+		}
+		transition := scripts.OrphanEnd(m.Record.UID)
+		if m.Record.Exists {
+			transition = m.Mend(c.now)
+		}
+		repairing, batch.Items = append(repairing, findings), append(batch.Items, scripts.Item{Transition: transition})
+	}
+	codes, err := c.store.Commit(ctx, batch)
+	if err != nil {
+		return err
+	}
+	for i, code := range codes {
+		left := ""
+		if code != scripts.CodeApplied {
+			left = "it changed while it was mended (" + code.String() + "); run --repair again"
+		}
+		conclude(repairing[i], left)
+	}
+	c.add(slices.Concat(found...)...)
+	return nil
+}

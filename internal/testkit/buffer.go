@@ -1,0 +1,32 @@
+package testkit
+
+import (
+	"strings"
+	"sync"
+)
+
+// Buffer is a text that may be read while somebody writes.
+type Buffer struct {
+	Written func() // called after each write; nil: nothing is. Set it before the first.
+
+	mu   sync.Mutex
+	text strings.Builder // guarded by mu
+}
+
+// Write appends to the text.
+func (b *Buffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	n, err := b.text.Write(text)
+	b.mu.Unlock()
+	if b.Written != nil {
+		b.Written()
+	}
+	return n, err
+}
+
+// String returns what was written so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
