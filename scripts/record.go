@@ -87,24 +87,20 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record) error {
 	}
 	asks := false
 	for _, record := range records {
-		s.resolveRecord(record, policies)
-		asks = asks || record.Policy.AsksQueueDepth()
+		p, found := policies[record.PolicyName]
+		if !found {
+			p = policy.Default()
+			record.Fault = fmt.Sprintf("policy: expected the name of a stored policy, found %s", document.Found(record.PolicyName))
+		}
+		if err := record.Resolve(p, s.schedules.Get); err != nil {
+			record.Fault = err.Error()
+		}
+		asks = asks || p.AsksQueueDepth()
 	}
 	if asks {
 		return s.readQueueDepth(ctx, records)
 	}
 	return nil
-}
-
-func (s *Store) resolveRecord(record *Record, policies map[string]policy.Policy) {
-	p, found := policies[record.PolicyName]
-	if !found {
-		p = policy.Default()
-		record.Fault = fmt.Sprintf("policy: expected the name of a stored policy, found %s", document.Found(record.PolicyName))
-	}
-	if err := record.Resolve(p, s.schedules.Get); err != nil {
-		record.Fault = err.Error()
-	}
 }
 
 // readQueueDepth tells the records how long the input list is, for expressions that ask.
