@@ -31,6 +31,9 @@ func TestEachWordStandsInTheGlossaryOnce(t *testing.T) {
 // qualified is a name of Go code in a document, such as `model.State`.
 var qualified = regexp.MustCompile("`([a-z]+(?:\\.[A-Z][A-Za-z]*){1,2})`")
 
+// sourceName is a file in a document, such as `model/why.go` or `commit.lua`.
+var sourceName = regexp.MustCompile("`([a-z/_-]+\\.(?:go|lua))`")
+
 // unexplained returns one line for each word that the glossary lacks, has twice or out of order, and for each name in it that does not exist.
 func unexplained(document string, files []file) (places []string) {
 	seen, last := map[string]bool{}, ""
@@ -54,6 +57,11 @@ func unexplained(document string, files []file) (places []string) {
 	for _, match := range qualified.FindAllStringSubmatch(document, -1) {
 		if !names[match[1]] {
 			places = append(places, "expected a name of the repository, found "+match[1])
+		}
+	}
+	for _, match := range sourceName.FindAllStringSubmatch(document, -1) {
+		if !slices.ContainsFunc(files, func(f file) bool { return f.path == match[1] || f.path == "scripts/"+match[1] }) {
+			places = append(places, "expected a source of the repository, found "+match[1])
 		}
 	}
 	wanted := wordsOf(files)
@@ -149,12 +157,13 @@ func TestAWordThatTheGlossaryLacksIsFound(t *testing.T) {
 	row := func(word string) string { return "| " + word + " | means | `model.Event` |\n" }
 	all := row("`delay_ms`") + row("input") + row("left") + row("model") + row("`rrule`") + row("start")
 	for document, want := range map[string][]string{
-		head + all:                                                                   nil,
-		head + all + row("zone"):                                                     nil,
-		head + all + row("`start`"):                                                  {"start: expected one row, found another"},
-		head + all + row("key"):                                                      {"key: expected the alphabet, found it behind start"},
-		head + all + "| zone |  | x |\n":                                             {"zone: expected a meaning, found none"},
-		head + all + "| zone | means | `model.Zone` |\n":                             {"expected a name of the repository, found model.Zone"},
+		head + all:                                       nil,
+		head + all + row("zone"):                         nil,
+		head + all + row("`start`"):                      {"start: expected one row, found another"},
+		head + all + row("key"):                          {"key: expected the alphabet, found it behind start"},
+		head + all + "| zone |  | x |\n":                 {"zone: expected a meaning, found none"},
+		head + all + "| zone | means | `model.Zone` |\n": {"expected a name of the repository, found model.Zone"},
+		head + all + "| zone | `model/event.go` | `model/zone.go`, `zone.lua` |\n":   {"expected a source of the repository, found model/zone.go", "expected a source of the repository, found zone.lua"},
 		head + strings.Replace(all, row("left"), "", 1):                              {"left: expected a row, as poller/round.go has the word"},
 		head + strings.Replace(all, row("input"), row("input list"), 1):              {"input: expected a row, as scripts/keys.go has the word"},
 		head + strings.Replace(all, row("`delay_ms`"), row("delay ms"), 1):           {"delay_ms: expected a row, as model/history.go has the word"},
