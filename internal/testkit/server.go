@@ -21,9 +21,11 @@ type Server struct {
 }
 
 // Both runs test twice, as the subtests "miniredis" and "redis-server", each with a server of its own. The two differ in
-// details that matter (numbers in Lua, undeclared keys), so whatever talks to Redis is to be tested with this.
+// details that matter (numbers in Lua, undeclared keys), so whatever talks to Redis is to be tested with this. The test runs
+// beside others, as each owns its servers: it must not change what they share, such as an environment variable.
 func Both(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("miniredis", func(t *testing.T) { test(t, Miniredis(t)) })
 	t.Run("redis-server", func(t *testing.T) { test(t, Redis(t)) })
 }
@@ -83,6 +85,10 @@ func (s *Server) Options() *redis.UniversalOptions {
 		MaxRetries:               -1,
 		MaxRedirects:             -1,
 		DialerRetries:            1,
+		DialTimeout:              Limit,
+		ReadTimeout:              Limit,
+		WriteTimeout:             Limit,
+		PoolTimeout:              Limit,
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
