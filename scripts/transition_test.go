@@ -340,21 +340,6 @@ func TestThePayloadIsWrittenOnlyWhenItChanged(t *testing.T) {
 	})
 }
 
-func TestABatchOfFiveHundredIsAppliedAsOne(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		var creates, starts []*Transition
-		for i := range 500 {
-			record := &Record{Model: model.Model{UID: fmt.Sprintf("m%03d", i), Policy: policy.Default()}}
-			creates = append(creates, b.save(record, "{}"))
-			starts = append(starts, record.Decide(record.Start(b.now, fmt.Sprint("a", i)), b.now))
-		}
-		b.mustApply(creates...)
-		b.mustApply(starts...)
-		b.expectCounts(map[string]int{"-input": 500, ":running": 500, ":journal": 1000})
-		expectEqual(t, "stats", any(hash{"create": "500", "start": "500"}), b.state()[":stats"])
-	})
-}
-
 // expectCounts compares the number of entries of some keys.
 func (b *bench) expectCounts(want map[string]int) {
 	b.t.Helper()

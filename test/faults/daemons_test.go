@@ -73,7 +73,7 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	g := d.startProcesses([]string{"dispatcher"}, poller, poller, worker, worker)
 	d.save()
 	d.refreshAll()
-	for round := range long.Or(3, 8) * *timesFlag {
+	for round := range long.Or(2, 8) * *timesFlag {
 		for i := range g.commands {
 			if (round+i)%2 == 0 { // half of them at once
 				g.kill(i)

@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // models is how many models each test of this package refreshes.
-var models = long.Or(2_000, 20_000)
+var models = long.Or(1_000, 20_000)
 
 // fleet is a queue full of due models and whatever works on it.
 type fleet struct {

@@ -27,7 +27,7 @@ func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.
 	f.put(models)
 	f.run(f.work)
 	longest := time.Duration(0)
-	stops := long.Or(4, 8)
+	stops := long.Or(2, 8)
 	for i := range stops {
 		owner := fmt.Sprint("poller-", i)
 		dispatcher, poller := f.dispatcher(), f.poller(owner)
