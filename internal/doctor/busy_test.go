@@ -25,7 +25,7 @@ func TestABusyQueueRaisesNoFalseAlarm(t *testing.T) {
 		q := &queue{fixture.Live(t, server), t}
 		stop := q.keepBusy()
 		defer stop()
-		for i := range long.Or(3, 40) {
+		for i := 0; i < long.Or(2, 40) || q.Stats()["start"] < 100; i++ { // at least two, and until the queue has been busy
 			report := q.check(Options{Repair: i%2 == 1})
 			if report.Total(Error) > 0 || report.Repaired() > 0 || report.Counts["input-stale"].Found > 0 || report.Counts["claimed-orphan"].Found > 0 {
 				t.Fatalf("run %d: expected nothing wrong, found\n%s", i, report)
@@ -36,9 +36,6 @@ func TestABusyQueueRaisesNoFalseAlarm(t *testing.T) {
 		}
 		stop()
 		t.Logf("%d transitions", q.Stats()["start"])
-		if q.Stats()["start"] < 100 {
-			t.Errorf("expected a busy queue, found %v", q.Stats())
-		}
 	})
 }
 

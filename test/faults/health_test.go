@@ -90,6 +90,7 @@ func (p *probedFleet) expectLive() {
 }
 
 func TestDaemonsOutliveAnOutageOfRedisNotReadyButLiveAndWithoutSpinning(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	p := newProbedFleet(t)
 	p.untilReady(http.StatusOK)
