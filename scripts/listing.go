@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // EachModel hands the uids of all stored models that begin with prefix to visit, in chunks and in no order, each uid once.
@@ -51,7 +53,7 @@ func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list policies: %w", err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "inline-") })
+	names = slices.DeleteFunc(names, policy.IsInline)
 	if !slices.Contains(names, DefaultPolicyName) {
 		names = append(names, DefaultPolicyName)
 	}
