@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/backoff"
 )
 
 // build compiles the binary once per test process.
@@ -43,7 +45,8 @@ func Binary(t testing.TB) string {
 // Process is one running program. It is killed when the test ends.
 type Process struct {
 	command *exec.Cmd
-	output  *strings.Builder
+	output  Buffer
+	printed chan struct{} // holds a token when something was printed since it was last looked at
 	exited  chan struct{}
 }
 
@@ -56,8 +59,9 @@ func Refreshd(t testing.TB, args ...string) *Process {
 // Start starts a program. What it prints is logged if the test fails.
 func Start(t testing.TB, program string, args ...string) *Process {
 	t.Helper()
-	p := &Process{command: exec.Command(program, args...), output: &strings.Builder{}, exited: make(chan struct{})}
-	p.command.Stdout, p.command.Stderr = p.output, p.output
+	p := &Process{command: exec.Command(program, args...), printed: make(chan struct{}, 1), exited: make(chan struct{})}
+	p.output.Written = func() { backoff.Signal(p.printed) }
+	p.command.Stdout, p.command.Stderr = &p.output, &p.output
 	if err := p.command.Start(); err != nil {
 		t.Fatalf("start %s: %v", program, err)
 	}
@@ -65,10 +69,23 @@ func Start(t testing.TB, program string, args ...string) *Process {
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s %s\n%s", filepath.Base(program), strings.Join(args, " "), p.output)
+			t.Logf("%s %s\n%s", filepath.Base(program), strings.Join(args, " "), p.output.String())
 		}
 	})
 	return p
+}
+
+// AwaitOutput waits until the process has printed text. One that listens to signals says that it has started only then: a signal
+// that comes earlier kills it.
+func (p *Process) AwaitOutput(t testing.TB, text string) {
+	t.Helper()
+	for !strings.Contains(p.output.String(), text) {
+		select {
+		case <-p.printed:
+		case <-p.exited:
+			t.Fatalf("want a process that prints %q, got the end of it", text)
+		}
+	}
 }
 
 // Kill ends the process as kill -9 does, and returns when it is gone.

@@ -14,6 +14,7 @@ import (
 // timed stops a process and returns how long that took; its exit code must be 0.
 func (f *fleet) timed(p *testkit.Process) time.Duration {
 	f.t.Helper()
+	p.AwaitOutput(f.t, `"message":"started"`)
 	began := time.Now()
 	if code := p.Stop(); code != 0 {
 		f.t.Errorf("want exit code 0, got %d", code)
