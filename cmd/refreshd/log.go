@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
+	"golang.org/x/term"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -40,7 +40,7 @@ func newLogger(to io.Writer, level string) (zerolog.Logger, error) {
 
 func isTerminal(to any) bool {
 	file, ok := to.(*os.File)
-	return ok && isatty.IsTerminal(file.Fd())
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // redisLog is the logger for what go-redis has to say, which knows only one log in a program.

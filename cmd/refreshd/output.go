@@ -8,12 +8,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // The output formats.
@@ -115,15 +115,8 @@ func (a *app) printPairs(pairs [][2]string) error {
 	return t.Flush()
 }
 
-// plain makes a text that may come from outside safe to show on a terminal: one line, no control characters.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
+// plain makes a text that may come from outside safe to show on a terminal.
+func plain(text string) string { return document.OneLine(text) }
 
 // optional renders a time for JSON; nil, which is null: none.
 func optional(at time.Time) *string {

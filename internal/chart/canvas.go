@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // px is a length or a coordinate, in pixels.
@@ -33,7 +37,7 @@ func safe(text string) string {
 			return utf8.RuneError
 		}
 		return r
-	}, plain(text))
+	}, document.OneLine(text))
 	return html.EscapeString(known)
 }
 
@@ -82,12 +86,12 @@ func (c *canvas) text(class, anchor string, x, y px, text string) {
 // letterWidth is what a letter of the small font takes at most, on average.
 const letterWidth = 6.1
 
-func widthOf(text string) px { return px(columns(text)) * letterWidth }
+func widthOf(text string) px { return px(uniseg.StringWidth(text)) * letterWidth }
 
 // cutTo shortens a text to a width.
 func cutTo(text string, width px) string {
 	for limit := int(width / letterWidth); widthOf(text) > width && limit > 0; limit-- {
-		text = cut(text, limit)
+		text = document.Cut(text, limit)
 	}
 	return text
 }

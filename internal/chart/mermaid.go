@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // mermaidAttempts bounds the attempts of one diagram: mermaid refuses more than 50,000 characters.
@@ -89,7 +93,7 @@ func (g *gantt) write() {
 	severalDays := day(tasks[0], time.DateOnly) != day(tasks[len(tasks)-1], time.DateOnly)
 	width := 0
 	for _, t := range tasks {
-		width = max(width, columns(t.name))
+		width = max(width, uniseg.StringWidth(t.name))
 	}
 	for i, t := range tasks {
 		section := g.prefix
@@ -180,7 +184,7 @@ func (g *gantt) task(t task, width int) {
 	if t.tag != "" {
 		fields = append([]string{t.tag}, fields...)
 	}
-	fmt.Fprintf(g.text, "    %s%s : %s\n", name, strings.Repeat(" ", max(0, width-columns(name))), strings.Join(fields, ", "))
+	fmt.Fprintf(g.text, "    %s%s : %s\n", name, strings.Repeat(" ", max(0, width-uniseg.StringWidth(name))), strings.Join(fields, ", "))
 }
 
 func mermaidLength(length time.Duration) string {
@@ -200,8 +204,8 @@ func mermaidLength(length time.Duration) string {
 
 // inert takes from a text what means something to mermaid: ends of names and lines, comments, directives, entities, HTML.
 func inert(text string) string {
-	text = mermaidMeanings.Replace(plain(text))
-	return cut(strings.Join(strings.Fields(text), " "), mermaidTexts)
+	text = mermaidMeanings.Replace(document.OneLine(text))
+	return document.Cut(strings.Join(strings.Fields(text), " "), mermaidTexts)
 }
 
 var mermaidMeanings = strings.NewReplacer(":", " ", ";", ",", "#", "", "%", "％", "{", "(", "}", ")", "<", "‹", ">", "›",
@@ -211,5 +215,5 @@ func inParentheses(text string) string {
 	if text == "" {
 		return ""
 	}
-	return " (" + cut(text, mermaidTexts-20) + ")"
+	return " (" + document.Cut(text, mermaidTexts-20) + ")"
 }

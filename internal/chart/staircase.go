@@ -1,6 +1,10 @@
 package chart
 
-import "time"
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
 
 // The measures of a staircase: a bar in the upper part of its row, words in the lower part.
 const (
@@ -79,7 +83,7 @@ func (s *stairs) row(row row, next *attempt) {
 	a := row.attempt
 	if a == nil {
 		x := min(s.right-8, max(s.left+8, s.x(row.at)))
-		s.text("name", anchorEnd, s.left-10, base, cut(capital(string(row.mark.Kind)), 16))
+		s.text("name", anchorEnd, s.left-10, base, document.Cut(capital(string(row.mark.Kind)), 16))
 		class := s.symbol(row.mark.Kind, x, s.y+barHeight)
 		s.note(class, x-14, x+14, base, sentence(row.mark.Why, row.mark.Reason))
 		return
@@ -155,7 +159,7 @@ func wordsOf(a *attempt) (class, text string) {
 		text += " → " + a.why
 	}
 	if a.reason != "" && a.reason != string(a.outcome) {
-		text += " (" + cut(a.reason, 40) + ")"
+		text += " (" + document.Cut(a.reason, 40) + ")"
 	}
 	return class, text
 }

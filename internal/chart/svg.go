@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // The measures of a picture. README pages are about 880 pixels wide.
@@ -53,7 +55,7 @@ func (p *picture) heading(r *run) {
 	}
 	if title != "" {
 		p.y += 14
-		p.text("title", anchorStart, margin, p.y, cut(title, 100))
+		p.text("title", anchorStart, margin, p.y, document.Cut(title, 100))
 	}
 	p.y += 19
 	p.text("small", anchorStart, margin, p.y, cutTo(r.digest(), pictureWidth-2*margin))

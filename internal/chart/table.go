@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Table writes the charts for people, each with its title, and their summaries side by side below them.
@@ -22,7 +26,7 @@ func Table(w io.Writer, charts ...Chart) error {
 
 func (r *run) writeTable(text *strings.Builder) {
 	if r.Title != "" {
-		fmt.Fprintf(text, "%s (%s)\n", plain(r.Title), plain(r.Location.String()))
+		fmt.Fprintf(text, "%s (%s)\n", document.OneLine(r.Title), document.OneLine(r.Location.String()))
 	}
 	rows := [][]string{{"DAY", "TIME", "SINCE", "EVENT", "NO", "NEXT", "BECAUSE", "REASON"}}
 	var before time.Time
@@ -73,8 +77,8 @@ func writeRows(text *strings.Builder, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows[1:] {
 		for i, cell := range row {
-			row[i] = plain(cell)
-			widths[i] = max(widths[i], columns(row[i]))
+			row[i] = document.OneLine(cell)
+			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
 		}
 	}
 	for _, row := range rows {
@@ -83,8 +87,8 @@ func writeRows(text *strings.Builder, rows [][]string) {
 			if widths[i] == 0 {
 				continue
 			}
-			width := max(widths[i], columns(rows[0][i]))
-			line.WriteString(cell + strings.Repeat(" ", max(0, width-columns(cell))+2))
+			width := max(widths[i], uniseg.StringWidth(rows[0][i]))
+			line.WriteString(cell + strings.Repeat(" ", max(0, width-uniseg.StringWidth(cell))+2))
 		}
 		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
@@ -101,7 +105,7 @@ func writeSummaries(text *strings.Builder, runs []*run) {
 	}
 	header := []string{""}
 	for _, r := range runs {
-		header = append(header, plain(r.name()))
+		header = append(header, document.OneLine(r.name()))
 		for line, pair := range r.summary().pairs() {
 			rows[line] = append(rows[line], pair[1])
 		}

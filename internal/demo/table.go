@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -98,7 +99,7 @@ func (t *table) frame(width, height int) []string {
 	inside := t.introduction.cli + "  " + strings.Join(t.introduction.commands[:insideCommands], "  |  ")
 	rows := []string{t.introduction.title, seen, inside, "", columns(tableWidths, "model", "status", "try", "next", "last", "why")}
 	for i := range rows {
-		rows[i] = cut(rows[i], width)
+		rows[i] = document.Cut(rows[i], width)
 	}
 	for _, record := range t.last.models {
 		rows = append(rows, t.model(record, width))
@@ -106,7 +107,7 @@ func (t *table) frame(width, height int) []string {
 	rows = append(rows, "")
 	room := max(0, height-1-len(rows))
 	for _, l := range t.recent[max(0, len(t.recent)-room):] {
-		rows = append(rows, cut(l.String(), width))
+		rows = append(rows, document.Cut(l.String(), width))
 	}
 	return rows[:min(len(rows), max(1, height-1))]
 }
@@ -115,8 +116,8 @@ func (t *table) frame(width, height int) []string {
 func (t *table) model(record *scripts.Record, width int) string {
 	_, queued := t.last.queued[record.AttemptUID]
 	status := record.Status(t.last.now, queued && record.Running())
-	text := cut(columns(tableWidths, plain(record.UID), string(status), attemptNo(record.AttemptNo),
-		next(record.DeadlineAt, record.RefreshAt, t.last.now), t.outcomes[record.UID], plain(explanation(record))), width)
+	text := document.Cut(columns(tableWidths, document.OneLine(record.UID), string(status), attemptNo(record.AttemptNo),
+		next(record.DeadlineAt, record.RefreshAt, t.last.now), t.outcomes[record.UID], document.OneLine(explanation(record))), width)
 	if color := statusColors[status]; t.color && color != "" {
 		return strings.Replace(text, string(status), color+string(status)+colorOff, 1)
 	}

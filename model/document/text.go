@@ -10,15 +10,20 @@ import (
 // MaxText bounds every text that a worker or an application may leave with a model, in bytes.
 const MaxText = 500
 
-// Shorten makes outside text fit to be stored and shown: one line, no control characters, valid UTF-8, at most limit bytes.
-func Shorten(text string, limit int) string {
-	clean := strings.Map(func(r rune) rune {
+// OneLine makes outside text harmless to a terminal and to a log: valid UTF-8 on one line, with a space for each control character
+// and for each that turns the direction of writing.
+func OneLine(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	clean = strings.TrimSpace(clean)
+}
+
+// Shorten makes outside text fit to be stored and shown: OneLine of at most limit bytes, without spaces around it.
+func Shorten(text string, limit int) string {
+	clean := strings.TrimSpace(OneLine(text))
 	if len(clean) <= limit {
 		return clean
 	}
@@ -27,6 +32,18 @@ func Shorten(text string, limit int) string {
 		cut--
 	}
 	return clean[:cut] + "…"
+}
+
+// Cut shortens a text to at most width characters.
+func Cut(text string, width int) string {
+	switch {
+	case utf8.RuneCountInString(text) <= width:
+		return text
+	case width < 1:
+		return ""
+	default:
+		return string([]rune(text)[:width-1]) + "…"
+	}
 }
 
 // Quote renders a text as JSON.

@@ -31,6 +31,22 @@ func TestOutsideTextIsMadeFitToBeShown(t *testing.T) {
 	}
 }
 
+func TestOutsideTextCannotCommandATerminal(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\x1b[2Jb":         "a [2Jb",
+		" two\nlines\r\n":   " two lines  ",
+		"bell\a nul\x00":    "bell  nul ",
+		"turned \u202eback": "turned  back",
+		"C1 \u009b31m":      "C1  31m",
+		"bad \xff utf-8":    "bad \uFFFD utf-8",
+		"Übersicht · ok":    "Übersicht · ok",
+	} {
+		if got := OneLine(text); got != want {
+			t.Errorf("one line of %q is %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestShortenedTextFitsWhateverItWas(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		limit := rapid.IntRange(len("…"), 80).Draw(r, "limit")

@@ -1,11 +1,9 @@
-//go:build unix
-
 package demo
 
 import (
 	"os"
 
-	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // The size of a terminal that does not tell its own.
@@ -17,10 +15,10 @@ const (
 // ScreenOf returns the screen of a terminal. It is asked anew each time, so that it may change its size.
 func ScreenOf(terminal *os.File) Screen {
 	return func() (width, height int) {
-		size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
-		if err != nil || size.Col == 0 || size.Row == 0 {
+		width, height, err := term.GetSize(int(terminal.Fd()))
+		if err != nil || width == 0 || height == 0 {
 			return defaultWidth, defaultHeight
 		}
-		return int(size.Col), int(size.Row)
+		return width, height
 	}
 }
