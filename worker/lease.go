@@ -5,55 +5,51 @@ import (
 	"time"
 )
 
-// lease gives the pool's heartbeats, and requeues what other pools had taken when theirs have ended.
-type lease struct {
-	session *session
-	length  time.Duration
-
-	last   time.Time // the last heartbeat by the clock of Redis; run goroutine only
-	steady time.Time // since when the heartbeats followed each other evenly; run goroutine only
+// heartbeats are those that the pool has given. One goroutine only.
+type heartbeats struct {
+	last   time.Time // by the clock of Redis
+	steady time.Time // since when they followed each other evenly
 }
 
-// run beats until ctx ends, also while all slots are busy.
-func (l *lease) run(ctx context.Context) {
-	l.session.every(ctx, l.session.config.Heartbeat, nil, "giving a sign of life", l.beatOnce)
+// beat gives heartbeats until ctx ends, also while all slots are busy, and requeues what other pools had taken when theirs
+// have ended.
+func (s *session) beat(ctx context.Context) {
+	s.every(ctx, s.config.Heartbeat, nil, "giving a sign of life", s.beatOnce)
 }
 
-func (l *lease) beatOnce(ctx context.Context) error {
-	owner, known := l.session.holding.name()
+func (s *session) beatOnce(ctx context.Context) error {
+	owner, known := s.holding.name()
 	if !known {
 		return nil // nothing has been taken under this name
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.session.config.Heartbeat)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Heartbeat)
 	defer cancel()
-	now, known, err := l.session.queue.Heartbeat(ctx, owner)
-	if err != nil {
+	now, known, err := s.queue.Heartbeat(ctx, owner)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !known {
-		return l.session.forgotten(ctx, owner)
-	}
-	if !l.even(now) {
+	case !known:
+		return s.forgotten(ctx, owner)
+	case !s.heartbeats.even(now, s.config.Lease):
 		return nil
 	}
-	return l.look(ctx, owner, now)
+	return s.look(ctx, owner, now)
 }
 
 // even reports whether the heartbeats have followed each other for a whole lease without a gap. After an outage of Redis, a
 // jump of its clock or a pause of this process every pool looks dead, and each has to get the time for its next heartbeat.
-func (l *lease) even(now time.Time) bool {
-	gap := now.Sub(l.last)
-	if l.last.IsZero() || gap < 0 || gap > l.length/2 {
-		l.steady = now
+func (h *heartbeats) even(now time.Time, lease time.Duration) bool {
+	gap := now.Sub(h.last)
+	if h.last.IsZero() || gap < 0 || gap > lease/2 {
+		h.steady = now
 	}
-	l.last = now
-	return now.Sub(l.steady) >= l.length
+	h.last = now
+	return now.Sub(h.steady) >= lease
 }
 
 // look requeues what dead pools had taken. Of several pools that look at the same time, one does it.
-func (l *lease) look(ctx context.Context, owner string, now time.Time) error {
-	s := l.session
-	expired, err := s.queue.ExpiredWorkers(ctx, now, l.length)
+func (s *session) look(ctx context.Context, owner string, now time.Time) error {
+	expired, err := s.queue.ExpiredWorkers(ctx, now, s.config.Lease)
 	if err != nil {
 		return err
 	}

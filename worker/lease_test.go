@@ -292,10 +292,10 @@ func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
 		"the clock was set back": {[]time.Duration{0, 2 * s, 4 * s, 6 * s, s, 2 * s, 4 * s}, false},
 		"a lease after that":     {[]time.Duration{0, 2 * s, 4 * s, 6 * s, s, 2 * s, 4 * s, 6 * s}, true},
 	} {
-		l := &lease{length: 5 * s}
+		var h heartbeats
 		var got bool
 		for _, at := range test.beats {
-			got = l.even(start.Add(at))
+			got = h.even(start.Add(at), 5*s)
 		}
 		if got != test.want {
 			t.Errorf("%s: even is %v, want %v", name, got, test.want)
@@ -355,11 +355,11 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 
 func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
 	var owners []string
-	o := newSender(ownerQueue{owners: &owners}, newHolding(), &Config{PushBatch: 10, Log: Config{}.WithDefaults().Log})
+	o := newSender(ownerQueue{owners: &owners}, newHolding(), &Config{PushBatch: 10, FlushTimeout: testkit.Limit, Log: Config{}.WithDefaults().Log})
 	for _, owner := range []string{"old", "old", "new", "old"} {
 		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}
-	o.drain(t.Context(), testkit.Limit)
+	o.drain(t.Context())
 	if want := []string{"old", "new", "old"}; !slices.Equal(owners, want) {
 		t.Errorf("pushed for %q, want %q", owners, want)
 	}

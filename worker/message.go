@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // message is one entry of the output list.
@@ -27,15 +26,6 @@ type message struct {
 	owner string // whose message it is
 	entry string // what stands in the taken list of owner
 	ends  bool   // entry is removed with this message
-}
-
-// answer is the message as Redis gets it.
-func (m message) answer() scripts.Answer {
-	answer := scripts.Answer{Ends: m.ends, Entry: m.entry}
-	if m.Type != "" {
-		answer.Message = m.encode()
-	}
-	return answer
 }
 
 // MaxText bounds every text of a message, in bytes; a longer one is cut.

@@ -152,10 +152,10 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 			pushed = append(pushed, answer.Message)
 		}
 		return nil
-	}}, newHolding(), &Config{PushBatch: 1, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
+	}}, newHolding(), &Config{PushBatch: 1, FlushTimeout: testkit.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
 	o.add(message{Type: model.MessageSuccess, UID: "first"})
 	o.add(message{Type: model.MessageSuccess, UID: "second"})
-	o.drain(t.Context(), testkit.Limit)
+	o.drain(t.Context())
 	for i, uid := range []string{"first", "second", "later"} {
 		if i >= len(pushed) || !strings.Contains(pushed[i], uid) {
 			t.Fatalf("pushed %q, want first, second, later", pushed)

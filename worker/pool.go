@@ -6,7 +6,29 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/refreshd/refreshd/scripts"
 )
+
+// Queue is what a pool needs of Redis. *scripts.Store is one.
+type Queue interface {
+	// Take moves entries into the taken list of the pool; it may be repeated after an error.
+	Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error)
+	// WaitInput waits a moment for an entry, without taking it.
+	WaitInput(ctx context.Context) (bool, error)
+	// Answer pushes messages and removes the entries that they end from the taken list; it may be repeated after an error.
+	Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error)
+	// Fences reads what each of the models is running, and the clock.
+	Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error)
+	// Heartbeat is a heartbeat; false: the pool is forgotten and has lost what it had taken.
+	Heartbeat(ctx context.Context, owner string) (time.Time, bool, error)
+	// ExpiredWorkers lists the dead pools: those without a heartbeat for a lease.
+	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error)
+	// Requeue requeues what a dead pool had taken: at the head of the input list.
+	Requeue(ctx context.Context, dead scripts.ExpiredWorker) (int, error)
+	// Leave forgets the pool itself and requeues what it still has.
+	Leave(ctx context.Context, owner string) (int, error)
+}
 
 // Handler does the work of one attempt. It must return soon after its context has ended.
 type Handler func(ctx context.Context, attempt *Attempt) error
@@ -51,8 +73,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	background := context.WithoutCancel(ctx)
 	s := newSession(background, p)
 	defer s.cancel(ErrShutdown)
-	stopBeating := during(background, s.lease.run)
-	stopPushing := during(background, func(ctx context.Context) { s.sender.run(ctx, p.config.FlushTimeout) })
+	stopBeating := during(background, s.beat)
+	stopPushing := during(background, s.sender.run)
 	stopWatching := during(background, s.watch)
 	taken := async(func() { s.takeAll(ctx) })
 
@@ -60,7 +82,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	abandoned := s.stop(taken)
 	stopWatching()
 	stopPushing()
-	unpushed := s.sender.flush(background, p.config.FlushTimeout)
+	unpushed := s.sender.flush(background)
 	stopBeating()
 	s.resign(background)
 	return errors.Join(abandoned, unpushed)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
@@ -18,7 +17,7 @@ import (
 type sender struct {
 	queue   Queue
 	holding *holding
-	batch   int
+	config  *Config
 	retry   *backoff.Backoff
 
 	mu      sync.Mutex
@@ -30,7 +29,7 @@ type sender struct {
 
 func newSender(queue Queue, holding *holding, config *Config) *sender {
 	return &sender{
-		queue: queue, holding: holding, batch: config.PushBatch, retry: config.retry("pushing messages"),
+		queue: queue, holding: holding, config: config, retry: config.retry("pushing messages"),
 		news: make(chan struct{}, 1), drained: make(chan struct{}, 1),
 	}
 }
@@ -52,7 +51,7 @@ func (s *sender) add(m message) {
 
 // room waits until less than a batch is held, or ctx ends.
 func (s *sender) room(ctx context.Context) {
-	for s.len() >= s.batch {
+	for s.len() >= s.config.PushBatch {
 		select {
 		case <-ctx.Done():
 			return
@@ -69,38 +68,47 @@ func (s *sender) len() int {
 }
 
 // run pushes until ctx ends.
-func (s *sender) run(ctx context.Context, timeout time.Duration) {
+func (s *sender) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.news:
 		}
-		s.drain(ctx, timeout)
+		s.drain(ctx)
 	}
 }
 
-// drain pushes until nothing waits or ctx ends. Each push may take as long as timeout; repeating one that did arrive is
-// harmless: what has ended an attempt ends no other. It is not cut off by the end of ctx, because half of a push would leave its end unknown.
-func (s *sender) drain(ctx context.Context, timeout time.Duration) {
+// drain pushes until nothing waits or ctx ends. Repeating a push that did arrive is harmless: what has ended an attempt ends no
+// other. It is not cut off by the end of ctx, because half of a push would leave its end unknown.
+func (s *sender) drain(ctx context.Context) {
 	for s.len() > 0 && ctx.Err() == nil {
-		backoff.Rest(ctx, s.retry.After(s.pushOnce(ctx, timeout)), nil)
+		backoff.Rest(ctx, s.retry.After(s.pushOnce(ctx)), nil)
 	}
 }
 
-func (s *sender) pushOnce(ctx context.Context, timeout time.Duration) error {
+func (s *sender) pushOnce(ctx context.Context) error {
 	messages := s.take()
 	answers := make([]scripts.Answer, len(messages))
 	for i, m := range messages {
-		answers[i] = m.answer()
+		answers[i] = scripts.Answer{Ends: m.ends, Entry: m.entry}
+		if m.Type != "" {
+			answers[i].Message = m.encode()
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.FlushTimeout)
 	defer cancel()
 	_, err := s.queue.Answer(ctx, messages[0].owner, answers)
 	if err == nil {
 		s.holding.release(messages)
 	}
-	s.pushed(err == nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.waiting = s.waiting[s.pushing:]
+		backoff.Signal(s.drained)
+	}
+	s.pushing = 0
 	return err
 }
 
@@ -108,31 +116,20 @@ func (s *sender) pushOnce(ctx context.Context, timeout time.Duration) error {
 func (s *sender) take() []message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pushing = min(s.batch, len(s.waiting))
+	s.pushing = min(s.config.PushBatch, len(s.waiting))
 	if other := slices.IndexFunc(s.waiting[:s.pushing], func(m message) bool { return m.owner != s.waiting[0].owner }); other > 0 {
 		s.pushing = other
 	}
 	return slices.Clone(s.waiting[:s.pushing])
 }
 
-// pushed ends a push.
-func (s *sender) pushed(arrived bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if arrived {
-		s.waiting = s.waiting[s.pushing:]
-		backoff.Signal(s.drained)
-	}
-	s.pushing = 0
-}
-
-// flush is the last drain: it gives up after timeout and says how much it leaves behind.
-func (s *sender) flush(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// flush is the last drain: it gives up in time and says how much it leaves behind.
+func (s *sender) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.FlushTimeout)
 	defer cancel()
-	s.drain(ctx, timeout)
+	s.drain(ctx)
 	if left := s.len(); left > 0 {
-		return fmt.Errorf("push what is left: %d messages did not reach redis within %s", left, timeout)
+		return fmt.Errorf("push what is left: %d messages did not reach redis within %s", left, s.config.FlushTimeout)
 	}
 	return nil
 }

@@ -15,11 +15,11 @@ type session struct {
 	*Pool
 	holding *holding
 	sender  *sender
-	lease   *lease
 	overdue chan struct{} // asks for a check of the fences
 	slots   chan struct{} // holds one token per attempt in flight
 
 	unreadable backoff.Sampler // takeAll only
+	heartbeats heartbeats      // beat only
 
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc
@@ -37,7 +37,6 @@ func newSession(background context.Context, p *Pool) *session {
 	}
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(p.queue, s.holding, &p.config)
-	s.lease = &lease{session: s, length: p.config.Lease}
 	return s
 }
 
@@ -100,7 +99,8 @@ func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 	return len(entries) > 0, nil
 }
 
-// decode drops what cannot be read: without uids nobody can be told about it.
+// decode drops what cannot be read: without uids nobody can be told about it. There may be a million of them, so only some are
+// logged.
 func (s *session) decode(owner string, entries []string) []*flight {
 	flights := make([]*flight, 0, len(entries))
 	for _, entry := range entries {
@@ -108,7 +108,10 @@ func (s *session) decode(owner string, entries []string) []*flight {
 		attempt, err := decodeAttempt(entry)
 		if err != nil {
 			s.count(&s.stats.Unreadable, 1)
-			s.warn(entry, err)
+			if count, tell := s.unreadable.Sample(err.Error(), time.Time{}); tell {
+				s.config.Log.Error().Err(err).Int("bytes", len(entry)).Int("like_this", count).
+					Msg("worker: dropped an entry that cannot be read")
+			}
 			s.sender.add(message{owner: owner, entry: entry, ends: true})
 			continue
 		}
@@ -116,13 +119,6 @@ func (s *session) decode(owner string, entries []string) []*flight {
 		flights = append(flights, &flight{Attempt: attempt})
 	}
 	return flights
-}
-
-// warn tells of an entry that cannot be read. There may be a million of them.
-func (s *session) warn(entry string, err error) {
-	if count, tell := s.unreadable.Sample(err.Error(), time.Time{}); tell {
-		s.config.Log.Error().Err(err).Int("bytes", len(entry)).Int("like_this", count).Msg("worker: dropped an entry that cannot be read")
-	}
 }
 
 // admit starts an attempt, unless it is over before it began: current is what the model runs now. One whose deadline passed in
