@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -84,8 +83,6 @@ func (d *download) finish() {
 	d.attempt.Status(text, 100)
 }
 
-func (d *download) sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
-
 // failure sorts what went wrong by whom it concerns: the end of the context, the owner, the network, or this machine.
 func (d *download) failure(err error) error {
 	switch {
@@ -104,7 +101,7 @@ func (d *download) failure(err error) error {
 
 func (d *download) tooLarge() error {
 	err := fmt.Errorf("%w: expected at most %d bytes", errTooLarge, d.most)
-	return worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "The feed is larger than the "+size(d.most)+" that are allowed."), "too_large"))
+	return ownersFault(err, "too_large", "The feed is larger than the "+size(d.most)+" that are allowed.")
 }
 
 // size renders a number of bytes for people.

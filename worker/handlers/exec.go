@@ -37,7 +37,10 @@ func (o ExecOptions) withDefaults() ExecOptions {
 	o.KillAfter = cmp.Or(o.KillAfter, 2*time.Second)
 	o.MaxOutput = cmp.Or(o.MaxOutput, 1<<20)
 	if o.Env == nil {
-		o.Env = withoutSettings(os.Environ())
+		o.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+			name, _, _ := strings.Cut(variable, "=")
+			return name == "REDIS_URL" || strings.HasPrefix(name, "REFRESHD_")
+		})
 	}
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
@@ -148,14 +151,6 @@ func (l *lastLine) end() {
 func (l *lastLine) text() string {
 	l.end()
 	return l.last
-}
-
-// withoutSettings drops the settings of refreshd from an environment.
-func withoutSettings(env []string) []string {
-	return slices.DeleteFunc(env, func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return name == "REDIS_URL" || strings.HasPrefix(name, "REFRESHD_")
-	})
 }
 
 // capped passes on the first bytes that are written to it and drops the rest. One goroutine only.

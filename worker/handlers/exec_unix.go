@@ -92,20 +92,17 @@ type pipes struct {
 }
 
 func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) error {
-	if stdout != nil {
-		theirs, err := p.output(stdout)
+	for program, ours := range map[*io.Writer]io.Writer{&cmd.Stdout: stdout, &cmd.Stderr: stderr} {
+		if ours == nil {
+			continue
+		}
+		theirs, err := p.output(ours)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = theirs.Close() }()
-		cmd.Stdout = theirs
+		*program = theirs
 	}
-	theirs, err := p.output(stderr)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = theirs.Close() }()
-	cmd.Stderr = theirs
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,8 +108,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 func fetchError(ctx context.Context, err error) error {
 	var refused refusal
 	if errors.As(err, &refused) {
-		return worker.NotRetryable(worker.ErrorType(
-			worker.UserFriendly(fmt.Errorf("input_url: %w", refused), "The address of the feed is not allowed."), "forbidden_address"))
+		return ownersFault(fmt.Errorf("input_url: %w", refused), "forbidden_address", "The address of the feed is not allowed.")
 	}
 	return requestError(ctx, err)
 }
@@ -133,7 +133,7 @@ func (f *fetcher) save(d *download, known sidecar) error {
 	}
 	meta := sidecar{
 		URL: digest(d.source.String()), ETag: d.response.Header.Get("ETag"), LastModified: d.response.Header.Get("Last-Modified"),
-		Bytes: d.bytes, SHA256: d.sum(),
+		Bytes: d.bytes, SHA256: hex.EncodeToString(d.hash.Sum(nil)),
 	}
 	if meta.SHA256 == known.SHA256 {
 		d.attempt.Unchanged()
@@ -156,12 +156,12 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 	text, ok := fields.InputURL.(string)
 	if fields.InputURL == nil || ok && text == "" {
 		err := errors.New("input_url: expected a URL, found nothing")
-		return nil, worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "No address of the feed (input_url) is set."), "input_url"))
+		return nil, ownersFault(err, "input_url", "No address of the feed (input_url) is set.")
 	}
 	parsed, err := checkURL(text)
 	if err != nil {
 		err = fmt.Errorf("input_url: %w", err)
-		return nil, worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, "The address of the feed is not a valid http or https address."), "input_url"))
+		return nil, ownersFault(err, "input_url", "The address of the feed is not a valid http or https address.")
 	}
 	return parsed, nil
 }

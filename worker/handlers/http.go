@@ -9,9 +9,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -46,30 +45,33 @@ func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http: %w, found %s", err, document.Found(address))
 	}
-	caller := &caller{url: target.String(), header: options.Header, client: withoutRedirects(options.Client)}
-	return caller.call, nil
-}
-
-func withoutRedirects(given *http.Client) *http.Client {
-	client := http.Client{}
-	if given != nil {
-		client = *given
+	caller := &caller{url: target.String(), header: options.Header}
+	if options.Client != nil {
+		caller.client = *options.Client
 	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client
+	caller.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return caller.call, nil
 }
 
 type caller struct {
 	url    string
 	header http.Header
-	client *http.Client
+	client http.Client
 }
 
 func (c *caller) call(ctx context.Context, attempt *worker.Attempt) error {
-	request, err := c.request(ctx, attempt)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(attempt.Payload))
 	if err != nil {
 		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
 	}
+	for name, values := range c.header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Refreshd-Uid", attempt.UID)
+	request.Header.Set("Refreshd-Attempt-Uid", attempt.AttemptUID)
+	request.Header.Set("Refreshd-Attempt-No", strconv.Itoa(attempt.AttemptNo))
+	request.Header.Set("Refreshd-Deadline-At", model.FormatTime(attempt.DeadlineAt))
 	response, err := c.client.Do(request)
 	if err != nil {
 		return requestError(ctx, err)
@@ -80,22 +82,6 @@ func (c *caller) call(ctx context.Context, attempt *worker.Attempt) error {
 		return requestError(ctx, fmt.Errorf("read the reply: %w", err))
 	}
 	return result(attempt, response, body)
-}
-
-func (c *caller) request(ctx context.Context, attempt *worker.Attempt) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(attempt.Payload))
-	if err != nil {
-		return nil, err
-	}
-	for name, values := range c.header {
-		request.Header[http.CanonicalHeaderKey(name)] = values
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Refreshd-Uid", attempt.UID)
-	request.Header.Set("Refreshd-Attempt-Uid", attempt.AttemptUID)
-	request.Header.Set("Refreshd-Attempt-No", strconv.Itoa(attempt.AttemptNo))
-	request.Header.Set("Refreshd-Deadline-At", model.FormatTime(attempt.DeadlineAt))
-	return request, nil
 }
 
 // result reads status and body. A body that is not the JSON expected says nothing.

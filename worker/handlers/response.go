@@ -18,14 +18,16 @@ func statusError(response *http.Response) error {
 	code := response.StatusCode
 	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
 	err = waitAsAsked(err, response.Header)
-	switch {
-	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-		return err
-	case code >= 400 && code < 500:
+	mayPass := code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests
+	if code/100 == 4 && !mayPass {
 		return worker.NotRetryable(err)
-	default:
-		return err
 	}
+	return err
+}
+
+// ownersFault is a failure that no retry mends, told to the owner in plain words.
+func ownersFault(err error, kind, text string) error {
+	return worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, text), kind))
 }
 
 // waitAsAsked adds the wish of a Retry-After header: seconds, or an HTTP date. A date is measured by the server's own clock

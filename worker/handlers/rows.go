@@ -48,9 +48,6 @@ func (c *rowCount) end() {
 
 // rows is what has been counted, the last line included; false: it is no CSV.
 func (c *rowCount) rows() (int64, bool) {
-	records := c.records
-	if c.filled {
-		records++
-	}
-	return max(0, records-1), !c.binary
+	c.end()
+	return max(0, c.records-1), !c.binary
 }
