@@ -48,7 +48,6 @@ var schemes = map[string]Address{
 const (
 	wantAddress = "host:port or a URL that begins with redis://, rediss://, unix://, redis-cluster:// or redis-sentinel://"
 	wantEscaped = "%2F for / and %3F for ? and %23 for # in a password, and %40 for an @ that is not in front of the host"
-	redisPort   = "6379"
 	mute        = "***"
 )
 
@@ -68,24 +67,19 @@ func Parse(text string) (Address, error) {
 	a := schemes[scheme]
 	a.Scheme = scheme
 	authority, path, query, err := splitParts(rest)
+	if err == nil {
+		authority, err = a.takeCredentials(authority)
+	}
+	if err == nil {
+		err = a.parseHosts(authority)
+	}
+	if err == nil {
+		err = a.parsePath(path)
+	}
+	if err == nil {
+		err = a.parseQuery(query)
+	}
 	if err != nil {
-		return Address{}, err
-	}
-	authority, err = a.takeCredentials(authority)
-	if err != nil {
-		return Address{}, err
-	}
-	return a.parse(authority, path, query)
-}
-
-func (a Address) parse(authority, path, query string) (Address, error) {
-	if err := a.parseHosts(authority); err != nil {
-		return Address{}, err
-	}
-	if err := a.parsePath(path); err != nil {
-		return Address{}, err
-	}
-	if err := a.parseQuery(query); err != nil {
 		return Address{}, err
 	}
 	return a, nil

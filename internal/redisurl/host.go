@@ -27,10 +27,7 @@ func (a *Address) parseHosts(text string) error {
 	return nil
 }
 
-var (
-	hostPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(:.*)?$`)
-	portPattern = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
-)
+var hostPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(:.*)?$`)
 
 // parseHost returns host:port, with the usual port when none is given.
 func (a *Address) parseHost(text string) (string, error) {
@@ -42,20 +39,14 @@ func (a *Address) parseHost(text string) (string, error) {
 		return "", refuse("a host", "none")
 	case strings.HasPrefix(parts[1], "[") && !isIPv6(parts[1]):
 		return "", refuse("an IPv6 address in the brackets", strconv.Quote(parts[1]))
+	case parts[2] == "" && a.Topology == Sentinel:
+		return parts[1] + ":26379", nil
 	case parts[2] == "":
-		return parts[1] + ":" + a.usualPort(), nil
-	}
-	if !isPort(parts[2][1:]) {
+		return parts[1] + ":6379", nil
+	case !isPort(parts[2][1:]):
 		return "", refuse("a port from 1 to 65535 behind "+strconv.Quote(parts[1]), "another text")
 	}
 	return text, nil
-}
-
-func (a *Address) usualPort() string {
-	if a.Topology == Sentinel {
-		return "26379"
-	}
-	return redisPort
 }
 
 func isIPv6(bracketed string) bool {
@@ -64,6 +55,6 @@ func isIPv6(bracketed string) bool {
 }
 
 func isPort(text string) bool {
-	number, err := strconv.Atoi(text)
-	return portPattern.MatchString(text) && err == nil && number <= 65535
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && text[0] != '0'
 }

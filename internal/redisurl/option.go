@@ -2,7 +2,6 @@ package redisurl
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,55 +13,36 @@ func (a *Address) parsePath(path string) error {
 	if err != nil {
 		return refuse("%25 for a % in the path", "a % without two hex digits")
 	}
+	db := strings.TrimPrefix(path, "/")
 	switch a.Topology {
 	case Socket:
-		return a.setSocket(path)
-	case Sentinel:
-		return a.setMaster(strings.TrimPrefix(path, "/"))
+		if len(path) < 2 {
+			return refuse("unix:///path/of/the/socket", "no path")
+		}
+		a.Hosts = []string{path}
+		return nil
+	case Sentinel: // mymaster or mymaster/2
+		if a.Master, db, _ = strings.Cut(db, "/"); a.Master == "" {
+			return refuse("the name of the master behind the sentinels, as in /mymaster", "none")
+		}
 	case Cluster:
-		return a.setClusterDB(strings.TrimPrefix(path, "/"))
-	default:
-		return a.setDB(strings.TrimPrefix(path, "/"))
+		if db != "" && db != "0" {
+			return refuse("no database, for a cluster has only one", document.Found(db))
+		}
 	}
-}
-
-func (a *Address) setSocket(path string) error {
-	if len(path) < 2 {
-		return refuse("unix:///path/of/the/socket", "no path")
-	}
-	a.Hosts = []string{path}
-	return nil
-}
-
-// setMaster reads "mymaster" or "mymaster/2".
-func (a *Address) setMaster(path string) error {
-	master, db, _ := strings.Cut(path, "/")
-	if master == "" {
-		return refuse("the name of the master behind the sentinels, as in /mymaster", "none")
-	}
-	a.Master = master
 	return a.setDB(db)
 }
-
-func (a *Address) setClusterDB(text string) error {
-	if text != "" && text != "0" {
-		return refuse("no database, for a cluster has only one", document.Found(text))
-	}
-	return nil
-}
-
-var dbPattern = regexp.MustCompile(`^[0-9]{1,6}$`)
 
 func (a *Address) setDB(text string) error {
 	if text == "" {
 		return nil
 	}
-	if !dbPattern.MatchString(text) {
+	number, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || len(text) > len("999999") {
 		return refuse("the number of a database as in /2", document.Found(text))
 	}
-	var err error
-	a.DB, err = strconv.Atoi(text)
-	return err
+	a.DB = int(number)
+	return nil
 }
 
 func (a *Address) parseQuery(query string) error {
