@@ -40,7 +40,11 @@ func (c *Checks) Loop(name string, tick time.Duration, onDemand bool) *Progress 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := newProgress(name, tick, onDemand, c.clock)
+	now := c.clock()
+	p := &Progress{
+		name: name, limit: ticks * max(tick, leastTick), onDemand: onDemand, clock: c.clock,
+		begun: map[int]time.Time{}, lastEnd: now, lastSuccess: now,
+	}
 	c.loops = append(c.loops, p)
 	return p
 }
@@ -69,18 +73,19 @@ func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Checks) live() Report {
+	r := c.report(func(s State) bool { return s.Live })
 	if c.stopping.Load() {
-		return Report{Status: ok, Why: "stopping", Loops: c.states()}
+		r.Status, r.Why = ok, "stopping"
 	}
-	return c.report(func(s State) bool { return s.Live })
+	return r
 }
 
 func (c *Checks) ready() Report {
-	if c.stopping.Load() {
-		return Report{Status: failing, Why: "stopping", Loops: c.states()}
-	}
 	r := c.report(func(s State) bool { return s.Ready })
-	if len(r.Loops) == 0 {
+	switch {
+	case c.stopping.Load():
+		r.Status, r.Why = failing, "stopping"
+	case len(r.Loops) == 0:
 		r.Status, r.Why = failing, "starting"
 	}
 	return r
@@ -92,9 +97,13 @@ const (
 )
 
 func (c *Checks) report(good func(State) bool) Report {
-	r := Report{Status: ok, Loops: c.states()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := Report{Status: ok, Loops: []State{}}
 	var why []string
-	for _, state := range r.Loops {
+	for _, loop := range c.loops {
+		state := loop.State(c.patience)
+		r.Loops = append(r.Loops, state)
 		if !good(state) {
 			why = append(why, state.Loop+": "+state.Why)
 		}
@@ -103,16 +112,6 @@ func (c *Checks) report(good func(State) bool) Report {
 		r.Status, r.Why = failing, strings.Join(why, "; ")
 	}
 	return r
-}
-
-func (c *Checks) states() []State {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	states := make([]State, len(c.loops))
-	for i, loop := range c.loops {
-		states[i] = loop.State(c.patience)
-	}
-	return states
 }
 
 func (c *Checks) answer(w http.ResponseWriter, r Report) {

@@ -37,14 +37,6 @@ type Progress struct {
 	lastError    string            // guarded by mu: of the failures in a row
 }
 
-func newProgress(name string, tick time.Duration, onDemand bool, clock func() time.Time) *Progress {
-	now := clock()
-	return &Progress{
-		name: name, limit: ticks * max(tick, leastTick), onDemand: onDemand, clock: clock,
-		begun: map[int]time.Time{}, lastEnd: now, lastSuccess: now,
-	}
-}
-
 // Begin is called when a round begins; the caller calls end when it has ended.
 func (p *Progress) Begin() (end func(error)) {
 	if p == nil {
@@ -98,7 +90,10 @@ func (p *Progress) State(patience time.Duration) State {
 	defer p.mu.Unlock()
 	idle := now.Sub(p.lastSuccess)
 	s := State{Loop: p.name, Live: true, Ready: true, IdleMS: idle.Milliseconds(), Failures: p.failures, Fault: p.lastError}
-	stuck := p.stuckFor(now)
+	stuck, fruitless := p.stuckFor(now), idle
+	if p.onDemand { // it may have had nothing to do before the first failure
+		fruitless = now.Sub(p.failingSince)
+	}
 	switch {
 	case p.count == 0 && !p.onDemand:
 		s.Live, s.Ready, s.Why = idle <= patience, false, "starting: no round has begun yet"
@@ -108,7 +103,7 @@ func (p *Progress) State(patience time.Duration) State {
 	case p.failures > 0 && now.Sub(p.failingSince) > patience:
 		s.Live, s.Ready = false, false
 		s.Why = fmt.Sprintf("fails for %s, longer than the patience of %s", round(now.Sub(p.failingSince)), patience)
-	case p.failures > 0 && p.failsTooLong(now, idle):
+	case p.failures > 0 && fruitless > p.limit:
 		s.Ready = false
 		s.Why = fmt.Sprintf("fails: no progress for %s, expected some within %s", round(idle), p.limit)
 	case !p.onDemand && !p.succeeded:
@@ -127,14 +122,6 @@ func (p *Progress) stuckFor(now time.Time) time.Duration {
 		longest = max(longest, now.Sub(begun))
 	}
 	return longest
-}
-
-// failsTooLong is about a loop that fails. One that works on demand may have had nothing to do before the first failure.
-func (p *Progress) failsTooLong(now time.Time, idle time.Duration) bool {
-	if p.onDemand {
-		return now.Sub(p.failingSince) > p.limit
-	}
-	return idle > p.limit
 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Second / 10) }
