@@ -18,7 +18,8 @@ func (c Chance) Outcomes() Outcomes {
 	random := rand.New(rand.NewPCG(c.Seed, 0))
 	return func() (Outcome, bool) {
 		share, length := random.Float64(), random.Float64() // both each time: an attempt must not depend on the one before
-		outcome := Outcome{Result: Success, After: c.length(length)}
+		after := c.Shortest + time.Duration(length*float64(c.Longest-c.Shortest))
+		outcome := Outcome{Result: Success, After: max(c.Shortest, after.Truncate(time.Second))}
 		switch {
 		case share < c.Lost:
 			outcome = Outcome{Result: Lost}
@@ -27,9 +28,4 @@ func (c Chance) Outcomes() Outcomes {
 		}
 		return outcome, true
 	}
-}
-
-func (c Chance) length(share float64) time.Duration {
-	length := c.Shortest + time.Duration(share*float64(c.Longest-c.Shortest))
-	return max(c.Shortest, length.Truncate(time.Second))
 }

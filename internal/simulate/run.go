@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Plan says where a run begins and where it ends at the latest.
@@ -115,7 +114,10 @@ func (r *runner) settle(outcome Outcome) {
 		return
 	}
 	r.now = answer
-	decision, _ := r.model.Handle(r.message(outcome), r.now) // it has the fence: it cannot be stale
+	decision, _ := r.model.Handle(model.Message{
+		Type: model.MessageType(outcome.Result), UID: r.model.UID, AttemptUID: r.model.AttemptUID,
+		Failure: policy.Failure{Reason: outcome.ErrorType, ErrorType: outcome.ErrorType},
+	}, r.now) // it has the fence: it cannot be stale
 	r.take(decision)
 }
 
@@ -128,10 +130,21 @@ func (r *runner) take(decision model.Decision) {
 	}
 }
 
-// message is what the worker says.
-func (r *runner) message(outcome Outcome) model.Message {
-	return model.Message{
-		Type: model.MessageType(outcome.Result), UID: r.model.UID, AttemptUID: r.model.AttemptUID,
-		Failure: policy.Failure{Reason: outcome.ErrorType, ErrorType: outcome.ErrorType},
+// eventsOf is how a decision looks in a chart. lastNo is the number of the attempt that ended last.
+func eventsOf(decision *model.Decision, now time.Time, lastNo int) []chart.Event {
+	if decision.Ended != nil {
+		return chart.EndOf(*decision.Ended)
 	}
+	next := &decision.Next
+	event := chart.Event{
+		At: now, Kind: chart.Kind(decision.Event), AttemptNo: next.AttemptNo,
+		RefreshAt: next.RefreshAt, DeadlineAt: next.DeadlineAt, Why: next.Why,
+	}
+	switch {
+	case decision.Event == model.EventStart && next.AttemptNo > 1:
+		event.Kind = chart.Retry
+	case decision.Event == model.EventGiveUp:
+		event.Kind, event.AttemptNo = chart.Disabled, lastNo // the cycle of the attempt may be over
+	}
+	return []chart.Event{event}
 }
