@@ -54,13 +54,11 @@ func (a *Authority) sign(t testing.TB, name string, template *x509.Certificate, 
 	must(t, err)
 	private, err := x509.MarshalECPrivateKey(key)
 	must(t, err)
-	a.write(t, name+".crt", "CERTIFICATE", cert)
-	a.write(t, name+".key", "EC PRIVATE KEY", private)
-}
-
-func (a *Authority) write(t testing.TB, name, kind string, bytes []byte) {
-	t.Helper()
-	must(t, os.WriteFile(a.File(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600))
+	for file, block := range map[string]*pem.Block{
+		name + ".crt": {Type: "CERTIFICATE", Bytes: cert}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: private},
+	} {
+		must(t, os.WriteFile(a.File(file), pem.EncodeToMemory(block), 0o600))
+	}
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
@@ -96,17 +94,12 @@ func TLS(t testing.TB, ca *Authority) (s *Server, port string) {
 		if err == nil {
 			return s, port
 		}
-		skipWithoutTLS(t, err)
+		if strings.Contains(err.Error(), "Unknown option") && os.Getenv("CI") == "" {
+			t.Skip("this redis-server was built without TLS")
+		}
 	}
 	t.Fatal(err)
 	return nil, ""
-}
-
-func skipWithoutTLS(t testing.TB, err error) {
-	t.Helper()
-	if strings.Contains(err.Error(), "Unknown option") && os.Getenv("CI") == "" {
-		t.Skip("this redis-server was built without TLS")
-	}
 }
 
 func must(t testing.TB, err error) {

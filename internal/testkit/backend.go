@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -60,13 +61,19 @@ func newClusterNode() (*node, error) {
 
 // join deals out the slots and introduces every node to the first, as redis-cli --cluster create does.
 func (b *backend) join() error {
+	known := b.nodes[0]
+	bus := known.args[slices.Index(known.args, "--cluster-port")+1]
+	host, port, err := net.SplitHostPort(known.addr)
+	if err != nil {
+		return err
+	}
 	for i, n := range b.nodes {
 		first, last := i*hashSlots/clusterSize, (i+1)*hashSlots/clusterSize-1
 		err := withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
 			return errors.Join(
 				client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(),
 				client.ClusterAddSlotsRange(ctx, first, last).Err(),
-				b.nodes[0].meet(ctx, client),
+				client.Do(ctx, "CLUSTER", "MEET", host, port, bus).Err(),
 			)
 		})
 		if err != nil {
@@ -74,24 +81,6 @@ func (b *backend) join() error {
 		}
 	}
 	return b.awaitCluster()
-}
-
-// meet introduces the node of client to n.
-func (n *node) meet(ctx context.Context, client *redis.Client) error {
-	host, port, err := net.SplitHostPort(n.addr)
-	if err != nil {
-		return err
-	}
-	return client.Do(ctx, "CLUSTER", "MEET", host, port, n.option("--cluster-port")).Err()
-}
-
-func (n *node) option(name string) string {
-	for i, arg := range n.args {
-		if arg == name {
-			return n.args[i+1]
-		}
-	}
-	return ""
 }
 
 // awaitCluster waits until every node knows all others and serves; for a single server it returns at once.
@@ -162,14 +151,6 @@ func empty(ctx context.Context, client *redis.Client) error {
 		client.ScriptFlush(ctx).Err(),
 		client.FlushAll(ctx).Err(),
 	)
-}
-
-func (b *backend) addrs() []string {
-	var addrs []string
-	for _, n := range b.nodes {
-		addrs = append(addrs, n.addr)
-	}
-	return addrs
 }
 
 func (b *backend) stop() {

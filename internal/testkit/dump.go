@@ -71,9 +71,19 @@ func readData(ctx context.Context, client *redis.Client, kind, key string) (any,
 	case "hash":
 		return client.HGetAll(ctx, key).Result()
 	case "zset":
-		return readScores(ctx, client, key)
+		members, err := client.ZRangeWithScores(ctx, key, 0, -1).Result()
+		scores := map[string]float64{}
+		for _, z := range members {
+			scores[fmt.Sprint(z.Member)] = z.Score
+		}
+		return scores, err
 	case "set":
-		return readMembers(ctx, client, key)
+		names, err := client.SMembers(ctx, key).Result()
+		members := map[string]bool{}
+		for _, name := range names {
+			members[name] = true
+		}
+		return members, err
 	case "stream":
 		return readStream(ctx, client, key)
 	default:
@@ -81,41 +91,18 @@ func readData(ctx context.Context, client *redis.Client, kind, key string) (any,
 	}
 }
 
-func readScores(ctx context.Context, client *redis.Client, key string) (map[string]float64, error) {
-	members, err := client.ZRangeWithScores(ctx, key, 0, -1).Result()
-	scores := map[string]float64{}
-	for _, z := range members {
-		scores[fmt.Sprint(z.Member)] = z.Score
-	}
-	return scores, err
-}
-
-func readMembers(ctx context.Context, client *redis.Client, key string) (map[string]bool, error) {
-	names, err := client.SMembers(ctx, key).Result()
-	members := map[string]bool{}
-	for _, name := range names {
-		members[name] = true
-	}
-	return members, err
-}
-
 func readStream(ctx context.Context, client *redis.Client, key string) (Stream, error) {
 	entries, err := client.XRange(ctx, key, "-", "+").Result()
 	if err != nil {
 		return Stream{}, err
 	}
-	groups, err := readGroups(ctx, client, key)
-	return Stream{Entries: entries, Groups: groups}, err
-}
-
-func readGroups(ctx context.Context, client *redis.Client, key string) ([]Group, error) {
 	infos, err := client.XInfoGroups(ctx, key).Result()
 	var groups []Group
 	for _, g := range infos {
 		groups = append(groups, Group{Name: g.Name, LastDeliveredID: fullID(g.LastDeliveredID), Pending: g.Pending})
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
-	return groups, err
+	return Stream{Entries: entries, Groups: groups}, err
 }
 
 // fullID spells out the short form "0" that miniredis keeps of an id as it was given.

@@ -27,27 +27,18 @@ type node struct {
 	exited chan struct{} // closed when cmd has been waited for
 }
 
-var (
-	// errExited means that a server ended before it answered, most often because another process took the port meanwhile.
-	errExited = errors.New("redis-server ended before it answered")
-	// errStranger means that the server which answered is not the one that was started.
-	errStranger = errors.New("another server answered")
-)
+// errExited means that a server ended before it answered, most often because another process took the port meanwhile.
+var errExited = errors.New("redis-server ended before it answered")
 
 // newNode starts a redis-server on a free port. Between finding a port and using it the port may be taken, so it
 // tries a few.
-func newNode(args ...string) (*node, error) {
-	var last error
+func newNode(args ...string) (n *node, err error) {
 	for range 5 {
-		n, err := tryNode(args)
-		if err == nil {
-			return n, nil
-		}
-		if last = err; !errors.Is(err, errExited) {
+		if n, err = tryNode(args); !errors.Is(err, errExited) {
 			break
 		}
 	}
-	return nil, last
+	return n, err
 }
 
 func tryNode(args []string) (*node, error) {
@@ -102,19 +93,9 @@ func (n *node) start() error {
 	if err := n.cmd.Start(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	n.exited = make(chan struct{})
-	go reap(n.cmd, n.exited)
-	return n.awaitAnswer()
-}
-
-// reap closes exited when cmd has ended.
-func reap(cmd *exec.Cmd, exited chan<- struct{}) {
-	_ = cmd.Wait()
-	close(exited)
-}
-
-// awaitAnswer polls until the server answers.
-func (n *node) awaitAnswer() error {
+	cmd, exited := n.cmd, make(chan struct{})
+	n.exited = exited
+	go func() { _ = cmd.Wait(); close(exited) }()
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
 	if err := poll(ctx, n.exited, n.answers); err != nil {
@@ -134,11 +115,11 @@ func (n *node) answers() bool {
 	_ = conn.Close()
 	err = withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
 		info, err := client.Info(ctx, "server").Result()
-		if err == nil && !strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", n.cmd.Process.Pid)) {
-			return errStranger
-		}
 		if err != nil {
 			return err
+		}
+		if !strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", n.cmd.Process.Pid)) {
+			return errors.New("another server answered")
 		}
 		return client.Ping(ctx).Err() // INFO is answered while the data are still being loaded, PING is not
 	})

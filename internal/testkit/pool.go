@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -16,7 +17,6 @@ type pool struct {
 	lent  chan struct{} // holds one for each backend that a test has; its room is how many tests may have one at once
 
 	mu   sync.Mutex
-	keep bool       // guarded by mu: whether somebody will stop the idle ones
 	idle []*backend // guarded by mu
 }
 
@@ -25,17 +25,22 @@ var (
 	clusters = &pool{start: startCluster, lent: make(chan struct{}, 2)} // a start costs three processes and seconds
 )
 
+// kept is whether somebody will stop the idle backends: Main, which writes it before the first test.
+var kept bool
+
 // Main runs the tests of a package, stops every server that they used, removes what they have built, and fails when a goroutine is
 // left. Call it as the only statement of TestMain.
 func Main(m *testing.M, options ...goleak.Option) { os.Exit(run(m, options...)) }
 
 func run(m *testing.M, options ...goleak.Option) int {
-	waitTogether()
-	singles.open()
-	clusters.open()
+	// More tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
+	_ = flag.Set("test.parallel", "8") // flag.Parse lets the command line have the last word
+	flag.Parse()
+	kept = true
 	code := m.Run()
-	singles.close()
-	clusters.close()
+	for _, b := range slices.Concat(singles.idle, clusters.idle) {
+		b.stop()
+	}
 	if built != "" {
 		_ = os.RemoveAll(built)
 	}
@@ -47,12 +52,6 @@ func run(m *testing.M, options ...goleak.Option) int {
 	return code
 }
 
-// waitTogether lets more tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
-func waitTogether() {
-	_ = flag.Set("test.parallel", "8") // flag.Parse lets the command line have the last word
-	flag.Parse()
-}
-
 // redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.
 var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
@@ -62,9 +61,7 @@ func lend(t testing.TB, p *pool) *Server {
 	p.lent <- struct{}{}
 	t.Cleanup(func() { <-p.lent })
 	b, err := p.take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { p.giveBack(b) })
 	return b.server()
 }
@@ -73,15 +70,17 @@ func lend(t testing.TB, p *pool) *Server {
 func private(t testing.TB, start func() (*backend, error)) *Server {
 	t.Helper()
 	b, err := start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(b.stop)
 	return b.server()
 }
 
 func (b *backend) server() *Server {
-	s := newServer(b.addrs())
+	var addrs []string
+	for _, n := range b.nodes {
+		addrs = append(addrs, n.addr)
+	}
+	s := newServer(addrs)
 	s.backend = b
 	return s
 }
@@ -110,25 +109,9 @@ func (p *pool) pop() *backend {
 func (p *pool) giveBack(b *backend) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.keep {
+	if !kept {
 		b.stop()
 		return
 	}
 	p.idle = append(p.idle, b)
-}
-
-func (p *pool) open() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.keep = true
-}
-
-func (p *pool) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.keep = false
-	for _, b := range p.idle {
-		b.stop()
-	}
-	p.idle = nil
 }

@@ -36,9 +36,7 @@ var built string
 func Binary(t testing.TB) string {
 	t.Helper()
 	binary, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return binary
 }
 
@@ -136,4 +134,18 @@ func (p *Process) Memory() int64 {
 // File is the path of what the system tells about a running process under a name, on Linux.
 func (p *Process) File(name string) string {
 	return fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, name)
+}
+
+// RequireProgram skips the test when the program is not installed, and says which Debian package has it. When the
+// environment variable CI is not empty it fails instead: there, a test that does not run is a test that is lost.
+func RequireProgram(t testing.TB, name, debianPackage string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err == nil {
+		return
+	}
+	const advice = "%s not found in PATH: apt-get install %s"
+	if os.Getenv("CI") != "" {
+		t.Fatalf(advice, name, debianPackage)
+	}
+	t.Skipf(advice, name, debianPackage)
 }
