@@ -7,7 +7,6 @@ package acl
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/scripts"
@@ -49,7 +48,11 @@ func NewUser(role Role, keys scripts.Keys) (User, error) {
 		return User{}, fmt.Errorf("role: expected one of %v, found %q", Roles(), role)
 	}
 	user := User{Role: role, Name: name(role, keys), Rules: []string{"resetchannels", "-@all"}}
-	for _, command := range slices.Concat(session(role), clustering(keys)) {
+	commands := session(role)
+	if keys.Tagged() { // by these a client finds its way in a cluster
+		commands = append(commands, "cluster|slots", "cluster|shards", "cluster|nodes", "command", "readonly", "asking")
+	}
+	for _, command := range commands {
 		user.Rules = append(user.Rules, "+"+command)
 	}
 	grants, err := part(keys).grants(keys)
@@ -83,14 +86,6 @@ func session(role Role) []string {
 		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
 		return append(commands, "time", "multi", "exec", "info", "config|get", "scan")
 	}
-}
-
-// clustering are the commands by which a client finds its way in a cluster.
-func clustering(keys scripts.Keys) []string {
-	if !keys.Tagged() {
-		return nil
-	}
-	return []string{"cluster|slots", "cluster|shards", "cluster|nodes", "command", "readonly", "asking"}
 }
 
 // Password is the rule for a password that is kept as its SHA-256 in hexadecimal; empty: a placeholder that has to be changed.

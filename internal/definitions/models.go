@@ -25,13 +25,12 @@ var Formats = []string{FormatAuto, formatYAML, formatJSON, formatLines}
 
 // Model is one model of a file.
 type Model struct {
+	Document   // its Err may also say why the model is refused, without its position; nil: it is well defined
 	Definition model.Definition
-	Err        error // why it is refused, without its position; nil: it is well defined
-	Position   func(field string) string
 }
 
 func parseModel(doc Document) Model {
-	m := Model{Err: doc.Err, Position: doc.Position}
+	m := Model{Document: doc}
 	if m.Err == nil {
 		m.Definition, m.Err = model.ParseDefinition(doc.Value)
 	}

@@ -23,9 +23,6 @@ type Options struct {
 	Limit int
 }
 
-// defaultLimit is how many findings of one code a person may want to read.
-const defaultLimit = 20
-
 // checker is one run of all checks.
 type checker struct {
 	store   *scripts.Store
@@ -46,7 +43,7 @@ type usage struct {
 
 func newChecker(store *scripts.Store, options Options) *checker {
 	if options.Limit <= 0 {
-		options.Limit = defaultLimit
+		options.Limit = 20
 	}
 	return &checker{
 		store: store, options: options, report: &Report{Counts: make(map[string]Count)},
