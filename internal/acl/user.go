@@ -47,7 +47,9 @@ func NewUser(role Role, keys scripts.Keys) (User, error) {
 	if !known {
 		return User{}, fmt.Errorf("role: expected one of %v, found %q", Roles(), role)
 	}
-	user := User{Role: role, Name: name(role, keys), Rules: []string{"resetchannels", "-@all"}}
+	// The queue without the braces of a hash tag, and the role: a server may hold several queues.
+	name := strings.NewReplacer("{", "", "}", "", ":", "-").Replace(keys.Queue()) + "-" + string(role)
+	user := User{Role: role, Name: name, Rules: []string{"resetchannels", "-@all"}}
 	commands := session(role)
 	if keys.Tagged() { // by these a client finds its way in a cluster
 		commands = append(commands, "cluster|slots", "cluster|shards", "cluster|nodes", "command", "readonly", "asking")
@@ -63,11 +65,6 @@ func NewUser(role Role, keys scripts.Keys) (User, error) {
 		user.Rules = append(user.Rules, grant.String())
 	}
 	return user, nil
-}
-
-// name is the queue without the braces of a hash tag, and the role: a server may hold several queues.
-func name(role Role, keys scripts.Keys) string {
-	return strings.NewReplacer("{", "", "}", "", ":", "-").Replace(keys.Queue()) + "-" + string(role)
 }
 
 // session are the commands without keys that a role needs.

@@ -45,9 +45,9 @@ func (s *Sampler) find(name string, now time.Time) *kind {
 	}
 	if s.kinds[name] == nil && len(s.kinds) >= maxKinds {
 		maps.DeleteFunc(s.kinds, func(_ string, k *kind) bool { return now.Sub(k.last) >= forgetAfter })
-	}
-	if s.kinds[name] == nil && len(s.kinds) >= maxKinds {
-		name = ""
+		if len(s.kinds) >= maxKinds {
+			name = ""
+		}
 	}
 	if s.kinds[name] == nil {
 		s.kinds[name] = &kind{last: now}

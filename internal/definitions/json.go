@@ -24,19 +24,15 @@ func readJSON(name string, text []byte) ([]Document, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("%s line %d: expected JSON: %w", name, cursor.lineOf(err), err)
 		}
-		for _, value := range listed(value) {
+		values := []json.RawMessage{value}
+		if value[0] == '[' {
+			values = nil
+			_ = json.Unmarshal(value, &values) // it was just decoded
+		}
+		for _, value := range values {
 			docs = append(docs, decodeJSON(&fields{file: name, line: cursor.find(value)}, value))
 		}
 	}
-}
-
-// listed returns the values of a list, or the value itself.
-func listed(value json.RawMessage) []json.RawMessage {
-	var values []json.RawMessage
-	if value[0] != '[' || json.Unmarshal(value, &values) != nil {
-		return []json.RawMessage{value}
-	}
-	return values
 }
 
 // cursor counts lines on the way through a text.

@@ -15,8 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const pollInterval = 10 * time.Millisecond
-
 // node is one redis-server with its port and directory, which it keeps when it is killed and started again.
 type node struct {
 	addr string
@@ -128,7 +126,7 @@ func (n *node) answers() bool {
 
 // poll asks ready again and again until it says yes, the process has exited or ctx ends.
 func poll(ctx context.Context, exited <-chan struct{}, ready func() bool) error {
-	tick := time.NewTicker(pollInterval)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ready() {
 		select {
