@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -11,22 +13,26 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/internal/health"
 	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
 // loopFlags are what every long-running command understands. Where nothing else is said, 0 stands for the default of the daemon.
 type loopFlags struct {
-	batch   int           // models or messages of one round; default 200 models, 100 messages
-	tick    time.Duration // the longest sleep between two rounds; default 1 s
-	backoff time.Duration // the first pause after an error of Redis, which doubles; default 50 ms
-	life    time.Duration // how long to run; 0: for ever
-	grace   time.Duration // how long the work in hand may go on when told to stop; 0: not at all; default 10 s
-	health  healthFlags
-	checks  bool // it checks its Redis before it begins
-	strict  bool // a check that fails keeps it from beginning; default false
+	batch    int           // models or messages of one round; default 200 models, 100 messages
+	tick     time.Duration // the longest sleep between two rounds; default 1 s
+	backoff  time.Duration // the first pause after an error of Redis, which doubles; default 50 ms
+	life     time.Duration // how long to run; 0: for ever
+	grace    time.Duration // how long the work in hand may go on when told to stop; 0: not at all; default 10 s
+	health   string        // address to tell about health at, as in 127.0.0.1:8080; "": nowhere
+	patience time.Duration // how long /livez stays well while Redis fails; default 10 min
+	checks   bool          // it checks its Redis before it begins
+	strict   bool          // a check that fails keeps it from beginning; default false
 }
 
 func (f *loopFlags) bind(flags *pflag.FlagSet) {
@@ -42,7 +48,9 @@ func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.life), "for", "how long to run, and then end as if told to (default for ever)")
 	f.grace = worker.Config{}.WithDefaults().Grace
 	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on when told to stop, before it is handed back; to be told twice ends it")
-	f.health.bind(flags)
+	flags.StringVar(&f.health, "health", "", "answer /livez and /readyz over HTTP on `ADDRESS`, as in 127.0.0.1:8080 (default nowhere)")
+	f.patience = 10 * time.Minute
+	flags.Var((*duration)(&f.patience), "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
 }
 
 // daemon is one long-running part of refreshd. Run returns soon after its context has ended, with the work in hand finished.
@@ -50,41 +58,122 @@ type daemon interface {
 	Run(ctx context.Context) error
 }
 
-// loopCommand is a command that runs one daemon until it is told to stop.
-func (a *app) loopCommand(use, short string, flags *loopFlags, build func(context.Context, *scripts.Store, []string) (daemon, error)) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, args []string) error {
-			store, done, err := a.open(a.address())
-			if err != nil {
-				return err
-			}
-			defer done()
-			ctx, cancel := flags.lifetime(command.Context())
-			defer cancel()
-			closeHealth, err := a.openHealth(ctx, &flags.health)
-			if err != nil {
-				return err
-			}
-			defer closeHealth()
-			loop, err := build(ctx, store, args)
-			if err != nil {
-				return usageError{err}
-			}
-			if err := a.preflight(ctx, command.Name(), store, a.address(), flags); err != nil {
-				return err
-			}
-			return a.runDaemon(ctx, command.Name(), loop, flags.grace)
-		},
-	}
+func dispatcherCommand(a *app) *cobra.Command {
+	var config dispatcher.Config
+	command := a.loopCommand("dispatcher", "Start what is due and end what is past its deadline", (*loopFlags).bind,
+		func(_ context.Context, store *scripts.Store, loop *loopFlags, _ []string) (daemon, error) {
+			return a.newDispatcher(store, loop, config)
+		})
+	bindDispatcher(command.Flags(), &config)
+	return command
 }
 
-// lifetime ends ctx when the time of --for is over.
-func (f *loopFlags) lifetime(ctx context.Context) (context.Context, context.CancelFunc) {
-	if f.life > 0 {
-		return context.WithTimeout(ctx, f.life)
+func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
+	flags.IntVar(&config.MaxQueued, "max-queued", 0, "start nothing while so many attempts wait for workers (default 1000)")
+	flags.Var((*duration)(&config.FullTick), "full-tick", "sleep while so many wait (default 20ms)")
+}
+
+func (a *app) newDispatcher(store *scripts.Store, loop *loopFlags, config dispatcher.Config) (*dispatcher.Dispatcher, error) {
+	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
+	config.Log, config.Clock = &a.log, time.Now
+	config.Observe = a.checks.Loop("dispatcher", loop.tick, false).Begin
+	return dispatcher.New(store, config)
+}
+
+func pollerCommand(a *app) *cobra.Command {
+	var config poller.Config
+	command := a.loopCommand("poller", "Apply the results of workers and the messages of applications", (*loopFlags).bind,
+		func(_ context.Context, store *scripts.Store, loop *loopFlags, _ []string) (daemon, error) {
+			return a.newPoller(store, loop, config)
+		})
+	bindPoller(command.Flags(), &config)
+	return command
+}
+
+func bindPoller(flags *pflag.FlagSet, config *poller.Config) {
+	flags.StringVar(&config.Owner, "owner", "", "`NAME` of this poller, shared with no other (default random)")
+	flags.Var((*duration)(&config.Lease), "lease", "how long a poller may go without a heartbeat before others take over its messages (default 10s)")
+}
+
+func (a *app) newPoller(store poller.Store, loop *loopFlags, config poller.Config) (*poller.Poller, error) {
+	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
+	config.Log, config.Clock = &a.log, time.Now
+	config.Observe = a.checks.Loop("poller", loop.tick, false).Begin
+	return poller.New(store, config)
+}
+
+// loopCommand is a command that runs one daemon until it is told to stop. It understands the loopFlags that bind binds.
+func (a *app) loopCommand(
+	use, short string, bind func(*loopFlags, *pflag.FlagSet),
+	build func(context.Context, *scripts.Store, *loopFlags, []string) (daemon, error),
+) *cobra.Command {
+	var flags loopFlags
+	command := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withLife(command.Context(), a.address(), &flags, func(ctx context.Context, store *scripts.Store) error {
+				loop, err := build(ctx, store, &flags, args)
+				if err != nil {
+					return usageError{err}
+				}
+				if err := a.preflight(ctx, command.Name(), store, a.address(), &flags); err != nil {
+					return err
+				}
+				return a.runDaemon(ctx, command.Name(), loop, flags.grace)
+			})
+		},
 	}
-	return context.WithCancel(ctx)
+	bind(&flags, command.Flags())
+	return command
+}
+
+// withLife runs do on a queue that need not answer, with its health told, until the time of --for is over.
+func (a *app) withLife(
+	ctx context.Context, address string, flags *loopFlags, do func(context.Context, *scripts.Store) error,
+) error {
+	store, done, err := a.open(address)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if flags.life > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, flags.life)
+		defer cancel()
+	}
+	closeHealth, err := a.openHealth(ctx, flags)
+	if err != nil {
+		return err
+	}
+	defer closeHealth()
+	return do(ctx, store)
+}
+
+// openHealth serves the health checks of the loops of this process. The caller calls the returned function when
+// the process ends. Without an address there are no checks.
+func (a *app) openHealth(ctx context.Context, flags *loopFlags) (func(), error) {
+	if flags.health == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", flags.health)
+	if err != nil {
+		return nil, fmt.Errorf("--health: %w", err)
+	}
+	a.checks = health.NewChecks(flags.patience, time.Now)
+	stop := context.AfterFunc(ctx, a.checks.Stop)
+	server := &http.Server{
+		Handler: a.checks, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10,
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	a.log.Info().Str("address", listener.Addr().String()).Msg("health is told at /livez and /readyz")
+	return func() {
+		stop()
+		_ = server.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			a.log.Error().Err(err).Msg("health is told no more")
+		}
+	}, nil
 }
 
 // preflightTime bounds the look of a daemon at its Redis before it begins.
@@ -105,9 +194,10 @@ func (a *app) preflight(ctx context.Context, name string, store *scripts.Store, 
 	defer cancel()
 	report, err := doctor.Preflight(ctx, store, doctor.Options{Now: time.Now})
 	var refused []string
+	levels := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}
 	for _, f := range report.Findings {
-		level := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}[f.Severity]
-		if f.Severity == doctor.Info {
+		level, told := levels[f.Severity]
+		if !told {
 			continue
 		}
 		refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
@@ -124,13 +214,10 @@ func (a *app) preflight(ctx context.Context, name string, store *scripts.Store, 
 	return nil
 }
 
-// boundedDaemon is a daemon that bounds the time of its own end.
-type boundedDaemon interface{ boundsItsEnd() }
-
-// runDaemon runs a daemon until ctx ends, and then for no longer than the grace.
+// runDaemon runs a daemon until ctx ends, and then for no longer than the grace. A worker bounds the time of its own end.
 func (a *app) runDaemon(ctx context.Context, name string, loop daemon, grace time.Duration) error {
 	var err error
-	if _, ok := loop.(boundedDaemon); ok {
+	if _, ok := loop.(*worker.Pool); ok {
 		err = loop.Run(ctx)
 	} else {
 		err = bounded(ctx, loop, grace, hurryOf(ctx))

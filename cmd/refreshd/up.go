@@ -39,9 +39,7 @@ Without --redis it brings a Redis along, on the loopback interface and in memory
 forgotten at the end. The models of --models are saved at the start; one with an error is named, and the others run.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx, cancel := flags.loop.lifetime(command.Context())
-			defer cancel()
-			return a.up(ctx, &flags, args)
+			return a.up(command.Context(), &flags, args)
 		},
 	}
 	set := command.Flags()
@@ -67,35 +65,27 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		defer server.Close()
 		address = server.URL()
 	}
-	store, done, err := a.open(address)
-	if err != nil {
-		return err
-	}
-	defer done()
-	closeHealth, err := a.openHealth(ctx, &flags.loop.health)
-	if err != nil {
-		return err
-	}
-	defer closeHealth()
-	daemons, err := a.newDaemons(ctx, flags, store, args)
-	if err != nil {
-		return usageError{err}
-	}
-	if a.redis == "" {
-		if err := a.hint(address, store.Keys); err != nil {
+	return a.withLife(ctx, address, &flags.loop, func(ctx context.Context, store *scripts.Store) error {
+		daemons, err := a.newDaemons(ctx, flags, store, args)
+		if err != nil {
+			return usageError{err}
+		}
+		if a.redis == "" {
+			if err := a.hint(address, store.Keys); err != nil {
+				return err
+			}
+		}
+		if err := a.preflight(ctx, "up", store, address, &flags.loop); err != nil {
 			return err
 		}
-	}
-	if err := a.preflight(ctx, "up", store, address, &flags.loop); err != nil {
-		return err
-	}
-	if flags.models != "" {
-		// One that is refused has been named, and keeps none of the others from running.
-		if err := a.put(ctx, store, flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
-			return err
+		if flags.models != "" {
+			// One that is refused has been named, and keeps none of the others from running.
+			if err := a.put(ctx, store, flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
+				return err
+			}
 		}
-	}
-	return daemons.run(ctx)
+		return daemons.run(ctx)
+	})
 }
 
 // hint tells how to look into the embedded Redis.
@@ -113,21 +103,19 @@ func (a *app) hint(address string, keys scripts.Keys) error {
 	return err
 }
 
-// daemons are all daemons of one process.
 type daemons struct {
 	app     *app
 	store   *scripts.Store
 	senders map[string]daemon // dispatcher and worker: they make messages for the poller
 	poller  *poller.Poller
-	owner   string // the name of the poller
-	grace   time.Duration
+	flags   *upFlags
 }
 
 func (a *app) newDaemons(ctx context.Context, flags *upFlags, store *scripts.Store, args []string) (*daemons, error) {
 	if flags.poller.Owner == "" {
 		flags.poller.Owner = strings.ToLower(rand.Text())
 	}
-	d := &daemons{app: a, store: store, senders: make(map[string]daemon), owner: flags.poller.Owner, grace: flags.loop.grace}
+	d := &daemons{app: a, store: store, senders: make(map[string]daemon), flags: flags}
 	var err error
 	if d.senders["dispatcher"], err = a.newDispatcher(store, &flags.loop, flags.dispatcher); err != nil {
 		return nil, err
@@ -135,8 +123,8 @@ func (a *app) newDaemons(ctx context.Context, flags *upFlags, store *scripts.Sto
 	if d.poller, err = a.newPoller(store, &flags.loop, flags.poller); err != nil {
 		return nil, err
 	}
-	if flags.worker.wanted() || len(args) > 0 {
-		d.senders["worker"], err = flags.worker.build(ctx, &flags.loop, store, args, a)
+	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
+		d.senders["worker"], err = a.newWorker(ctx, store, &flags.loop, w, args)
 	}
 	return d, err
 }
@@ -148,22 +136,17 @@ func (d *daemons) run(ctx context.Context) error {
 	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPolling()
 	polled := make(chan error, 1)
-	go func() { polled <- d.app.runDaemon(polling, "poller", d.poller, d.grace) }()
-	sent := d.runSenders(ctx)
-	stopPolling()
-	return errors.Join(sent, <-polled, d.drain(ctx))
-}
-
-func (d *daemons) runSenders(ctx context.Context) error {
-	errs := make(chan error, len(d.senders))
+	go func() { polled <- d.app.runDaemon(polling, "poller", d.poller, d.flags.loop.grace) }()
+	sent := make(chan error, len(d.senders))
 	for name, sender := range d.senders {
-		go func() { errs <- d.app.runDaemon(ctx, name, sender, d.grace) }()
+		go func() { sent <- d.app.runDaemon(ctx, name, sender, d.flags.loop.grace) }()
 	}
-	var all []error
+	var err error
 	for range d.senders {
-		all = append(all, <-errs)
+		err = errors.Join(err, <-sent)
 	}
-	return errors.Join(all...)
+	stopPolling()
+	return errors.Join(err, <-polled, d.drain(ctx))
 }
 
 // drainTime bounds how long up applies at its end what workers, also those of other processes, say meanwhile.
@@ -182,5 +165,5 @@ func (d *daemons) drain(ctx context.Context) error {
 			break
 		}
 	}
-	return d.store.Resign(context.WithoutCancel(ctx), d.owner)
+	return d.store.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner)
 }

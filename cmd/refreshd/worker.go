@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +22,7 @@ import (
 
 // workerFlags are the settings that only a worker has. Exactly one of exec, http and fetch is given.
 type workerFlags struct {
-	exec  string // program to run for each attempt
-	http  string // URL to post to
-	fetch string // directory to download into
+	exec, http, fetch string // a program to run, a URL to post to, a directory to download into
 
 	killAfter    duration // with exec: from SIGTERM to SIGKILL; default 2 s
 	headers      []string // with http: "NAME: VALUE"
@@ -55,23 +53,16 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 5s)")
 }
 
-// wanted reports whether the command line asks for a worker at all.
-func (f *workerFlags) wanted() bool { return f.exec+f.http+f.fetch != "" }
-
-// workingPool is a worker as a daemon.
-type workingPool struct{ *worker.Pool }
-
-func (workingPool) boundsItsEnd() {}
-
-func (f *workerFlags) build(ctx context.Context, loop *loopFlags, store worker.Queue, args []string, a *app) (daemon, error) {
-	handler, err := f.handler(args)
+func (a *app) newWorker(
+	ctx context.Context, store worker.Queue, loop *loopFlags, own *workerFlags, args []string,
+) (*worker.Pool, error) {
+	handler, err := own.handler(args)
 	if err != nil {
 		return nil, err
 	}
-	config := f.config(loop, &a.log)
+	config := own.config(loop, &a.log)
 	config.Hurry = hurryOf(ctx)
-	pool, err := worker.New(checked(store, a.checks, config), handler, config)
-	return workingPool{pool}, err
+	return worker.New(checked(store, a.checks, config), handler, config)
 }
 
 func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config {
@@ -86,9 +77,15 @@ func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config
 
 // handler is what exactly one of --exec, --http and --fetch asks for.
 func (f *workerFlags) handler(args []string) (worker.Handler, error) {
-	given := slices.DeleteFunc([]string{f.exec, f.http, f.fetch}, func(value string) bool { return value == "" })
+	var given []string
+	for _, flag := range [][2]string{{"--exec", f.exec}, {"--http", f.http}, {"--fetch", f.fetch}} {
+		if flag[1] != "" {
+			given = append(given, flag[0])
+		}
+	}
 	if len(given) != 1 {
-		return nil, errors.New("worker: expected one of --exec PROGRAM, --http URL and --fetch DIR, found " + foundFlags(f))
+		found := cmp.Or(strings.Join(given, " and "), "none")
+		return nil, errors.New("worker: expected one of --exec PROGRAM, --http URL and --fetch DIR, found " + found)
 	}
 	if f.exec == "" && len(args) > 0 {
 		return nil, errors.New("worker: expected arguments only with --exec, found " + strings.Join(args, " "))
@@ -122,29 +119,14 @@ func readHeader(lines []string) (http.Header, error) {
 
 var httpName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-func foundFlags(f *workerFlags) string {
-	var found []string
-	for _, flag := range [][2]string{{"--exec", f.exec}, {"--http", f.http}, {"--fetch", f.fetch}} {
-		if flag[1] != "" {
-			found = append(found, flag[0])
-		}
-	}
-	if len(found) == 0 {
-		return "none"
-	}
-	return strings.Join(found, " and ")
-}
-
 func workerCommand(a *app) *cobra.Command {
-	var loop loopFlags
 	var own workerFlags
-	command := a.loopCommand("worker", "Refresh models: run a program, call a web service, or download", &loop,
-		func(ctx context.Context, store *scripts.Store, args []string) (daemon, error) {
-			return own.build(ctx, &loop, store, args, a)
+	command := a.loopCommand("worker", "Refresh models: run a program, call a web service, or download", (*loopFlags).bindLife,
+		func(ctx context.Context, store *scripts.Store, loop *loopFlags, args []string) (daemon, error) {
+			return a.newWorker(ctx, store, loop, &own, args)
 		})
 	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR"
 	command.Args = cobra.ArbitraryArgs
-	loop.bindLife(command.Flags())
 	own.bind(command.Flags())
 	return command
 }

@@ -28,43 +28,33 @@ func checked(queue worker.Queue, checks *health.Checks, config worker.Config) wo
 	}
 }
 
-// begin notes one call for the worker as a whole and for one of its parts.
-func (q *checkedQueue) begin(part *health.Progress) func(error) {
+// begin notes one call for the worker as a whole and for one of its parts. The returned function notes what it came to.
+func (q *checkedQueue) begin(part *health.Progress) func(*error) {
 	whole, own := q.steady.Begin(), part.Begin()
-	return func(err error) { whole(err); own(err) }
+	return func(err *error) { whole(*err); own(*err) }
 }
 
-func (q *checkedQueue) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
-	end := q.begin(q.taking)
-	taken, err := q.Queue.Take(ctx, taking)
-	end(err)
-	return taken, err
+func (q *checkedQueue) Take(ctx context.Context, taking scripts.TakeRequest) (taken scripts.Taken, err error) {
+	defer q.begin(q.taking)(&err)
+	return q.Queue.Take(ctx, taking)
 }
 
-func (q *checkedQueue) WaitInput(ctx context.Context) (bool, error) {
-	end := q.begin(q.taking)
-	found, err := q.Queue.WaitInput(ctx)
-	end(err)
-	return found, err
+func (q *checkedQueue) WaitInput(ctx context.Context) (found bool, err error) {
+	defer q.begin(q.taking)(&err)
+	return q.Queue.WaitInput(ctx)
 }
 
-func (q *checkedQueue) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
-	end := q.begin(q.pushing)
-	codes, err := q.Queue.Answer(ctx, owner, answers)
-	end(err)
-	return codes, err
+func (q *checkedQueue) Answer(ctx context.Context, owner string, answers []scripts.Answer) (codes []scripts.Code, err error) {
+	defer q.begin(q.pushing)(&err)
+	return q.Queue.Answer(ctx, owner, answers)
 }
 
-func (q *checkedQueue) Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error) {
-	end := q.begin(nil)
-	fences, now, err := q.Queue.Fences(ctx, uids)
-	end(err)
-	return fences, now, err
+func (q *checkedQueue) Fences(ctx context.Context, uids []string) (fences []scripts.Fence, now time.Time, err error) {
+	defer q.begin(nil)(&err)
+	return q.Queue.Fences(ctx, uids)
 }
 
-func (q *checkedQueue) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
-	end := q.begin(nil)
-	now, known, err := q.Queue.Heartbeat(ctx, owner)
-	end(err)
-	return now, known, err
+func (q *checkedQueue) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
+	defer q.begin(nil)(&err)
+	return q.Queue.Heartbeat(ctx, owner)
 }
