@@ -61,17 +61,23 @@ type doctorView struct {
 func (a *app) printReport(store *scripts.Store, r *doctor.Report, limit int, failed error) error {
 	v := doctorView{
 		Queue: store.Keys.Queue(), Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
-		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts, Findings: r.Findings,
-	}
-	if v.Findings == nil {
-		v.Findings = []doctor.Finding{}
+		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts,
+		Findings: append([]doctor.Finding{}, r.Findings...), // null never
 	}
 	if a.json() {
 		return a.printJSON(v)
 	}
 	var text strings.Builder
 	for _, f := range r.Findings {
-		writeFinding(&text, f)
+		severity := string(f.Severity)
+		if f.Repaired {
+			severity = "mended"
+		}
+		fmt.Fprintf(&text, "%-8s %-18s %s\n", severity, f.Code, plain(f.Where))
+		fmt.Fprintf(&text, "         expected %s\n         found %s\n", plain(f.Want), plain(f.Found))
+		if f.Repair != "" {
+			fmt.Fprintf(&text, "         %s\n", plain(f.Repair))
+		}
 	}
 	for _, code := range r.Codes() {
 		if more := r.Counts[code].Found - limit; more > 0 {
@@ -81,16 +87,4 @@ func (a *app) printReport(store *scripts.Store, r *doctor.Report, limit int, fai
 	fmt.Fprintf(&text, "%s: %d models, %d errors, %d warnings, %d mended\n", v.Queue, v.Models, v.Errors, v.Warnings, v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())
 	return err
-}
-
-func writeFinding(text *strings.Builder, f doctor.Finding) {
-	severity := string(f.Severity)
-	if f.Repaired {
-		severity = "mended"
-	}
-	fmt.Fprintf(text, "%-8s %-18s %s\n", severity, f.Code, plain(f.Where))
-	fmt.Fprintf(text, "         expected %s\n         found %s\n", plain(f.Want), plain(f.Found))
-	if f.Repair != "" {
-		fmt.Fprintf(text, "         %s\n", plain(f.Repair))
-	}
 }

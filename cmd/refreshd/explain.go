@@ -16,11 +16,7 @@ func explainCommand(a *app) *cobra.Command {
 		Use: "explain UID", Short: "Tell why a model refreshes when it does, and what happens next", Args: oneUID,
 		Long: `Tell the story of a model: what it is and does, how its last attempts ended and what was decided then, with the numbers, and
 what would follow if the next attempt succeeds, fails, or is never answered.`,
-		RunE: func(command *cobra.Command, uids []string) error {
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.explain(command.Context(), store, uids[0])
-			})
-		},
+		RunE: a.onStore(a.explain),
 	}
 }
 
@@ -35,17 +31,20 @@ type explanation struct {
 	Next       forecastView `json:"next"`
 }
 
-func (a *app) explain(ctx context.Context, store *scripts.Store, uid string) error {
-	found, attempts, err := readPast(ctx, store, uid)
+func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) error {
+	found, attempts, err := readPast(ctx, store, uids[0])
 	if err != nil {
 		return err
 	}
-	s, record := narrate(found), found.record
-	forecast := record.Forecast(found.now)
+	record := found.record
+	s, forecast := &narrator{found, &record.Model, zoneOf(&record.Model)}, record.Forecast(found.now)
 	if a.json() {
 		return a.printJSON(explanation{
-			UID: uid, Status: found.status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
-			GivesUpAt: optional(record.GivesUpAt()), Story: s.story(attempts), Next: viewForecast(forecast),
+			UID: record.UID, Status: found.status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
+			GivesUpAt: optional(record.GivesUpAt()), Story: s.story(attempts), Next: forecastView{
+				StartAt: optional(forecast.StartAt), Success: viewBranch(forecast.Success),
+				Failure: viewBranch(forecast.Failure), Lost: viewBranch(forecast.Lost), GiveUp: viewBranch(forecast.GiveUp),
+			},
 		})
 	}
 	for _, line := range append(s.story(attempts), s.forecast(forecast)...) {
@@ -54,15 +53,37 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uid string) err
 	return nil
 }
 
+// forecastView is a forecast as -o json shows it. Null: that cannot happen.
+type forecastView struct {
+	StartAt *string     `json:"start_at"` // of the next attempt; null: it runs already, or none will
+	Success *branchView `json:"success"`
+	Failure *branchView `json:"failure"`
+	Lost    *branchView `json:"lost"`
+	GiveUp  *branchView `json:"give_up"`
+}
+
+type branchView struct {
+	At        string  `json:"at"`
+	RefreshAt *string `json:"refresh_at"`
+	Why       string  `json:"refresh_why"`
+	AttemptNo int     `json:"attempt_no"`
+	Exhausted bool    `json:"retries_exhausted"`
+	Disabled  bool    `json:"disabled"`
+	Reason    string  `json:"reason"`
+}
+
+func viewBranch(b model.Branch) *branchView {
+	if !b.Possible() {
+		return nil
+	}
+	return &branchView{model.FormatTime(b.At), optional(b.RefreshAt), b.Why, b.AttemptNo, b.Exhausted, b.Disabled, b.Reason}
+}
+
 // narrator tells of one model at one instant, on the clock of its schedule.
 type narrator struct {
 	shown
 	m    *model.Model
 	zone *time.Location
-}
-
-func narrate(s shown) *narrator {
-	return &narrator{shown: s, m: &s.record.Model, zone: zoneOf(&s.record.Model)}
 }
 
 // clock is a time of day, with its day if that is not today.
@@ -85,4 +106,38 @@ func (s *narrator) clock(at time.Time) string {
 // when is a time with its distance from now.
 func (s *narrator) when(at time.Time) string {
 	return s.clock(at) + " (" + distance(at, s.now) + ")"
+}
+
+// forecast puts a forecast into words.
+func (s *narrator) forecast(f model.Forecast) []string {
+	begins := "next: the running attempt ends"
+	switch {
+	case f.GiveUp.Possible():
+		return []string{"next: at " + s.when(f.GiveUp.At) + " " + s.branch(f.GiveUp)}
+	case !f.Success.Possible():
+		return []string{"next: nothing, until it is saved, enabled or run by hand"}
+	case !f.StartAt.IsZero():
+		begins = "next: an attempt starts at " + s.when(f.StartAt) + "; its answer is taken to come at once"
+	}
+	note := ""
+	if f.Jitter > 0 {
+		note = fmt.Sprintf("; jitter may move a delay by %g%%", 100*f.Jitter)
+	}
+	return []string{
+		begins,
+		"  if it succeeds: " + s.branch(f.Success),
+		"  if it fails: " + s.branch(f.Failure) + note,
+		"  if it is lost, at " + s.when(f.Lost.At) + ": " + s.branch(f.Lost) + note,
+	}
+}
+
+func (s *narrator) branch(b model.Branch) string {
+	switch {
+	case b.Disabled:
+		return fmt.Sprintf("disabled until the next update, %s; the owner reads %q", b.Why, b.Reason)
+	case b.RefreshAt.IsZero():
+		return b.Why
+	default:
+		return "refresh at " + s.when(b.RefreshAt) + ", " + b.Why
+	}
 }

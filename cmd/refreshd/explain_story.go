@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
-
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // story is what the model is, what happened to it, oldest first, and what it does now.
@@ -37,10 +38,7 @@ func (s *narrator) identity() string {
 
 func (s *narrator) policy() string {
 	p := &s.m.Policy
-	name, timeout, retries := s.m.PolicyName, "no deadline", "unlimited retries"
-	if name == "" {
-		name = "default"
-	}
+	name, timeout, retries := cmp.Or(s.m.PolicyName, scripts.DefaultPolicyName), "no deadline", "unlimited retries"
 	if p.Timeout > 0 {
 		timeout = "timeout " + document.FormatDuration(p.Timeout)
 	}
@@ -127,7 +125,7 @@ func (s *narrator) position(overlap policy.Overlap, retry, planned time.Time) st
 
 // present is what the model does now.
 func (s *narrator) present() []string {
-	lines := []string{"now, " + s.clock(s.now) + ": " + statusText(s.view(), s.record, s.now)}
+	lines := []string{"now, " + s.clock(s.now) + ": " + s.statusText()}
 	if s.m.Running() {
 		lines = append(lines, fmt.Sprintf("attempt %d runs since %s, deadline %s", s.m.AttemptNo, s.when(s.m.StartedAt), s.when(s.m.DeadlineAt)))
 	} else if s.m.Waiting() {

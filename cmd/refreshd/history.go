@@ -4,27 +4,21 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"text/tabwriter"
-
-	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/chart"
+	"github.com/refreshd/refreshd/internal/simulate"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func historyCommand(a *app) *cobra.Command {
-	return draws(&cobra.Command{
+	return &cobra.Command{
 		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: oneUID,
-		RunE: func(command *cobra.Command, uids []string) error {
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.history(command.Context(), store, uids[0])
-			})
-		},
-	})
+		Annotations: drawing, RunE: a.onStore(a.history),
+	}
 }
 
 // attemptView is an ended attempt as -o json shows it: every field is always there.
@@ -64,8 +58,7 @@ func viewAttempt(attempt model.Attempt) attemptView {
 		RefreshAt: optional(attempt.RefreshAt), RefreshWhy: attempt.Why,
 	}
 	if attempt.Overlap != "" {
-		delay := attempt.Delay.Milliseconds()
-		view.DelayMS, view.JitterMS = &delay, attempt.Jitter.Milliseconds()
+		view.DelayMS, view.JitterMS = new(attempt.Delay.Milliseconds()), attempt.Jitter.Milliseconds()
 	}
 	return view
 }
@@ -80,39 +73,36 @@ func readPast(ctx context.Context, store *scripts.Store, uid string) (shown, []m
 	return found, attempts, err
 }
 
-func (a *app) history(ctx context.Context, store *scripts.Store, uid string) error {
-	found, attempts, err := readPast(ctx, store, uid)
+func (a *app) history(ctx context.Context, store *scripts.Store, uids []string) error {
+	found, attempts, err := readPast(ctx, store, uids[0])
 	if err != nil {
 		return err
 	}
-	if slices.Contains(pictures, a.output) {
-		return a.draw(historyChart(found, attempts))
-	}
-	if a.json() {
+	switch a.output {
+	case outputTable:
+		return a.historyTable(attempts)
+	case outputJSON:
 		for _, attempt := range attempts {
 			if err := printJSONLine(a.stdout, viewAttempt(attempt)); err != nil {
 				return err
 			}
 		}
 		return nil
+	default:
+		return a.draw(historyChart(found, attempts))
 	}
-	return a.historyTable(attempts)
 }
 
 func (a *app) historyTable(attempts []model.Attempt) error {
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ENDED AT\tATTEMPT\tOUTCOME\tTOOK\tNEXT\tBECAUSE\tREASON")
+	table := a.newTable("ENDED AT", "ATTEMPT", "OUTCOME", "TOOK", "NEXT", "BECAUSE", "REASON")
 	for _, attempt := range attempts {
 		result := string(attempt.Outcome)
 		if attempt.Final {
 			result += " (final)"
 		}
 		next := cmp.Or(model.FormatTime(attempt.RefreshAt), "-")
-		cells := []string{model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, attempt.Duration.String(), next, attempt.Why, attempt.Reason}
-		for i, cell := range cells {
-			cells[i] = plain(cell)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		ended, took := model.FormatTime(attempt.EndedAt), attempt.Duration.String()
+		table.row(ended, ordinal(attempt.AttemptNo), result, took, next, attempt.Why, attempt.Reason)
 	}
 	return table.Flush()
 }
@@ -123,4 +113,37 @@ func ordinal(attemptNo int) string {
 		return "Initial"
 	}
 	return fmt.Sprintf("Retry #%d", attemptNo-1)
+}
+
+// historyChart draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
+func historyChart(s shown, attempts []model.Attempt) chart.Chart {
+	drawing := chart.Chart{Title: s.record.UID, Location: zoneOf(&s.record.Model), Events: chart.FromHistory(attempts)}
+	if count := len(drawing.Events); count > 0 {
+		drawing.End = drawing.Events[count-1].At
+	}
+	switch r := s.record; {
+	case r.Running():
+		drawing.Events = append(drawing.Events, running(&r.Model))
+		drawing.End = s.now
+	case r.Disabled && r.FinalFailureAt.After(drawing.End):
+		// The give-up window ended while the model waited.
+		drawing.Events = append(drawing.Events, chart.Event{At: r.FinalFailureAt, Kind: chart.Disabled, AttemptNo: r.AttemptNo, Why: r.Why})
+		drawing.End = r.FinalFailureAt
+	}
+	if len(drawing.Events) > 0 {
+		drawing.Start = drawing.Events[0].At
+		drawing.Planned = simulate.Planned(&s.record.Model, drawing.Start, drawing.End)
+	}
+	return drawing
+}
+
+// running is the beginning of the attempt that runs.
+func running(m *model.Model) chart.Event {
+	event := chart.Event{
+		At: m.StartedAt, Kind: chart.Start, AttemptNo: m.AttemptNo, RefreshAt: m.RefreshAt, DeadlineAt: m.DeadlineAt, Why: m.Why,
+	}
+	if m.AttemptNo > 1 {
+		event.Kind = chart.Retry
+	}
+	return event
 }

@@ -13,11 +13,9 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// listing is which models to list.
 type listing struct {
-	status string
-	prefix string
-	limit  int
+	status, prefix string
+	limit          int
 }
 
 var statuses = []string{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,11 +16,11 @@ import (
 
 func modelCommand(a *app) *cobra.Command {
 	return group("model", "Save, show and steer models",
-		putCommand(a), getCommand(a), lsCommand(a), rmCommand(a), runCommand(a), enableCommand(a), disableCommand(a), historyCommand(a))
-}
-
-func rmCommand(a *app) *cobra.Command {
-	return a.steer("rm UID...", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove})
+		putCommand(a), getCommand(a), lsCommand(a),
+		a.steer("rm UID...", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
+		runCommand(a),
+		a.steer("enable UID...", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
+		disableCommand(a), historyCommand(a))
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -27,10 +28,6 @@ func runCommand(a *app) *cobra.Command {
 	command := a.steer("run UID...", "Start models at once; refused while an attempt is queued or running", &run)
 	command.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running")
 	return command
-}
-
-func enableCommand(a *app) *cobra.Command {
-	return a.steer("enable UID...", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable})
 }
 
 func disableCommand(a *app) *cobra.Command {
@@ -46,9 +43,9 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 		Use: use, Short: short, Args: uidArgs,
 		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, uids []string) error {
 			tally := newTally(a)
-			for begin := 0; begin < len(uids); begin += batchSize {
+			for chunk := range slices.Chunk(uids, batchSize) {
 				var batch []*request
-				for _, uid := range uids[begin:min(begin+batchSize, len(uids))] {
+				for _, uid := range chunk {
 					command := *same
 					command.UID = uid
 					batch = append(batch, &request{command: command})
@@ -93,8 +90,7 @@ func getCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view := found.view()
-			return a.print(view, view.pairs(found.record, found.now))
+			return a.print(found.view(), found.pairs())
 		}),
 	}
 }
@@ -105,8 +101,6 @@ type shown struct {
 	status model.Status
 	now    time.Time
 }
-
-func (s shown) view() modelView { return view(s.record, s.status, s.now) }
 
 // readModel reads one model that must be stored.
 func readModel(ctx context.Context, store *scripts.Store, uid string) (shown, error) {
@@ -131,19 +125,19 @@ func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]sho
 		return nil, err
 	}
 	var queued map[string]string
-	for _, record := range records {
+	var found []shown
+	for _, uid := range uids {
+		record := records[uid]
+		if !record.Exists {
+			continue
+		}
 		if queued == nil && record.Running() {
 			if queued, err = store.Queued(ctx); err != nil {
 				return nil, err
 			}
 		}
-	}
-	var found []shown
-	for _, uid := range uids {
-		if record := records[uid]; record.Exists {
-			_, waiting := queued[record.AttemptUID]
-			found = append(found, shown{record, record.Status(now, waiting), now})
-		}
+		_, waiting := queued[record.AttemptUID]
+		found = append(found, shown{record, record.Status(now, waiting), now})
 	}
 	return found, nil
 }

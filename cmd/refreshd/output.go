@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,7 +16,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// The output formats.
 const (
 	outputTable   = "table"
 	outputJSON    = "json"
@@ -24,26 +23,15 @@ const (
 	outputSVG     = "svg"
 )
 
-var (
-	outputs  = []string{outputTable, outputJSON}
-	pictures = []string{outputMermaid, outputSVG} // of commands that draw
-)
-
-// drawing is the annotation of commands that draw.
-const drawing = "drawing"
-
-// draws makes a command one that also prints pictures.
-func draws(command *cobra.Command) *cobra.Command {
-	command.Annotations = map[string]string{drawing: ""}
-	return command
-}
+// drawing are the annotations of commands that also print pictures.
+var drawing = map[string]string{"draws": "yes"}
 
 // outputsOf are the formats that a command can print.
 func outputsOf(command *cobra.Command) []string {
-	if _, found := command.Annotations[drawing]; found {
-		return slices.Concat(outputs, pictures)
+	if command.Annotations["draws"] != "" {
+		return []string{outputTable, outputJSON, outputMermaid, outputSVG}
 	}
-	return outputs
+	return []string{outputTable, outputJSON}
 }
 
 // draw prints charts in the format that was asked for.
@@ -70,12 +58,18 @@ func (a *app) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// print prints one object, for people as pairs.
+// print prints one object, for people as pairs of a name and a value; one without a value is left out.
 func (a *app) print(object any, pairs [][2]string) error {
 	if a.json() {
 		return a.printJSON(object)
 	}
-	return a.printPairs(pairs)
+	t := a.newTable()
+	for _, pair := range pairs {
+		if pair[1] != "" {
+			t.row(pair[:]...)
+		}
+	}
+	return t.Flush()
 }
 
 // printJSONLine prints one object on one line, for lists.
@@ -104,17 +98,6 @@ func (t table) row(cells ...string) {
 	fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
-// printPairs prints names and values in two columns; a pair without a value is left out.
-func (a *app) printPairs(pairs [][2]string) error {
-	t := a.newTable()
-	for _, pair := range pairs {
-		if pair[1] != "" {
-			t.row(pair[:]...)
-		}
-	}
-	return t.Flush()
-}
-
 // plain makes a text that may come from outside safe to show on a terminal.
 func plain(text string) string { return document.OneLine(text) }
 
@@ -123,8 +106,7 @@ func optional(at time.Time) *string {
 	if at.IsZero() {
 		return nil
 	}
-	text := model.FormatTime(at)
-	return &text
+	return new(model.FormatTime(at))
 }
 
 // distance tells a person how far an instant is from now.
@@ -142,22 +124,22 @@ func distance(at, now time.Time) string {
 
 // roughly renders a length of time by its two largest units.
 func roughly(length time.Duration) string {
-	seconds := int64(length / time.Second)
 	units := []struct {
 		name string
-		size int64
-	}{{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}}
-	for i, unit := range units {
-		if seconds < unit.size {
-			continue
+		size time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+	text := ""
+	for _, unit := range units {
+		count := length / unit.size
+		length %= unit.size
+		switch {
+		case text != "" && count > 0:
+			return fmt.Sprintf("%s %d%s", text, count, unit.name)
+		case text != "":
+			return text
+		case count > 0:
+			text = fmt.Sprintf("%d%s", count, unit.name)
 		}
-		text := fmt.Sprintf("%d%s", seconds/unit.size, unit.name)
-		if i+1 < len(units) {
-			if rest := seconds % unit.size / units[i+1].size; rest > 0 {
-				text += fmt.Sprintf(" %d%s", rest, units[i+1].name)
-			}
-		}
-		return text
 	}
-	return "0s"
+	return cmp.Or(text, "0s")
 }

@@ -95,7 +95,6 @@ func (f nextFlags) find(now time.Time) (*occurrences, error) {
 	return found, nil
 }
 
-// readAfter returns the instant after which to look.
 func (f nextFlags) readAfter(now time.Time) (time.Time, error) {
 	if f.after == "" {
 		return now, nil
@@ -104,8 +103,7 @@ func (f nextFlags) readAfter(now time.Time) (time.Time, error) {
 		return at, nil
 	}
 	at, err := schedule.Instant(f.after, f.timezone)
-	var field *document.Error
-	if errors.As(err, &field) && field.Field == "dtstart" {
+	if field, ok := errors.AsType[*document.Error](err); ok && field.Field == "dtstart" {
 		return at, usagef("--after: expected a time such as 2026-01-31T06:00:00Z or a wall clock such as 2026-01-31T06:00:00, from 1970 to 2200, found %s", field.Found)
 	}
 	return at, flagError(err)
@@ -131,8 +129,7 @@ func (f nextFlags) compile(after time.Time) (found *occurrences, err error) {
 
 // flagError names the flag that holds a refused value.
 func flagError(err error) error {
-	var field *document.Error
-	if errors.As(err, &field) {
+	if field, ok := errors.AsType[*document.Error](err); ok {
 		name, rest, _ := strings.Cut(field.Field, " ")
 		flag := map[string]string{"rrule": "--rule", "timezone": "--timezone", "dtstart": "--dtstart"}[name]
 		where := strings.TrimSpace(flag + " " + rest)

@@ -20,8 +20,9 @@ import (
 
 func simulateCommand(a *app) *cobra.Command {
 	var s simulationFlags
-	command := draws(&cobra.Command{
-		Use: "simulate --policy FILE|-|NAME", Short: "Show what a policy would do, on a virtual clock", Args: cobra.NoArgs,
+	command := &cobra.Command{
+		Use: "simulate --policy FILE|-|NAME", Short: "Show what a policy would do, on a virtual clock",
+		Args: cobra.NoArgs, Annotations: drawing,
 		Long: `Show what a policy would do: the decisions of the daemons, on a clock that jumps. It begins with a start by hand.
 
 ` + policySourceText + ` A document with uid, payload or policy is a model;
@@ -36,7 +37,7 @@ How the attempts end:
 
 Workers begin at once, and the input list counts as empty. --against runs another policy through the same.`,
 		RunE: func(command *cobra.Command, _ []string) error { return a.simulate(command.Context(), s) },
-	})
+	}
 	flags := command.Flags()
 	flags.StringVar(&s.policy, "policy", "", "`FILE`, - or name of the policy or model")
 	flags.StringVar(&s.against, "against", "", "`FILE`, - or name of another one, to compare")
@@ -54,23 +55,22 @@ Workers begin at once, and the input list counts as empty. --against runs anothe
 
 // simulationFlags are the settings of a simulation. "" and 0: not given.
 type simulationFlags struct {
-	policy, against string // file, - or name of a stored policy
-	start           string // time; default now
-	until           string // time, or duration from start; default none
-	days, limit     int    // days from start, in place of until; attempts
-	outcomes        string // file or -
-	// Of outcomes by chance. By default seed 1, 5 % fail, 1 % lost, 1 to 5 minutes.
-	seed, fail, lost, duration string
+	policy, against, start, until, outcomes string
+	days, limit                             int
+	seed, fail, lost, duration              string // of outcomes by chance
 }
 
-// byChance reports whether a flag asks for outcomes by chance.
 func (s *simulationFlags) byChance() bool { return s.seed+s.fail+s.lost+s.duration != "" }
 
 func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	outcomes, err := a.outcomes(&s)
+	chance, err := s.chance()
+	if err != nil {
+		return err
+	}
+	outcomes, err := a.outcomes(&s, chance)
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,10 @@ func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 	if len(runs) == 2 && runs[0].name == runs[1].name {
 		runs[0].name, runs[1].name = s.policy, s.against
 	}
-	zone := runs[0].zone()
-	plan, err := s.plan(zone, time.Now())
+	// A wall clock time is read before the model is made.
+	first := model.Model{Rule: runs[0].definition.Rule, Timezone: runs[0].definition.Timezone, Policy: runs[0].policy}
+	zone := zoneOf(&first)
+	plan, err := s.plan(zone, time.Now(), chance.Seed)
 	if err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 		}
 		run := simulate.Simulate(*m, outcomes(), plan)
 		if run.End == simulate.EndLimit {
-			a.complain(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", plain(of.name), plan.Limit))
+			a.complain(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", of.name, plan.Limit))
 		}
 		charts[i] = run.Chart(plan, of.name, zone)
 	}
@@ -119,12 +121,8 @@ const (
 
 // check refuses flags that contradict each other.
 func (s *simulationFlags) check() error {
-	inputs := 0
-	for _, from := range []string{s.policy, s.against, s.outcomes} {
-		if from == "-" {
-			inputs++
-		}
-	}
+	given := []string{s.policy, s.against, s.outcomes}
+	inputs := len(slices.DeleteFunc(given, func(from string) bool { return from != "-" }))
 	switch {
 	case s.policy == "":
 		return usagef("--policy: expected a file, - or the name of a stored policy, found nothing")
@@ -143,8 +141,8 @@ func (s *simulationFlags) check() error {
 }
 
 // plan says where the run begins and ends.
-func (s *simulationFlags) plan(zone *time.Location, now time.Time) (plan simulate.Plan, err error) {
-	plan.Start, plan.Limit = now.Truncate(time.Second), s.limit
+func (s *simulationFlags) plan(zone *time.Location, now time.Time, seed uint64) (plan simulate.Plan, err error) {
+	plan.Start, plan.Limit, plan.Seed = now.Truncate(time.Second), s.limit, seed
 	if s.start != "" {
 		if plan.Start, err = simulate.ParseTime(s.start, zone); err != nil {
 			return plan, usagef("--start: %w", err)
@@ -173,23 +171,11 @@ func (s *simulationFlags) plan(zone *time.Location, now time.Time) (plan simulat
 			plan.Limit = failingLimit
 		}
 	}
-	plan.Seed, err = s.readSeed()
-	return plan, err
-}
-
-func (s *simulationFlags) readSeed() (uint64, error) {
-	if s.seed == "" {
-		return 1, nil
-	}
-	seed, err := strconv.ParseUint(s.seed, 10, 64)
-	if err != nil {
-		return 0, usagef("--seed: expected a whole number, found %s", document.Found(s.seed))
-	}
-	return seed, nil
+	return plan, nil
 }
 
 // outcomes makes the outcomes of one run, the same ones for each.
-func (a *app) outcomes(s *simulationFlags) (func() simulate.Outcomes, error) {
+func (a *app) outcomes(s *simulationFlags, chance simulate.Chance) (func() simulate.Outcomes, error) {
 	switch {
 	case s.outcomes != "":
 		name, in, err := a.openInput(s.outcomes)
@@ -203,8 +189,7 @@ func (a *app) outcomes(s *simulationFlags) (func() simulate.Outcomes, error) {
 		}
 		return func() simulate.Outcomes { return simulate.Listed(list) }, nil
 	case s.byChance():
-		chance, err := s.chance()
-		return chance.Outcomes, err
+		return chance.Outcomes, nil
 	default:
 		return func() simulate.Outcomes {
 			return simulate.Always(simulate.Outcome{Result: simulate.Failure, After: time.Minute})
@@ -214,8 +199,8 @@ func (a *app) outcomes(s *simulationFlags) (func() simulate.Outcomes, error) {
 
 // chance is what the flags say of outcomes by chance.
 func (s *simulationFlags) chance() (c simulate.Chance, err error) {
-	if c.Seed, err = s.readSeed(); err != nil {
-		return c, err
+	if c.Seed, err = strconv.ParseUint(cmp.Or(s.seed, "1"), 10, 64); err != nil {
+		return c, usagef("--seed: expected a whole number, found %s", document.Found(s.seed))
 	}
 	if c.Fail, err = simulate.ParseShare(cmp.Or(s.fail, "5%")); err != nil {
 		return c, usagef("--fail: %w", err)
@@ -279,11 +264,6 @@ func (a *app) readSimulated(ctx context.Context, from string) (simulated, error)
 		s.policy, err = a.readStoredPolicy(ctx, s.definition.PolicyName)
 	}
 	return s, err
-}
-
-// zone is that of the schedule, so that a wall clock time can be read before the model is made.
-func (s *simulated) zone() *time.Location {
-	return zoneOf(&model.Model{Rule: s.definition.Rule, Timezone: s.definition.Timezone, Policy: s.policy})
 }
 
 // zoneOf is the zone of the schedule in force, UTC if it names none.

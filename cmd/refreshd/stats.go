@@ -48,8 +48,7 @@ type retryStats struct {
 func newRetryStats(total, successful, cycles int64) retryStats {
 	stats := retryStats{TotalRetries: total, SuccessfulRetries: successful, RetriedCycles: cycles}
 	if cycles > 0 {
-		rate := float64(successful) / float64(cycles)
-		stats.RetrySuccessRate = &rate
+		stats.RetrySuccessRate = new(float64(successful) / float64(cycles))
 	}
 	return stats
 }

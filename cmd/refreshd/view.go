@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -56,11 +55,12 @@ type modelView struct {
 	Fault string `json:"fault"`
 }
 
-func view(r *scripts.Record, status model.Status, now time.Time) modelView {
+func (s shown) view() modelView {
+	r := s.record
 	rev, _ := strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
 	v := modelView{
-		UID: r.UID, Status: status,
-		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, PlannedAt: optional(r.Planned(now)),
+		UID: r.UID, Status: s.status,
+		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, PlannedAt: optional(r.Planned(s.now)),
 		AttemptUID: r.AttemptUID, AttemptNo: r.AttemptNo, StartedAt: optional(r.StartedAt), DeadlineAt: optional(r.DeadlineAt),
 		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again,
 		Disabled: r.Disabled, DisabledReason: r.DisabledReason,
@@ -79,17 +79,17 @@ func view(r *scripts.Record, status model.Status, now time.Time) modelView {
 }
 
 // pairs is the model for people: what is set, and what it means.
-func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
+func (s shown) pairs() [][2]string {
+	v, r := s.view(), s.record
 	policy, _ := json.Marshal(v.InForce) // a policy always marshals
-	zone := r.Zone()
-	when := func(at time.Time) string { return when(at, now, zone) }
+	when := func(at time.Time) string { return when(at, s.now, r.Zone()) }
 	return [][2]string{
-		{"uid", v.UID}, {"status", statusText(v, r, now)}, {"fault", v.Fault},
-		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"planned at", when(r.Planned(now))},
-		{"attempt", v.AttemptUID}, {"attempt no", unlessZero(v.AttemptNo, "")}, {"started at", when(r.StartedAt)},
+		{"uid", v.UID}, {"status", s.statusText()}, {"fault", v.Fault},
+		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"planned at", when(r.Planned(s.now))},
+		{"attempt", v.AttemptUID}, {"attempt no", mark(v.AttemptNo != 0, strconv.Itoa(v.AttemptNo))}, {"started at", when(r.StartedAt)},
 		{"deadline at", when(r.DeadlineAt)}, {"processing at", when(r.ProcessingAt)},
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
-		{"worker says", v.UserFriendlyStatus}, {"progress", unlessZero(v.Progress, "%")},
+		{"worker says", v.UserFriendlyStatus}, {"progress", mark(v.Progress != 0, strconv.Itoa(v.Progress)+"%")},
 		{"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
 		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
 		{"retries", v.summary()},
@@ -99,13 +99,13 @@ func (v modelView) pairs(r *scripts.Record, now time.Time) [][2]string {
 }
 
 // statusText says what the status means for this model.
-func statusText(v modelView, r *scripts.Record, now time.Time) string {
-	text := string(v.Status)
-	switch v.Status {
+func (s shown) statusText() string {
+	text, r, now := string(s.status), s.record, s.now
+	switch s.status {
 	case model.StatusDisabled:
 		text += " until the next update"
-		if v.DisabledReason != "" {
-			text += ": " + v.DisabledReason
+		if r.DisabledReason != "" {
+			text += ": " + r.DisabledReason
 		}
 	case model.StatusScheduled:
 		text += ": starts " + distance(r.RefreshAt, now)
@@ -131,14 +131,6 @@ func when(at, now time.Time, timezone string) string {
 		text += ", " + at.In(zone).Format("Mon 15:04 MST")
 	}
 	return text
-}
-
-// unlessZero renders a number with its unit; zero: nothing to show.
-func unlessZero(n int, unit string) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n) + unit
 }
 
 // mark is a text that is shown if something is set.
