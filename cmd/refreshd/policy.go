@@ -114,6 +114,46 @@ func (a *app) warn(position func(field string) string, warnings []policy.Warning
 	return texts
 }
 
+func policyDiffCommand(a *app) *cobra.Command {
+	return aboutPolicies("diff OLD NEW", "Compare two policies, field by field, and say what the change would mean for the models that use the old one", 2, a.diffPolicies)
+}
+
+func (a *app) diffPolicies(ctx context.Context, from []string) error {
+	before, err := a.readPolicy(ctx, from[0])
+	if err != nil {
+		return err
+	}
+	after, err := a.readPolicy(ctx, from[1])
+	if err != nil {
+		return err
+	}
+	var plan *impact
+	if before.stored {
+		err = a.withStore(ctx, func(store *scripts.Store) error {
+			plan, err = measureImpact(ctx, store, before.policy.Name, after.policy)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	differences := definitions.Compare(before.policy, after.policy)
+	if a.json() {
+		return a.printJSON(map[string]any{"differences": differences, "plan": plan})
+	}
+	table := a.newTable("FIELD", "OLD", "NEW")
+	if len(differences) == 0 {
+		table = a.newTable("no difference")
+	}
+	for _, d := range differences {
+		table.row(d.Field, definitions.Text(d.Old), definitions.Text(d.New))
+	}
+	if plan != nil {
+		table.row(plan.String())
+	}
+	return table.Flush()
+}
+
 func policyRmCommand(a *app) *cobra.Command {
 	var force bool
 	command := aboutPolicies("rm NAME", "Remove a stored policy; refused while models use it", 1,
@@ -127,8 +167,8 @@ func policyRmCommand(a *app) *cobra.Command {
 
 func (a *app) rmPolicy(ctx context.Context, store *scripts.Store, name string, force bool) error {
 	if !force {
-		used, err := countUsers(ctx, store, name)
-		if err != nil {
+		used := 0
+		if err := eachUser(ctx, store, name, func(*scripts.Record) { used++ }); err != nil {
 			return err
 		}
 		if used > 0 {
@@ -163,21 +203,16 @@ func (a *app) lsPolicies(ctx context.Context, store *scripts.Store, _ []string) 
 	}
 	table := a.newTable("NAME", "TIMEOUT", "RETRIES", "SCHEDULE")
 	for _, name := range names {
-		p, readable, err := storedPolicy(ctx, store, name)
+		p, err := storedPolicy(ctx, store, name)
 		if err != nil {
 			return err
 		}
-		p.Name = name
 		switch {
 		case a.json():
-			view := policyView{Name: name, Readable: readable}
-			if readable {
-				view.Policy = &p
-			}
-			if err := printJSONLine(a.stdout, view); err != nil {
+			if err := printJSONLine(a.stdout, policyView{Name: name, Readable: p != nil, Policy: p}); err != nil {
 				return err
 			}
-		case !readable:
+		case p == nil:
 			table.row(name, "cannot be read", "", "")
 		default:
 			table.row(policyRow(p)...)
@@ -189,7 +224,7 @@ func (a *app) lsPolicies(ctx context.Context, store *scripts.Store, _ []string) 
 	return table.Flush()
 }
 
-func policyRow(p policy.Policy) []string {
+func policyRow(p *policy.Policy) []string {
 	timeout, retries, rule := "none", "-", "-"
 	if p.Timeout > 0 {
 		timeout = document.FormatDuration(p.Timeout)

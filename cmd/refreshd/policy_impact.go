@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
-
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -75,9 +74,4 @@ func eachUser(ctx context.Context, store *scripts.Store, name string, visit func
 		}
 		return ctx.Err()
 	})
-}
-
-func countUsers(ctx context.Context, store *scripts.Store, name string) (users int, err error) {
-	err = eachUser(ctx, store, name, func(*scripts.Record) { users++ })
-	return users, err
 }

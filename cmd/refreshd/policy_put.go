@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
-	"github.com/spf13/cobra"
 )
 
 // policyOutcome is what became of one policy, as -o json shows it: every field is always there.
@@ -17,8 +18,6 @@ type policyOutcome struct {
 	Warnings []string `json:"warnings"`
 	Plan     *impact  `json:"plan"` // null: none was asked for
 }
-
-const resultPlanned = "planned"
 
 func (a *app) printOutcome(outcome policyOutcome) error {
 	if a.json() {
@@ -70,7 +69,7 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 
 func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source policySource, plan bool) error {
 	p := source.policy
-	before, stored, err := storedPolicy(ctx, store, p.Name)
+	before, err := storedPolicy(ctx, store, p.Name)
 	if err != nil {
 		return err
 	}
@@ -81,12 +80,12 @@ func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source policy
 	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now)}
 	switch {
 	case plan:
-		outcome.Result = resultPlanned
+		outcome.Result = "planned"
 		outcome.Plan, err = measureImpact(ctx, store, p.Name, p)
-	case stored && before.Equal(p):
+	case before != nil && before.Equal(p):
 		outcome.Result = resultUnchanged
 	default:
-		outcome.Result = map[bool]string{true: resultUpdated, false: resultCreated}[stored]
+		outcome.Result = map[bool]string{true: resultUpdated, false: resultCreated}[before != nil]
 		err = store.PutPolicy(ctx, p)
 	}
 	if err != nil {
@@ -95,16 +94,17 @@ func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source policy
 	return a.printOutcome(outcome)
 }
 
-// storedPolicy reads a policy that may be stored. One that cannot be read is as good as none: it is about to be replaced.
-func storedPolicy(ctx context.Context, store *scripts.Store, name string) (p policy.Policy, stored bool, err error) {
+// storedPolicy reads a policy that may be stored; nil: it is not, or it cannot be read, which is as good to a put.
+func storedPolicy(ctx context.Context, store *scripts.Store, name string) (*policy.Policy, error) {
 	text, stored, err := store.PolicyText(ctx, name)
-	if err != nil || !stored {
-		return p, false, err
-	}
 	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return p, false, nil
+	if err != nil || !stored || json.Unmarshal([]byte(text), &value) != nil {
+		return nil, err
 	}
-	p, unreadable := policy.Parse(value)
-	return p, unreadable == nil, nil
+	p, err := policy.Parse(value)
+	if err != nil {
+		return nil, nil
+	}
+	p.Name = name
+	return &p, nil
 }
