@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,16 +21,13 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	lookupEnv      func(string) (string, bool)
+	getenv         func(string) string // "": not set
 
-	config
 	log     zerolog.Logger
 	checks  *health.Checks // nil: nobody asks about health
 	entered bool           // the command itself has begun: what fails from here on is not wrong usage
-}
 
-// config holds the settings of all commands. Each is a flag; settle says where else it may come from.
-type config struct {
+	// The settings of all commands. Each is a flag; settle says where else it may come from.
 	redis    string // URL of Redis; "": defaultRedis, or the embedded one of up
 	file     string // YAML with settings, by the names of the flags; "": none
 	output   string // one of outputsOf the command; default table
@@ -57,17 +55,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 		PersistentPreRunE: a.prepare,
 	}
 	a.bindGlobals(root.PersistentFlags())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{plainFlagError(err)} })
-	root.AddCommand(a.commands()...)
-	return root
-}
-
-func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
+	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
 		modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
-		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a),
-	}
+		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
+	return root
 }
 
 func (a *app) bindGlobals(flags *pflag.FlagSet) {
@@ -94,11 +87,10 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	if err := oneOf("output", a.output, outputsOf(command)); err != nil {
 		return err
 	}
-	log, err := newLogger(a.stderr, a.logLevel)
-	if err != nil {
+	if err := oneOf("log-level", a.logLevel, logLevels); err != nil {
 		return err
 	}
-	a.log = log
+	a.log = newLogger(a.stderr, a.logLevel)
 	redisLog.Store(&a.log)
 	a.entered = true
 	return nil
@@ -106,9 +98,8 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 
 // open connects to the queue at an address. It dials nothing yet. The caller calls the returned function when it is done.
 func (a *app) open(address string) (*scripts.Store, func(), error) {
-	connect := a.connect
-	connect.ClientName = "refreshd"
-	clients, err := scripts.Connect(address, connect)
+	a.connect.ClientName = "refreshd"
+	clients, err := scripts.Connect(address, a.connect)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
@@ -125,13 +116,7 @@ func (a *app) open(address string) (*scripts.Store, func(), error) {
 	return store, done, nil
 }
 
-// address is where Redis is.
-func (a *app) address() string {
-	if a.redis == "" {
-		return defaultRedis
-	}
-	return a.redis
-}
+func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
 // withStore runs do with a queue that answers.
 func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) error {
@@ -155,11 +140,10 @@ func (a *app) onStore(do func(ctx context.Context, store *scripts.Store, args []
 
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it.
 func plainFlagError(err error) error {
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return refusedValue("--"+value.GetFlag().Name, value.GetFlag(), value.GetValue())
 	}
-	return err
+	return usageError{err}
 }
 
 // group is a command that only holds others.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -69,9 +70,7 @@ func brakeOnCommand(a *app) *cobra.Command {
 				return usagef("--window: %w", err)
 			}
 		}
-		if least != 0 {
-			brake.Min = least
-		}
+		brake.Min = cmp.Or(least, brake.Min)
 		if err := brake.Validate(); err != nil {
 			return usagef("--%w", err)
 		}

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -39,15 +38,12 @@ const (
 	resultUpdated   = "updated"
 	resultUnchanged = "unchanged"
 	resultRemoved   = "removed"
-	resultRun       = "run"
-	resultEnabled   = "enabled"
-	resultDisabled  = "disabled"
 	resultRefused   = "refused"
 )
 
 var resultOf = map[model.CommandType]string{
-	model.CommandPut: resultUpdated, model.CommandRemove: resultRemoved, model.CommandRun: resultRun,
-	model.CommandEnable: resultEnabled, model.CommandDisable: resultDisabled,
+	model.CommandPut: resultUpdated, model.CommandRemove: resultRemoved, model.CommandRun: "run",
+	model.CommandEnable: "enabled", model.CommandDisable: "disabled",
 }
 
 const (
@@ -63,17 +59,10 @@ func (r *request) refuse(err error) {
 
 // problem is why the command was refused, with its position.
 func (r *request) problem() string {
-	var field *document.Error
-	switch {
-	case r.position == nil && r.command.UID == "":
-		return r.refused.Error()
-	case r.position == nil:
+	if r.position == nil {
 		return r.command.UID + ": " + r.refused.Error()
-	case errors.As(r.refused, &field):
-		return r.position(field.Field) + ": " + r.refused.Error()
-	default:
-		return r.position("") + ": " + r.refused.Error()
 	}
+	return definitions.Document{Position: r.position}.At(r.refused).Error()
 }
 
 // execute carries out requests, at most batchSize of them: it reads the models, lets package model decide, and commits all decisions in one
@@ -143,10 +132,10 @@ func pass(ctx context.Context, store queue, requests []*request) error {
 
 // decide settles the request or returns the transition that would carry it out.
 func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Transition {
-	r.result, r.refused, r.done, r.saved = "", nil, false, nil
 	record := snapshot.Records[r.command.UID]
 	existed := record.Exists
 	decision, outcome, err := record.Execute(&r.command, snapshot.Policies, existed, now)
+	r.result, r.refused, r.saved = resultOf[r.command.Type], nil, nil
 	switch {
 	case err != nil:
 		r.refuse(err)
@@ -155,24 +144,17 @@ func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Tra
 	case outcome == model.Busy:
 		r.refuse(errors.New("expected an idle model, found an attempt queued or running; --force supersedes it"))
 	case outcome == model.Unchanged:
-		r.result, r.done = resultUnchanged, true
+		r.result, r.next, r.done = resultUnchanged, record.RefreshAt, true
 	case r.command.Type == model.CommandPut && !existed:
 		r.result = resultCreated
-	default:
-		r.result = resultOf[r.command.Type]
 	}
-	if r.refused != nil {
-		return nil
-	}
-	r.next = record.RefreshAt
 	if r.done {
 		return nil
 	}
 	transition := snapshot.Apply(&r.command, decision, now)
 	r.next = record.RefreshAt // the record has moved on with the decision
 	if r.command.Type == model.CommandPut {
-		saved := record.Model
-		r.saved = &saved
+		r.saved = new(record.Model)
 	}
 	return transition
 }

@@ -33,11 +33,10 @@ audience did not see everything; all of it takes about ten seconds. Another Redi
 
 func (a *app) demoConfig(life time.Duration, port int) demo.Config {
 	config := demo.Config{Out: a.stdout, For: life, Port: port, Queue: a.store.Queue, JSON: a.json()}
-	if terminal, ok := a.stdout.(*os.File); ok && isTerminal(terminal) && !config.JSON && a.env("TERM") != "dumb" {
-		config.Screen, config.Color = demo.ScreenOf(terminal), a.env("NO_COLOR") == ""
+	if terminal, ok := a.stdout.(*os.File); ok && isTerminal(terminal) && !config.JSON && a.getenv("TERM") != "dumb" {
+		config.Screen, config.Color = demo.ScreenOf(terminal), a.getenv("NO_COLOR") == ""
 		return config // a log would write over the table
 	}
-	log := a.log.Level(max(zerolog.WarnLevel, a.log.GetLevel()))
-	config.Log = &log
+	config.Log = new(a.log.Level(max(zerolog.WarnLevel, a.log.GetLevel())))
 	return config
 }

@@ -20,22 +20,16 @@ func setLogGlobals() {
 	zerolog.DefaultContextLogger = new(zerolog.Nop())
 }
 
+// logLevels are checked, because zerolog would take "" and "7" as levels that say nothing at all.
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
-// newLogger writes JSON, or text when a person looks on. The level is checked against a list, because zerolog would take
-// "" and "7" as levels that say nothing at all.
-func newLogger(to io.Writer, level string) (zerolog.Logger, error) {
-	if err := oneOf("log-level", level, logLevels); err != nil {
-		return zerolog.Nop(), err
-	}
-	parsed, err := zerolog.ParseLevel(level)
-	if err != nil {
-		return zerolog.Nop(), usageError{err}
-	}
+// newLogger writes JSON, or text when a person looks on. The level is one of logLevels.
+func newLogger(to io.Writer, level string) zerolog.Logger {
+	parsed, _ := zerolog.ParseLevel(level)
 	if isTerminal(to) {
 		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000"}
 	}
-	return zerolog.New(zerolog.SyncWriter(to)).Level(parsed).With().Timestamp().Logger(), nil
+	return zerolog.New(zerolog.SyncWriter(to)).Level(parsed).With().Timestamp().Logger()
 }
 
 func isTerminal(to any) bool {

@@ -15,7 +15,6 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// The exit codes.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -25,19 +24,15 @@ const (
 func main() {
 	setLogGlobals()
 	scripts.LogTo(logRedis)
-	os.Exit(untilSignal())
-}
-
-// untilSignal runs the command line under a context that the first signal ends.
-func untilSignal() int {
 	ctx, done := listen(context.Background())
-	defer done()
-	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	done()
+	os.Exit(code)
 }
 
 // run is the program: it executes args and returns the exit code. It is done when it returns: nothing runs on.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv func(string) (string, bool)) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: lookupEnv}
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -48,8 +43,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // usageError is the wrong use of a command that a parser of flags cannot notice.
 type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, values ...any) error { return usageError{fmt.Errorf(format, values...)} }
 
@@ -65,20 +58,18 @@ func oneOf(flag, text string, known []string) error {
 var errReported = errors.New("failed, as told above")
 
 func (a *app) exitCode(err error) int {
-	var wrong usageError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errReported):
 		return exitFailed
-	case errors.As(err, &wrong) || !a.entered:
-		a.complain(err.Error())
+	}
+	a.complain(err.Error())
+	if _, wrong := errors.AsType[usageError](err); wrong || !a.entered {
 		a.complain("--help tells more")
 		return exitUsage
-	default:
-		a.complain(err.Error())
-		return exitFailed
 	}
+	return exitFailed
 }
 
 func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }

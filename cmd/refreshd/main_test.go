@@ -31,16 +31,13 @@ func at(t *testing.T, server *testkit.Server) *console {
 	return &console{t: t, env: map[string]string{"REDIS_URL": server.URL}}
 }
 
-func (c *console) lookup(name string) (string, bool) {
-	value, found := c.env[name]
-	return value, found
-}
+func (c *console) getenv(name string) string { return c.env[name] }
 
 // run returns the exit code and what was printed.
 func (c *console) run(args ...string) (code int, stdout, stderr string) {
 	c.t.Helper()
 	var out, err bytes.Buffer
-	code = run(c.t.Context(), args, strings.NewReader(c.in), &out, &err, c.lookup)
+	code = run(c.t.Context(), args, strings.NewReader(c.in), &out, &err, c.getenv)
 	return code, out.String(), err.String()
 }
 
@@ -168,7 +165,7 @@ func TestACancelledCommandEndsAndFails(t *testing.T) {
 	cancel()
 	var out, err bytes.Buffer
 	c := at(t, testkit.Miniredis(t))
-	if code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.lookup); code != exitFailed {
+	if code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.getenv); code != exitFailed {
 		t.Errorf("expected exit code 1, found %d", code)
 	}
 	expectContains(t, err.String(), "context canceled")

@@ -46,7 +46,6 @@ nothing.`,
 	return command
 }
 
-// put saves the models of a file.
 func (a *app) put(ctx context.Context, store *scripts.Store, path, format string) error {
 	name, in, err := a.openInput(path)
 	if err != nil {
@@ -115,7 +114,7 @@ func (t *tally) tell(requests []*request) error {
 		told := outcome{UID: request.command.UID, Result: request.result, RefreshAt: optional(request.next)}
 		if request.refused != nil {
 			told.Error = request.problem()
-			t.app.complain(plain(told.Error))
+			t.app.complain(told.Error)
 		}
 		if request.saved != nil && request.refused == nil {
 			anchored := request.command.Definition.Dtstart != ""

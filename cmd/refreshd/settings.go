@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -56,17 +57,11 @@ func (a *app) fromEnv(flag string) setting {
 		names = append(names, "REDIS_URL")
 	}
 	for _, name := range names {
-		if text := a.env(name); text != "" {
+		if text := a.getenv(name); text != "" {
 			return setting{text, name}
 		}
 	}
 	return setting{}
-}
-
-// env is an environment variable; empty: not set.
-func (a *app) env(name string) string {
-	value, _ := a.lookupEnv(name)
-	return value
 }
 
 // readSettings reads a configuration file. One file may serve all commands, so each flag of each of them is a known key.
@@ -128,7 +123,6 @@ func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.
 func knownFlags(command *cobra.Command) map[string]bool {
 	known := make(map[string]bool)
 	note := func(flag *pflag.Flag) { known[flag.Name] = flag.Name != "config" && flag.Name != "help" }
-	command.PersistentFlags().VisitAll(note)
 	command.LocalFlags().VisitAll(note)
 	for _, child := range command.Commands() {
 		maps.Copy(known, knownFlags(child))
@@ -138,20 +132,17 @@ func knownFlags(command *cobra.Command) map[string]bool {
 
 // refusedValue is the error of a flag whose text is not of its kind, without the words of the parser behind it.
 func refusedValue(where string, flag *pflag.Flag, text string) error {
-	want := map[string]string{
+	wants := map[string]string{
 		"int": "a whole number", "int64": "a whole number", "bool": "true or false",
 		"duration": "a duration such as 500ms, 30s or 1h",
-	}[flag.Value.Type()]
-	if want == "" {
-		want = "a " + flag.Value.Type()
 	}
-	return usagef("%s: expected %s, found %s", where, want, document.Found(text))
+	kind := flag.Value.Type()
+	return usagef("%s: expected %s, found %s", where, cmp.Or(wants[kind], "a "+kind), document.Found(text))
 }
 
-// duration is a flag in the forms that policies use: 90s, 1h 30m, 2 days, PT5M.
+// duration is the pflag.Value of a flag in the forms that policies use: 90s, 1h 30m, 2 days, PT5M.
 type duration time.Duration
 
-// Set implements pflag.Value.
 func (d *duration) Set(text string) error {
 	parsed, err := document.ParseDuration(text)
 	*d = duration(parsed)
@@ -166,5 +157,4 @@ func (d *duration) String() string {
 	return document.FormatDuration(time.Duration(*d))
 }
 
-// Type implements pflag.Value.
 func (d *duration) Type() string { return "duration" }

@@ -64,7 +64,7 @@ func (c *console) start(args ...string) *background {
 	}}
 	ended, in := make(chan int, 1), strings.NewReader(c.in)
 	go func() {
-		ended <- run(ctx, args, in, write, b.stderr, c.lookup)
+		ended <- run(ctx, args, in, write, b.stderr, c.getenv)
 		_ = write.Close()
 		close(b.gone)
 	}()
