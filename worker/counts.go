@@ -31,8 +31,16 @@ func (p *Pool) count(counter *int64, n int) {
 
 // counter is where the end of an attempt is counted; no type: nothing was told.
 func (s *Stats) counter(kind model.MessageType) *int64 {
-	return map[model.MessageType]*int64{
-		model.MessageSuccess: &s.Succeeded, model.MessageFailure: &s.Failed, model.MessagePostponed: &s.Postponed,
-		model.MessageInterrupted: &s.Interrupted, "": &s.Cancelled,
-	}[kind]
+	switch kind {
+	case model.MessageSuccess:
+		return &s.Succeeded
+	case model.MessageFailure:
+		return &s.Failed
+	case model.MessagePostponed:
+		return &s.Postponed
+	case model.MessageInterrupted:
+		return &s.Interrupted
+	default:
+		return &s.Cancelled
+	}
 }

@@ -92,17 +92,20 @@ type pipes struct {
 }
 
 func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) error {
-	for program, ours := range map[*io.Writer]io.Writer{&cmd.Stdout: stdout, &cmd.Stderr: stderr} {
-		if ours == nil {
-			continue
-		}
-		theirs, err := p.output(ours)
+	if stdout != nil {
+		theirs, err := p.output(stdout)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = theirs.Close() }()
-		*program = theirs
+		cmd.Stdout = theirs
 	}
+	theirs, err := p.output(stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = theirs.Close() }()
+	cmd.Stderr = theirs
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
