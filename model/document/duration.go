@@ -1,6 +1,8 @@
 package document
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,9 +25,9 @@ func ParseDuration(text string) (time.Duration, error) {
 	if lower == "" || lower == "null" {
 		return 0, nil
 	}
-	scan, iso := durationScan{rest: lower}, strings.HasPrefix(lower, "p")
+	scan := durationScan{rest: lower}
 	reason := ""
-	if iso {
+	if strings.HasPrefix(lower, "p") {
 		reason = scan.iso()
 	} else {
 		reason = scan.words()
@@ -36,19 +38,34 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.Duration(scan.total) * time.Millisecond, nil
 }
 
-// durationUnits names the units in the order in which they may follow each other. The first name of each is canonical.
-var durationUnits = []struct {
-	length time.Duration
-	iso    string // designator in ISO 8601, with its T when it is a unit of time
-	names  string
-}{
-	{7 * 24 * time.Hour, "w", " w week weeks "},
-	{24 * time.Hour, "d", " d day days "},
-	{time.Hour, "th", " h hr hrs hour hours "},
-	{time.Minute, "tm", " m min mins minute minutes "},
-	{time.Second, "ts", " s sec secs second seconds "},
-	{time.Millisecond, "", " ms msec msecs millisecond milliseconds "},
+// unitNames are the names of a unit, each between blanks: in words, and in ISO 8601 with its T when it is a unit of time.
+type unitNames struct{ words, iso string }
+
+func (n unitNames) in(iso bool) string {
+	if iso {
+		return n.iso
+	}
+	return n.words
 }
+
+// durationUnit is a unit. Its first word is the canonical one, its last two are singular and plural.
+type durationUnit struct {
+	length time.Duration
+	unitNames
+}
+
+// durationUnits stand in the order in which they may follow each other.
+var durationUnits = []durationUnit{
+	{7 * 24 * time.Hour, unitNames{" w week weeks ", " w "}},
+	{24 * time.Hour, unitNames{" d day days ", " d "}},
+	{time.Hour, unitNames{" h hr hrs hour hours ", " th "}},
+	{time.Minute, unitNames{" m min mins minute minutes ", " tm "}},
+	{time.Second, unitNames{" s sec secs second seconds ", " ts "}},
+	{time.Millisecond, unitNames{" ms msec msecs millisecond milliseconds ", ""}},
+}
+
+// notFixed are the units that are known and refused.
+var notFixed = unitNames{" month months mo year years y yr yrs ", " m y "}
 
 // durationScan reads numbers with units from the front of rest. Its methods return the reason of a refusal, or "".
 type durationScan struct {
@@ -60,13 +77,13 @@ type durationScan struct {
 // words reads the Go and the English form: "1h30m", "1 hour and 30 minutes", "90".
 func (s *durationScan) words() string {
 	for s.rest != "" {
-		number, unit := s.number(), ""
-		s.rest = strings.TrimLeft(s.rest, " ")
-		unit, s.rest = cutLetters(s.rest)
+		number := s.number()
+		s.cut(" ")
+		unit := s.cut("abcdefghijklmnopqrstuvwxyz")
 		if unit == "" && s.rest == "" && s.next == 0 {
 			unit = "s"
 		}
-		if reason := s.add(number, unit, findWord); reason != "" {
+		if reason := s.add(number, unit, false); reason != "" {
 			return reason
 		}
 		s.rest = cutJoint(s.rest)
@@ -91,7 +108,7 @@ func (s *durationScan) iso() string {
 		}
 		unit := prefix + s.rest[:1]
 		s.rest = s.rest[1:]
-		if reason := s.add(number, unit, findDesignator); reason != "" {
+		if reason := s.add(number, unit, true); reason != "" {
 			return reason
 		}
 	}
@@ -99,31 +116,31 @@ func (s *durationScan) iso() string {
 }
 
 // number cuts the digits, with an optional fraction, off the front.
-func (s *durationScan) number() string {
-	end := 0
-	for end < len(s.rest) && (s.rest[end] >= '0' && s.rest[end] <= '9' || s.rest[end] == '.') {
-		end++
-	}
-	number := s.rest[:end]
-	s.rest = s.rest[end:]
-	return number
+func (s *durationScan) number() string { return s.cut("0123456789.") }
+
+// cut cuts what consists of these characters off the front.
+func (s *durationScan) cut(characters string) string {
+	rest := strings.TrimLeft(s.rest, characters)
+	front := strings.TrimSuffix(s.rest, rest)
+	s.rest = rest
+	return front
 }
 
-func (s *durationScan) add(number, unit string, find func(string) int) string {
-	if number == "" {
+func (s *durationScan) add(number, unit string, iso bool) string {
+	named := func(names unitNames) bool { return strings.Contains(names.in(iso), " "+unit+" ") }
+	at := slices.IndexFunc(durationUnits, func(u durationUnit) bool { return named(u.unitNames) })
+	switch {
+	case number == "":
 		return "a number from 0 is missing before " + Found(unit+s.rest)
-	}
-	switch at := find(unit); {
-	case at == notFixed:
+	case named(notFixed):
 		return "months and years have no fixed length"
-	case at == notUnit:
+	case at < 0:
 		return "the unit " + Found(unit) + " is not known"
 	case at < s.next:
 		return "units go from the longest to the shortest, each once"
-	default:
-		s.next = at + 1
-		return s.addLength(number, durationUnits[at].length)
 	}
+	s.next = at + 1
+	return s.addLength(number, durationUnits[at].length)
 }
 
 func (s *durationScan) addLength(number string, unit time.Duration) string {
@@ -137,66 +154,16 @@ func (s *durationScan) addLength(number string, unit time.Duration) string {
 	if err != nil || n > limit/ms {
 		return "at most ten years"
 	}
-	part, exact := fractionOf(fraction, ms)
-	if !exact {
+	// Nine digits are enough, because no unit has that many factors of ten.
+	part, _ := strconv.ParseInt("0"+fraction, 10, 64)
+	scale := int64(math.Pow10(len(fraction)))
+	if len(fraction) > 9 || part*ms%scale != 0 {
 		return "finer than a millisecond"
 	}
-	if s.total += n*ms + part; s.total > limit {
+	if s.total += n*ms + part*ms/scale; s.total > limit {
 		return "at most ten years"
 	}
 	return ""
-}
-
-// fractionOf returns 0.digits of length; exact is false when that is not a whole number. Nine digits are enough, because no
-// unit has that many factors of ten.
-func fractionOf(digits string, length int64) (part int64, exact bool) {
-	if len(digits) > 9 {
-		return 0, false
-	}
-	scale := int64(1)
-	for i := range digits {
-		part, scale = part*10+int64(digits[i]-'0'), scale*10
-	}
-	return part * length / scale, part*length%scale == 0
-}
-
-// What findWord and findDesignator return for something that is not one of durationUnits.
-const (
-	notUnit  = -1
-	notFixed = -2
-)
-
-func findWord(unit string) int {
-	switch unit {
-	case "month", "months", "mo", "year", "years", "y", "yr", "yrs":
-		return notFixed
-	}
-	for i, u := range durationUnits {
-		if unit != "" && strings.Contains(u.names, " "+unit+" ") {
-			return i
-		}
-	}
-	return notUnit
-}
-
-func findDesignator(unit string) int {
-	if unit == "m" || unit == "y" {
-		return notFixed
-	}
-	for i, u := range durationUnits {
-		if u.iso == unit {
-			return i
-		}
-	}
-	return notUnit
-}
-
-func cutLetters(text string) (letters, rest string) {
-	end := 0
-	for end < len(text) && text[end] >= 'a' && text[end] <= 'z' {
-		end++
-	}
-	return text[:end], text[end:]
 }
 
 // cutJoint removes what may stand between two amounts: blanks, a comma, "and". At the very end nothing may stand.
@@ -227,7 +194,7 @@ func FormatDurationInWords(d time.Duration) string {
 	})
 }
 
-// formatDuration joins the amounts of the units that a duration has. The last two names of a unit are its singular and its plural.
+// formatDuration joins the amounts of the units that a duration has.
 func formatDuration(d time.Duration, joint string, amount func(n int64, names []string) string) string {
 	ms, sign := d.Milliseconds(), ""
 	if ms < 0 {
@@ -240,7 +207,7 @@ func formatDuration(d time.Duration, joint string, amount func(n int64, names []
 			continue
 		}
 		if n := ms / length; n > 0 || d.Milliseconds() == 0 && unit.length == time.Second {
-			amounts = append(amounts, amount(n, strings.Fields(unit.names)))
+			amounts = append(amounts, amount(n, strings.Fields(unit.words)))
 			ms -= n * length
 		}
 	}

@@ -131,10 +131,7 @@ func (d Object) Words(name string) ([]string, error) {
 // DurationAt reads text as a duration and places an error at field.
 func DurationAt(field, text string) (time.Duration, error) {
 	duration, err := ParseDuration(text)
-	if err != nil {
-		return 0, Place(err, field)
-	}
-	return duration, nil
+	return duration, Place(err, field)
 }
 
 // Place puts the field of a refusal below prefix.
