@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -35,27 +36,15 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	if c.Batch == 0 {
-		c.Batch = 200
-	}
-	if c.MaxQueued == 0 {
-		c.MaxQueued = 1000
-	}
-	if c.Tick == 0 {
-		c.Tick = time.Second
-	}
-	if c.FullTick == 0 {
-		c.FullTick = min(20*time.Millisecond, c.Tick)
-	}
-	if c.Backoff == 0 {
-		c.Backoff = min(50*time.Millisecond, c.Tick)
-	}
+	nop := zerolog.Nop()
+	c.Batch = cmp.Or(c.Batch, 200)
+	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
+	c.Tick = cmp.Or(c.Tick, time.Second)
+	c.FullTick = cmp.Or(c.FullTick, min(20*time.Millisecond, c.Tick))
+	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
+	c.Log = cmp.Or(c.Log, &nop)
 	if c.NewUID == nil {
 		c.NewUID = func() string { return strings.ToLower(rand.Text()) }
-	}
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
 	}
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }

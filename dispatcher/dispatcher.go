@@ -49,7 +49,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		d.listen(ctx, wake)
 	}()
 	defer func() { <-listening }()
-	retry := d.config.retry()
+	c := d.config
+	retry := backoff.New(backoff.Config{Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
 	for ctx.Err() == nil {
 		ended := d.config.Observe()
 		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
@@ -63,10 +64,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		backoff.Rest(ctx, sleep, wake)
 	}
 	return nil
-}
-
-func (c *Config) retry() *backoff.Backoff {
-	return backoff.New(backoff.Config{Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
 }
 
 // listen turns wake calls in Redis into signals for Run. A waiting call ends within a second of the end of ctx.

@@ -50,6 +50,28 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	return round, err
 }
 
+// measureEvery is how often a dispatcher measures the brake.
+const measureEvery = time.Second
+
+// measureBrake measures the mass-failure brake once a second, before anything is decided.
+func (d *Dispatcher) measureBrake(ctx context.Context, now time.Time) error {
+	if since := now.Sub(d.measured); since >= 0 && since < measureEvery {
+		return nil
+	}
+	change, err := d.store.MeasureBrake(ctx, now)
+	if err != nil {
+		return err
+	}
+	d.measured = now
+	switch change {
+	case scripts.BrakeEngaged:
+		d.config.Log.Error().Msg("dispatcher: the brake is engaged: too many attempts fail, final failures are held back")
+	case scripts.BrakeReleased:
+		d.config.Log.Info().Msg("dispatcher: the brake is released: attempts succeed again")
+	}
+	return nil
+}
+
 // sleep is how long nothing is expected to happen if this round finds nothing to do.
 func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
 	if full {

@@ -1,6 +1,7 @@
 package poller
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -34,25 +35,13 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	if c.Owner == "" {
-		c.Owner = strings.ToLower(rand.Text())
-	}
-	if c.Batch == 0 {
-		c.Batch = 100
-	}
-	if c.Lease == 0 {
-		c.Lease = 10 * time.Second
-	}
-	if c.Tick == 0 {
-		c.Tick = min(time.Second, c.Lease/4)
-	}
-	if c.Backoff == 0 {
-		c.Backoff = min(50*time.Millisecond, c.Tick)
-	}
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
-	}
+	nop := zerolog.Nop()
+	c.Owner = cmp.Or(c.Owner, strings.ToLower(rand.Text()))
+	c.Batch = cmp.Or(c.Batch, 100)
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
+	c.Tick = cmp.Or(c.Tick, min(time.Second, c.Lease/4))
+	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
+	c.Log = cmp.Or(c.Log, &nop)
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }
 	}

@@ -47,12 +47,14 @@ func New(store Store, config Config) (*Poller, error) {
 // waited out, for ever.
 func (p *Poller) Run(ctx context.Context) error {
 	ready := make(chan struct{}, 1)
-	output, control := newWatch(p.store.WaitOutput, ready), newWatch(p.store.WaitControl, ready)
+	output := watch{p.store.WaitOutput, make(chan struct{}, 1), ready}
+	control := watch{p.store.WaitControl, make(chan struct{}, 1), ready}
 	var watching sync.WaitGroup
 	watching.Go(func() { output.run(ctx) })
 	watching.Go(func() { control.run(ctx) })
 	defer watching.Wait()
-	retry := p.config.retry()
+	c := p.config
+	retry := backoff.New(backoff.Config{Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
 	for ctx.Err() == nil {
 		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
@@ -70,21 +72,17 @@ func (p *Poller) Run(ctx context.Context) error {
 			p.report(round)
 		}
 	}
-	return p.resign(ctx)
-}
-
-func (c *Config) retry() *backoff.Backoff {
-	return backoff.New(backoff.Config{Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
+	p.resign(ctx)
+	return nil
 }
 
 // resign tells the others that nothing of this poller is left; if Redis does not hear it, the lease runs out instead.
-func (p *Poller) resign(ctx context.Context) error {
+func (p *Poller) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Tick)
 	defer cancel()
 	if err := p.store.Resign(ctx, p.config.Owner); err != nil {
 		p.config.Log.Warn().Err(err).Msg("poller: resigning failed")
 	}
-	return nil
 }
 
 func (p *Poller) report(round Round) {
@@ -99,12 +97,8 @@ type watch struct {
 	ready chan<- struct{}
 }
 
-func newWatch(wait func(context.Context) (bool, error), ready chan<- struct{}) *watch {
-	return &watch{wait, make(chan struct{}, 1), ready}
-}
-
 // run serves until ctx ends; a waiting call returns within a second of that.
-func (w *watch) run(ctx context.Context) {
+func (w watch) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
