@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -41,12 +42,12 @@ func DecodeCommand(raw []byte) (Command, error) {
 }
 
 func readCommand(doc document.Object) (Command, error) {
-	kind, err := doc.Text("type")
+	var command Command
+	err := into((*string)(&command.Type), doc.Text, "type")
 	if err != nil {
-		return Command{}, err
+		return command, err
 	}
 	delete(doc.Fields, "type")
-	command := Command{Type: CommandType(kind)}
 	switch command.Type {
 	case CommandPut:
 		command.Definition, err = ParseDefinition(doc.Fields)
@@ -59,7 +60,7 @@ func readCommand(doc document.Object) (Command, error) {
 	case CommandRemove, CommandEnable:
 		return command, command.read(doc)
 	default:
-		return command, unknownType(kind, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable)
+		return command, unknownType(command.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable)
 	}
 }
 
@@ -68,16 +69,11 @@ func (c *Command) read(doc document.Object, extra ...string) error {
 	if err != nil {
 		return err
 	}
-	if c.UID, err = doc.Text("uid"); err != nil {
-		return err
+	if err = into(&c.UID, doc.Text, "uid"); err == nil && c.UID == "" {
+		err = &Rejection{CounterNoUID, "uid: expected the uid of a model, found nothing"}
 	}
-	if c.UID == "" {
-		return &Rejection{CounterNoUID, "uid: expected the uid of a model, found nothing"}
-	}
-	if c.Reason, err = doc.Text("reason"); err != nil {
-		return err
-	}
-	force, err := doc.Flag("force")
+	var force *bool
+	err = cmp.Or(err, into(&c.Reason, doc.Text, "reason"), into(&force, doc.Flag, "force"))
 	c.Force = force != nil && *force
 	return err
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -85,7 +86,11 @@ func (d *Definition) readPolicy(value any) error {
 	case nil:
 		return nil
 	case string:
-		return d.namePolicy(v)
+		if !document.IsUID(v) {
+			return document.Refuse("policy", "a policy, or the name of a stored one", document.Found(v))
+		}
+		d.PolicyName = v
+		return nil
 	default:
 		inline, err := policy.Parse(v)
 		if err == nil && inline.Name != "" {
@@ -97,14 +102,6 @@ func (d *Definition) readPolicy(value any) error {
 		d.Inline, d.PolicyName = &inline, inline.ContentName()
 		return nil
 	}
-}
-
-func (d *Definition) namePolicy(name string) error {
-	if !document.IsUID(name) {
-		return document.Refuse("policy", "a policy, or the name of a stored one", document.Found(name))
-	}
-	d.PolicyName = name
-	return nil
 }
 
 // Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
@@ -141,8 +138,8 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 		return nil, err
 	}
 	saved.Dtstart = d.Dtstart
-	if saved.Rule != "" && d.Dtstart == "" {
-		saved.Dtstart = m.Dtstart
+	if saved.Rule != "" {
+		saved.Dtstart = cmp.Or(d.Dtstart, m.Dtstart)
 	}
 	if saved.Rule != "" && saved.Dtstart == "" {
 		var err error

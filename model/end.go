@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -93,11 +94,8 @@ func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Tim
 
 // ownersReason is what the owner of a disabled model reads: the worker's own words, those of the policy, or a plain sentence.
 func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
-	if own := document.Shorten(failure.UserFriendlyReason, document.MaxText); own != "" {
+	if own := cmp.Or(document.Shorten(failure.UserFriendlyReason, document.MaxText), m.Policy.DisabledReason); own != "" {
 		return own
-	}
-	if m.Policy.DisabledReason != "" {
-		return m.Policy.DisabledReason
 	}
 	text := fmt.Sprintf("Cannot refresh after %d attempts", attempts)
 	switch attempts {
@@ -110,6 +108,41 @@ func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
 		text += ": " + reason
 	}
 	return document.Shorten(text, document.MaxText)
+}
+
+// maxDeferrals is how many postponed, interrupted or not begun attempts in a row are free; the next one is a failure.
+const maxDeferrals = 10
+
+// Postpone ends an attempt that the worker asks to try again after a delay.
+func (m *Model) Postpone(delay time.Duration, now time.Time) Decision {
+	return m.deferAttempt(EventPostponed, delay, "postponed by the worker "+delayText(delay), now)
+}
+
+// Interrupt ends an attempt whose worker had to stop: due again now.
+func (m *Model) Interrupt(now time.Time) Decision {
+	return m.deferAttempt(EventInterrupted, 0, "interrupted: again at once", now)
+}
+
+// deferAttempt ends an attempt that does not count, unless too many before it did not count either.
+func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
+	if m.Deferrals >= maxDeferrals {
+		return m.fail(EventFailure, deferredTooOften(event, m.Deferrals+1, delay), now)
+	}
+	decision := Decision{Event: event, Next: m.State}
+	next := &decision.Next
+	next.AttemptNo = max(0, next.AttemptNo-1)
+	next.Deferrals++
+	next.RefreshAt, next.Why = now.Add(delay), why
+	m.boundWait(next, now)
+	if next.Again {
+		next.RefreshAt, next.Why = now, whyAgain
+	}
+	decision.end(&m.State, now, policy.Failure{}, nil)
+	return decision
+}
+
+func deferredTooOften(event Event, times int, delay time.Duration) policy.Failure {
+	return policy.Failure{Reason: fmt.Sprintf("%s %d times in a row", event, times), RetryAfter: delay, Ours: true}
 }
 
 // Withdraw ends an attempt that still stood in the input list at its deadline. Nobody took it, so nothing failed: the model is due

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -9,10 +10,7 @@ import (
 // trying is the instant from which the time without a success counts: the last success, or the first start of a model that
 // never succeeded, or the update that began anew. Zero: it has not started yet.
 func (s *State) trying() time.Time {
-	if s.TryingSince.IsZero() {
-		return s.LastSuccessAt
-	}
-	return s.TryingSince
+	return cmp.Or(s.TryingSince, s.LastSuccessAt)
 }
 
 // withoutSuccess is how long the model has gone without a success at now; 0 before its first start.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -59,9 +60,9 @@ const (
 
 // DecodeMessage reads one entry of the output list. Every error is a *Rejection.
 func DecodeMessage(raw []byte) (Message, error) {
-	doc, rejection := decodeObject(raw)
-	if rejection != nil {
-		return Message{}, rejection
+	doc, err := decodeObject(raw)
+	if err != nil {
+		return Message{}, err
 	}
 	message, err := readMessage(doc)
 	return message, asRejection(err)
@@ -99,12 +100,8 @@ func decodeObject(raw []byte) (document.Object, error) {
 
 func readMessage(doc document.Object) (Message, error) {
 	var message Message
-	kind, err := doc.Text("type")
+	err := cmp.Or(into((*string)(&message.Type), doc.Text, "type"), message.readUIDs(doc))
 	if err != nil {
-		return message, err
-	}
-	message.Type = MessageType(kind)
-	if message.UID, message.AttemptUID, err = readUIDs(doc); err != nil {
 		return message, err
 	}
 	switch message.Type {
@@ -120,56 +117,55 @@ func readMessage(doc document.Object) (Message, error) {
 		err = message.readPostponed(doc)
 	case MessageInterrupted:
 	default:
-		err = unknownType(kind, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted)
+		err = unknownType(message.Type, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted)
 	}
 	return message, err
 }
 
-func unknownType[T ~string](found string, known ...T) error {
+func unknownType[T ~string](found T, known ...T) error {
 	names := make([]string, len(known))
 	for i, name := range known {
 		names[i] = string(name)
 	}
-	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + document.Found(found)}
+	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + document.Found(string(found))}
+}
+
+// into reads a field into its place. Of several such reads the first error counts, see cmp.Or.
+func into[T any](place *T, read func(name string) (T, error), name string) (err error) {
+	*place, err = read(name)
+	return err
 }
 
 // readUIDs reads the model and the fence. The fence may come under either of two names; a missing, empty or contradicting
 // one is an error, and is never compared.
-func readUIDs(doc document.Object) (uid, attemptUID string, err error) {
-	if uid, err = doc.Text("big_table_uid"); err != nil {
-		return "", "", err
-	}
-	request, err := doc.Text("request_attempt_uid")
-	if err != nil {
-		return "", "", err
-	}
-	refresh, err := doc.Text("refresh_attempt_uid")
+func (m *Message) readUIDs(doc document.Object) error {
+	var request, refresh string
+	err := cmp.Or(
+		into(&m.UID, doc.Text, "big_table_uid"),
+		into(&request, doc.Text, "request_attempt_uid"),
+		into(&refresh, doc.Text, "refresh_attempt_uid"),
+	)
+	m.AttemptUID = max(request, refresh)
 	switch {
 	case err != nil:
-	case uid == "":
+	case m.UID == "":
 		err = &Rejection{CounterNoUID, "big_table_uid: expected the uid of a model, found nothing"}
 	case request == "" && refresh == "":
 		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"}
 	case request != "" && refresh != "" && request != refresh:
 		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"}
 	}
-	return uid, max(request, refresh), err
+	return err
 }
 
-func (m *Message) readFailure(doc document.Object) (err error) {
-	if m.Reason, err = doc.Text("reason"); err != nil {
-		return err
-	}
-	if m.ErrorType, err = doc.Text("error_type"); err != nil {
-		return err
-	}
-	if m.UserFriendlyReason, err = doc.Text("user_friendly_reason"); err != nil {
-		return err
-	}
-	if m.Retryable, err = doc.Flag("retryable"); err != nil {
-		return err
-	}
-	return m.readRetryAfter(doc)
+func (m *Message) readFailure(doc document.Object) error {
+	return cmp.Or(
+		into(&m.Reason, doc.Text, "reason"),
+		into(&m.ErrorType, doc.Text, "error_type"),
+		into(&m.UserFriendlyReason, doc.Text, "user_friendly_reason"),
+		into(&m.Retryable, doc.Flag, "retryable"),
+		m.readRetryAfter(doc),
+	)
 }
 
 // readRetryAfter accepts seconds, any duration text, or an RFC 3339 time.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -46,18 +47,11 @@ func (m *Model) Resolve(policy policy.Policy, compile schedule.Compile) error {
 	if m.OneShot() {
 		return err
 	}
-	rule, dtstart := m.Rule, m.Dtstart
-	if rule == "" {
-		rule = policy.Rule
-	}
-	if dtstart == "" {
-		dtstart = policy.Anchor()
-	}
-	var failed error
-	if m.Schedule, failed = compile(rule, timezone, dtstart); failed != nil {
-		m.Schedule = nil
+	own, failed := compile(cmp.Or(m.Rule, policy.Rule), timezone, cmp.Or(m.Dtstart, policy.Anchor()))
+	if failed != nil {
 		return failed
 	}
+	m.Schedule = own
 	return err
 }
 
