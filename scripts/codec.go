@@ -16,31 +16,33 @@ const (
 	fieldDeadlineAt = "deadline_at"
 )
 
-// codec turns a model into the fields of its hash, and back. An absent value is an absent field.
+// codec turns a model into the fields of its hash, or a journal entry into those of its stream entry, and back. An absent value is an
+// absent field.
 type codec struct {
-	hash  map[string]string
-	write bool   // else it reads
+	get   func(name string) string // nil: it writes
+	set   func(name, value string)
 	fault string // what cannot be read
 }
 
 // encode renders a model as the fields of its hash, without rev.
 func encode(m *model.Model) map[string]string {
-	c := codec{hash: make(map[string]string), write: true}
-	c.fields(m)
-	return c.hash
+	hash := make(map[string]string)
+	c := codec{set: func(name, value string) { hash[name] = value }}
+	c.model(m)
+	return hash
 }
 
 // decode reads the fields of a hash. A value that cannot be read is left out and told as a fault: the model then waits with
 // safe values instead of stopping its batch.
 func decode(uid string, hash map[string]string) model.Model {
-	m, c := model.Model{UID: uid}, codec{hash: hash}
-	c.fields(&m)
+	m, c := model.Model{UID: uid}, codec{get: func(name string) string { return hash[name] }}
+	c.model(&m)
 	m.Fault = c.fault
 	return m
 }
 
-// fields lists all fields of the hash but rev.
-func (c *codec) fields(m *model.Model) {
+// model lists all fields of the hash but rev.
+func (c *codec) model(m *model.Model) {
 	c.text("rrule", &m.Rule)
 	c.text("timezone", &m.Timezone)
 	c.text("dtstart", &m.Dtstart)
@@ -70,12 +72,38 @@ func (c *codec) fields(m *model.Model) {
 	c.number("retried_cycles", &m.RetriedCycles)
 }
 
+// journal lists all fields of a journal entry, in their order.
+func (c *codec) journal(e *model.JournalEntry) {
+	c.text("uid", &e.UID)
+	c.text("event", (*string)(&e.Event))
+	c.time("at", &e.At)
+	c.text("attempt_uid", &e.AttemptUID)
+	c.number("attempt_no", &e.AttemptNo)
+	c.time("refresh_at", &e.RefreshAt)
+	c.time("deadline_at", &e.DeadlineAt)
+	c.text("refresh_why", &e.Why)
+	c.text("reason", &e.Reason)
+	c.text("error_type", &e.ErrorType)
+	changed := ""
+	if e.Changed != nil {
+		changed = strconv.FormatBool(*e.Changed)
+	}
+	c.text("changed", &changed)
+	if value, err := strconv.ParseBool(changed); err == nil {
+		e.Changed = &value
+	}
+	c.text("policy_error", &e.PolicyError)
+	c.flag("held", &e.Held)
+	c.flag("final", &e.Final)
+	c.text("disabled_reason", &e.DisabledReason)
+}
+
 func (c *codec) text(name string, value *string) {
 	switch {
-	case !c.write:
-		*value = c.hash[name]
+	case c.get != nil:
+		*value = c.get(name)
 	case *value != "":
-		c.hash[name] = *value
+		c.set(name, *value)
 	}
 }
 
@@ -87,7 +115,7 @@ func (c *codec) flag(name string, value *bool) {
 
 func (c *codec) time(name string, value *time.Time) {
 	text := model.FormatTime(*value)
-	if c.text(name, &text); c.write || text == "" {
+	if c.text(name, &text); c.get == nil || text == "" {
 		return
 	}
 	at, err := time.Parse(time.RFC3339, text)
@@ -99,7 +127,7 @@ func (c *codec) time(name string, value *time.Time) {
 
 func (c *codec) number(name string, value *int) {
 	text := number(*value)
-	if c.text(name, &text); c.write || text == "" {
+	if c.text(name, &text); c.get == nil || text == "" {
 		return
 	}
 	n, err := strconv.Atoi(text)

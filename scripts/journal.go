@@ -1,93 +1,105 @@
 package scripts
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// streamFields are the fields of one entry of a stream, in order; a field without a value is left out.
-type streamFields []string
-
-func (f *streamFields) add(name, value string) {
-	if value != "" {
-		*f = append(*f, name, value)
+// journalEntry lists the fields of one entry of <queue>:journal, in order; empty for what is no transition.
+func (t *Transition) journalEntry(now time.Time) (fields []string) {
+	if e, is := t.decision.Journal(t.uid, now); is {
+		c := codec{set: func(name, value string) { fields = append(fields, name, value) }}
+		c.journal(&e)
 	}
+	return fields
 }
 
-// journalEntry lists the fields of one entry of <queue>:journal; empty for what is no transition.
-func (t *Transition) journalEntry(now time.Time) []string {
-	e, is := t.decision.Journal(t.uid, now)
-	if !is {
-		return nil
-	}
-	f := streamFields{"uid", e.UID, "event", string(e.Event), "at", model.FormatTime(e.At)}
-	f.add("attempt_uid", e.AttemptUID)
-	f.add("attempt_no", number(e.AttemptNo))
-	f.add("refresh_at", model.FormatTime(e.RefreshAt))
-	f.add("deadline_at", model.FormatTime(e.DeadlineAt))
-	f.add("refresh_why", e.Why)
-	f.add("reason", e.Reason)
-	f.add("error_type", e.ErrorType)
-	if e.Changed != nil {
-		f.add("changed", strconv.FormatBool(*e.Changed))
-	}
-	f.add("policy_error", e.PolicyError)
-	f.add("held", flag(e.Held))
-	f.add("final", flag(e.Final))
-	f.add("disabled_reason", e.DisabledReason)
-	return f
-}
-
-// notification lists the fields of one entry of <queue>:outbox; empty: nobody is told.
+// notification lists the fields of one entry of <queue>:outbox, in order; empty: nobody is told.
 func (t *Transition) notification(now time.Time) []string {
 	n, is := t.decision.Notification(t.uid, now)
 	if !is {
 		return nil
 	}
-	f := streamFields{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
+	f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
 	if n.Notice == policy.NoticeDisabled {
 		f = append(f, "reason", n.Reason, "refresh_why", n.Why)
 	}
 	return f
 }
 
-func readJournalEntry(values map[string]any) model.JournalEntry {
-	e := streamEntry(values)
-	entry := model.JournalEntry{
-		UID: e.text("uid"), Event: model.Event(e.text("event")), At: e.time("at"),
-		AttemptUID: e.text("attempt_uid"), AttemptNo: e.number("attempt_no"),
-		RefreshAt: e.time("refresh_at"), DeadlineAt: e.time("deadline_at"), Why: e.text("refresh_why"),
-		Reason: e.text("reason"), ErrorType: e.text("error_type"), PolicyError: e.text("policy_error"),
-		Held: e.text("held") != "", Final: e.text("final") != "", DisabledReason: e.text("disabled_reason"),
-	}
-	if changed, err := strconv.ParseBool(e.text("changed")); err == nil {
-		entry.Changed = &changed
-	}
-	return entry
+func readJournalEntry(values map[string]any) (e model.JournalEntry) {
+	c := codec{get: func(name string) string { return text(values[name]) }}
+	c.journal(&e)
+	return e
 }
 
-func readNotification(values map[string]any) model.Notification {
-	e := streamEntry(values)
-	return model.Notification{
-		UID: e.text("uid"), Notice: policy.Notice(e.text("event")), At: e.time("at"),
-		AttemptNo: e.number("attempt_no"), Reason: e.text("reason"), Why: e.text("refresh_why"),
-	}
-}
-
-// streamEntry is one entry of a stream as it came.
-type streamEntry map[string]any
-
-func (e streamEntry) text(name string) string { return text(e[name]) }
-
-func (e streamEntry) number(name string) int {
-	n, _ := strconv.Atoi(e.text(name))
+func readNotification(values map[string]any) (n model.Notification) {
+	c := codec{get: func(name string) string { return text(values[name]) }}
+	c.text("uid", &n.UID)
+	c.text("event", (*string)(&n.Notice))
+	c.time("at", &n.At)
+	c.number("attempt_no", &n.AttemptNo)
+	c.text("reason", &n.Reason)
+	c.text("refresh_why", &n.Why)
 	return n
 }
 
-func (e streamEntry) time(name string) time.Time {
-	at, _ := time.Parse(time.RFC3339, e.text(name))
-	return at
+// tailBatch is how many entries one call reads at most.
+const tailBatch = 500
+
+// TailStart is the position before everything that a stream holds.
+const TailStart = "0-0"
+
+// Tail returns the journal's entries after a position and the position behind them. It waits up to a second for the first;
+// none came: the position stays. Values that cannot be read are zero values: to watch must never fail by what is watched.
+func (s *Store) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
+	read := &redis.XReadArgs{Streams: []string{s.Keys.Journal(), after}, Count: tailBatch, Block: blockFor}
+	streams, err := s.clients.Block.XRead(ctx, read).Result()
+	if err != nil && !missing(err) {
+		return nil, after, fmt.Errorf("read the journal: %w", err)
+	}
+	var entries []model.JournalEntry
+	for _, stream := range streams {
+		for _, message := range stream.Messages {
+			entries, after = append(entries, readJournalEntry(message.Values)), message.ID
+		}
+	}
+	return entries, after, nil
+}
+
+// TailOutbox returns the notifications after a position and the position behind them. It does not wait.
+func (s *Store) TailOutbox(ctx context.Context, after string) ([]model.Notification, string, error) {
+	messages, err := s.clients.Read.XRangeN(ctx, s.Keys.Outbox(), "("+after, "+", tailBatch).Result()
+	if err != nil {
+		return nil, after, fmt.Errorf("read the outbox: %w", err)
+	}
+	entries := make([]model.Notification, len(messages))
+	for i, message := range messages {
+		entries[i], after = readNotification(message.Values), message.ID
+	}
+	return entries, after, nil
+}
+
+// History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
+func (s *Store) History(ctx context.Context, uid string) ([]model.Attempt, error) {
+	entries, err := s.clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	attempts := make([]model.Attempt, 0, len(entries))
+	for _, entry := range entries {
+		var attempt model.Attempt
+		if json.Unmarshal([]byte(entry), &attempt) == nil {
+			attempts = append(attempts, attempt)
+		}
+	}
+	return attempts, nil
 }

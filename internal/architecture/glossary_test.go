@@ -108,7 +108,7 @@ func wordsOf(files []file) map[string]string {
 					add(name)
 				}
 			case *ast.CallExpr:
-				if f.path == "scripts/codec.go" && called(node, "text", "time", "number", "flag") || f.path == "scripts/journal.go" && called(node, "add") ||
+				if stores := f.path == "scripts/codec.go" || f.path == "scripts/journal.go"; stores && called(node, "text", "time", "number", "flag") ||
 					isLogged(directory) && called(node, "Str", "Int", "Bool", "Time", "Dur", "AnErr") {
 					add(unquote(node.Args[0]))
 				}
