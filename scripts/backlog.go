@@ -10,10 +10,7 @@ import (
 
 // TrimWake shortens the wake list to the one token that is enough.
 func (s *Store) TrimWake(ctx context.Context) error {
-	if err := s.clients.Write.LTrim(ctx, s.Keys.Wake(), 0, 0).Err(); err != nil {
-		return fmt.Errorf("trim the wake list: %w", err)
-	}
-	return nil
+	return wrap(s.clients.Write.LTrim(ctx, s.Keys.Wake(), 0, 0).Err(), "trim the wake list")
 }
 
 // Backlog is what waits in a queue, and since when.

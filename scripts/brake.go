@@ -104,17 +104,10 @@ func (s *Store) SetBrake(ctx context.Context, brake model.Brake) error {
 			return err
 		}
 	}
-	on := "0"
-	if brake.On {
-		on = "1"
-	}
 	share := strconv.FormatFloat(brake.Share, 'f', -1, 64)
-	err := s.clients.Write.HSet(ctx, s.Keys.Brake(), brakeOn, on, brakeShare, share,
+	err := s.clients.Write.HSet(ctx, s.Keys.Brake(), brakeOn, brake.On, brakeShare, share,
 		brakeWindow, brake.Window.Milliseconds(), brakeMin, brake.Min).Err()
-	if err != nil {
-		return fmt.Errorf("set the brake: %w", err)
-	}
-	return nil
+	return wrap(err, "set the brake")
 }
 
 // ReleaseBrake releases the brake by hand: what it has counted is forgotten, so that it is not engaged again by the same failures.
@@ -130,8 +123,6 @@ func (s *Store) ReleaseBrake(ctx context.Context) error {
 		}
 	}
 	pipe.HDel(ctx, s.Keys.Brake(), brakeEngaged)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("release the brake: %w", err)
-	}
-	return nil
+	_, err = pipe.Exec(ctx)
+	return wrap(err, "release the brake")
 }

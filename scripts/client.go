@@ -151,54 +151,37 @@ func newClient(a redisurl.Address, o redis.UniversalOptions) redis.UniversalClie
 	}
 }
 
-// tls returns nil for an address that does not ask for TLS.
+// tls returns nil for an address that does not ask for TLS. When the options say that TLS is meant, nothing is said in the clear.
 func (o ConnectOptions) tls(a redisurl.Address) (*tls.Config, error) {
-	if !a.TLS {
-		return nil, o.refuseTLS(a)
+	switch meant := o.CAFile+o.CertFile+o.KeyFile+o.ServerName != ""; {
+	case !a.TLS && meant:
+		want := "a scheme that speaks TLS, as in rediss://, beside TLS files or a server name"
+		return nil, document.Refuse("redis address", want, a.String())
+	case !a.TLS:
+		return nil, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
-	if err := o.addAuthorities(config); err != nil {
-		return nil, err
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read CA file: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, document.Refuse("CA file", "PEM certificates", "none in "+o.CAFile)
+		}
 	}
-	return config, o.addCertificate(config)
-}
-
-// refuseTLS keeps a program from talking in the clear when its options say that it means TLS.
-func (o ConnectOptions) refuseTLS(a redisurl.Address) error {
-	if o.CAFile+o.CertFile+o.KeyFile+o.ServerName == "" {
-		return nil
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return nil, document.Refuse("client certificate", "a certificate file and a key file", "only one")
 	}
-	return &document.Error{Field: "redis address", Want: "a scheme that speaks TLS, as in rediss://, beside TLS files or a server name", Found: a.String()}
-}
-
-func (o ConnectOptions) addAuthorities(config *tls.Config) error {
-	if o.CAFile == "" {
-		return nil
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	pem, err := os.ReadFile(o.CAFile)
-	if err != nil {
-		return fmt.Errorf("read CA file: %w", err)
-	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return &document.Error{Field: "CA file", Want: "PEM certificates", Found: "none in " + o.CAFile}
-	}
-	return nil
-}
-
-func (o ConnectOptions) addCertificate(config *tls.Config) error {
-	if o.CertFile == "" && o.KeyFile == "" {
-		return nil
-	}
-	if o.CertFile == "" || o.KeyFile == "" {
-		return &document.Error{Field: "client certificate", Want: "a certificate file and a key file", Found: "only one"}
-	}
-	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
-	if err != nil {
-		return fmt.Errorf("read client certificate: %w", err)
-	}
-	config.Certificates = []tls.Certificate{pair}
-	return nil
+	return config, nil
 }
 
 // LogTo hands every line that go-redis would print on stderr to log: dial failures, masters that sentinels name. There is

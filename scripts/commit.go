@@ -1,13 +1,12 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 var commit = load("commit.lua")
@@ -26,11 +25,10 @@ const (
 )
 
 func (c Code) String() string {
-	names := map[Code]string{CodeApplied: "applied", CodeConflict: "conflict", CodeGone: "gone", CodeTaken: "taken", CodeFull: "full", CodeBroken: "broken"}
-	if name, known := names[c]; known {
-		return name
+	names := map[Code]string{
+		CodeApplied: "applied", CodeConflict: "conflict", CodeGone: "gone", CodeTaken: "taken", CodeFull: "full", CodeBroken: "broken",
 	}
-	return "code " + strconv.Itoa(int(c))
+	return cmp.Or(names[c], "code "+strconv.Itoa(int(c)))
 }
 
 // Retry reports whether the item was decided on what is no longer so: it is to be read and decided again.
@@ -72,12 +70,9 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	}
 	codes, err := s.commit(ctx, batch)
 	if err == nil && len(codes) != len(batch.Items) {
-		err = fmt.Errorf("expected %d codes, found %d", len(batch.Items), len(codes))
+		codes, err = nil, fmt.Errorf("expected %d codes, found %d", len(batch.Items), len(codes))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("commit a batch: %w", err)
-	}
-	return codes, nil
+	return codes, wrap(err, "commit a batch")
 }
 
 func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
@@ -99,16 +94,13 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
 func (s *Store) ProbeScripts(ctx context.Context) error {
-	if _, err := s.commit(ctx, Batch{}); err != nil {
-		return fmt.Errorf("commit an empty batch: %w", err)
-	}
-	return nil
+	_, err := s.commit(ctx, Batch{})
+	return wrap(err, "commit an empty batch")
 }
 
 // savePolicies stores inline policies under their content names. To repeat it is safe: equal names have equal content.
 func (s *Store) savePolicies(ctx context.Context, items []Item) error {
-	var pipe redis.Pipeliner
-	saved := make(map[string]bool)
+	pipe, saved := s.clients.Write.Pipeline(), make(map[string]bool)
 	for _, item := range items {
 		if item.Transition == nil || item.Transition.Inline == nil {
 			continue
@@ -117,21 +109,11 @@ func (s *Store) savePolicies(ctx context.Context, items []Item) error {
 		if err != nil {
 			return fmt.Errorf("encode policy: %w", err)
 		}
-		name := item.Transition.Inline.ContentName()
-		if saved[name] {
-			continue
+		if name := item.Transition.Inline.ContentName(); !saved[name] {
+			pipe.HSetNX(ctx, s.Keys.Policies(), name, text)
+			saved[name] = true
 		}
-		if pipe == nil {
-			pipe = s.clients.Write.Pipeline()
-		}
-		pipe.HSetNX(ctx, s.Keys.Policies(), name, text)
-		saved[name] = true
 	}
-	if pipe == nil {
-		return nil
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("store policies: %w", err)
-	}
-	return nil
+	_, err := pipe.Exec(ctx) // empty, it sends nothing
+	return wrap(err, "store policies")
 }

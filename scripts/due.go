@@ -43,8 +43,6 @@ func (s *Store) Forget(ctx context.Context, uid string) error {
 	pipe := s.clients.Write.TxPipeline()
 	pipe.ZRem(ctx, s.Keys.Due(), uid)
 	pipe.ZRem(ctx, s.Keys.Running(), uid)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("forget %q: %w", uid, err)
-	}
-	return nil
+	_, err := pipe.Exec(ctx)
+	return wrap(err, fmt.Sprintf("forget %q", uid))
 }

@@ -25,7 +25,7 @@ func (s *Store) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, 
 	replies := sendEach(uids, func(uid string) *redis.SliceCmd {
 		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt)
 	})
-	clock := s.queueTime(ctx, pipe)
+	clock := s.askTime(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each command tells its own error
 	now, err := s.readTime(clock)
 	if err != nil {
@@ -49,22 +49,4 @@ func readFence(reply *redis.SliceCmd) Fence {
 	// A deadline that cannot be read must not hide the fence: it counts as unknown.
 	deadline, _ := time.Parse(time.RFC3339, fields.DeadlineAt)
 	return Fence{AttemptUID: fields.AttemptUID, DeadlineAt: deadline}
-}
-
-// queueTime asks for the clock in a pipeline; nil: the clock of Redis is replaced.
-func (s *Store) queueTime(ctx context.Context, pipe redis.Pipeliner) *redis.TimeCmd {
-	if s.config.Clock != nil {
-		return nil
-	}
-	return pipe.Time(ctx)
-}
-
-func (s *Store) readTime(clock *redis.TimeCmd) (time.Time, error) {
-	if clock == nil {
-		return s.config.Clock(), nil
-	}
-	if err := clock.Err(); err != nil {
-		return time.Time{}, fmt.Errorf("read the clock of redis: %w", err)
-	}
-	return clock.Val().UTC().Truncate(time.Millisecond), nil
 }

@@ -36,7 +36,7 @@ func (s *Store) DropInput(ctx context.Context, entries []string) (dropped int, e
 	pipe := s.clients.Write.Pipeline()
 	replies := sendEach(entries, func(entry string) *redis.IntCmd { return pipe.LRem(ctx, s.Keys.Input(), 1, entry) })
 	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, fmt.Errorf("drop entries of the input list: %w", err)
+		return 0, wrap(err, "drop entries of the input list")
 	}
 	for _, reply := range replies {
 		dropped += int(reply.Val())

@@ -27,39 +27,33 @@ type Claimed struct {
 
 // The marks that claim-messages.lua puts before a message, and before the beginning of one that is too large.
 const (
-	markControl      = 'c'
-	markLargeControl = 'C'
-	markLargeOutput  = 'O'
+	markControl      = "c"
+	markLargeControl = "C"
+	markLargeOutput  = "O"
 )
 
 // maxClaimed is how many bytes of either list a poller claims at once, and one message more.
 const maxClaimed = 8 << 20
 
-func (c Claimed) mark() byte {
-	if c.Entry == "" {
-		return 0
-	}
-	return c.Entry[0]
+func (c Claimed) marked(marks string) bool {
+	return c.Entry != "" && strings.Contains(marks, c.Entry[:1])
 }
 
 // FromControl reports whether the message came from the control list, not from the output list.
-func (c Claimed) FromControl() bool { return c.mark() == markControl || c.mark() == markLargeControl }
+func (c Claimed) FromControl() bool { return c.marked(markControl + markLargeControl) }
 
 // Raw is the message as its sender wrote it; of one that is too large its beginning.
 func (c Claimed) Raw() string {
-	if c.Entry == "" {
-		return ""
-	}
 	if _, _, large := c.Large(); large {
 		_, raw, _ := strings.Cut(c.Entry, " ")
 		return raw
 	}
-	return c.Entry[1:]
+	return c.Entry[min(1, len(c.Entry)):]
 }
 
 // Large tells the size of a message that is too large, and the largest that is accepted, in bytes.
 func (c Claimed) Large() (size, most string, large bool) {
-	if c.mark() != markLargeControl && c.mark() != markLargeOutput {
+	if !c.marked(markLargeControl + markLargeOutput) {
 		return "", "", false
 	}
 	sizes, _, _ := strings.Cut(c.Entry[1:], " ")
@@ -141,10 +135,7 @@ func (r *Rejected) hold() {
 func (s *Store) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
 	by := &redis.ZRangeBy{Min: "-inf", Max: millis(cutoff)}
 	owners, err := s.clients.Read.ZRangeByScore(ctx, s.Keys.Pollers(), by).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read pollers: %w", err)
-	}
-	return owners, nil
+	return owners, wrap(err, "read pollers")
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
@@ -152,10 +143,7 @@ func (s *Store) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string,
 func (s *Store) Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
 	moved, err := adoptMessages.Run(ctx, s.clients.Write, keys, expired, millis(cutoff), limit, owner).Int()
-	if err != nil {
-		return 0, fmt.Errorf("adopt messages: %w", err)
-	}
-	return max(0, moved), nil
+	return max(0, moved), wrap(err, "adopt messages")
 }
 
 // Resign forgets a poller that has nothing claimed any more. Whatever it still holds stays to be adopted.
@@ -163,8 +151,6 @@ func (s *Store) Adopt(ctx context.Context, expired, owner string, cutoff time.Ti
 // It is an adoption of nothing by itself, because both must happen in one step: a claim that the poller has given up waiting for may
 // still be executed, and nobody would miss what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
-	if _, err := s.Adopt(ctx, owner, owner, time.UnixMilli(maxScore), 0); err != nil {
-		return fmt.Errorf("resign poller: %w", err)
-	}
-	return nil
+	_, err := s.Adopt(ctx, owner, owner, time.UnixMilli(maxScore), 0)
+	return wrap(err, "resign poller")
 }

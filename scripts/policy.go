@@ -1,9 +1,11 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -28,12 +30,13 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 		return policy, nil
 	}
 	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return policy.Policy{}, fmt.Errorf("read stored policy: %w", err)
+	var p policy.Policy
+	err := json.Unmarshal([]byte(text), &value)
+	if err == nil {
+		p, err = policy.Parse(value)
 	}
-	p, err := policy.Parse(value)
 	if err != nil {
-		return policy.Policy{}, fmt.Errorf("read stored policy: %w", err)
+		return p, wrap(err, "read stored policy")
 	}
 	if c.byText == nil || len(c.byText) >= maxCachedPolicies {
 		c.byText = make(map[string]policy.Policy)
@@ -51,9 +54,7 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 	}
 	fields := make([]string, len(names))
 	for i, name := range names {
-		if fields[i] = name; name == "" {
-			fields[i] = DefaultPolicyName
-		}
+		fields[i] = cmp.Or(name, DefaultPolicyName)
 	}
 	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), fields...).Result()
 	if err != nil {
@@ -63,11 +64,25 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 		text, stored := texts[i].(string)
 		if p, err := s.policies.parse(text); stored && err == nil {
 			policies[name] = p
-		} else if !stored && (name == "" || name == DefaultPolicyName) {
+		} else if !stored && fields[i] == DefaultPolicyName {
 			policies[name] = policy.Default()
 		}
 	}
 	return policies, nil
+}
+
+// PolicyNames lists the policies that were stored under a name of their own, sorted.
+func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
+	names, err := s.clients.Read.HKeys(ctx, s.Keys.Policies()).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list policies: %w", err)
+	}
+	names = slices.DeleteFunc(names, policy.IsInline)
+	if !slices.Contains(names, DefaultPolicyName) {
+		names = append(names, DefaultPolicyName)
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
@@ -95,18 +110,12 @@ func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 	if err != nil {
 		return fmt.Errorf("encode policy: %w", err)
 	}
-	if err := s.clients.Write.HSet(ctx, s.Keys.Policies(), p.Name, text).Err(); err != nil {
-		return fmt.Errorf("store policy: %w", err)
-	}
-	return nil
+	return wrap(s.clients.Write.HSet(ctx, s.Keys.Policies(), p.Name, text).Err(), "store policy")
 }
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
 // with a fault that says so.
 func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	removed, err := s.clients.Write.HDel(ctx, s.Keys.Policies(), name).Result()
-	if err != nil {
-		return false, fmt.Errorf("remove policy: %w", err)
-	}
-	return removed > 0, nil
+	return removed > 0, wrap(err, "remove policy")
 }

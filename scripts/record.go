@@ -97,20 +97,12 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record) error {
 		}
 		asks = asks || p.AsksQueueDepth()
 	}
-	if asks {
-		return s.readQueueDepth(ctx, records)
+	if !asks {
+		return nil
 	}
-	return nil
-}
-
-// readQueueDepth tells the records how long the input list is, for expressions that ask.
-func (s *Store) readQueueDepth(ctx context.Context, records map[string]*Record) error {
 	depth, err := s.clients.Read.LLen(ctx, s.Keys.Input()).Result()
-	if err != nil {
-		return fmt.Errorf("read the length of the input list: %w", err)
-	}
 	for _, record := range records {
 		record.QueueDepth = int(depth)
 	}
-	return nil
+	return wrap(err, "read the length of the input list")
 }

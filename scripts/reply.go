@@ -2,8 +2,10 @@ package scripts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,6 +43,14 @@ func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.S
 		codes[i] = Code(reply)
 	}
 	return codes, nil
+}
+
+// wrap says what failed; nil: nothing did.
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // parseMillis reads the clock as a script answers it.
@@ -83,4 +93,42 @@ func texts(reply any) []string {
 		out[i] = text(value)
 	}
 	return out
+}
+
+// sendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
+func sendEach[C redis.Cmder](items []string, send func(item string) C) []C {
+	replies := make([]C, len(items))
+	for i, item := range items {
+		replies[i] = send(item)
+	}
+	return replies
+}
+
+// execReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
+func execReads(ctx context.Context, pipe redis.Pipeliner) error {
+	commands, err := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
+	if len(commands) == 0 {
+		return err
+	}
+	for _, command := range commands {
+		if err := command.Err(); err != nil && !missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+			return err
+		}
+	}
+	return nil
+}
+
+// Refused reports whether Redis answered that this user may not do it, or not within a script.
+func Refused(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "NOPERM") || strings.Contains(text, "user executing the script") || strings.Contains(text, "ACL failure in script")
+}
+
+// Answered reports whether an error is an answer of Redis, not the lack of one.
+func Answered(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
 }

@@ -3,6 +3,8 @@ package scripts
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -32,14 +34,53 @@ type QueueKey struct {
 // EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
 // put or removed meanwhile may be missed. It ends early with the error of visit.
 func (s *Store) EachKey(ctx context.Context, visit func([]QueueKey) error) error {
+	return s.scanKeys(ctx, "walk over the keys", s.Keys.Queue()+":", func(names []string) error {
+		return visit(s.Keys.sort(names))
+	})
+}
+
+// EachModel hands the uids of all stored models that begin with prefix to visit, in chunks and in no order, each uid once.
+// It walks the keys, so that it also finds what no set knows; what is put or removed meanwhile may be missed. It ends early
+// with the error of visit.
+func (s *Store) EachModel(ctx context.Context, prefix string, visit func(uids []string) error) error {
+	seen := newSeen()
+	return s.scanKeys(ctx, "list models", s.Keys.models()+prefix, func(keys []string) error {
+		return visit(seen.fresh(keys, s.Keys.models()))
+	})
+}
+
+// seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.
+type seen struct {
+	seed   maphash.Seed
+	hashes map[uint64]struct{}
+}
+
+func newSeen() seen { return seen{maphash.MakeSeed(), make(map[uint64]struct{})} }
+
+// fresh returns the uids of keys that it has not returned before.
+func (s seen) fresh(keys []string, prefix string) []string {
+	uids := make([]string, 0, len(keys))
+	for _, key := range keys {
+		hash := maphash.String(s.seed, key)
+		if _, known := s.hashes[hash]; known {
+			continue
+		}
+		s.hashes[hash] = struct{}{}
+		uids = append(uids, strings.TrimPrefix(key, prefix))
+	}
+	return uids
+}
+
+// scanKeys walks over the keys that begin with prefix.
+func (s *Store) scanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
 	node, err := s.scanNode(ctx)
 	if err != nil {
-		return fmt.Errorf("walk over the keys: %w", err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
-	pattern := escapeGlob(s.Keys.Queue()+":") + "*"
-	return scan(ctx, "walk over the keys", func(cursor uint64) ([]string, uint64, error) {
+	pattern := escapeGlob(prefix) + "*"
+	return scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
 		return node.Scan(ctx, cursor, pattern, scanCount).Result()
-	}, func(names []string) error { return visit(s.Keys.sort(names)) })
+	}, visit)
 }
 
 // sort keeps the keys of which a queue has many.
@@ -63,12 +104,10 @@ func scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		for len(items) > 0 { // a small set and an embedded server come as one piece
-			n := min(scanCount, len(items))
-			if err := visit(items[:n]); err != nil {
+		for chunk := range slices.Chunk(items, scanCount) { // a small set and an embedded server come as one piece
+			if err := visit(chunk); err != nil {
 				return err
 			}
-			items = items[n:]
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -83,7 +122,13 @@ func scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 func (s *Store) EachMember(ctx context.Context, key string, visit func(members []string) error) error {
 	return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
 		return s.clients.Read.ZScan(ctx, key, cursor, "", scanCount).Result()
-	}, func(pairs []string) error { return visit(everySecond(pairs)) })
+	}, func(pairs []string) error {
+		members := make([]string, 0, len(pairs)/2)
+		for pair := range slices.Chunk(pairs, 2) {
+			members = append(members, pair[0])
+		}
+		return visit(members)
+	})
 }
 
 // EachPolicy hands over all stored policies. problem says why one cannot be read; empty: it can.
@@ -100,15 +145,6 @@ func (s *Store) EachPolicy(ctx context.Context, visit func(name, problem string)
 		}
 		return nil
 	})
-}
-
-// everySecond keeps the names of a list of names and values.
-func everySecond(pairs []string) []string {
-	names := make([]string, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		names = append(names, pairs[i])
-	}
-	return names
 }
 
 // scanNode is where the keys of the queue live: SCAN on a cluster client would ask any node.

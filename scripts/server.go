@@ -43,8 +43,5 @@ func (s *Store) Setting(ctx context.Context, name string) (string, bool) {
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
 	now, err := s.clients.Write.Time(ctx).Result() // Write: a repeated command would look like a slow clock
-	if err != nil {
-		return now, fmt.Errorf("read the clock of redis: %w", err)
-	}
-	return now, nil
+	return now, wrap(err, "read the clock of redis")
 }

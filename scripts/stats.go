@@ -48,25 +48,14 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, fmt.Errorf("read pollers: %w", err)
 	}
-	stats, err := s.readStats(ctx, owners, now)
-	if err != nil {
-		return Stats{}, fmt.Errorf("read stats: %w", err)
-	}
-	return stats, nil
-}
-
-func (s *Store) readStats(ctx context.Context, owners []string, now time.Time) (Stats, error) {
 	pipe, k := s.clients.Read.Pipeline(), s.Keys
 	due, idle, running := pipe.ZCount(ctx, k.Due(), "-inf", millis(now)), pipe.ZCard(ctx, k.Due()), pipe.ZCard(ctx, k.Running())
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	rejected, journal, outbox := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal()), pipe.XLen(ctx, k.Outbox())
 	counters := pipe.HGetAll(ctx, k.Stats())
-	claimed := make([]*redis.IntCmd, len(owners))
-	for i, owner := range owners {
-		claimed[i] = pipe.LLen(ctx, k.Claimed(owner))
-	}
+	claimed := sendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
 	if _, err := pipe.Exec(ctx); err != nil {
-		return Stats{}, err
+		return Stats{}, fmt.Errorf("read stats: %w", err)
 	}
 	stats := Stats{
 		At: now, Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),

@@ -5,6 +5,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,21 +39,11 @@ const DefaultQueue = "bigtables"
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	if c.Queue == "" {
-		c.Queue = DefaultQueue
-	}
-	if c.JournalCap == 0 {
-		c.JournalCap = 100_000
-	}
-	if c.HistoryCap == 0 {
-		c.HistoryCap = 10
-	}
-	if c.RejectedCap == 0 {
-		c.RejectedCap = 1_000
-	}
-	if c.MessageCap == 0 {
-		c.MessageCap = 1 << 20
-	}
+	c.Queue = cmp.Or(c.Queue, DefaultQueue)
+	c.JournalCap = cmp.Or(c.JournalCap, 100_000)
+	c.HistoryCap = cmp.Or(c.HistoryCap, 10)
+	c.RejectedCap = cmp.Or(c.RejectedCap, 1_000)
+	c.MessageCap = cmp.Or(c.MessageCap, 1<<20)
 	return c
 }
 
@@ -104,22 +95,27 @@ func (s *Store) clockArg() string {
 
 // Now reads the one clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	return s.readTime(s.askTime(ctx, s.clients.Read))
+}
+
+// askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced.
+func (s *Store) askTime(ctx context.Context, client redis.Cmdable) *redis.TimeCmd {
 	if s.config.Clock != nil {
+		return nil
+	}
+	return client.Time(ctx)
+}
+
+func (s *Store) readTime(clock *redis.TimeCmd) (time.Time, error) {
+	if clock == nil {
 		return s.config.Clock(), nil
 	}
-	now, err := s.clients.Read.Time(ctx).Result()
-	if err != nil {
-		return now, fmt.Errorf("read the clock of redis: %w", err)
-	}
-	return now.UTC().Truncate(time.Millisecond), nil
+	return clock.Val().UTC().Truncate(time.Millisecond), wrap(clock.Err(), "read the clock of redis")
 }
 
 // Ping checks that Redis answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.clients.Read.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("reach redis: %w", err)
-	}
-	return nil
+	return wrap(s.clients.Read.Ping(ctx).Err(), "reach redis")
 }
 
 // millis renders an instant as a score or script argument: Unix milliseconds, empty for a zero time.

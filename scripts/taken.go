@@ -69,8 +69,5 @@ func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]C
 		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
 	}
 	codes, err := runCodes(ctx, s.clients.Write, answerAttempts, keys, args)
-	if err != nil {
-		return nil, fmt.Errorf("push messages to the output list: %w", err)
-	}
-	return codes, nil
+	return codes, wrap(err, "push messages to the output list")
 }

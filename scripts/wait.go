@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -28,25 +27,19 @@ func (s *Store) WaitControl(ctx context.Context) (bool, error) {
 // waitList waits until the list is not empty. It moves the head to where it stands already, so that nothing can be lost
 // whatever happens to the call (a pop with a client-side deadline can lose its element).
 func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
-	err := s.clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", blockFor).Err()
-	switch {
-	case missing(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("wait for messages: %w", err)
-	}
-	return true, nil
+	return came(s.clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", blockFor).Err(), "wait for messages")
 }
 
 // WaitWake waits up to a second for a call to the dispatcher and takes it; false: none came. A call that is lost with its
 // taker delays nobody by more than the second after which every dispatcher looks by itself.
 func (s *Store) WaitWake(ctx context.Context) (bool, error) {
-	err := s.clients.Block.BLPop(ctx, blockFor, s.Keys.Wake()).Err()
-	switch {
-	case missing(err):
+	return came(s.clients.Block.BLPop(ctx, blockFor, s.Keys.Wake()).Err(), "wait for a wake call")
+}
+
+// came tells by the end of a blocking call whether anything came.
+func came(err error, doing string) (bool, error) {
+	if missing(err) {
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("wait for a wake call: %w", err)
 	}
-	return true, nil
+	return err == nil, wrap(err, doing)
 }

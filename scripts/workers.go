@@ -85,10 +85,7 @@ func (s *Store) requeue(ctx context.Context, owner, heartbeat string) (int, erro
 		args = append(args, entry)
 	}
 	moved, err := requeueAttempts.Run(ctx, s.clients.Write, keys, args...).Int()
-	if err != nil {
-		return 0, fmt.Errorf("requeue entries: %w", err)
-	}
-	return max(0, moved), nil
+	return max(0, moved), wrap(err, "requeue entries")
 }
 
 // over picks the entries that nobody is to work on any more. It is decided here and not in the script, which could not know the
