@@ -74,7 +74,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	}
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.RefreshAt, next.Why = v.attemptNo, v.at, v.why.String()
-	decision.Exhausted, decision.Held, decision.PolicyError, decision.why = v.exhausted, v.held, v.policyError, v.why
+	decision.Exhausted, decision.Held, decision.PolicyError, decision.why = v.exhausted, v.why.held > 0, v.policyError, v.why
 	if v.final {
 		m.disable(&decision, failure, now)
 	}

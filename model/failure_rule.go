@@ -13,7 +13,6 @@ type verdict struct {
 	attemptNo   int
 	final       bool   // no further attempt
 	exhausted   bool   // the failure came after the last retry
-	held        bool   // a final failure that the brake holds back
 	policyError string // what went wrong in the expression of the policy
 	why         why
 }
@@ -97,7 +96,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	// first failure after the release is final if it still would be.
 	if v.final && m.Brake.Engaged {
 		v.why.held = policy.Vary(brakeDelay, brakeSpread, s.AttemptUID)
-		v.at, v.attemptNo, v.final, v.held = now.Add(v.why.held), max(0, k-1), false, true
+		v.at, v.attemptNo, v.final = now.Add(v.why.held), max(0, k-1), false
 	}
 	return v
 }

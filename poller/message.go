@@ -27,13 +27,11 @@ func decode(claimed scripts.Claimed) *message {
 	}
 	var err error
 	if claimed.FromControl() {
-		var command model.Command
-		command, err = model.DecodeCommand([]byte(claimed.Raw()))
-		m.command = &command
+		m.command = new(model.Command)
+		*m.command, err = model.DecodeCommand([]byte(claimed.Raw()))
 	} else {
-		var result model.Message
-		result, err = model.DecodeMessage([]byte(claimed.Raw()))
-		m.result = &result
+		m.result = new(model.Message)
+		*m.result, err = model.DecodeMessage([]byte(claimed.Raw()))
 	}
 	if err != nil {
 		m.counter, m.reason = refusal(err)
