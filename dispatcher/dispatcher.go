@@ -50,7 +50,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}()
 	defer func() { <-listening }()
 	c := d.config
-	retry := backoff.New(backoff.Config{Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
+	retry := backoff.New(backoff.Config{
+		Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock,
+	})
 	for ctx.Err() == nil {
 		ended := d.config.Observe()
 		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.

@@ -74,7 +74,8 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	}
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.RefreshAt, next.Why = v.attemptNo, v.at, v.why.String()
-	decision.Exhausted, decision.Held, decision.PolicyError, decision.why = v.exhausted, v.why.held > 0, v.policyError, v.why
+	decision.Exhausted, decision.Held, decision.PolicyError = v.exhausted, v.why.held > 0, v.policyError
+	decision.why = v.why
 	if v.final {
 		m.disable(&decision, failure, now)
 	}
@@ -94,7 +95,8 @@ func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Tim
 
 // ownersReason is what the owner of a disabled model reads: the worker's own words, those of the policy, or a plain sentence.
 func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
-	if own := cmp.Or(document.Shorten(failure.UserFriendlyReason, document.MaxText), m.Policy.DisabledReason); own != "" {
+	workers := document.Shorten(failure.UserFriendlyReason, document.MaxText)
+	if own := cmp.Or(workers, m.Policy.DisabledReason); own != "" {
 		return own
 	}
 	text := fmt.Sprintf("Cannot refresh after %d attempts", attempts)

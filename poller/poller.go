@@ -54,7 +54,9 @@ func (p *Poller) Run(ctx context.Context) error {
 	watching.Go(func() { control.run(ctx) })
 	defer watching.Wait()
 	c := p.config
-	retry := backoff.New(backoff.Config{Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock})
+	retry := backoff.New(backoff.Config{
+		Part: "poller", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock,
+	})
 	for ctx.Err() == nil {
 		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
