@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,12 +9,14 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
+
+	"github.com/teambition/rrule-go"
 )
 
 // phraseRule converts English.
 func phraseRule(text string) (string, error) {
 	var p phrase
-	var lines []outline
+	var lines []rrule.ROption
 	read, reason := readPhrase(text)
 	if reason == "" {
 		if reason = p.parse(read); reason == "" {
@@ -23,7 +24,7 @@ func phraseRule(text string) (string, error) {
 		}
 	}
 	if reason == "" {
-		return ruleOf(lines), nil
+		return ruleOf(lines...), nil
 	}
 	if rule, ok := lengthRule(text); ok {
 		return rule, nil
@@ -234,7 +235,3 @@ var phraseExamples = []string{
 
 // phrasebook is made of them when the first phrase is refused.
 var phrasebook = sync.OnceValue(func() *words.Phrasebook { return words.NewPhrasebook(phraseExamples) })
-
-func (p *phrase) wrongCount(found int) string {
-	return fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found)
-}

@@ -1,14 +1,17 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/teambition/rrule-go"
 )
 
 // lines composes the rule of a phrase. It returns the reason of a refusal, or "".
-func (p *phrase) lines() (lines []outline, reason string) {
+func (p *phrase) lines() (lines []rrule.ROption, reason string) {
 	if freq, elapsed := elapsedUnits[p.unit]; elapsed {
 		return p.elapsedLine(freq)
 	}
@@ -19,18 +22,17 @@ func (p *phrase) lines() (lines []outline, reason string) {
 	if len(p.clocks) == 0 {
 		p.clocks = midnight
 	}
-	if found := len(p.clocks) * p.perPeriod(day); p.count > 0 && p.count != found {
-		return nil, p.wrongCount(found)
+	found := len(p.clocks) * max(1, len(day.Byweekday)) * max(1, len(day.Bymonthday)) * max(1, len(p.dates))
+	if p.count > 0 && p.count != found {
+		return nil, fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found)
 	}
-	if p.interval > 1 {
-		day.interval = p.interval
-	}
+	day.Interval = p.interval
 	return atClocks(day, p.clocks)
 }
 
-var elapsedUnits = map[string]string{"second": "SECONDLY", "minute": "MINUTELY", "hour": "HOURLY"}
+var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute": rrule.MINUTELY, "hour": rrule.HOURLY}
 
-func (p *phrase) elapsedLine(freq string) (lines []outline, reason string) {
+func (p *phrase) elapsedLine(freq rrule.Frequency) (lines []rrule.ROption, reason string) {
 	switch {
 	case len(p.clocks)+len(p.ordinals)+len(p.weekdays)+len(p.dates) > 0:
 		return nil, "hours, minutes and seconds count from the start of the schedule, without a day or a time of day"
@@ -39,17 +41,12 @@ func (p *phrase) elapsedLine(freq string) (lines []outline, reason string) {
 	case !p.every:
 		return nil, `"every" is missing`
 	default:
-		return []outline{{freq: freq, interval: p.interval}}, ""
+		return []rrule.ROption{{Freq: freq, Interval: p.interval}}, ""
 	}
 }
 
-// perPeriod is how many days a period has that "twice" may count.
-func (p *phrase) perPeriod(o outline) int {
-	return max(1, len(o.days)) * max(1, len(o.monthDays)) * max(1, len(p.dates))
-}
-
 // days composes the part of the rule that chooses days.
-func (p *phrase) days() (o outline, reason string) {
+func (p *phrase) days() (o rrule.ROption, reason string) {
 	switch {
 	case p.unit == "" && len(p.dates) > 0, p.unit == "year":
 		return p.year()
@@ -58,7 +55,7 @@ func (p *phrase) days() (o outline, reason string) {
 	case p.unit == "", p.unit == "week":
 		return p.week()
 	case p.unit == "month":
-		return p.choice("MONTHLY", nil)
+		return p.choice(rrule.MONTHLY, nil)
 	case p.unit == "quarter":
 		return p.quarter()
 	case len(p.ordinals)+len(p.weekdays) > 0:
@@ -66,11 +63,11 @@ func (p *phrase) days() (o outline, reason string) {
 	case !p.every:
 		return o, `"every" is missing`
 	default:
-		return outline{freq: "DAILY"}, ""
+		return rrule.ROption{Freq: rrule.DAILY}, ""
 	}
 }
 
-func (p *phrase) week() (o outline, reason string) {
+func (p *phrase) week() (o rrule.ROption, reason string) {
 	switch {
 	case len(p.ordinals) > 0 && len(p.weekdays) > 0 && p.unit == "":
 		return o, `"of the month" or "every 2 weeks" is missing`
@@ -81,14 +78,13 @@ func (p *phrase) week() (o outline, reason string) {
 	case len(p.weekdays) == 0 && (p.unit == "" || !p.every):
 		return o, "how often is not said"
 	}
-	o = outline{freq: "WEEKLY", days: []string{"MO"}}
-	if len(p.weekdays) > 0 {
-		o.days = p.ordinalDays([]int{0})
+	if len(p.weekdays) == 0 {
+		p.weekdays = []int{0}
 	}
-	return o, ""
+	return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}, ""
 }
 
-func (p *phrase) quarter() (o outline, reason string) {
+func (p *phrase) quarter() (o rrule.ROption, reason string) {
 	if p.interval > 1 {
 		return o, "quarters are those of the year, each of them"
 	}
@@ -97,12 +93,14 @@ func (p *phrase) quarter() (o outline, reason string) {
 		return o, "the first and the last month of a quarter need an RRULE line each"
 	}
 	if last {
-		return p.choice("YEARLY", []int{3, 6, 9, 12})
+		return p.choice(rrule.YEARLY, quarterEnds)
 	}
-	return p.choice("YEARLY", []int{1, 4, 7, 10})
+	return p.choice(rrule.YEARLY, quarterBegins)
 }
 
-func (p *phrase) year() (o outline, reason string) {
+var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
+
+func (p *phrase) year() (o rrule.ROption, reason string) {
 	if !p.every {
 		return o, `"every year" is missing`
 	}
@@ -126,12 +124,12 @@ func (p *phrase) year() (o outline, reason string) {
 		}
 		p.ordinals = days
 	}
-	return p.choice("YEARLY", slices.Compact(months))
+	return p.choice(rrule.YEARLY, slices.Compact(months))
 }
 
 // choice composes days of months: "1st and last", "first Monday"; the first when none is named.
-func (p *phrase) choice(freq string, months []int) (o outline, reason string) {
-	o = outline{freq: freq, months: months}
+func (p *phrase) choice(freq rrule.Frequency, months []int) (o rrule.ROption, reason string) {
+	o = rrule.ROption{Freq: freq, Bymonth: months}
 	ordinals := slices.Clone(p.ordinals)
 	limit := 31
 	switch {
@@ -152,30 +150,25 @@ func (p *phrase) choice(freq string, months []int) (o outline, reason string) {
 		}
 	}
 	if len(p.weekdays) > 0 {
-		o.days = p.ordinalDays(ordinals)
+		o.Byweekday = p.ordinalDays(ordinals...)
 	} else {
-		o.monthDays = ordinals
+		o.Bymonthday = ordinals
 	}
 	return o, ""
 }
 
 // ordinalDays writes each weekday with each number; 0 is none.
-func (p *phrase) ordinalDays(ordinals []int) []string {
-	var days []string
+func (p *phrase) ordinalDays(ordinals ...int) (days []rrule.Weekday) {
 	for _, n := range ordinals {
 		for _, day := range p.weekdays {
-			name := weekdays[day].String()
-			if n != 0 {
-				name = strconv.Itoa(n) + name
-			}
-			days = append(days, name)
+			days = append(days, weekdays[day].Nth(n))
 		}
 	}
 	return days
 }
 
 // atClocks adds the times of day, with one line for each group of hours that share their minutes.
-func atClocks(day outline, clocks []int) (lines []outline, reason string) {
+func atClocks(day rrule.ROption, clocks []int) (lines []rrule.ROption, reason string) {
 	hours := map[int][]int{}
 	var minutes []int // by their first hour
 	for _, clock := range clocks {
@@ -186,14 +179,14 @@ func atClocks(day outline, clocks []int) (lines []outline, reason string) {
 		hours[minute] = append(hours[minute], clock/60)
 	}
 	for _, minute := range minutes {
-		line := slices.IndexFunc(lines, func(o outline) bool { return slices.Equal(o.hours, hours[minute]) })
+		line := slices.IndexFunc(lines, func(o rrule.ROption) bool { return slices.Equal(o.Byhour, hours[minute]) })
 		if line < 0 {
 			line = len(lines)
 			o := day
-			o.hours, o.seconds = hours[minute], midnight
+			o.Byhour, o.Bysecond = hours[minute], midnight
 			lines = append(lines, o)
 		}
-		lines[line].minutes = append(lines[line].minutes, minute)
+		lines[line].Byminute = append(lines[line].Byminute, minute)
 	}
 	if len(lines) > maxRules {
 		return nil, "times of day with more than " + strconv.Itoa(maxRules) + " different minutes"

@@ -5,22 +5,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/refreshd/refreshd/model/words"
+
+	"github.com/teambition/rrule-go"
 )
 
 // RuleEnglish says a rule in English that RuleText turns into the same text again, to the letter. ok is false for all other
 // rules: those that English has no words for here, and those that are written in another order.
 func RuleEnglish(rule string) (text string, ok bool) {
-	lines, ok := outlinesOf(rule)
-	if !ok {
+	set, err := readRuleSet(rule, zone{time.UTC})
+	if err != nil || len(set.rules) == 0 {
 		return "", false
 	}
-	if text = speak(lines); text == "" {
-		return "", false
-	}
-	again, err := RuleText(text)
-	if err != nil || again != rule {
+	text = speak(set.rules)
+	if again, err := RuleText(text); err != nil || again != rule {
 		return "", false
 	}
 	return text, true
@@ -30,19 +30,19 @@ func RuleEnglish(rule string) (text string, ok bool) {
 const maxSpokenClocks = 24
 
 // speak says lines that differ only in their times of day. What it says of others is wrong or empty.
-func speak(lines []outline) string {
+func speak(lines []*ruleLine) string {
 	for unit, freq := range elapsedUnits {
-		if lines[0].freq == freq {
-			return spokenEvery(lines[0].interval, unit)
+		if lines[0].Freq == freq {
+			return spokenEvery(lines[0].Interval, unit)
 		}
 	}
 	var clocks []int
 	for _, line := range lines {
-		if len(line.hours)*len(line.minutes) > maxSpokenClocks {
+		if len(line.Byhour)*len(line.Byminute) > maxSpokenClocks {
 			return ""
 		}
-		for _, hour := range line.hours {
-			for _, minute := range line.minutes {
+		for _, hour := range line.Byhour {
+			for _, minute := range line.Byminute {
 				clocks = append(clocks, hour*60+minute)
 			}
 		}
@@ -55,7 +55,7 @@ func speak(lines []outline) string {
 	for _, clock := range clocks {
 		times = append(times, fmt.Sprintf("%02d:%02d", clock/60, clock%60))
 	}
-	return speakDays(lines[0]) + " at " + words.List(times)
+	return speakDays(&lines[0].ROption) + " at " + words.List(times)
 }
 
 // spokenEvery says "every hour" and "every 2 hours".
@@ -66,18 +66,18 @@ func spokenEvery(interval int, unit string) string {
 	return "every " + strconv.Itoa(interval) + " " + unit + "s"
 }
 
-// speakDays says on which days a rule occurs. What it says of a frequency that nobody knows is wrong.
-func speakDays(o outline) string {
+// speakDays says on which days a rule occurs.
+func speakDays(o *rrule.ROption) string {
 	switch {
-	case o.freq == "DAILY":
-		return spokenEvery(o.interval, "day")
-	case o.freq == "WEEKLY" && o.interval > 1:
-		return spokenEvery(o.interval, "week") + " on " + spokenWeekdays(o.days)
-	case o.freq == "WEEKLY":
-		return "every " + spokenWeekdays(o.days)
-	case o.freq == "MONTHLY" && o.interval > 1:
-		return spokenEvery(o.interval, "month") + " on the " + spokenChoice(o)
-	case o.freq == "MONTHLY":
+	case o.Freq == rrule.DAILY:
+		return spokenEvery(o.Interval, "day")
+	case o.Freq == rrule.WEEKLY && o.Interval > 1:
+		return spokenEvery(o.Interval, "week") + " on " + spokenWeekdays(o.Byweekday)
+	case o.Freq == rrule.WEEKLY:
+		return "every " + spokenWeekdays(o.Byweekday)
+	case o.Freq == rrule.MONTHLY && o.Interval > 1:
+		return spokenEvery(o.Interval, "month") + " on the " + spokenChoice(o)
+	case o.Freq == rrule.MONTHLY:
 		return "on the " + spokenChoice(o) + " of the month"
 	default:
 		return speakYear(o)
@@ -85,45 +85,38 @@ func speakDays(o outline) string {
 }
 
 // speakYear says "every quarter on the 1st", "every year on March 1" or "every year on the last Friday of May".
-func speakYear(o outline) string {
-	choice, months := spokenChoice(o), strings.Join(numerals(o.months), ",")
+func speakYear(o *rrule.ROption) string {
+	choice := spokenChoice(o)
 	last := strings.Contains(choice, "last")
-	switch {
-	case o.interval <= 1 && (months == "1,4,7,10" && !last || months == "3,6,9,12" && strings.HasPrefix(choice, "last")):
-		return "every quarter on the " + choice
-	case len(o.days) == 0 && !last:
-		return spokenEvery(o.interval, "year") + " on " + words.List(spokenDates(o))
-	default:
-		return spokenEvery(o.interval, "year") + " on the " + choice + " of " + words.List(spokenMonths(o))
-	}
-}
-
-func spokenMonths(o outline) (names []string) {
-	for _, month := range o.months {
-		names = append(names, monthNames[month-1])
-	}
-	return names
-}
-
-// spokenDates says each date of a year: "March 1".
-func spokenDates(o outline) (dates []string) {
-	for _, name := range spokenMonths(o) {
-		for i, day := range numerals(o.monthDays) {
+	var months, dates []string
+	for _, month := range o.Bymonth {
+		name := monthNames[month-1]
+		months = append(months, name)
+		for i, day := range o.Bymonthday {
+			date := strconv.Itoa(day)
 			if i == 0 {
-				day = name + " " + day
+				date = name + " " + date
 			}
-			dates = append(dates, day)
+			dates = append(dates, date)
 		}
 	}
-	return dates
+	switch {
+	case o.Interval == 1 && !last && slices.Equal(o.Bymonth, quarterBegins),
+		o.Interval == 1 && strings.HasPrefix(choice, "last") && slices.Equal(o.Bymonth, quarterEnds):
+		return "every quarter on the " + choice
+	case len(o.Byweekday) == 0 && !last:
+		return spokenEvery(o.Interval, "year") + " on " + words.List(dates)
+	default:
+		return spokenEvery(o.Interval, "year") + " on the " + choice + " of " + words.List(months)
+	}
 }
 
 // spokenWeekdays says "weekday" or "Monday and Friday".
-func spokenWeekdays(days []string) string {
-	switch strings.Join(days, ",") {
-	case "MO,TU,WE,TH,FR":
+func spokenWeekdays(days []rrule.Weekday) string {
+	switch {
+	case slices.Equal(days, weekdays[:5]):
 		return "weekday"
-	case "SA,SU":
+	case slices.Equal(days, weekdays[5:]):
 		return "weekend"
 	}
 	_, names := splitDays(days)
@@ -131,9 +124,8 @@ func spokenWeekdays(days []string) string {
 }
 
 // splitDays takes "1MO" and "3MO" apart into their different numbers and their different days.
-func splitDays(days []string) (ordinals, names []string) {
-	for _, text := range days {
-		day, _ := readDay(text)
+func splitDays(days []rrule.Weekday) (ordinals, names []string) {
+	for _, day := range days {
 		ordinal := "last"
 		if day.N() > 0 {
 			ordinal = words.FormatOrdinal(day.N())
@@ -150,22 +142,18 @@ func splitDays(days []string) (ordinals, names []string) {
 }
 
 // spokenChoice says "1st and 15th", "last day" or "first and third Monday".
-func spokenChoice(o outline) string {
-	if len(o.days) > 0 {
-		ordinals, names := splitDays(o.days)
+func spokenChoice(o *rrule.ROption) string {
+	if len(o.Byweekday) > 0 {
+		ordinals, names := splitDays(o.Byweekday)
 		return words.List(ordinals) + " " + words.List(names)
 	}
 	var list []string
-	for _, n := range o.monthDays {
-		list = append(list, spokenOrdinal(n))
+	for _, n := range o.Bymonthday {
+		said := "last day"
+		if n > 0 {
+			said = words.ShortOrdinal(n)
+		}
+		list = append(list, said)
 	}
 	return words.List(list)
-}
-
-// spokenOrdinal says "1st", "22nd", and "last day" for -1.
-func spokenOrdinal(n int) string {
-	if n < 0 {
-		return "last day"
-	}
-	return words.ShortOrdinal(n)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/teambition/rrule-go"
+
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -188,25 +190,25 @@ func randomPhraseRule(r *rand.Rand) string {
 		interval = 2 + r.Intn(20)
 	}
 	p := phrase{weekdays: pick(4, 0, 6)}
-	o := outline{interval: interval}
+	o := rrule.ROption{Interval: interval}
 	switch r.Intn(7) {
 	case 0:
-		return outline{freq: []string{"HOURLY", "MINUTELY", "SECONDLY"}[r.Intn(3)], interval: interval}.String()
+		return ruleOf(rrule.ROption{Freq: rrule.HOURLY + rrule.Frequency(r.Intn(3)), Interval: interval})
 	case 1:
-		o.freq = "DAILY"
+		o.Freq = rrule.DAILY
 	case 2:
-		o.freq, o.days = "WEEKLY", p.ordinalDays([]int{0})
+		o.Freq, o.Byweekday = rrule.WEEKLY, p.ordinalDays(0)
 	case 3:
-		o.freq, o.days = "MONTHLY", p.ordinalDays(append(pick(2, 1, 5), -1)[r.Intn(2):])
+		o.Freq, o.Byweekday = rrule.MONTHLY, p.ordinalDays(append(pick(2, 1, 5), -1)[r.Intn(2):]...)
 	case 4:
-		o.freq, o.monthDays = "MONTHLY", append(pick(3, 1, 31), -1)[r.Intn(2):]
+		o.Freq, o.Bymonthday = rrule.MONTHLY, append(pick(3, 1, 31), -1)[r.Intn(2):]
 	case 5:
-		o.freq, o.months, o.monthDays = "YEARLY", pick(4, 1, 12), append(pick(3, 1, 28), -1)[r.Intn(2):]
+		o.Freq, o.Bymonth, o.Bymonthday = rrule.YEARLY, pick(4, 1, 12), append(pick(3, 1, 28), -1)[r.Intn(2):]
 	case 6:
-		o.freq, o.months, o.days = "YEARLY", pick(4, 1, 12), p.ordinalDays(append(pick(2, 1, 5), -1)[r.Intn(2):])
+		o.Freq, o.Bymonth, o.Byweekday = rrule.YEARLY, pick(4, 1, 12), p.ordinalDays(append(pick(2, 1, 5), -1)[r.Intn(2):]...)
 	}
 	lines, _ := atClocks(o, pick(5, 0, 1439))
-	return ruleOf(lines)
+	return ruleOf(lines...)
 }
 
 func TestWhatIsSaidOfARuleReadsBackAsTheRule(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/teambition/rrule-go"
 )
 
 // looksLikeCron tells a cron expression, right or wrong, from English: "5 4 * * *", but not "3 times per day".
@@ -37,7 +39,11 @@ func cronRule(text string) (string, error) {
 		return "", refuseRule(fiveFields+"; the zone stands in the timezone field", document.Found(fields[0]))
 	}
 	if len(fields) != len(cronFields) {
-		return "", refuseCount(text, len(fields))
+		want := fiveFields
+		if len(fields) == 6 || len(fields) == 7 {
+			want += "; seconds and years need a rule such as FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=30"
+		}
+		return "", refuseRule(want, fmt.Sprintf("%d in %s", len(fields), document.Found(text)))
 	}
 	var c [5]cronSet
 	for i, field := range fields {
@@ -50,17 +56,7 @@ func cronRule(text string) (string, error) {
 	return cronLines(c, fields)
 }
 
-func refuseRule(want, found string) error {
-	return &document.Error{Field: "rrule", Want: want, Found: found}
-}
-
-func refuseCount(text string, n int) error {
-	want := fiveFields
-	if n == 6 || n == 7 {
-		want += "; seconds and years need a rule such as FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=30"
-	}
-	return refuseRule(want, fmt.Sprintf("%d in %s", n, document.Found(text)))
-}
+func refuseRule(want, found string) error { return document.Refuse("rrule", want, found) }
 
 var cronNicknames = map[string]string{
 	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
@@ -88,33 +84,22 @@ func cronNickname(text string, fields []string) (string, error) {
 
 // elapsedRule writes "so much time after the last one" in the longest unit that fits.
 func elapsedRule(every time.Duration) (rule string, ok bool) {
-	for _, unit := range []struct {
-		freq   string
-		length time.Duration
-	}{{"HOURLY", time.Hour}, {"MINUTELY", time.Minute}, {"SECONDLY", time.Second}} {
-		if every > 0 && every%unit.length == 0 && every/unit.length <= maxInterval {
-			return outline{freq: unit.freq, interval: int(every / unit.length)}.String(), true
+	for _, freq := range []rrule.Frequency{rrule.HOURLY, rrule.MINUTELY, rrule.SECONDLY} {
+		unit := time.Duration(slotSeconds(freq)) * time.Second
+		if every > 0 && every%unit == 0 && every/unit <= maxInterval {
+			return ruleOf(rrule.ROption{Freq: freq, Interval: int(every / unit)}), true
 		}
 	}
 	return "", false
 }
 
-// The places of the fields.
-const (
-	cronMinute = iota
-	cronHour
-	cronMonthDay
-	cronMonth
-	cronWeekday
-)
-
 // cronLines composes the rule. When both kinds of day are restricted, cron means either: one line for each.
 func cronLines(c [5]cronSet, fields []string) (string, error) {
-	days, weekdays := c[cronMonthDay], c[cronWeekday]
-	base := outline{months: c[cronMonth].list(), hours: c[cronHour].list(), minutes: c[cronMinute].list(), seconds: midnight}
+	days, months, weekdays := c[2], c[3], c[4]
+	base := rrule.ROption{Bymonth: months.list(), Byhour: c[1].list(), Byminute: c[0].list(), Bysecond: midnight}
 	byMonthDay, byWeekday := base, base
-	byMonthDay.monthDays, byWeekday.days = days.list(), weekdays.weekdays()
-	lines := []outline{base}
+	byMonthDay.Bymonthday, byWeekday.Byweekday = days.list(), weekdays.weekdays()
+	lines := []rrule.ROption{base}
 	switch {
 	case weekdays.star:
 		lines[0] = byMonthDay
@@ -122,34 +107,34 @@ func cronLines(c [5]cronSet, fields []string) (string, error) {
 		lines[0] = byWeekday
 	case days.wild || weekdays.wild:
 		return "", refuseRule("a list such as 1,11,21 instead of * with a step beside another day: crons disagree on whether both must hold",
-			document.Found(fields[cronMonthDay]+" "+fields[cronMonth]+" "+fields[cronWeekday]))
+			document.Found(strings.Join(fields[2:], " ")))
 	case days.full() || weekdays.full(): // either holds on every day
-	case !dateExists(c[cronMonth], days):
+	case !dateExists(months, days):
 		lines[0] = byWeekday
 	default:
-		lines = []outline{byMonthDay, byWeekday}
+		lines = []rrule.ROption{byMonthDay, byWeekday}
 	}
 	for i := range lines {
-		lines[i].freq = cronFrequency(lines[i])
+		lines[i].Freq = cronFrequency(lines[i])
 	}
-	return ruleOf(lines), nil
+	return ruleOf(lines...), nil
 }
 
 // cronFrequency chooses the frequency whose BY parts then are the fields, without naming each minute of each hour.
-func cronFrequency(o outline) string {
+func cronFrequency(o rrule.ROption) rrule.Frequency {
 	switch {
-	case len(o.minutes) == 0:
-		return "MINUTELY"
-	case len(o.hours) == 0:
-		return "HOURLY"
-	case len(o.days) > 0:
-		return "WEEKLY"
-	case len(o.monthDays) > 0 && len(o.months) > 0:
-		return "YEARLY"
-	case len(o.monthDays) > 0:
-		return "MONTHLY"
+	case len(o.Byminute) == 0:
+		return rrule.MINUTELY
+	case len(o.Byhour) == 0:
+		return rrule.HOURLY
+	case len(o.Byweekday) > 0:
+		return rrule.WEEKLY
+	case len(o.Bymonthday) > 0 && len(o.Bymonth) > 0:
+		return rrule.YEARLY
+	case len(o.Bymonthday) > 0:
+		return rrule.MONTHLY
 	default:
-		return "DAILY"
+		return rrule.DAILY
 	}
 }
 

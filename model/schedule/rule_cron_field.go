@@ -7,6 +7,8 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
+
+	"github.com/teambition/rrule-go"
 )
 
 // cronField is one of the five fields of a cron expression.
@@ -52,11 +54,10 @@ func (s cronSet) list() []int {
 }
 
 // weekdays returns the days from Monday on; none when all are allowed.
-func (s cronSet) weekdays() []string {
-	var days []string
+func (s cronSet) weekdays() (days []rrule.Weekday) {
 	for i, day := range weekdays {
 		if s.has((i+1)%7) && !s.full() {
-			days = append(days, day.String())
+			days = append(days, day)
 		}
 	}
 	return days

@@ -1,11 +1,11 @@
 package schedule
 
 import (
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/teambition/rrule-go"
 )
 
 // RuleText returns the RRULE text of a schedule in any of the ways in which people write one:
@@ -46,111 +46,19 @@ func looksLikeRule(text string) bool {
 	return strings.Contains(first, "=") && !strings.Contains(first, "TZ=")
 }
 
-// outline is one RRULE line in the making, of those that cron and English need. An empty list leaves its part out.
-type outline struct {
-	freq                    string
-	interval                int // 0 and 1 are left out
-	months, monthDays       []int
-	days                    []string // "MO" or "-1FR"
-	hours, minutes, seconds []int
-}
-
-// numbers returns the list of a part that lists numbers; nil for every other part.
-func (o *outline) numbers(part string) *[]int {
-	switch part {
-	case "BYMONTH":
-		return &o.months
-	case "BYMONTHDAY":
-		return &o.monthDays
-	case "BYHOUR":
-		return &o.hours
-	case "BYMINUTE":
-		return &o.minutes
-	case "BYSECOND":
-		return &o.seconds
-	default:
-		return nil
-	}
-}
-
-func (o outline) String() string {
-	text := "FREQ=" + o.freq
-	if o.interval > 1 {
-		text += ";INTERVAL=" + strconv.Itoa(o.interval)
-	}
-	for _, part := range []string{"BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE", "BYSECOND"} {
-		list := o.days
-		if numbers := o.numbers(part); numbers != nil {
-			list = numerals(*numbers)
-		}
-		if len(list) > 0 {
-			text += ";" + part + "=" + strings.Join(list, ",")
-		}
-	}
-	return text
-}
-
-func numerals(list []int) []string {
-	texts := make([]string, len(list))
-	for i, n := range list {
-		texts[i] = strconv.Itoa(n)
-	}
-	return texts
-}
-
-// ruleOf writes one line as it is and several with their names.
-func ruleOf(lines []outline) string {
-	if len(lines) == 1 {
-		return lines[0].String()
-	}
+// ruleOf writes one line as it is and several with their names. An INTERVAL of 0 or 1 is left out.
+func ruleOf(lines ...rrule.ROption) string {
 	texts := make([]string, len(lines))
 	for i, line := range lines {
-		texts[i] = "RRULE:" + line.String()
-	}
-	return strings.Join(texts, "\n")
-}
-
-// outlinesOf reads lines that ruleOf may have written. ok is false for all that an outline cannot hold.
-func outlinesOf(rule string) (lines []outline, ok bool) {
-	for text := range strings.SplitSeq(rule, "\n") {
-		var line outline
-		for part := range strings.SplitSeq(strings.TrimPrefix(text, "RRULE:"), ";") {
-			name, value, _ := strings.Cut(part, "=")
-			if !line.take(name, strings.Split(value, ",")) {
-				return nil, false
-			}
+		if line.Interval == 1 {
+			line.Interval = 0
 		}
-		lines = append(lines, line)
+		texts[i] = strings.ReplaceAll(line.RRuleString(), "+", "") // the library writes +1MO
 	}
-	return lines, true
-}
-
-// take reads one part, if an outline can hold it.
-func (o *outline) take(part string, list []string) (ok bool) {
-	switch part {
-	case "FREQ":
-		o.freq = list[0]
-		return true
-	case "BYDAY":
-		o.days = list
-		return !slices.ContainsFunc(list, func(text string) bool { _, ok := readDay(text); return !ok })
-	case "INTERVAL":
-		n, err := strconv.Atoi(list[0])
-		o.interval = n
-		return err == nil
+	if len(texts) == 1 {
+		return texts[0]
 	}
-	bounds, to := intLists[part], o.numbers(part)
-	if to == nil {
-		return false
-	}
-	for _, text := range list {
-		n, err := strconv.Atoi(text)
-		if err != nil || n > bounds.last || n < bounds.first && (!bounds.fromEnd || n != -1) {
-			return false
-		}
-		*to = append(*to, n)
-	}
-	return true
+	return "RRULE:" + strings.Join(texts, "\nRRULE:")
 }
 
 // ReadRuleField returns the field rrule of a document, in whatever way of RuleText it is written, as RRULE text; absent and null are "".
