@@ -17,10 +17,11 @@ func (s *Schedule) Note(at time.Time) string {
 	shown := instant + s.zone.offset(instant)
 	skipped := instant + s.zone.offset(instant-longestChange)
 	var notes []string
-	if skipped != shown && s.zone.skips(skipped, instant) && s.names(skipped, instant) {
+	if standIn, _, gap := s.zone.resolve(skipped); skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
 		notes = append(notes, noteOfGap(skipped, shown))
 	}
-	if s.zone.repeats(shown, instant) && s.names(shown, instant) {
+	later := s.zone.offset(shown + daySeconds)
+	if again := shown - later; again > instant && s.zone.offset(again) == later && s.names(shown, instant) {
 		notes = append(notes, timeOfDay(shown)+" occurs twice, runs at the first")
 	}
 	return strings.Join(notes, "; ")
@@ -29,18 +30,6 @@ func (s *Schedule) Note(at time.Time) string {
 // names tells whether a rule that has not ended at an instant names a wall time.
 func (s *Schedule) names(wall, at int64) bool {
 	return slices.ContainsFunc(s.rules, func(rule recurrence) bool { return at <= rule.end() && rule.names(wall) })
-}
-
-// skips tells whether clocks never show wall, and at stands in for it.
-func (z zone) skips(wall, at int64) bool {
-	standIn, _, gap := z.resolve(wall)
-	return gap && standIn == at
-}
-
-// repeats tells whether clocks show wall at an instant and once more later.
-func (z zone) repeats(wall, at int64) bool {
-	later := z.offset(wall + daySeconds)
-	return wall-later > at && z.offset(wall-later) == later
 }
 
 func noteOfGap(wall, shown int64) string {
@@ -74,14 +63,9 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 		return time.Time{}, false
 	}
 	// Something comes after each instant before the last occurrence, and nothing after it.
-	before, end := int64(-daySeconds*400), limit
-	for before+1 < end {
-		middle := before + (end-before)/2
-		if _, more := s.next(middle); more {
-			before = middle
-		} else {
-			end = middle
-		}
-	}
+	end := firstThat(-daySeconds*400, limit, func(at int64) bool {
+		_, more := s.next(at)
+		return !more
+	})
 	return time.Unix(end, 0).UTC(), true
 }

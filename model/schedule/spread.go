@@ -36,33 +36,21 @@ func (s Spread) Next(after time.Time) (time.Time, bool) {
 // many lie within the length of the spread, it searches for that one instead of walking through all.
 func (s Spread) before(after time.Time) time.Time {
 	longest := s.Length.Truncate(time.Second) + time.Second
-	first, found := s.Schedule.Next(after.Add(-longest))
-	if !found || first.After(after) {
+	at, found := s.Schedule.Next(after.Add(-longest))
+	if found && !at.After(after) {
+		at, found = s.Schedule.Next(at)
+	}
+	if !found || at.After(after) { // one or none
 		return after.Add(-longest)
 	}
-	if second, more := s.Schedule.Next(first); !more || second.After(after) {
-		return after.Add(-longest)
-	}
-	return after.Add(-s.back(after, longest))
-}
-
-// back returns how far before an instant the last occurrence lies, at least and to the second. There is one within longest.
-func (s Spread) back(after time.Time, longest time.Duration) time.Duration {
-	within := func(back time.Duration) bool {
-		at, found := s.Schedule.Next(after.Add(-back))
+	within := func(seconds int64) bool {
+		at, found := s.Schedule.Next(after.Add(-time.Duration(seconds) * time.Second))
 		return found && !at.After(after)
 	}
-	none, back := time.Duration(0), time.Second
-	for back < longest && !within(back) {
+	none, back := int64(0), int64(1)
+	for back < int64(longest/time.Second) && !within(back) {
 		none, back = back, 2*back
 	}
-	back = min(back, longest)
-	for back-none > time.Second {
-		if middle := (none + (back-none)/2).Truncate(time.Second); within(middle) {
-			back = middle
-		} else {
-			none = middle
-		}
-	}
-	return back
+	back = firstThat(none, min(back, int64(longest/time.Second)), within)
+	return after.Add(-time.Duration(back) * time.Second)
 }

@@ -32,7 +32,7 @@ func loadZone(name string) (zone, error) {
 		return zone{loc.(*time.Location)}, nil
 	}
 	refused := &document.Error{Field: "timezone", Want: `an IANA time zone such as "Europe/Berlin"`, Found: document.Found(name)}
-	if ofThisMachine(name) {
+	if strings.EqualFold(name, "local") || name == "localtime" || name == "posixrules" {
 		refused.Found += " (the zone of one machine)"
 		return zone{}, refused
 	}
@@ -50,10 +50,6 @@ func CheckZone(name string) error {
 	return err
 }
 
-func ofThisMachine(name string) bool {
-	return strings.EqualFold(name, "local") || name == "localtime" || name == "posixrules"
-}
-
 // offset returns how far the clocks are ahead of UTC at an instant, in seconds. Everything here is built on it alone and not on
 // time.Time.ZoneBounds, which is a day off at the end of leap years that the zone's data do not list (Go 1.26).
 func (z zone) offset(at int64) int64 {
@@ -68,11 +64,16 @@ func (z zone) offset(at int64) int64 {
 // They must have had another one at from.
 func (z zone) changed(from, to int64) int64 {
 	old := z.offset(from)
+	return firstThat(from, to, func(at int64) bool { return z.offset(at) != old })
+}
+
+// firstThat returns the first number from which on something holds. It must not hold at from, and it must hold at to.
+func firstThat(from, to int64, holds func(int64) bool) int64 {
 	for from+1 < to {
-		if middle := from + (to-from)/2; z.offset(middle) == old {
-			from = middle
-		} else {
+		if middle := from + (to-from)/2; holds(middle) {
 			to = middle
+		} else {
+			from = middle
 		}
 	}
 	return to
