@@ -72,9 +72,8 @@ type phraseDate struct {
 // parse reads the words in any order that keeps together what belongs together. It returns the reason of a refusal, or "".
 func (p *phrase) parse(read []phraseWord) (reason string) {
 	p.words = read
-	if reason = p.takeClocks(); reason == "" {
-		p.takeCount()
-	}
+	reason = p.takeClocks()
+	p.takeCount()
 	for len(p.words) > 0 && reason == "" {
 		word := p.words[0]
 		switch {

@@ -108,17 +108,15 @@ func (r *phraseReader) readNumber(field string) {
 	switch rest := strings.TrimSpace(field[digits:]); {
 	case rest == "st", rest == "nd", rest == "rd", rest == "th": // 22th too
 		r.add(phraseWord{ordinalWord, field, n})
-	case rest != "":
+	case rest != "" || r.afterAt:
+		r.bare = r.bare || rest == ""
 		r.readClock(field, n, rest)
-	case r.afterAt:
-		r.bare = true
-		r.addClock(field, n, 0)
 	default:
 		r.add(phraseWord{numberWord, field, n})
 	}
 }
 
-// readClock reads what follows an hour: ":30", "pm" or ":30 pm".
+// readClock reads what follows an hour: ":30", "pm", ":30 pm" or nothing.
 func (r *phraseReader) readClock(field string, hour int, rest string) {
 	minute, ok := 0, true
 	if after, colon := strings.CutPrefix(rest, ":"); colon {
@@ -135,15 +133,7 @@ func (r *phraseReader) readClock(field string, hour int, rest string) {
 		}
 		rest = ""
 	}
-	if !ok || rest != "" {
-		r.reason = document.Found(field) + " is no time of day"
-		return
-	}
-	r.addClock(field, hour, minute)
-}
-
-func (r *phraseReader) addClock(field string, hour, minute int) {
-	if hour > 23 {
+	if !ok || rest != "" || hour > 23 {
 		r.reason = document.Found(field) + " is no time of day"
 		return
 	}

@@ -88,17 +88,10 @@ const (
 	dtstartElsewhere = "the start in the dtstart field, not in the rule"
 )
 
-var frequencies = map[string]rrule.Frequency{
-	"YEARLY": rrule.YEARLY, "MONTHLY": rrule.MONTHLY, "WEEKLY": rrule.WEEKLY, "DAILY": rrule.DAILY,
-	"HOURLY": rrule.HOURLY, "MINUTELY": rrule.MINUTELY, "SECONDLY": rrule.SECONDLY,
-}
-
-func (r *ruleLine) readFreq(value string) error {
-	freq, ok := frequencies[value]
-	if !ok {
+func (r *ruleLine) readFreq(value string) (err error) {
+	if r.Freq, err = rrule.StrToFreq(value); err != nil {
 		return r.refuse("FREQ", "YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY or SECONDLY", document.Found(value))
 	}
-	r.Freq = freq
 	return nil
 }
 

@@ -49,20 +49,18 @@ func readRuleSet(text string, z zone) (*ruleSet, error) {
 
 // checkRuleText comes before everything else, so that a hostile text costs next to nothing.
 func checkRuleText(text string) error {
-	refused := &document.Error{Field: "rrule"}
-	switch {
+	switch lines := strings.Count(text, "\n") + 1; {
 	case strings.TrimSpace(text) == "":
-		refused.Want, refused.Found = `a rule such as "FREQ=DAILY;BYHOUR=6"`, document.Found(text)
+		return refuseRule(`a rule such as "FREQ=DAILY;BYHOUR=6"`, document.Found(text))
 	case len(text) > maxRuleBytes:
-		refused.Want, refused.Found = fmt.Sprintf("at most %d bytes", maxRuleBytes), strconv.Itoa(len(text))
-	case strings.Count(text, "\n") >= maxRuleLines:
-		refused.Want, refused.Found = fmt.Sprintf("at most %d lines", maxRuleLines), strconv.Itoa(strings.Count(text, "\n")+1)
+		return refuseRule(fmt.Sprintf("at most %d bytes", maxRuleBytes), strconv.Itoa(len(text)))
+	case lines > maxRuleLines:
+		return refuseRule(fmt.Sprintf("at most %d lines", maxRuleLines), strconv.Itoa(lines))
 	case strings.ContainsFunc(text, notInRules):
-		refused.Want, refused.Found = "plain ASCII characters", document.Found(text)
+		return refuseRule("plain ASCII characters", document.Found(text))
 	default:
 		return nil
 	}
-	return refused
 }
 
 func notInRules(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\r' && r != '\t' }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -34,16 +35,10 @@ func RuleText(text string) (string, error) {
 // looksLikeRule recognizes RFC 5545, also where it is wrong, so that its own reader can say what is wrong with it.
 func looksLikeRule(text string) bool {
 	upper := strings.ToUpper(strings.TrimSpace(text))
-	if strings.Contains(upper, "FREQ=") {
-		return true
-	}
-	for _, name := range []string{"RRULE", "RDATE", "EXDATE", "EXRULE", "DTSTART", "BEGIN:"} {
-		if strings.HasPrefix(upper, name) {
-			return true
-		}
-	}
 	first, _, _ := strings.Cut(upper, " ")
-	return strings.Contains(first, "=") && !strings.Contains(first, "TZ=")
+	names := []string{"RRULE", "RDATE", "EXDATE", "EXRULE", "DTSTART", "BEGIN:"}
+	return strings.Contains(upper, "FREQ=") || strings.Contains(first, "=") && !strings.Contains(first, "TZ=") ||
+		slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(upper, name) })
 }
 
 // ruleOf writes one line as it is and several with their names. An INTERVAL of 0 or 1 is left out.

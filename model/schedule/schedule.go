@@ -124,7 +124,11 @@ func (s *Schedule) next(after int64) (int64, bool) {
 		for i, rule := range s.rules {
 			head := &heads[i]
 			if !head.asked || head.at <= after {
-				head.at, head.asked = orEndless(rule.next(after, &head.seen)), true
+				at, found := rule.next(after, &head.seen)
+				if !found {
+					at = endless
+				}
+				head.at, head.asked = at, true
 			}
 			best = min(best, head.at)
 		}
@@ -140,13 +144,6 @@ func (s *Schedule) dateAfter(after int64) int64 {
 		return s.dates[i]
 	}
 	return endless
-}
-
-func orEndless(at int64, ok bool) int64 {
-	if !ok {
-		return endless
-	}
-	return at
 }
 
 // Midnight returns the default dtstart of a model that is created at an instant: the beginning of that day in the zone, as

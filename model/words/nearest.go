@@ -73,6 +73,13 @@ func costOf(changes [][]float64, known []int) float64 {
 	return cost
 }
 
+var marks = strings.NewReplacer("a.m.", "am", "p.m.", "pm", ",", " ", "&", " ", ";", " ")
+
+// Cut cuts a sentence into its words, in lower case. Marks that separate words or end the sentence are left out; "6 a.m." is "6 am".
+func Cut(sentence string) []string {
+	return strings.Fields(strings.TrimRight(marks.Replace(strings.ToLower(sentence)), " .!\t\r\n"))
+}
+
 // comparableWords cuts a sentence into words without the marks around them, and without those that tell no sentence from another.
 func comparableWords(text string) (words []string) {
 	for _, word := range Cut(text[:min(len(text), maxWords*maxWordRunes)]) {
@@ -88,7 +95,8 @@ func wordChange(a, b string) float64 {
 	if a == b || isNumber(a) && isNumber(b) {
 		return 0
 	}
-	ra, rb := shortRunes(a), shortRunes(b)
+	ra, rb := []rune(a), []rune(b)
+	ra, rb = ra[:min(len(ra), maxWordRunes)], rb[:min(len(rb), maxWordRunes)]
 	distance := edits(len(ra), len(rb), 1, 1, func(i, j int) float64 {
 		if ra[i] == rb[j] {
 			return 0
@@ -101,11 +109,6 @@ func wordChange(a, b string) float64 {
 func isNumber(word string) bool {
 	_, written := numbers[word]
 	return written || word != "" && strings.Trim(word, "0123456789.:") == ""
-}
-
-func shortRunes(word string) []rune {
-	runes := []rune(word)
-	return runes[:min(len(runes), maxWordRunes)]
 }
 
 // edits is the edit distance of two sequences of these lengths, at most 25. change is the cost of taking element i of the first
