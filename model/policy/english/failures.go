@@ -21,28 +21,23 @@ type outcome struct {
 
 // resolve returns what follows failure k if it is the last, else "" with the delay in o.
 func (o *outcome) resolve(k int) (final string, err error) {
-	told := 0
-	for _, said := range []bool{o.delay != "", o.wait, o.final} {
-		if said {
-			told++
-		}
-	}
-	switch {
-	case told == 1 && o.wait && o.reset:
-		return nextPlanned, nil
-	case told == 1 && !o.reset && o.final:
-		return giveUp, nil
-	case told == 1 && !o.reset:
-		if o.wait {
-			o.delay = nextDelay
-		}
-		return "", nil
-	}
 	want := "a retry, a wait for the next scheduled refresh, or giving up after the " + words.FormatOrdinal(k) + " failure"
-	if told == 0 {
+	type told struct{ retry, wait, reset, final bool }
+	switch (told{o.delay != "", o.wait, o.reset, o.final}) {
+	case told{wait: true, reset: true}:
+		return nextPlanned, nil
+	case told{final: true}:
+		return giveUp, nil
+	case told{wait: true}:
+		o.delay = nextDelay
+		return "", nil
+	case told{retry: true}:
+		return "", nil
+	case told{}, told{reset: true}:
 		return "", refuse(o.line, want, "nothing of that")
+	default:
+		return "", refuse(o.line, "only one of "+want, "more than one")
 	}
-	return "", refuse(o.line, "only one of "+want, "more than one")
 }
 
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays

@@ -12,9 +12,7 @@ import (
 
 // What the forms of sentences.go mean. Each function takes what the slots of its form hold.
 
-func says() func(*draft, []string) error {
-	return func(*draft, []string) error { return nil }
-}
+func sayNothing(*draft, []string) error { return nil }
 
 func set(field string, value any) func(*draft, []string) error {
 	return func(d *draft, _ []string) error { return d.set(field, value) }
@@ -174,11 +172,8 @@ func (d *draft) delay(field, action string) (string, error) {
 	if err := d.act(action); err != nil {
 		return "", err
 	}
-	switch {
-	case o.final || o.reset || o.wait && o.delay != "":
+	if final, err := o.resolve(1); err != nil || final != "" {
 		return "", errNotKnown
-	case o.wait:
-		return nextDelay, nil
 	}
 	return o.delay, nil
 }

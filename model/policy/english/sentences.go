@@ -2,8 +2,8 @@ package english
 
 // headings say nothing of their own.
 var headings = []form{
-	{"retry", `policy`, "Retry policy:", says()},
-	{"use", `the defaults?`, "Use the defaults", says()},
+	{"retry", `policy`, "Retry policy:", sayNothing},
+	{"use", `the defaults?`, "Use the defaults", sayNothing},
 }
 
 // settings are the sentences that set one field each.
