@@ -41,9 +41,7 @@ func (t AgeTable) document() any {
 	for i, row := range t {
 		rows[i] = ageRowDocument{document.FormatDuration(row.UpTo), formatDelay(row.Delay)}
 	}
-	return struct {
-		ByAge []ageRowDocument `json:"by_age"`
-	}{rows}
+	return map[string]any{"by_age": rows}
 }
 
 // maxAgeRows bounds a table: it is walked at each failure.
@@ -52,16 +50,16 @@ const maxAgeRows = 50
 func parseAgeTable(fields map[string]any) (AgeTable, error) {
 	doc, err := document.ReadObject(fields, "by_age")
 	if err != nil {
-		return nil, document.Place(err, "retries")
+		return nil, err
 	}
 	rows, ok := doc.Fields["by_age"].([]any)
 	if !ok || len(rows) == 0 || len(rows) > maxAgeRows {
 		want := fmt.Sprintf("1 to %d rows such as {up_to: 1d, delay: 5m}", maxAgeRows)
-		return nil, document.Refuse("retries.by_age", want, document.Found(doc.Fields["by_age"]))
+		return nil, document.Refuse("by_age", want, document.Found(doc.Fields["by_age"]))
 	}
 	table := make(AgeTable, len(rows))
 	for i, value := range rows {
-		field := fmt.Sprintf("retries.by_age[%d]", i)
+		field := fmt.Sprintf("by_age[%d]", i)
 		if table[i], err = parseAgeRow(value); err != nil {
 			return nil, document.Place(err, field)
 		}

@@ -98,43 +98,35 @@ func (b Backoff) document() any {
 // DefaultFactor is the factor of an exponential strategy that names none.
 const DefaultFactor = 2
 
-func parseBackoff(fields map[string]any) (Backoff, error) {
-	b := Backoff{Retries: Unlimited}
+func parseBackoff(fields map[string]any) (b Backoff, err error) {
 	doc, err := document.ReadObject(fields, "strategy", "base", "factor", "cap", "count")
-	if err == nil {
-		err = b.read(doc)
-	}
 	if err != nil {
-		return b, document.Place(err, "retries")
+		return b, err
 	}
-	return b, nil
-}
-
-func (b *Backoff) read(doc document.Object) error {
 	strategy, err := doc.OneOf("strategy", "", string(Fixed), string(Linear), string(Exponential), string(Fibonacci))
 	if err != nil {
-		return err
+		return b, err
 	}
 	if strategy == "" {
-		return document.Refuse("strategy", "fixed or linear or exponential or fibonacci", `""`)
+		return b, document.Refuse("strategy", "fixed or linear or exponential or fibonacci", `""`)
 	}
 	b.Strategy = Strategy(strategy)
 	if b.Base, err = doc.Length("base", time.Minute); err != nil {
-		return err
+		return b, err
 	}
 	if b.Base <= 0 {
-		return document.Refuse("base", `a duration above zero, such as "1m"`, document.Found(doc.Fields["base"]))
+		return b, document.Refuse("base", `a duration above zero, such as "1m"`, document.Found(doc.Fields["base"]))
 	}
 	if b.Cap, err = doc.Length("cap", 0); err != nil {
-		return err
+		return b, err
 	}
 	if b.Cap != 0 && b.Cap < b.Base {
-		return document.Refuse("cap", "at least the base of "+document.FormatDuration(b.Base), document.Found(doc.Fields["cap"]))
+		return b, document.Refuse("cap", "at least the base of "+document.FormatDuration(b.Base), document.Found(doc.Fields["cap"]))
 	}
-	if b.Retries, err = readCount(doc, "count", Unlimited); err != nil {
-		return err
+	if b.Retries, err = readCount(doc); err != nil {
+		return b, err
 	}
-	return b.readFactor(doc)
+	return b, b.readFactor(doc)
 }
 
 func (b *Backoff) readFactor(doc document.Object) error {

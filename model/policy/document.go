@@ -69,7 +69,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 		d.RetryOn = &p.Classes.RetryOn
 	}
 	if len(p.Muted) > 0 {
-		told := slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return slices.Contains(p.Muted, n) })
+		told := slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return !p.Tells(n) })
 		d.Notify = &told
 	}
 	return json.Marshal(d)
@@ -98,9 +98,6 @@ func (p *Policy) usualEnd() OnExhausted {
 	}
 	return GiveUp
 }
-
-// notices are what `notify` may list.
-var notices = []Notice{NoticeDisabled, NoticeRecovered}
 
 // Parse reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, aliases of its fields
 // included. Unknown fields are errors that name the field. Every refusal is a *document.Error.

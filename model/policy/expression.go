@@ -137,25 +137,19 @@ func secondsDelay(seconds float64) (time.Duration, bool, error) {
 func (e *Expression) Count() int { return Unlimited }
 
 func (e *Expression) document() any {
-	return struct {
-		Expr string `json:"expr"`
-	}{e.Text}
+	return map[string]string{"expr": e.Text}
 }
 
 func parseExpressionField(fields map[string]any) (*Expression, error) {
 	doc, err := document.ReadObject(fields, "expr")
 	if err != nil {
-		return nil, document.Place(err, "retries")
+		return nil, err
 	}
 	text, err := doc.Text("expr")
 	if err != nil {
-		return nil, document.Place(err, "retries")
+		return nil, err
 	}
-	expression, err := parseExpression(text)
-	if err != nil {
-		return nil, document.Place(err, "retries")
-	}
-	return expression, nil
+	return parseExpression(text)
 }
 
 // AsksQueueDepth reports whether a decision needs to know the length of the input list.

@@ -166,8 +166,15 @@ func (l *linter) phase(anchored bool) {
 	if anchored {
 		return
 	}
+	countsFrom := schedule.DefaultDtstart
+	if l.Rule != "" {
+		countsFrom = "midnight of the day on which the model is created"
+	}
+	// Days in different halves of each second day, week, month and year: an INTERVAL tells them apart, and so do the parts that a
+	// rule leaves open.
+	anchors := []time.Time{l.now, l.now.AddDate(0, 0, -1), l.now.AddDate(0, 0, -7), l.now.AddDate(0, 0, -l.now.Day()), l.now.AddDate(-1, 0, 0)}
 	var first []time.Time
-	for i, anchor := range l.anchors() {
+	for i, anchor := range anchors {
 		schedule, err := schedule.Parse(rule, l.Timezone, anchor.Format(time.DateOnly))
 		if err != nil {
 			continue
@@ -177,7 +184,7 @@ func (l *linter) phase(anchored bool) {
 			first = times
 		}
 		if !slices.EqualFunc(first, times, time.Time.Equal) {
-			l.warn("dtstart", "is missing, and the rule depends on it: it counts from %s", l.countsFrom())
+			l.warn("dtstart", "is missing, and the rule depends on it: it counts from %s", countsFrom)
 			return
 		}
 	}
@@ -195,19 +202,6 @@ func (l *linter) clockChanges() {
 	if len(notes) > 0 {
 		l.warn("rrule", "meets changes of the clocks: %s", strings.Join(notes, "; "))
 	}
-}
-
-// anchors are days in different halves of each second day, week, month and year: an INTERVAL tells them apart, and so do the
-// parts that a rule leaves open.
-func (l *linter) anchors() []time.Time {
-	return []time.Time{l.now, l.now.AddDate(0, 0, -1), l.now.AddDate(0, 0, -7), l.now.AddDate(0, 0, -l.now.Day()), l.now.AddDate(-1, 0, 0)}
-}
-
-func (l *linter) countsFrom() string {
-	if l.Rule != "" {
-		return "midnight of the day on which the model is created"
-	}
-	return schedule.DefaultDtstart
 }
 
 func take(schedule *schedule.Schedule, after time.Time, n int) []time.Time {

@@ -98,7 +98,18 @@ func (p *Policy) MaxRetries() int {
 	return p.Retries.Count()
 }
 
+// Notice is what the owner of a model is told through the outbox.
+type Notice string
+
+// The notices; NoticeNone tells nothing.
+const (
+	NoticeNone      Notice = ""
+	NoticeDisabled  Notice = "disabled"  // a final failure disabled the model
+	NoticeRecovered Notice = "recovered" // the first success after a final failure
+)
+
+// notices are what `notify` may list.
+var notices = []Notice{NoticeDisabled, NoticeRecovered}
+
 // Tells reports whether the owner is told of a notice.
-func (p *Policy) Tells(notice Notice) bool {
-	return !slices.Contains(p.Muted, notice)
-}
+func (p *Policy) Tells(notice Notice) bool { return !slices.Contains(p.Muted, notice) }

@@ -98,23 +98,19 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 // wantRetries names each form in which retries can be written.
 const wantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
 
-func parseStrategy(fields map[string]any) (Retries, float64, error) {
+func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err error) {
 	switch {
 	case fields["by_age"] != nil:
-		table, err := parseAgeTable(fields)
-		return table, 0, err
+		retries, err = parseAgeTable(fields)
 	case fields["expr"] != nil:
-		expression, err := parseExpressionField(fields)
-		if err != nil {
-			return nil, 0, err
-		}
-		return expression, 0, nil
-	case fields["strategy"] == nil:
-		return nil, 0, document.Refuse("retries", wantRetries, "an object without strategy, by_age or expr")
+		retries, err = parseExpressionField(fields)
+	case fields["strategy"] != nil:
+		retries, err = parseBackoff(fields)
+		jitter = strategyJitter
 	default:
-		backoff, err := parseBackoff(fields)
-		return backoff, strategyJitter, err
+		err = document.Refuse("", wantRetries, "an object without strategy, by_age or expr")
 	}
+	return retries, jitter, document.Place(err, "retries")
 }
 
 // strategyJitter is the jitter of a strategy that names none.
@@ -150,21 +146,18 @@ func parseDelay(field string, value any) (time.Duration, error) {
 	return document.DurationAt(field, text)
 }
 
-// readCount returns a field that is a whole number from 0 to maxRetries, or `unlimited`; absent and null are the fallback.
-func readCount(d document.Object, name string, fallback int) (int, error) {
-	if d.Fields[name] == nil {
-		return fallback, nil
-	}
-	text, _, err := d.Scalar(name)
+// readCount returns the field count, a whole number from 0 to maxRetries or `unlimited`; absent and null are Unlimited.
+func readCount(d document.Object) (int, error) {
+	text, _, err := d.Scalar("count")
 	if err != nil {
 		return 0, err
 	}
-	if text == "unlimited" {
+	if d.Fields["count"] == nil || text == "unlimited" {
 		return Unlimited, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > maxRetries {
-		return 0, document.Refuse(name, fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(d.Fields[name]))
+		return 0, document.Refuse("count", fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(d.Fields["count"]))
 	}
 	return n, nil
 }
