@@ -153,8 +153,7 @@ func parseShortForm(text string) (Retries, error) {
 	if len(words) > 1 {
 		if count, err := strconv.Atoi(words[0]); err == nil {
 			if count < 0 || count > maxRetries {
-				refused.Want = fmt.Sprintf("a count from 0 to %d", maxRetries)
-				return nil, refused
+				return nil, document.Refuse("retries", fmt.Sprintf("a count from 0 to %d", maxRetries), document.Found(text))
 			}
 			b.Retries, words = count, words[1:]
 		}

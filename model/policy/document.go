@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -159,12 +160,7 @@ func (p *Policy) readSchedule(doc document.Object) (err error) {
 }
 
 // Anchor is what the schedule of the policy counts from.
-func (p *Policy) Anchor() string {
-	if p.Dtstart == "" {
-		return schedule.DefaultDtstart
-	}
-	return p.Dtstart
-}
+func (p *Policy) Anchor() string { return cmp.Or(p.Dtstart, schedule.DefaultDtstart) }
 
 func (p *Policy) readTimes(doc document.Object) (err error) {
 	if text, ok := doc.Fields["timeout"].(string); !ok || !strings.EqualFold(strings.TrimSpace(text), noTimeout) {

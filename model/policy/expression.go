@@ -43,14 +43,11 @@ var expressionFunctions = []string{"abs", "ceil", "float", "floor", "int", "len"
 
 // parseExpression compiles an expression. Every refusal is a *document.Error.
 func parseExpression(text string) (*Expression, error) {
-	refused := document.Refuse("expr", "an expression over k, reason, error_type, queue_depth and seconds_since_success", "")
 	if len(text) > maxExpression {
-		refused.Want, refused.Found = fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text))
-		return nil, refused
+		return nil, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
 	}
 	if strings.ContainsFunc(text, hidden) {
-		refused.Want, refused.Found = `an expression without control characters; "\u001b" stands for one`, document.Found(text)
-		return nil, refused
+		return nil, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`, document.Found(text))
 	}
 	bounds := &expressionBounds{}
 	options := []expr.Option{expr.Env(occasionEnv{}), expr.DisableAllBuiltins(), expr.MaxNodes(maxExpressionNodes), expr.Patch(bounds)}
@@ -63,8 +60,8 @@ func parseExpression(text string) (*Expression, error) {
 	}
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n")
-		refused.Found = document.Found(text) + " (" + document.Shorten(reason, document.MaxText) + ")"
-		return nil, refused
+		return nil, document.Refuse("expr", "an expression over k, reason, error_type, queue_depth and seconds_since_success",
+			document.Found(text)+" ("+document.Shorten(reason, document.MaxText)+")")
 	}
 	return &Expression{strings.Clone(text), program}, nil
 }

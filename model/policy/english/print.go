@@ -1,6 +1,7 @@
 package english
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -212,10 +213,7 @@ func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 func percent(share float64) string {
 	whole, fraction, _ := strings.Cut(decimal(share), ".")
 	fraction += strings.Repeat("0", max(0, 2-len(fraction)))
-	shifted := strings.TrimLeft(whole+fraction[:2], "0")
-	if shifted == "" {
-		shifted = "0"
-	}
+	shifted := cmp.Or(strings.TrimLeft(whole+fraction[:2], "0"), "0")
 	if fraction[2:] != "" {
 		shifted += "." + fraction[2:]
 	}

@@ -55,11 +55,10 @@ func (d *draft) refresh(slots []string) error {
 
 // request reads the action of a model without a schedule; but one that names times has one.
 func (d *draft) request(slots []string) error {
-	err := d.schedule(slots[0], surelySchedule)
-	if errors.Is(err, errNotKnown) {
-		return nil
+	if err := d.schedule(slots[0], surelySchedule); !errors.Is(err, errNotKnown) {
+		return err
 	}
-	return err
+	return nil
 }
 
 func (d *draft) zone(text string) (rest string, err error) {
