@@ -153,7 +153,7 @@ func parseShortForm(text string) (Retries, error) {
 	if len(words) > 1 {
 		if count, err := strconv.Atoi(words[0]); err == nil {
 			if count < 0 || count > maxRetries {
-				return nil, document.Refuse("retries", fmt.Sprintf("a count from 0 to %d", maxRetries), document.Found(text))
+				return nil, document.Refuse(refused.Field, fmt.Sprintf("a count from 0 to %d", maxRetries), refused.Found)
 			}
 			b.Retries, words = count, words[1:]
 		}

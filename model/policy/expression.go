@@ -47,7 +47,8 @@ func parseExpression(text string) (*Expression, error) {
 		return nil, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
 	}
 	if strings.ContainsFunc(text, hidden) {
-		return nil, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`, document.Found(text))
+		return nil, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`,
+			document.Found(text))
 	}
 	bounds := &expressionBounds{}
 	options := []expr.Option{expr.Env(occasionEnv{}), expr.DisableAllBuiltins(), expr.MaxNodes(maxExpressionNodes), expr.Patch(bounds)}
@@ -60,8 +61,8 @@ func parseExpression(text string) (*Expression, error) {
 	}
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, document.Refuse("expr", "an expression over k, reason, error_type, queue_depth and seconds_since_success",
-			document.Found(text)+" ("+document.Shorten(reason, document.MaxText)+")")
+		want := "an expression over k, reason, error_type, queue_depth and seconds_since_success"
+		return nil, document.Refuse("expr", want, document.Found(text)+" ("+document.Shorten(reason, document.MaxText)+")")
 	}
 	return &Expression{strings.Clone(text), program}, nil
 }

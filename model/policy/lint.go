@@ -170,9 +170,10 @@ func (l *linter) phase(anchored bool) {
 	if l.Rule != "" {
 		countsFrom = "midnight of the day on which the model is created"
 	}
-	// Days in different halves of each second day, week, month and year: an INTERVAL tells them apart, and so do the parts that a
-	// rule leaves open.
-	anchors := []time.Time{l.now, l.now.AddDate(0, 0, -1), l.now.AddDate(0, 0, -7), l.now.AddDate(0, 0, -l.now.Day()), l.now.AddDate(-1, 0, 0)}
+	// Days in different halves of each second day, week, month and year: an INTERVAL tells them apart, and so do the
+	// parts that a rule leaves open.
+	anchors := []time.Time{l.now, l.now.AddDate(0, 0, -1), l.now.AddDate(0, 0, -7), l.now.AddDate(0, 0, -l.now.Day()),
+		l.now.AddDate(-1, 0, 0)}
 	var first []time.Time
 	for i, anchor := range anchors {
 		schedule, err := schedule.Parse(rule, l.Timezone, anchor.Format(time.DateOnly))

@@ -17,7 +17,8 @@ func (s *Schedule) Note(at time.Time) string {
 	shown := instant + s.zone.offset(instant)
 	skipped := instant + s.zone.offset(instant-longestChange)
 	var notes []string
-	if standIn, _, gap := s.zone.resolve(skipped); skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
+	standIn, _, gap := s.zone.resolve(skipped)
+	if skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
 		notes = append(notes, noteOfGap(skipped, shown))
 	}
 	later := s.zone.offset(shown + daySeconds)

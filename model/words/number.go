@@ -53,7 +53,9 @@ var (
 
 // alternatives joins words, longer ones first, because the first alternative that fits is taken.
 func alternatives(words map[string]int) string {
-	sorted := slices.SortedFunc(maps.Keys(words), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	sorted := slices.SortedFunc(maps.Keys(words), func(a, b string) int {
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
+	})
 	return strings.Join(sorted, "|")
 }
 
