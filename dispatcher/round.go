@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -170,14 +169,20 @@ func (d *Dispatcher) warn(uid, fault string, now time.Time) {
 
 // counter is where a committed transition is counted.
 func (r *Round) counter(event model.Event) *int {
-	counters := map[model.Event]*int{
-		model.EventStart:        &r.Started,
-		model.EventTimeout:      &r.TimedOut,
-		model.EventWithdrawn:    &r.Withdrawn,
-		model.EventQueueTimeout: &r.NotBegun,
-		model.EventFailure:      &r.NotBegun, // not begun once too often is a failure
-		model.EventSkipped:      &r.Skipped,
-		model.EventGiveUp:       &r.GaveUp,
+	switch event {
+	case model.EventStart:
+		return &r.Started
+	case model.EventTimeout:
+		return &r.TimedOut
+	case model.EventWithdrawn:
+		return &r.Withdrawn
+	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
+		return &r.NotBegun
+	case model.EventSkipped:
+		return &r.Skipped
+	case model.EventGiveUp:
+		return &r.GaveUp
+	default:
+		return &r.Refused
 	}
-	return cmp.Or(counters[event], &r.Refused)
 }
