@@ -130,7 +130,7 @@ func unknownType[T ~string](found T, known ...T) error {
 	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + document.Found(string(found))}
 }
 
-// into reads a field into its place. Of several such reads the first error counts, see cmp.Or.
+// into reads a field into its place. Several such reads stand in a cmp.Or: all of them run, and the first error counts.
 func into[T any](place *T, read func(name string) (T, error), name string) (err error) {
 	*place, err = read(name)
 	return err

@@ -84,7 +84,7 @@ func (c *codec) journal(e *model.JournalEntry) {
 	c.text("refresh_why", &e.Why)
 	c.text("reason", &e.Reason)
 	c.text("error_type", &e.ErrorType)
-	changed := ""
+	changed := "" // unlike the others it may be true, false or not told
 	if e.Changed != nil {
 		changed = strconv.FormatBool(*e.Changed)
 	}

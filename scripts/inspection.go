@@ -205,9 +205,3 @@ func (s *Store) ownedList(ctx context.Context, list, owners, owner string) (Owne
 	known := !missing(seen.Err())
 	return OwnedList{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, nil
 }
-
-// AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
-func (s *Store) AddExpiredPoller(ctx context.Context, owner string) error {
-	err := s.clients.Write.ZAddNX(ctx, s.Keys.Pollers(), redis.Z{Score: 0, Member: owner}).Err()
-	return wrap(err, fmt.Sprintf("list poller %q again", owner))
-}

@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -86,20 +85,4 @@ func (s *Store) TailOutbox(ctx context.Context, after string) ([]model.Notificat
 		entries[i], after = readNotification(message.Values), message.ID
 	}
 	return entries, after, nil
-}
-
-// History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
-func (s *Store) History(ctx context.Context, uid string) ([]model.Attempt, error) {
-	entries, err := s.clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
-	}
-	attempts := make([]model.Attempt, 0, len(entries))
-	for _, entry := range entries {
-		var attempt model.Attempt
-		if json.Unmarshal([]byte(entry), &attempt) == nil {
-			attempts = append(attempts, attempt)
-		}
-	}
-	return attempts, nil
 }

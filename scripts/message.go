@@ -138,6 +138,12 @@ func (s *Store) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string,
 	return owners, wrap(err, "read pollers")
 }
 
+// AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
+func (s *Store) AddExpiredPoller(ctx context.Context, owner string) error {
+	err := s.clients.Write.ZAddNX(ctx, s.Keys.Pollers(), redis.Z{Score: 0, Member: owner}).Err()
+	return wrap(err, fmt.Sprintf("list poller %q again", owner))
+}
+
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
 // next. A poller that gave a heartbeat after the cutoff keeps its messages.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error) {

@@ -130,7 +130,7 @@ func pass(ctx context.Context, store queue, requests []*request) error {
 	return nil
 }
 
-// decide settles the request or returns the transition that would carry it out.
+// decide settles the request or returns the transition that would carry it out. It may be called again until the request is done.
 func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Transition {
 	record := snapshot.Records[r.command.UID]
 	existed := record.Exists

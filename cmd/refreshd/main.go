@@ -44,6 +44,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // usageError is the wrong use of a command that a parser of flags cannot notice.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 func usagef(format string, values ...any) error { return usageError{fmt.Errorf(format, values...)} }
 
 // oneOf refuses the text of a flag that is none of those known.

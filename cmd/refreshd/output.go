@@ -23,8 +23,8 @@ const (
 	outputSVG     = "svg"
 )
 
-// drawing are the annotations of commands that also print pictures.
-var drawing = map[string]string{"draws": "yes"}
+// drawsPictures are the annotations of commands that also print pictures.
+var drawsPictures = map[string]string{"draws": "yes"}
 
 // outputsOf are the formats that a command can print.
 func outputsOf(command *cobra.Command) []string {

@@ -22,7 +22,7 @@ func simulateCommand(a *app) *cobra.Command {
 	var s simulationFlags
 	command := &cobra.Command{
 		Use: "simulate --policy FILE|-|NAME", Short: "Show what a policy would do, on a virtual clock",
-		Args: cobra.NoArgs, Annotations: drawing,
+		Args: cobra.NoArgs, Annotations: drawsPictures,
 		Long: `Show what a policy would do: the decisions of the daemons, on a clock that jumps. It begins with a start by hand.
 
 ` + policySourceText + ` A document with uid, payload or policy is a model;
@@ -55,9 +55,13 @@ Workers begin at once, and the input list counts as empty. --against runs anothe
 
 // simulationFlags are the settings of a simulation. "" and 0: not given.
 type simulationFlags struct {
-	policy, against, start, until, outcomes string
-	days, limit                             int
-	seed, fail, lost, duration              string // of outcomes by chance
+	policy, against string // file, - or name of a stored policy
+	start           string // time; default now
+	until           string // time, or duration from start; default none
+	days, limit     int    // days from start, in place of until; attempts
+	outcomes        string // file or -
+	// Of outcomes by chance. By default seed 1, 5 % fail, 1 % lost, 1 to 5 minutes.
+	seed, fail, lost, duration string
 }
 
 func (s *simulationFlags) byChance() bool { return s.seed+s.fail+s.lost+s.duration != "" }

@@ -40,9 +40,21 @@ func TestOutsideTextCannotCommandATerminal(t *testing.T) {
 		"C1 \u009b31m":      "C1  31m",
 		"bad \xff utf-8":    "bad \uFFFD utf-8",
 		"Übersicht · ok":    "Übersicht · ok",
+		"joined \u200d":     "joined \u200d", // no command: emoji and several scripts are written with it
 	} {
 		if got := OneLine(text); got != want {
 			t.Errorf("one line of %q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTextIsCutByCharacters(t *testing.T) {
+	for _, test := range []struct {
+		text, want string
+		width      int
+	}{{"", "", 0}, {"abc", "abc", 3}, {"abcd", "ab…", 3}, {"äöüß", "äö…", 3}, {"ab", "…", 1}, {"ab", "", 0}, {"ab", "", -1}} {
+		if got := Cut(test.text, test.width); got != test.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.width, got, test.want)
 		}
 	}
 }

@@ -95,8 +95,8 @@ func elapsedRule(every time.Duration) (rule string, ok bool) {
 
 // cronLines composes the rule. When both kinds of day are restricted, cron means either: one line for each.
 func cronLines(c [5]cronSet, fields []string) (string, error) {
-	days, months, weekdays := c[2], c[3], c[4]
-	base := rrule.ROption{Bymonth: months.list(), Byhour: c[1].list(), Byminute: c[0].list(), Bysecond: midnight}
+	minutes, hours, days, months, weekdays := c[0], c[1], c[2], c[3], c[4]
+	base := rrule.ROption{Bymonth: months.list(), Byhour: hours.list(), Byminute: minutes.list(), Bysecond: midnight}
 	byMonthDay, byWeekday := base, base
 	byMonthDay.Bymonthday, byWeekday.Byweekday = days.list(), weekdays.weekdays()
 	lines := []rrule.ROption{base}

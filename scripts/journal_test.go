@@ -1,0 +1,41 @@
+package scripts
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestAJournalEntryIsReadByTheNamesOfItsFields(t *testing.T) {
+	at, no := time.Date(2026, 11, 21, 7, 0, 0, 1_000_000, time.UTC), false
+	for _, test := range []struct {
+		values map[string]any
+		want   model.JournalEntry
+	}{
+		{
+			map[string]any{
+				"uid": "tbl_1", "event": "failure", "at": "2026-11-21T07:00:00.001Z", "attempt_uid": "a1", "attempt_no": "2",
+				"refresh_at": "2026-11-21T07:01:00.001Z", "deadline_at": "2026-11-21T07:02:00.001Z", "refresh_why": "retry 2/3 +1m",
+				"reason": "HTTP 503", "error_type": "http_503", "changed": "false", "policy_error": "no such field", "held": "1",
+				"final": "1", "disabled_reason": "The feed is gone",
+			},
+			model.JournalEntry{
+				UID: "tbl_1", Event: model.EventFailure, At: at, AttemptUID: "a1", AttemptNo: 2,
+				RefreshAt: at.Add(time.Minute), DeadlineAt: at.Add(2 * time.Minute), Why: "retry 2/3 +1m",
+				Reason: "HTTP 503", ErrorType: "http_503", Changed: &no, PolicyError: "no such field", Held: true,
+				Final: true, DisabledReason: "The feed is gone",
+			},
+		},
+		{ // what cannot be read is left out
+			map[string]any{"uid": "tbl_1", "event": "success", "at": "yesterday", "attempt_no": "-3", "changed": "maybe"},
+			model.JournalEntry{UID: "tbl_1", Event: model.EventSuccess},
+		},
+	} {
+		if diff := cmp.Diff(test.want, readJournalEntry(test.values)); diff != "" {
+			t.Errorf("read %v (-want +got):\n%s", test.values, diff)
+		}
+	}
+}
