@@ -114,12 +114,16 @@ func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 	r.offer("m")
 	a := testkit.Await(t, b.began, "the attempt")
 	a.Status("first", -1)
-	a.Status("second", -1)
-	a.Status("third", 50)
 	if m := r.toldOf(model.MessageStatus); m.Status != "first" || m.Progress != nil {
 		t.Errorf("told %+v, want first without progress", m)
 	}
-	if m := r.toldOf(model.MessageStatus); m.Status != "third" || *m.Progress != 50 {
+	a.Status("second", -1)
+	a.Status("third", 50)
+	m := r.toldOf(model.MessageStatus)
+	if m.Status == "second" { // the machine took longer than an interval to get here
+		m = r.toldOf(model.MessageStatus)
+	}
+	if m.Status != "third" || *m.Progress != 50 {
 		t.Errorf("told %+v, want third at 50", m)
 	}
 	b.result <- nil
