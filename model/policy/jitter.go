@@ -19,7 +19,9 @@ func Vary(delay time.Duration, share float64, attemptUID string) time.Duration {
 // different uses of one text apart.
 func Fraction(purpose, text string) float64 {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(purpose + "\x00" + text)) // a hash takes everything
+	_, _ = hash.Write([]byte(purpose)) // a hash takes everything
+	_, _ = hash.Write([]byte{0})
+	_, _ = hash.Write([]byte(text))
 	return float64(mix(hash.Sum64())>>11) / (1 << 53)
 }
 
