@@ -175,3 +175,11 @@ func TestAnExpressionWithControlCharactersIsRefusedButMayNameThem(t *testing.T) 
 		}
 	}
 }
+
+func TestARefusedStrategyLeavesNoRetriesBehind(t *testing.T) {
+	for _, fields := range []map[string]any{{"expr": "k +"}, {"by_age": "soon"}, {"strategy": "odd"}, {}} {
+		if retries, jitter, err := parseStrategy(fields); err == nil || retries != nil || jitter != 0 {
+			t.Errorf("%v: got %#v, jitter %v and error %v, want only an error", fields, retries, jitter, err)
+		}
+	}
+}

@@ -110,7 +110,10 @@ func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err 
 	default:
 		err = document.Refuse("", wantRetries, "an object without strategy, by_age or expr")
 	}
-	return retries, jitter, document.Place(err, "retries")
+	if err != nil {
+		return nil, 0, document.Place(err, "retries") // a nil *Expression in retries would not be nil
+	}
+	return retries, jitter, nil
 }
 
 // strategyJitter is the jitter of a strategy that names none.
