@@ -34,14 +34,19 @@ func (t *Transition) notification(now time.Time) []string {
 	return f
 }
 
+// entryCodec reads one entry of a stream as it came.
+func entryCodec(values map[string]any) codec {
+	return codec{get: func(name string) string { return text(values[name]) }}
+}
+
 func readJournalEntry(values map[string]any) (e model.JournalEntry) {
-	c := codec{get: func(name string) string { return text(values[name]) }}
+	c := entryCodec(values)
 	c.journal(&e)
 	return e
 }
 
 func readNotification(values map[string]any) (n model.Notification) {
-	c := codec{get: func(name string) string { return text(values[name]) }}
+	c := entryCodec(values)
 	c.text("uid", &n.UID)
 	c.text("event", (*string)(&n.Notice))
 	c.time("at", &n.At)

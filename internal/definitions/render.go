@@ -17,8 +17,7 @@ import (
 // their braces.
 func WriteYAML(to io.Writer, p policy.Policy) error {
 	var node yaml.Node
-	text, _ := json.Marshal(p) // a policy always marshals
-	if err := yaml.Unmarshal(text, &node); err != nil {
+	if err := yaml.Unmarshal(canonical(p), &node); err != nil {
 		return fmt.Errorf("render policy: %w", err)
 	}
 	blockStyle(&node, 0)
@@ -46,9 +45,13 @@ func blockStyle(node *yaml.Node, depth int) {
 // English renders a policy in English. ReadPolicies reads it back.
 func English(p policy.Policy) string { return english.Print(p) }
 
-func canonicalFields(p policy.Policy) (fields map[string]any) {
+func canonical(p policy.Policy) []byte {
 	text, _ := json.Marshal(p) // a policy always marshals
-	_ = json.Unmarshal(text, &fields)
+	return text
+}
+
+func canonicalFields(p policy.Policy) (fields map[string]any) {
+	_ = json.Unmarshal(canonical(p), &fields) // it was just marshalled
 	return fields
 }
 
