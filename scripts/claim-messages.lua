@@ -1,7 +1,7 @@
 -- Moves messages into the owner's claimed list and returns all that stands there. To repeat it after a lost reply is
 -- safe: what was claimed then is returned again. Commands fill at most half of the room unless there are few results,
 -- and come behind them: a result that has arrived counts before a command that may take away its fence. Of a message
--- that is too large only the first 1,000 bytes are kept, and of either list no more is moved when the bytes are used up.
+-- that is too large only the first 1,000 bytes are kept. Of either list no more is moved when the bytes are used up.
 --
 -- KEYS[1] <queue>-control list
 -- KEYS[2] <queue>-output list

@@ -38,7 +38,7 @@ func run(m *testing.M, options ...goleak.Option) int {
 	flag.Parse()
 	kept = true
 	code := m.Run()
-	for _, b := range slices.Concat(singles.idle, clusters.idle) {
+	for _, b := range slices.Concat(singles.idle, clusters.idle) { // no test is left that could hold the lock
 		b.stop()
 	}
 	if built != "" {
