@@ -17,7 +17,7 @@ import (
 // their braces.
 func WriteYAML(to io.Writer, p policy.Policy) error {
 	var node yaml.Node
-	if err := yaml.Unmarshal(canonical(p), &node); err != nil {
+	if err := yaml.Unmarshal(canonicalJSON(p), &node); err != nil {
 		return fmt.Errorf("render policy: %w", err)
 	}
 	blockStyle(&node, 0)
@@ -45,13 +45,13 @@ func blockStyle(node *yaml.Node, depth int) {
 // English renders a policy in English. ReadPolicies reads it back.
 func English(p policy.Policy) string { return english.Print(p) }
 
-func canonical(p policy.Policy) []byte {
+func canonicalJSON(p policy.Policy) []byte {
 	text, _ := json.Marshal(p) // a policy always marshals
 	return text
 }
 
 func canonicalFields(p policy.Policy) (fields map[string]any) {
-	_ = json.Unmarshal(canonical(p), &fields) // it was just marshalled
+	_ = json.Unmarshal(canonicalJSON(p), &fields) // it was just marshalled
 	return fields
 }
 
