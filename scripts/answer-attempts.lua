@@ -1,5 +1,6 @@
--- Pushes messages of a worker pool. One that ends an attempt removes the entry of it from the owner's taken list in the same step. It is
--- not pushed when the entry does not stand there: it was pushed before, or the entry was requeued and others answer it.
+-- Pushes messages of a worker pool. One that ends an attempt removes the entry of it from the owner's taken list in the
+-- same step. It is not pushed when the entry does not stand there: it was pushed before, or the entry was requeued and
+-- others answer it.
 --
 -- KEYS[1] <queue>-output list
 -- KEYS[2] <queue>:taken:<owner> list

@@ -12,8 +12,9 @@
 -- ARGV[3] most entries in claimed
 -- ARGV[4] largest message in bytes
 -- ARGV[5] bytes in claimed above which nothing is moved from a list
--- Returns {now in Unix ms, {claimed entries, oldest first}}. An entry is "c" (control) or "o" (output) before the raw message, or "C" or
---   "O" before the size, a slash, the largest size, a space and the beginning of a message that is too large
+-- Returns {now in Unix ms, {claimed entries, oldest first}}. An entry is "c" (control) or "o" (output) before the raw
+--   message, or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is
+--   too large
 -- include: clock
 local control, output, claimed, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])

@@ -1,6 +1,6 @@
--- Commits a batch of decisions, in order. An item changes a model, or it settles a message that changes none. It is applied only while
--- its model and its message are as they were; a refused item changes nothing, and refuses the later items of its model, which were
--- decided on top of it. What all models of the batch share is written once, at the end.
+-- Commits a batch of decisions, in order. An item changes a model, or it settles a message that changes none. It is
+-- applied only while its model and its message are as they were; a refused item changes nothing, and refuses the later
+-- items of its model, which were decided on top of it. What all models of the batch share is written once, at the end.
 --
 -- KEYS[1] <queue>:due zset, uid -> refresh_at in Unix ms
 -- KEYS[2] <queue>:running zset, uid -> deadline_at in Unix ms
@@ -11,17 +11,18 @@
 -- KEYS[7] <queue>:outbox stream
 -- KEYS[8] <queue>:stats hash
 -- KEYS[9] <queue>:wake list
--- KEYS[10..] per item that changes a model: <queue>:model:<uid> hash, <queue>:payload:<uid> string, <queue>:history:<uid> list
+-- KEYS[10..] per item that changes a model: <queue>:model:<uid> hash, <queue>:payload:<uid> string,
+--   <queue>:history:<uid> list
 -- ARGV[1] most entries in input
 -- ARGV[2] journal cap, in entries
 -- ARGV[3] history cap, in entries of one model
 -- ARGV[4] rejected cap, in entries
--- ARGV[5..] per item, "" = none, a list behind its length: set, remove or settle; uid; claimed entry; list of counters. Then of settle:
---   entry for rejected. Of set and remove: rev expected; attempt_uid expected; entry to push; entry to take back; due in Unix ms;
---   running in Unix ms; payload; history entry; 1 = wake a dispatcher; lists of fields and values to set, of fields to delete, of the
---   journal entry, of the outbox entry
--- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed), 4 taken (the entry to take
---   back is not queued), 5 full (input), 6 broken (the model is no hash)
+-- ARGV[5..] per item, "" = none, a list behind its length: set, remove or settle; uid; claimed entry; list of counters.
+--   Then of settle: entry for rejected. Of set and remove: rev expected; attempt_uid expected; entry to push; entry to
+--   take back; due in Unix ms; running in Unix ms; payload; history entry; 1 = wake a dispatcher; lists of fields and
+--   values to set, of fields to delete, of the journal entry, of the outbox entry
+-- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed), 4 taken
+--   (the entry to take back is not queued), 5 full (input), 6 broken (the model is no hash)
 -- include: types
 -- include: chunks
 local due, running, input, claimed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

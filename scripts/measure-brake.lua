@@ -1,4 +1,5 @@
--- Sums up the attempts of the brake's window, forgets older ones, and engages or releases the brake. Off, it does nothing.
+-- Sums up the attempts of the brake's window, forgets older ones, and engages or releases the brake. Off, it does
+-- nothing.
 --
 -- KEYS[1] <queue>:brake hash
 -- KEYS[2] <queue>:stats hash

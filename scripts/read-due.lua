@@ -5,8 +5,8 @@
 -- KEYS[3] <queue>-input list
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] most uids of each kind
--- Returns {now in Unix ms, entries in input, next due in Unix ms or "", next deadline in Unix ms or "", {due uids, oldest first}, {expired
---   uids, oldest first}}
+-- Returns {now in Unix ms, entries in input, next due in Unix ms or "", next deadline in Unix ms or "", {due uids,
+--   oldest first}, {expired uids, oldest first}}
 -- include: clock
 local due, running, input = KEYS[1], KEYS[2], KEYS[3]
 local now, limit = clock(ARGV[1]), ARGV[2]

@@ -1,5 +1,5 @@
--- Moves the entries of a worker pool back to the head of the input list, in their order, and forgets the pool. Both happen at once, so that
--- a pool which was only slow learns of it by its next heartbeat.
+-- Moves the entries of a worker pool back to the head of the input list, in their order, and forgets the pool. Both
+-- happen at once, so that a pool which was only slow learns of it by its next heartbeat.
 --
 -- KEYS[1] <queue>:workers zset, owner -> last heartbeat in Unix ms
 -- KEYS[2] <queue>:taken:<owner> list

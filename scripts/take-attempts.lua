@@ -1,6 +1,6 @@
--- Moves the oldest entries of the input list into the owner's taken list, where they stand until they are answered or requeued. It is
--- also a heartbeat. An owner that was forgotten gets nothing. To repeat it after a lost reply is safe: if more stand there than the owner
--- knows of, nothing is moved and it gets all of them.
+-- Moves the oldest entries of the input list into the owner's taken list, where they stand until they are answered or
+-- requeued. It is also a heartbeat. An owner that was forgotten gets nothing. To repeat it after a lost reply is safe:
+-- if more stand there than the owner knows of, nothing is moved and it gets all of them.
 --
 -- KEYS[1] <queue>-input list
 -- KEYS[2] <queue>:taken:<owner> list
@@ -10,8 +10,8 @@
 -- ARGV[3] 1 = a new owner, "" = one that has been here before
 -- ARGV[4] most entries to move
 -- ARGV[5] how many entries the owner knows of; -1: it is not sure
--- Returns {now in Unix ms, what follows: 0 nothing as the owner is forgotten, 1 what was moved, 2 all that stands there, {entries, oldest
---   first}}
+-- Returns {now in Unix ms, what follows: 0 nothing as the owner is forgotten, 1 what was moved, 2 all that stands
+--   there, {entries, oldest first}}
 -- include: clock
 local input, taken, workers = KEYS[1], KEYS[2], KEYS[3]
 local now, owner, new = clock(ARGV[1]), ARGV[2], ARGV[3]
