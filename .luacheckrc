@@ -10,4 +10,4 @@ stds.redis = {
   },
 }
 std = "redis"
-max_line_length = 140
+max_line_length = 120

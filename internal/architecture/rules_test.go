@@ -36,7 +36,7 @@ func TestRepositoryKeepsItsRules(t *testing.T) {
 }
 
 // maxScriptColumns is the length of a line that can be read without turning it over.
-const maxScriptColumns = 140
+const maxScriptColumns = 120
 
 func scriptsAreNarrow(files []file) (places []string) {
 	for _, f := range files {
@@ -159,9 +159,9 @@ func TestRulesCanFail(t *testing.T) {
 		want    []string
 	}{
 		{"a line of a script fits the screen", map[string]string{
-			"scripts/long.lua":  "return 1\n--" + strings.Repeat("-", 139),
-			"scripts/short.lua": strings.Repeat("return 1\n", 400) + strings.Repeat("-", 140),
-		}, []string{"scripts/long.lua:2: expected at most 140 columns, found 141"}},
+			"scripts/long.lua":  "return 1\n--" + strings.Repeat("-", 119),
+			"scripts/short.lua": strings.Repeat("return 1\n", 400) + strings.Repeat("-", 120),
+		}, []string{"scripts/long.lua:2: expected at most 120 columns, found 121"}},
 
 		{"a key is written in scripts/keys.go only", map[string]string{
 			"scripts/keys.go":      "package scripts\nvar a, b = \"-input\", \":model:\"",
