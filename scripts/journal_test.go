@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,4 +39,19 @@ func TestAJournalEntryIsReadByTheNamesOfItsFields(t *testing.T) {
 			t.Errorf("read %v (-want +got):\n%s", test.values, diff)
 		}
 	}
+}
+
+func TestTheJournalIsCappedWithinOneNode(t *testing.T) {
+	few := func(c *Config) { c.JournalCap = 100 }
+	everywhere(t, func(t *testing.T, b *bench) {
+		record := b.load("m1")
+		var batch []*Transition
+		for i := range 450 {
+			batch = append(batch, b.save(record, fmt.Sprintf(`{"n":%d}`, i)))
+		}
+		b.mustApply(batch...)
+		if n := len(b.state()[":journal"].(events)); n < 100 || n > 200 {
+			t.Errorf("journal holds %d entries, want 100 to 200", n)
+		}
+	}, few)
 }

@@ -284,47 +284,6 @@ func TestManyCallsLeaveOneToken(t *testing.T) {
 	})
 }
 
-func TestHistoryKeepsTheNewestAttempts(t *testing.T) {
-	few := func(c *Config) { c.HistoryCap = 3 }
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.mustApply(b.put("m1", "{}"))
-		for i := range 5 {
-			b.mustApply(b.start("m1", fmt.Sprint("a", i)))
-			record := b.load("m1")
-			b.mustApply(record.Decide(record.Interrupt(b.now), b.now))
-		}
-		entries := b.state()[":history:m1"].(list)
-		if len(entries) != 3 || !strings.Contains(entries[0], `"a4"`) || !strings.Contains(entries[2], `"a2"`) {
-			t.Errorf("history %q, want a4, a3, a2", entries)
-		}
-	}, few)
-}
-
-// Redis cuts a stream at the borders of its nodes, of 100 entries by default.
-func TestTheJournalIsCappedWithinOneNode(t *testing.T) {
-	few := func(c *Config) { c.JournalCap = 100 }
-	everywhere(t, func(t *testing.T, b *bench) {
-		record := b.load("m1")
-		var batch []*Transition
-		for i := range 450 {
-			batch = append(batch, b.save(record, fmt.Sprintf(`{"n":%d}`, i)))
-		}
-		b.mustApply(batch...)
-		if n := len(b.state()[":journal"].(events)); n < 100 || n > 200 {
-			t.Errorf("journal holds %d entries, want 100 to 200", n)
-		}
-	}, few)
-}
-
-func TestAHistoryOfAWrongTypeStopsNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(and(runningKeys(), keys{":history:m1": "a text"}))
-		b.mustApply(expiryOf(b, b.load("m1")))
-		expectEqual(t, "history", any("a text"), b.state()[":history:m1"])
-		expectEqual(t, "stats", any(hash{"timeout": "1"}), b.state()[":stats"])
-	})
-}
-
 func TestThePayloadIsWrittenOnlyWhenItChanged(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.mustApply(b.put("m1", `{"n":1}`))
