@@ -50,13 +50,6 @@ func (s *faulty) Load(ctx context.Context, uids []string) (map[string]*scripts.R
 	return s.Store.Load(ctx, uids)
 }
 
-func (s *faulty) Queued(ctx context.Context) (map[string]string, error) {
-	if err := s.fails("queued"); err != nil {
-		return nil, err
-	}
-	return s.Store.Queued(ctx)
-}
-
 func (s *faulty) Forget(ctx context.Context, uid string) error {
 	if err := s.fails("forget"); err != nil {
 		return err
@@ -64,16 +57,16 @@ func (s *faulty) Forget(ctx context.Context, uid string) error {
 	return s.Store.Forget(ctx, uid)
 }
 
-// taking is a store in which a worker takes everything between the look at the input list and the decision about it.
+// taking is a store in which a worker takes everything between the look at a model and the decision about it.
 type taking struct {
 	dispatcher.Store
 	take func()
 }
 
-func (s *taking) Queued(ctx context.Context) (map[string]string, error) {
-	queued, err := s.Store.Queued(ctx)
+func (s *taking) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+	records, err := s.Store.Load(ctx, uids)
 	s.take()
-	return queued, err
+	return records, err
 }
 
 func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
@@ -84,7 +77,6 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 	}{
 		"at the brake":                  {faulty{call: "brake"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
 		"reading the models":            {faulty{call: "load"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
-		"reading the input list":        {faulty{call: "queued"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
 		"forgetting a broken one":       {faulty{call: "forget"}, false, dispatcher.Round{Started: 1}},
 		"reading a model that is taken": {faulty{call: "load", skip: 1}, true, dispatcher.Round{TimedOut: 1}},
 	} {

@@ -58,25 +58,13 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 	})
 }
 
-// lastMoment is a store in which a worker takes the attempt between the look at the input list and the script.
-type lastMoment struct {
-	*scripts.Store
-	take func()
-}
-
-func (s *lastMoment) Queued(ctx context.Context) (map[string]string, error) {
-	queued, err := s.Store.Queued(ctx)
-	s.take()
-	return queued, err
-}
-
 func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.put("tbl_1")
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		b.Clock.Turn(time.Minute)
-		d := b.dispatcher(&lastMoment{b.Store, func() { b.Take() }}, dispatcher.Config{})
+		d := b.dispatcher(&taking{b.Store, func() { b.Take() }}, dispatcher.Config{})
 		if round := b.round(d); round.TimedOut != 1 || round.Withdrawn != 0 {
 			t.Errorf("want 1 timeout, got %+v", round)
 		}

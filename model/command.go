@@ -121,11 +121,6 @@ func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Tim
 	return decision, outcome, nil
 }
 
-// Supersedes reports whether the command takes the fence from a running attempt.
-func (c Command) Supersedes() bool {
-	return c.Type == CommandRemove || c.Type == CommandDisable || c.Type == CommandRun && c.Force
-}
-
 // Run starts the model at once, whatever was scheduled. It is refused while an attempt is queued or running,
 // unless force supersedes that attempt. A disabled model is enabled and begins anew.
 func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {

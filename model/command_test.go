@@ -132,20 +132,6 @@ func TestACommandThatChangesNothingSaysSo(t *testing.T) {
 	}
 }
 
-func TestACommandThatTakesTheFenceIsKnown(t *testing.T) {
-	for _, test := range []struct {
-		command Command
-		want    bool
-	}{
-		{Command{Type: CommandRemove}, true}, {Command{Type: CommandDisable}, true}, {Command{Type: CommandRun, Force: true}, true},
-		{Command{Type: CommandRun}, false}, {Command{Type: CommandPut}, false}, {Command{Type: CommandEnable}, false},
-	} {
-		if got := test.command.Supersedes(); got != test.want {
-			t.Errorf("%+v supersedes: %v", test.command, got)
-		}
-	}
-}
-
 func TestADefinitionThatCannotBeAcceptedIsRefused(t *testing.T) {
 	m := Model{UID: "tbl_1"}
 	for _, d := range []Definition{

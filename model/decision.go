@@ -52,7 +52,7 @@ type Decision struct {
 	Notice policy.Notice
 	// Muted: the policy wants nobody to be told of the notice.
 	Muted bool
-	// Message is what a worker gets (start only): one JSON object.
+	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.
 	Message string
 	// Definition replaces the stored one (create and update only); nil: unchanged.
 	Definition *Model
@@ -90,6 +90,19 @@ func (d *Decision) end(before *State, now time.Time, failure policy.Failure, cha
 	}
 	if no := d.CountedAttempt(); no > 0 {
 		d.Next.countRetry(no, d.Event == EventSuccess)
+	}
+}
+
+// TakesBack reports whether the entry of the attempt that was running does not stand in the input list any longer as it did: no worker has
+// ended the attempt, or the entry is changed.
+func (d *Decision) TakesBack() bool {
+	switch d.Event {
+	case EventTimeout, EventWithdrawn, EventRun, EventDisable, EventRemove:
+		return true
+	case EventUpdate:
+		return d.Message != ""
+	default:
+		return false
 	}
 }
 

@@ -125,6 +125,9 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 		decision.Next.enable(now)
 	}
 	saved.resume(&decision.Next, start, now)
+	if entry := saved.entry(&decision.Next); entry != m.Entry() {
+		decision.Message = entry
+	}
 	return decision, Applied, nil
 }
 
@@ -176,6 +179,7 @@ func (m *Model) resume(next *State, start bool, now time.Time) {
 	case next.Running():
 		next.AttemptNo = max(1, next.AttemptNo)
 		next.Again = next.Again || start
+		next.EntryPlannedAt, _ = m.planned(next.StartedAt)
 		m.expectTimeout(next)
 	case start:
 		next.RefreshAt, next.Why = now, "saved: refresh now"

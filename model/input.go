@@ -15,17 +15,23 @@ import (
 // upper case either: many JSON readers, Go's own among them, take both for the same field.
 var ReservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "v"}
 
-// message renders the entry of the input list for the attempt in next: the two uids, the payload's own fields at top level
-// beside them, and fields that a worker may ignore.
-func (m *Model) message(next *State) string {
+// Entry renders the entry of the input list for the running attempt: the two uids, the payload's own fields at top level beside them,
+// and fields that a worker may ignore. It follows from the state alone, byte for byte, because an entry is taken back by its value.
+// Empty: no attempt is running.
+func (m *Model) Entry() string { return m.entry(&m.State) }
+
+func (m *Model) entry(s *State) string {
+	if !s.Running() {
+		return ""
+	}
 	var text strings.Builder
-	fmt.Fprintf(&text, `{"big_table_uid":%s,"refresh_attempt_uid":%s`, document.Quote(m.UID), document.Quote(next.AttemptUID))
+	fmt.Fprintf(&text, `{"big_table_uid":%s,"refresh_attempt_uid":%s`, document.Quote(m.UID), document.Quote(s.AttemptUID))
 	if fields := strings.TrimSuffix(strings.TrimPrefix(m.Payload, "{"), "}"); fields != "" {
 		text.WriteString("," + fields)
 	}
-	fmt.Fprintf(&text, `,"attempt_no":%d,"deadline_at":"%s"`, next.AttemptNo, FormatTime(next.DeadlineAt))
-	if planned, found := m.planned(next.StartedAt); found {
-		fmt.Fprintf(&text, `,"planned_at":"%s"`, FormatTime(planned))
+	fmt.Fprintf(&text, `,"attempt_no":%d,"deadline_at":"%s"`, s.AttemptNo, FormatTime(s.EntryDeadlineAt))
+	if !s.EntryPlannedAt.IsZero() {
+		fmt.Fprintf(&text, `,"planned_at":"%s"`, FormatTime(s.EntryPlannedAt))
 	}
 	text.WriteString(`,"v":1}`)
 	return text.String()

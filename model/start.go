@@ -52,9 +52,11 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	if m.Policy.QueueTimeout > 0 {
 		next.DeadlineAt = now.Add(m.Policy.QueueTimeout)
 	}
+	next.EntryDeadlineAt = next.DeadlineAt
+	next.EntryPlannedAt, _ = m.planned(now)
 	next.UserFriendlyStatus, next.Progress = "", 0
 	m.expectTimeout(&next)
-	return Decision{Event: EventStart, Next: next, Message: m.message(&next)}
+	return Decision{Event: EventStart, Next: next, Message: m.entry(&next)}
 }
 
 // Begin notes that a worker really begins: the deadline counts from now. false: the attempt had begun before, and nothing changes.

@@ -18,6 +18,9 @@ type State struct {
 	AttemptNo  int       // runs since the last success, 1 is the first
 	StartedAt  time.Time // last start
 	DeadlineAt time.Time // when the running attempt counts as timed out
+	// EntryDeadlineAt and EntryPlannedAt are what the entry of the running attempt tells its worker: the deadline as it was at the start,
+	// and the next planned refresh, zero if there is none.
+	EntryDeadlineAt, EntryPlannedAt time.Time
 	// ProcessingAt is when a worker said that the work really began.
 	ProcessingAt time.Time
 	Worker       string // who said so
@@ -90,6 +93,7 @@ func (s *State) endAttempt() {
 	s.LastAttemptUID = s.AttemptUID
 	s.AttemptUID, s.Worker = "", ""
 	s.StartedAt, s.DeadlineAt, s.ProcessingAt = time.Time{}, time.Time{}, time.Time{}
+	s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}
 	s.Again = false
 }
 

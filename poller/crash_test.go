@@ -88,12 +88,12 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 		b := setup(t, server)
 		b.running("a", "b")
 		b.Say(b.result("started", "a"), b.result("success", "a"), b.result("success", "a"), b.result("success", "b"))
-		other := b.poller(b.Store, poller.Config{Owner: "p2"})
+		other := b.poller(b.Store, poller.Config{Owner: "p1"}) // holds the lane
 		meanwhile := func() {
 			b.Command(strings.Replace(put("a"), "http://feed", "http://new", 1))
 			b.roundOf(other)
 		}
-		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{}))
+		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "p2"}))
 		if diff := cmp.Diff(poller.Round{Claimed: 4, Applied: 3, Settled: 1}, round); diff != "" {
 			t.Error(diff)
 		}
@@ -167,7 +167,7 @@ func TestACommandThatAnotherPollerAdoptedIsNotAppliedTwice(t *testing.T) {
 			b.roundOf(adopter)
 			b.dispatch()
 		}
-		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
+		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{}))
 		if stats := b.Stats(); stats["run"] != 1 || stats["start"] != 2 || b.Attempt("a") == "" {
 			t.Errorf("want one run and its attempt left alone, got %v", stats)
 		}

@@ -73,7 +73,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 				b := setup(t, server)
 				b.running("a", "b")
 				b.Say(b.result("success", "b"))
-				if _, _, err := b.Store.Claim(t.Context(), "dead", 10); err != nil {
+				if _, err := b.Store.Claim(t.Context(), "dead", 10, time.Minute); err != nil {
 					t.Fatal(err)
 				}
 				b.Clock.Turn(30 * time.Second)
@@ -124,7 +124,7 @@ func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.
 	})
 }
 
-// A worker may take the queued attempt between the look at the input list and the command that supersedes it.
+// A worker may take the queued attempt between the look at its model and the command that supersedes it.
 func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)

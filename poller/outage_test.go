@@ -25,15 +25,15 @@ type away struct {
 	back chan struct{}
 }
 
-func (s *away) Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error) {
+func (s *away) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error) {
 	if s.left--; s.left >= 0 {
 		s.met()
-		return time.Time{}, nil, errors.New("LOADING Redis is loading the dataset in memory")
+		return scripts.Claim{}, errors.New("LOADING Redis is loading the dataset in memory")
 	}
 	if s.left == -2 {
 		close(s.back)
 	}
-	return s.Store.Claim(ctx, owner, limit)
+	return s.Store.Claim(ctx, owner, limit, lease)
 }
 
 // Resign has all the time of the test: a tick of 10 ms may be over before Redis answers, which is another fault in the log.

@@ -17,7 +17,7 @@ import (
 
 // Store is what a poller needs of Redis. *scripts.Store is one.
 type Store interface {
-	Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error)
+	Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error)
@@ -68,7 +68,9 @@ func (p *Poller) Run(ctx context.Context) error {
 			backoff.Rest(ctx, pause, nil)
 		case round.Claimed == 0:
 			backoff.Signal(output.asked)
-			backoff.Signal(control.asked)
+			if round.HoldsLane { // to any other poller a command would be a call for nothing
+				backoff.Signal(control.asked)
+			}
 			backoff.Rest(ctx, p.config.Tick, ready)
 		default:
 			p.report(round)

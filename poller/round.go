@@ -14,6 +14,8 @@ type Round struct {
 	Settled  int // messages that changed nothing: counted, and kept in rejected if unusable
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
+	// HoldsLane says that commands are this poller's to apply.
+	HoldsLane bool
 }
 
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
@@ -21,22 +23,22 @@ const maxPasses = 8
 
 // RunOnce does one round: it adopts what expired pollers left, claims a batch, decides, and commits.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
-	now, claimed, err := p.store.Claim(ctx, p.config.Owner, p.config.Batch)
+	claim, err := p.store.Claim(ctx, p.config.Owner, p.config.Batch, p.config.Lease)
 	if err != nil {
 		return Round{}, err
 	}
-	round := Round{Claimed: len(claimed)}
-	pending := make([]*message, len(claimed))
-	for i, entry := range claimed {
+	round := Round{Claimed: len(claim.Messages), HoldsLane: claim.HoldsLane}
+	pending := make([]*message, len(claim.Messages))
+	for i, entry := range claim.Messages {
 		pending[i] = decode(entry)
 	}
 	for pass := 0; len(pending) > 0 && pass < maxPasses; pass++ {
-		if pending, err = p.pass(ctx, pending, now, &round); err != nil {
+		if pending, err = p.pass(ctx, pending, claim.Now, &round); err != nil {
 			return round, err
 		}
 	}
 	round.Left = len(pending)
-	return round, p.adopt(ctx, now)
+	return round, p.adopt(ctx, claim.Now)
 }
 
 // pass decides and commits messages once and returns those to be decided again.

@@ -1,62 +1,93 @@
--- Moves messages into the owner's claimed list and returns all that stands there. To repeat it after a lost reply is
--- safe: what was claimed then is returned again. Commands fill at most half of the room unless there are few results,
--- and come behind them: a result that has arrived counts before a command that may take away its fence. Of a message
--- that is too large only the first 1,000 bytes are kept. Of either list no more is moved when the bytes are used up.
+-- Claims messages: moves them into claimed lists, and returns all that stands there for the owner. It is also the
+-- owner's heartbeat. To repeat it after a lost reply is safe: what was claimed then is returned again.
+--
+-- Results are claimed by pollers side by side, each into a list of its own. Commands keep their order: all go through
+-- one list, the lane, which one poller holds as long as it lives. The next holder finishes what it finds in the lane
+-- before it claims more. Commands fill at most half of the room unless there are few results, and come behind them: a
+-- result that has arrived counts before a command that may take away its fence. Of a message that is too large only the
+-- first 1,000 bytes are kept. Of either list no more is moved when the bytes are used up.
 --
 -- KEYS[1] <queue>-control list
 -- KEYS[2] <queue>-output list
 -- KEYS[3] <queue>:claimed:<owner> list
--- KEYS[4] <queue>:pollers zset, owner -> last heartbeat in Unix ms
+-- KEYS[4] <queue>:claimed:control list, the lane
+-- KEYS[5] <queue>:holder string, the poller that holds the lane
+-- KEYS[6] <queue>:pollers zset, owner -> last heartbeat in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
--- ARGV[3] most entries in claimed
+-- ARGV[3] most entries that stand there for the owner
 -- ARGV[4] largest message in bytes
--- ARGV[5] bytes in claimed above which nothing is moved from a list
--- Returns {now in Unix ms, {claimed entries, oldest first}}. An entry is "c" (control) or "o" (output) before the raw
+-- ARGV[5] bytes that stand there above which nothing is moved from a list
+-- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
+-- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
+--   claimed, and behind it the lane if the owner holds it}}. An entry is "c" (control) or "o" (output) before the raw
 --   message, or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is
 --   too large
 -- include: clock
-local control, output, claimed, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local largest, max_bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
+local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+
+redis.call('ZADD', pollers, now, owner) --@ heartbeat
+
+-- The lane is taken from a poller that has resigned or is silent. A heartbeat that lies ahead is no sign of life: the
+-- clock has stepped back since.
+local held = redis.call('GET', holder)
+local holds = held == owner
+if not holds then
+  local silence = now - (held and redis.call('ZSCORE', pollers, held) or 0)
+  holds = silence >= lease or silence < 0 --@ hold
+end
+if holds then
+  redis.call('SET', holder, owner) --@ take the lane
+end
 
 local entries = redis.call('LRANGE', claimed, 0, -1)
+local commands = holds and redis.call('LRANGE', lane, 0, -1) or {}
 local bytes = 0
 for _, entry in ipairs(entries) do
   bytes = bytes + #entry
 end
-redis.call('ZADD', pollers, now, owner) --@ heartbeat
+for _, entry in ipairs(commands) do
+  bytes = bytes + #entry
+end
 
-local room = limit - #entries
-local results = redis.call('LLEN', output)
-local commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
+local room = math.max(0, limit - #entries - #commands)
+local most_commands = 0
+if holds and #commands == 0 then --@ finish first
+  local results = redis.call('LLEN', output)
+  most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
+end
 
--- keep appends a message to the claimed list.
-local function keep(mark, message)
+-- marked returns a message as it is claimed: behind the mark of its list, and without what is too much of it.
+local function marked(mark, message)
   if #message > largest then
-    mark = string.upper(mark)
-    message = #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
+    return string.upper(mark) .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
   end
-  entries[#entries + 1] = mark .. message
-  redis.call('RPUSH', claimed, entries[#entries]) --@ keep
+  return mark .. message
 end
 
 local left = max_bytes - bytes
-for _ = 1, room - math.max(commands, 0) do
+for _ = 1, room - most_commands do
   local message = left > 0 and redis.call('LPOP', output)
   if not message then
     break
   end
   left = left - #message
-  keep('o', message)
+  entries[#entries + 1] = marked('o', message)
+  redis.call('RPUSH', claimed, entries[#entries]) --@ keep
 end
 left = max_bytes - bytes
-for _ = 1, commands do
+for _ = 1, most_commands do
   local message = left > 0 and redis.call('LPOP', control)
   if not message then
     break
   end
   left = left - #message
-  keep('c', message)
+  commands[#commands + 1] = marked('c', message)
+  redis.call('RPUSH', lane, commands[#commands]) --@ keep the command
 end
-return {now, entries} --@ replay
+for _, entry in ipairs(commands) do
+  entries[#entries + 1] = entry
+end
+return {now, holds and 1 or 0, entries} --@ replay

@@ -54,6 +54,8 @@ func (c *codec) model(m *model.Model) {
 	c.number("attempt_no", &m.AttemptNo)
 	c.time("started_at", &m.StartedAt)
 	c.time(fieldDeadlineAt, &m.DeadlineAt)
+	c.time("entry_deadline_at", &m.EntryDeadlineAt)
+	c.time("entry_planned_at", &m.EntryPlannedAt)
 	c.time("processing_at", &m.ProcessingAt)
 	c.text("worker", &m.Worker)
 	c.flag("again", &m.Again)

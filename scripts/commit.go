@@ -18,8 +18,8 @@ type Code int
 const (
 	CodeApplied  Code = 1 // done
 	CodeConflict Code = 2 // the model has changed since it was read: read again and decide again
-	CodeGone     Code = 3 // the message is not claimed any more: somebody else has handled it
-	CodeTaken    Code = 4 // the attempt to take back is not queued any more, a worker has it: read again and decide again
+	CodeGone     Code = 3 // the message is not claimed any more: somebody else has handled it, or will
+	CodeTaken    Code = 4 // the attempt that must be queued is not, a worker has it: decide again
 	CodeFull     Code = 5 // the input list has reached the high-water mark
 	CodeBroken   Code = 6 // the key of the model holds something else
 )
@@ -38,7 +38,7 @@ func (c Code) Retry() bool { return c == CodeConflict || c == CodeTaken }
 type Batch struct {
 	Now   time.Time
 	Items []Item // in order
-	// Owner names the claimed list that the claimed messages stand in. Needed where an item has one.
+	// Owner is the poller that has claimed the messages. Needed where an item has one.
 	Owner string
 	// MaxQueued is the high-water mark of the input list, in entries. Needed where an attempt is started.
 	MaxQueued int
@@ -78,9 +78,10 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	k := s.Keys
 	keys := []string{
-		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(),
+		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
+		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(),
 	}
-	args := []any{batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap}
+	args := []any{batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner}
 	for _, item := range batch.Items {
 		if t := item.Transition; t != nil {
 			keys = append(keys, k.Model(t.uid), k.Payload(t.uid), k.History(t.uid))

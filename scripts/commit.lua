@@ -6,37 +6,43 @@
 -- KEYS[2] <queue>:running zset, uid -> deadline_at in Unix ms
 -- KEYS[3] <queue>-input list
 -- KEYS[4] <queue>:claimed:<owner> list
--- KEYS[5] <queue>:rejected list
--- KEYS[6] <queue>:journal stream
--- KEYS[7] <queue>:outbox stream
--- KEYS[8] <queue>:stats hash
--- KEYS[9] <queue>:wake list
--- KEYS[10..] per item that changes a model: <queue>:model:<uid> hash, <queue>:payload:<uid> string,
+-- KEYS[5] <queue>:claimed:control list, the lane
+-- KEYS[6] <queue>:holder string, the poller that holds the lane
+-- KEYS[7] <queue>:rejected list
+-- KEYS[8] <queue>:journal stream
+-- KEYS[9] <queue>:outbox stream
+-- KEYS[10] <queue>:stats hash
+-- KEYS[11] <queue>:wake list
+-- KEYS[12..] per item that changes a model: <queue>:model:<uid> hash, <queue>:payload:<uid> string,
 --   <queue>:history:<uid> list
 -- ARGV[1] most entries in input
 -- ARGV[2] journal cap, in entries
 -- ARGV[3] history cap, in entries of one model
 -- ARGV[4] rejected cap, in entries
--- ARGV[5..] per item, "" = none, a list behind its length: set, remove or settle; uid; claimed entry; list of counters.
+-- ARGV[5] owner of the claimed messages, "" = there are none
+-- ARGV[6..] per item, "" = none, a list behind its length: set, remove or settle; uid; claimed entry; list of counters.
 --   Then of settle: entry for rejected. Of set and remove: rev expected; attempt_uid expected; entry to push; entry to
---   take back; due in Unix ms; running in Unix ms; payload; history entry; 1 = wake a dispatcher; lists of fields and
---   values to set, of fields to delete, of the journal entry, of the outbox entry
--- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed), 4 taken
---   (the entry to take back is not queued), 5 full (input), 6 broken (the model is no hash)
+--   take back if it is queued, where one to push then takes its place; 1 = it must be queued; due in Unix ms; running
+--   in Unix ms; payload; history entry; 1 = wake a dispatcher; lists of fields and values to set, of fields to delete,
+--   of the journal entry, of the outbox entry
+-- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
+--   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
+--   (the model is no hash)
 -- include: types
 -- include: chunks
-local due, running, input, claimed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local rejected, journal, outbox, stats, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local max_queued = tonumber(ARGV[1])
 local journal_cap, history_cap, rejected_cap = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local owner = ARGV[5]
 
 -- Check: a shared key of another type would end the script between two writes.
-local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'stream', 'stream', 'hash', 'list'})
+local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list'})
 if wrong then
   return wrong
 end
 
-local at, key = 5, 10
+local at, key = 6, 12
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -66,12 +72,31 @@ local function count(counters)
   end
 end
 
+-- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's.
+local holds = redis.call('GET', holder) == owner --@ holder
+local function is_command(message)
+  return string.lower(string.sub(message, 1, 1)) == 'c'
+end
+local function is_claimed(message)
+  if is_command(message) then
+    return holds and redis.call('LPOS', lane, message)
+  end
+  return redis.call('LPOS', claimed, message)
+end
+local function drop(message)
+  if is_command(message) then
+    redis.call('LREM', lane, 1, message) --@ command is removed
+  else
+    redis.call('LREM', claimed, 1, message) --@ claimed is removed
+  end
+end
+
 while at <= #ARGV do
   local op = take()
   local uid = take()
   local message = take()
   local counters = take_list()
-  local gone = message ~= '' and not redis.call('LPOS', claimed, message) --@ claimed is looked for
+  local gone = message ~= '' and not is_claimed(message) --@ claimed is looked for
   local code = 1
 
   if op == 'settle' then
@@ -84,13 +109,13 @@ while at <= #ARGV do
     end
     -- Write
     if code == 1 then
-      redis.call('LREM', claimed, 1, message) --@ settled is removed
+      drop(message) --@ settled is removed
       count(counters) --@ settled is counted
       rejects[#rejects + 1] = reject ~= '' and reject or nil --@ rejected is kept
     end
   else
     local rev, attempt_uid = take(), take()
-    local push, back = take(), take()
+    local push, back, must = take(), take(), take()
     local due_ms, running_ms = take(), take()
     local payload, past = take(), take()
     local wakes = take()
@@ -107,9 +132,9 @@ while at <= #ARGV do
       code = 3
     elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid then --@ fence
       code = 2
-    elseif back ~= '' and not redis.call('LPOS', input, back) then --@ taken
+    elseif must ~= '' and not redis.call('LPOS', input, back) then --@ taken
       code = 4
-    elseif push ~= '' and queued >= max_queued then --@ full
+    elseif push ~= '' and back == '' and queued >= max_queued then --@ full
       code = 5
     end
     refused[uid] = refused[uid] or code ~= 1
@@ -132,12 +157,16 @@ while at <= #ARGV do
         redis.pcall('LTRIM', history, 0, history_cap - 1)
       end
       if message ~= '' then
-        redis.call('LREM', claimed, 1, message) --@ claimed is removed
+        drop(message)
       end
-      if back ~= '' then
+      if back ~= '' and push ~= '' then
+        local place = redis.call('LPOS', input, back)
+        if place then
+          redis.call('LSET', input, place, push) --@ in its place
+        end
+      elseif back ~= '' then
         queued = queued - redis.call('LREM', input, 1, back) --@ take back
-      end
-      if push ~= '' then
+      elseif push ~= '' then
         pushed[#pushed + 1] = push --@ push
         queued = queued + 1
       end

@@ -3,6 +3,7 @@ package scripts
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,10 +26,12 @@ var (
 		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "if lost: retry 1/3 at once, none planned",
 		"attempt_uid": "a1", "attempt_no": "1",
 		"started_at": "2026-11-21T05:59:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z", "trying_since": "2026-11-21T05:59:00.000Z",
+		"entry_deadline_at": "2026-11-21T06:09:00.000Z",
 	}
 )
 
-const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1"}`
+// queuedEntry is that of the attempt of running.
+const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z","v":1}`
 
 // but returns a copy of fields with others in place; an empty value removes a field.
 func but(fields hash, changes ...string) hash {
@@ -43,7 +46,7 @@ func but(fields hash, changes ...string) hash {
 
 // ended are the changes by which an attempt ends at six.
 func ended(fields hash, changes ...string) hash {
-	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "last_attempt_uid", "a1", "rev", "9"}
+	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "entry_deadline_at", "", "last_attempt_uid", "a1", "rev", "9"}
 	return but(fields, append(gone, changes...)...)
 }
 
@@ -246,9 +249,7 @@ var eventCases = []struct {
 		name: "withdrawn",
 		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}}),
 		act: func(b *bench, r *Record) *Transition {
-			t := r.Decide(r.Withdraw(b.now), b.now)
-			t.TakeBack = queuedEntry
-			return t
+			return r.Decide(r.Withdraw(b.now), b.now)
 		},
 		want: keys{
 			":model:m1": ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z",
@@ -348,12 +349,13 @@ var eventCases = []struct {
 	},
 	{
 		name:    "create",
-		seed:    keys{":claimed:p1": list{"canswer"}},
+		seed:    keys{":claimed:control": list{"canswer"}, ":holder": "p1"},
 		answers: "canswer",
 		act: func(b *bench, _ *Record) *Transition {
 			return b.put("m1", `{"input_url":"u"}`)
 		},
 		want: keys{
+			":holder":     "p1",
 			":model:m1":   but(dueModel, "rev", "1795240800000"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
@@ -367,15 +369,17 @@ var eventCases = []struct {
 	},
 	{
 		name:    "update of a running model",
-		seed:    and(runningKeys(), keys{":claimed:p1": list{"canswer"}}),
+		seed:    and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}, ":claimed:control": list{"canswer"}, ":holder": "p1"}),
 		answers: "canswer",
 		act: func(b *bench, _ *Record) *Transition {
 			return b.put("m1", `{"input_url":"v"}`)
 		},
 		want: and(runningKeys(), keys{
+			":holder": "p1",
 			":model:m1": but(running, "rev", "9", "again", "1", "refresh_why", "saved while running: again",
 				"trying_since", "2026-11-21T06:00:00.000Z"), // the give-up window begins anew
 			":payload:m1": `{"input_url":"v"}`,
+			"-input":      list{"x", strings.Replace(queuedEntry, `"u"`, `"v"`, 1), "y"},
 			":journal": events{{
 				"uid": "m1", "event": "update", "at": "2026-11-21T06:00:00.000Z", "attempt_uid": "a1", "attempt_no": "1",
 				"refresh_at": "2026-11-21T06:09:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z", "refresh_why": "saved while running: again",
@@ -385,15 +389,14 @@ var eventCases = []struct {
 	},
 	{
 		name:    "run by force",
-		seed:    and(runningKeys(), keys{"-input": list{queuedEntry}, ":claimed:p1": list{"canswer"}}),
+		seed:    and(runningKeys(), keys{"-input": list{queuedEntry}, ":claimed:control": list{"canswer"}, ":holder": "p1"}),
 		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Run(true, b.now)
-			t := r.Decide(decision, b.now)
-			t.TakeBack = queuedEntry
-			return t
+			return r.Decide(decision, b.now)
 		},
 		want: keys{
+			":holder":     "p1",
 			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
@@ -412,13 +415,14 @@ var eventCases = []struct {
 	},
 	{
 		name:    "disable",
-		seed:    and(waitingKeys(), keys{":claimed:p1": list{"canswer"}}),
+		seed:    and(waitingKeys(), keys{":claimed:control": list{"canswer"}, ":holder": "p1"}),
 		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Disable("not paid", b.now)
 			return r.Decide(decision, b.now)
 		},
 		want: keys{
+			":holder": "p1",
 			":model:m1": hash{"rev": "8", "refresh_why": "disabled by hand",
 				"refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": "not paid"},
 			":payload:m1": `{"input_url":"u"}`,
@@ -430,13 +434,14 @@ var eventCases = []struct {
 	{
 		name: "enable",
 		seed: keys{":model:m1": hash{"rev": "8", "attempt_no": "4", "refresh_disabled_until_update": "1",
-			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:p1": list{"canswer"}},
+			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:control": list{"canswer"}, ":holder": "p1"},
 		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Enable(b.now)
 			return r.Decide(decision, b.now)
 		},
 		want: keys{
+			":holder":   "p1",
 			":model:m1": hash{"rev": "9", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "enabled: nothing planned, now"},
 			":due":      scores{"m1": six},
 			":journal": events{{"uid": "m1", "event": "enable", "at": "2026-11-21T06:00:00.000Z",
@@ -448,14 +453,13 @@ var eventCases = []struct {
 	{
 		name: "remove",
 		seed: and(runningKeys(), keys{":due": scores{"m2": six}, ":history:m1": list{"old"}, "-input": list{queuedEntry},
-			":claimed:p1": list{"canswer"}}),
+			":claimed:control": list{"canswer"}, ":holder": "p1"}),
 		answers: "canswer",
 		act: func(_ *bench, r *Record) *Transition {
-			t := r.Remove()
-			t.TakeBack = queuedEntry
-			return t
+			return r.Remove()
 		},
 		want: keys{
+			":holder":  "p1",
 			":due":     scores{"m2": six},
 			":running": scores{"m2": six},
 			":journal": events{{"uid": "m1", "event": "remove", "at": "2026-11-21T06:00:00.000Z"}},

@@ -22,7 +22,7 @@ func (m *machine) check(*rapid.T) {
 	for _, broken := range brokenInvariants(got) {
 		m.rapid.Fatal(broken)
 	}
-	waiting := len(m.ref.output) + len(m.ref.control) + len(m.ref.claimed["p1"]) + len(m.ref.claimed["p2"])
+	waiting := len(m.ref.output) + len(m.ref.control) + len(m.ref.lane) + len(m.ref.claimed["p1"]) + len(m.ref.claimed["p2"])
 	if m.sent != waiting+m.handled {
 		m.rapid.Fatalf("%d messages sent, %d waiting and %d handled: each must be exactly one", m.sent, waiting, m.handled)
 	}
@@ -86,7 +86,7 @@ func (m *machine) everyKey() map[string]string {
 	all := map[string]string{
 		":due": "zset", ":running": "zset", ":pollers": "zset", ":stats": "hash", ":journal": "stream", ":outbox": "stream",
 		"-input": "list", "-output": "list", "-control": "list", ":rejected": "list", ":wake": "list",
-		":claimed:p1": "list", ":claimed:p2": "list",
+		":claimed:p1": "list", ":claimed:p2": "list", ":claimed:control": "list", ":holder": "string",
 	}
 	for _, uid := range modelNames {
 		all[":model:"+uid], all[":payload:"+uid], all[":history:"+uid] = "hash", "string", "list"

@@ -57,8 +57,17 @@ func (k Keys) Running() string { return k.queue + ":running" }
 // Policies is a hash: name to canonical JSON.
 func (k Keys) Policies() string { return k.queue + ":policies" }
 
-// Claimed is a list: messages that one poller has taken and not yet applied, each behind a letter for its source.
+// Claimed is a list: results that one poller has claimed and not yet applied, each behind a letter for its source.
 func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owner }
+
+// Lane is a list: commands that are claimed and not yet applied, in order, for the one poller that holds the lane.
+func (k Keys) Lane() string { return k.Claimed(LaneOwner) }
+
+// LaneOwner stands where other claimed lists name their poller: no poller may have that name.
+const LaneOwner = "control"
+
+// Holder is a string: the poller that holds the lane. It holds it no longer when it is not known in Pollers, or silent.
+func (k Keys) Holder() string { return k.queue + ":holder" }
 
 // Pollers is a zset: owner of a claimed list to its last heartbeat in Unix ms.
 func (k Keys) Pollers() string { return k.queue + ":pollers" }

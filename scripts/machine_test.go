@@ -34,7 +34,6 @@ type machine struct {
 type clerk struct {
 	name     string
 	records  map[string]*Record
-	queued   map[string]string
 	messages list // as last claimed
 
 	// The last batch, to be sent again as after a lost reply.
@@ -159,7 +158,7 @@ func (m *machine) look(_ *rapid.T, c *clerk) {
 			m.rapid.Fatalf("%s was read as %+v", uid, record)
 		}
 	}
-	c.records, c.queued = records, m.queued()
+	c.records = records
 }
 
 // lookIfBlind lets a clerk act on what it remembers, if it remembers anything.
@@ -201,7 +200,6 @@ func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, now t
 	}
 	command, _ := model.DecodeCommand([]byte(claimed.Raw()))
 	record := c.records[command.UID]
-	entry := c.queued[record.AttemptUID]
 	decision, outcome, err := record.Execute(&command, model.Policies{ByName: policies}, record.Exists, now)
 	if err != nil {
 		return nil, command.UID, "malformed"
@@ -209,11 +207,7 @@ func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, now t
 	if outcome != model.Applied {
 		return nil, command.UID, outcome
 	}
-	transition := record.Decide(decision, now)
-	if command.Supersedes() {
-		transition.TakeBack = entry
-	}
-	return transition, command.UID, outcome
+	return record.Decide(decision, now), command.UID, outcome
 }
 
 // dispatch starts what is due and ends what has expired, as a dispatcher does.
@@ -222,7 +216,7 @@ func (m *machine) dispatch(t *rapid.T, c *clerk) {
 	due := m.readDue(3)
 	var batch []Item
 	for _, uid := range due.Expired {
-		batch = append(batch, Item{Transition: c.expire(c.records[uid], m.now)})
+		batch = append(batch, Item{Transition: c.expire(c.records[uid], rapid.Bool().Draw(t, "taken"), m.now)})
 	}
 	for _, uid := range due.Due {
 		m.attempts++
@@ -243,20 +237,17 @@ func (c *clerk) start(record *Record, attemptUID string, now time.Time) *Transit
 	}
 }
 
-func (c *clerk) expire(record *Record, now time.Time) *Transition {
+func (c *clerk) expire(record *Record, taken bool, now time.Time) *Transition {
 	switch {
 	case !record.Exists:
 		return record.Remove()
 	case !record.Running() || record.DeadlineAt.After(now):
 		return record.Mend()
 	}
-	entry, waits := c.queued[record.AttemptUID]
-	if !waits {
+	if !record.ProcessingAt.IsZero() || taken {
 		return record.Decide(record.Expire(now), now)
 	}
-	transition := record.Decide(record.Withdraw(now), now)
-	transition.TakeBack = entry
-	return transition
+	return record.Decide(record.Withdraw(now), now)
 }
 
 // run commits a batch on both sides; a clerk that was refused anything forgets what it knew.

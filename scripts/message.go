@@ -20,7 +20,7 @@ var (
 	adoptMessages = load("adopt-messages.lua")
 )
 
-// Claimed is one message in a claimed list.
+// Claimed is one message in a claimed list, or in the lane.
 type Claimed struct {
 	Entry string // as it stands in the claimed list
 }
@@ -61,21 +61,34 @@ func (c Claimed) Large() (size, most string, large bool) {
 	return size, most, true
 }
 
-// Claim moves messages of both lists into the claimed list of owner, until limit stand there, and returns all of them,
-// oldest first. It is also the owner's heartbeat. To repeat it is safe.
-func (s *Store) Claim(ctx context.Context, owner string, limit int) (time.Time, []Claimed, error) {
+// Claim is what a poller has claimed.
+type Claim struct {
+	// Now is the clock.
+	Now time.Time
+	// Messages are its results, oldest first, and behind them the commands if it holds the lane, in the order in which they were
+	// pushed.
+	Messages []Claimed
+	// HoldsLane says that commands are this poller's to apply.
+	HoldsLane bool
+}
+
+// Claim moves results into the claimed list of owner, and commands into the lane if owner holds it or may take it, until limit
+// messages stand there; it returns all of them. A holder without a heartbeat within the lease has lost the lane. Claim is also the
+// owner's heartbeat. To repeat it is safe.
+func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
 	k := s.Keys
-	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Pollers()}
-	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 1, keys, s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed)
+	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers()}
+	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 2, keys,
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds())
 	if err != nil {
-		return time.Time{}, nil, fmt.Errorf("claim messages: %w", err)
+		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
-	entries := texts(reply[0])
-	claimed := make([]Claimed, len(entries))
+	entries := texts(reply[1])
+	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), HoldsLane: reply[0] == int64(1)}
 	for i, entry := range entries {
-		claimed[i] = Claimed{entry}
+		claim.Messages[i] = Claimed{entry}
 	}
-	return now, claimed, nil
+	return claim, nil
 }
 
 // Rejected is one entry of <queue>:rejected.

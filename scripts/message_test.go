@@ -12,14 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// testLease is the lease of pollers in tests.
+const testLease = 10 * time.Second
+
 func (b *bench) claim(owner string, limit int) []string {
 	b.t.Helper()
-	now, claimed, err := b.Claim(context.Background(), owner, limit)
-	if err != nil || !now.Equal(b.now) {
-		b.t.Fatalf("claim: now %v, %v; want %v", now, err, b.now)
+	claim, err := b.Claim(context.Background(), owner, limit, testLease)
+	if err != nil || !claim.Now.Equal(b.now) {
+		b.t.Fatalf("claim: now %v, %v; want %v", claim.Now, err, b.now)
 	}
 	var entries []string
-	for _, message := range claimed {
+	for _, message := range claim.Messages {
 		entries = append(entries, message.Entry)
 	}
 	return entries
@@ -59,8 +62,8 @@ func TestClaimMovesTheOldestMessagesResultsFirstAndGivesASignOfLife(t *testing.T
 		expectEqual(t, "claimed", list{"or1", "or2", "ck1"}, b.claim("p1", 3))
 		b.expect(keys{
 			"-output":     list{"r3"},
-			":claimed:p1": list{"or1", "or2", "ck1"},
-			":pollers":    scores{"p1": six, "p2": 5},
+			":claimed:p1": list{"or1", "or2"}, ":claimed:control": list{"ck1"}, ":holder": "p1",
+			":pollers": scores{"p1": six, "p2": 5},
 		})
 	})
 }
@@ -68,7 +71,7 @@ func TestClaimMovesTheOldestMessagesResultsFirstAndGivesASignOfLife(t *testing.T
 func TestClaimOfNothingIsStillASignOfLife(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		expectEqual(t, "claimed", nil, b.claim("p1", 3))
-		b.expect(keys{":pollers": scores{"p1": six}})
+		b.expect(keys{":holder": "p1", ":pollers": scores{"p1": six}})
 	})
 }
 
@@ -121,7 +124,7 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 	binary := "\x00\xff%s\r\n"
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-output": list{binary, ""}, "-control": list{binary}})
-		_, claimed, err := b.Claim(t.Context(), "p1", 10)
+		claim, err := b.Claim(t.Context(), "p1", 10, testLease)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +132,7 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 			control bool
 			raw     string
 		}{{false, binary}, {false, ""}, {true, binary}}
-		for i, message := range claimed {
+		for i, message := range claim.Messages {
 			if message.FromControl() != want[i].control || message.Raw() != want[i].raw {
 				t.Errorf("message %d: control %v, raw %q; want %v, %q", i, message.FromControl(), message.Raw(), want[i].control, want[i].raw)
 			}
@@ -143,21 +146,21 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 func TestClaimReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		before := b.redis.Time(t.Context()).Val()
-		now, _, err := b.Claim(t.Context(), "p1", 1)
+		claim, err := b.Claim(t.Context(), "p1", 1, testLease)
 		if err != nil {
 			t.Fatal(err)
 		}
 		after := b.redis.Time(t.Context()).Val()
-		if now.Before(before.Truncate(time.Millisecond)) || now.After(after) {
+		if now := claim.Now; now.Before(before.Truncate(time.Millisecond)) || now.After(after) {
 			t.Errorf("now %v, want between %v and %v", now, before, after)
 		}
-		expectEqual(t, "heartbeat", any(scores{"p1": float64(now.UnixMilli())}), b.state()[":pollers"])
+		expectEqual(t, "heartbeat", any(scores{"p1": float64(claim.Now.UnixMilli())}), b.state()[":pollers"])
 	}, func(c *Config) { c.Clock = nil })
 }
 
 func TestSettlingRemovesOneMessageOfEachKindAndCountsIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"osame", "cbad", "osame", "oafter"}})
+		b.seed(keys{":claimed:p1": list{"osame", "osame", "oafter"}, ":claimed:control": list{"cbad", "cafter"}, ":holder": "p1"})
 		codes := b.settle("p1",
 			Item{Message: Claimed{"osame"}, Counter: "stale"},
 			Item{Message: Claimed{"cbad"}, Counter: "malformed", Reason: "expected a JSON object"},
@@ -165,8 +168,8 @@ func TestSettlingRemovesOneMessageOfEachKindAndCountsIt(t *testing.T) {
 		)
 		expectCodes(t, codes, CodeApplied, CodeApplied, CodeGone)
 		b.expect(keys{
-			":claimed:p1": list{"osame", "oafter"},
-			":stats":      hash{"stale": "1", "malformed": "1"},
+			":claimed:p1": list{"osame", "oafter"}, ":claimed:control": list{"cafter"}, ":holder": "p1",
+			":stats": hash{"stale": "1", "malformed": "1"},
 			":rejected": list{
 				`{"at":"2026-11-21T06:00:00.000Z","source":"control","reason":"expected a JSON object","raw":"bad"}`,
 			},
@@ -252,14 +255,14 @@ func TestOnlyAnExpiredPollerLosesItsMessages(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, test := range tests {
 			b.server.Flush(t)
-			b.seed(keys{":claimed:p1": list{"o1", "c2"}, ":pollers": test.seen})
+			b.seed(keys{":claimed:p1": list{"o1", "o2"}, ":pollers": test.seen})
 			act := func() { expectEqual(t, test.name, test.want, b.adopt("p1", "p2", b.now, 10)) }
 			if test.want == 0 {
 				b.unchanged(act)
 				continue
 			}
 			act()
-			expectEqual(t, test.name, any(list{"o1", "c2"}), b.state()[":claimed:p2"])
+			expectEqual(t, test.name, any(list{"o1", "o2"}), b.state()[":claimed:p2"])
 		}
 	})
 }

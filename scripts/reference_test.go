@@ -18,6 +18,8 @@ type reference struct {
 
 	due, running, pollers            scores
 	input, output, control, rejected list
+	lane                             list
+	holder                           string
 	journal, outbox                  events
 	stats                            map[string]int
 	woken                            bool
@@ -39,7 +41,12 @@ func (r *reference) keys() keys {
 	for uid, payload := range r.payloads {
 		all[":payload:"+uid] = payload
 	}
-	lists := map[string]list{"-input": r.input, "-output": r.output, "-control": r.control, ":rejected": r.rejected}
+	lists := map[string]list{
+		"-input": r.input, "-output": r.output, "-control": r.control, ":rejected": r.rejected, ":claimed:control": r.lane,
+	}
+	if r.holder != "" {
+		all[":holder"] = r.holder
+	}
 	for uid, entries := range r.history {
 		lists[":history:"+uid] = entries
 	}
@@ -81,22 +88,56 @@ func without(entries list, entry string) list {
 	return entries
 }
 
-// claim lets commands have half of the room, and what results leave over.
+// claim lets commands have half of the room, and what results leave over, if the lane is the owner's and empty.
 func (r *reference) claim(owner string, limit int, now time.Time) list {
-	r.pollers[owner] = float64(now.UnixMilli())
-	room := limit - len(r.claimed[owner])
-	commands := min(len(r.control), max(0, room/2, room-len(r.output)))
-	results := min(len(r.output), max(0, room-commands))
-	r.move(&r.output, "o", owner, results)
-	r.move(&r.control, "c", owner, commands)
-	return r.claimed[owner]
+	at := float64(now.UnixMilli())
+	r.pollers[owner] = at
+	if seen, known := r.pollers[r.holder]; !known || at-seen >= float64(testLease.Milliseconds()) {
+		r.holder = owner
+	}
+	var unfinished list
+	if r.holder == owner {
+		unfinished = r.lane
+	}
+	room, commands := max(0, limit-len(r.claimed[owner])-len(unfinished)), 0
+	if r.holder == owner && len(r.lane) == 0 {
+		commands = min(len(r.control), max(room/2, room-len(r.output)))
+	}
+	results := list{}
+	results, r.output = take(r.output, "o", room-commands)
+	r.claimed[owner] = slices.Concat(r.claimed[owner], results)
+	if r.holder != owner {
+		return r.claimed[owner]
+	}
+	fresh := list{}
+	fresh, r.control = take(r.control, "c", commands)
+	r.lane = slices.Concat(r.lane, fresh)
+	return slices.Concat(r.claimed[owner], r.lane)
 }
 
-func (r *reference) move(from *list, mark, owner string, n int) {
-	for _, message := range (*from)[:n] {
-		r.claimed[owner] = append(slices.Clip(r.claimed[owner]), mark+message)
+// take marks up to n messages and returns them and the rest.
+func take(from list, mark string, n int) (taken, rest list) {
+	n = min(n, len(from))
+	for _, message := range from[:n] {
+		taken = append(taken, mark+message)
 	}
-	*from = (*from)[n:]
+	return taken, from[n:]
+}
+
+// claims reports whether a message is the owner's to answer.
+func (r *reference) claims(owner, entry string) bool {
+	if entry[0] == 'c' {
+		return r.holder == owner && slices.Contains(r.lane, entry)
+	}
+	return slices.Contains(r.claimed[owner], entry)
+}
+
+func (r *reference) answered(owner, entry string) {
+	if entry != "" && entry[0] == 'c' {
+		r.lane = without(r.lane, entry)
+		return
+	}
+	r.claimed[owner] = without(r.claimed[owner], entry)
 }
 
 func (r *reference) adopt(expired, owner string, cutoff time.Time, limit int) int {
@@ -135,12 +176,12 @@ func (r *reference) commit(owner string, maxQueued int, items []Item, now time.T
 
 func (r *reference) settle(owner string, item Item, refused bool, now time.Time) Code {
 	switch {
-	case !slices.Contains(r.claimed[owner], item.Message.Entry):
+	case !r.claims(owner, item.Message.Entry):
 		return CodeGone
 	case refused:
 		return CodeConflict
 	}
-	r.claimed[owner] = without(r.claimed[owner], item.Message.Entry)
+	r.answered(owner, item.Message.Entry)
 	r.stats[item.Counter]++
 	if entry := item.rejected(now); entry != "" {
 		r.rejected = append(r.rejected, entry)
@@ -152,13 +193,13 @@ func (r *reference) judge(owner string, maxQueued int, item Item, refused bool) 
 	t := item.Transition
 	is := r.models[t.uid]
 	switch {
-	case item.Message.Entry != "" && !slices.Contains(r.claimed[owner], item.Message.Entry):
+	case item.Message.Entry != "" && !r.claims(owner, item.Message.Entry):
 		return CodeGone
 	case refused || is["rev"] != t.rev || is["attempt_uid"] != t.attemptUID:
 		return CodeConflict
-	case t.TakeBack != "" && !slices.Contains(r.input, t.TakeBack):
+	case t.decision.Event == model.EventWithdrawn && !slices.Contains(r.input, t.TakeBack):
 		return CodeTaken
-	case t.decision.Message != "" && len(r.input) >= maxQueued:
+	case t.decision.Event == model.EventStart && len(r.input) >= maxQueued:
 		return CodeFull
 	default:
 		return CodeApplied
@@ -181,9 +222,14 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	}
 	setScore(r.due, t.uid, due)
 	setScore(r.running, t.uid, next.DeadlineAt)
-	r.claimed[owner] = without(r.claimed[owner], item.Message.Entry)
-	if r.input = without(r.input, t.TakeBack); t.decision.Message != "" {
+	r.answered(owner, item.Message.Entry)
+	switch at := slices.Index(r.input, t.TakeBack); {
+	case t.decision.Event == model.EventStart:
 		r.input = append(slices.Clip(r.input), t.decision.Message)
+	case at >= 0 && t.decision.Message != "":
+		r.input = slices.Replace(slices.Clone(r.input), at, at+1, t.decision.Message)
+	case at >= 0:
+		r.input = without(r.input, t.TakeBack)
 	}
 	r.record(t, now)
 	if due.IsZero() {

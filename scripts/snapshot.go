@@ -13,8 +13,6 @@ import (
 type Snapshot struct {
 	// Records are the models by uid, also those that are not stored.
 	Records map[string]*Record
-	// Queued are the entries of the input list by attempt uid; only when a command may take one back.
-	Queued map[string]string
 	// Policies are those that the commands name, and those that they bring along.
 	Policies model.Policies
 }
@@ -25,14 +23,8 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 	if err != nil {
 		return nil, err
 	}
-	snapshot := &Snapshot{Records: records}
-	if slices.ContainsFunc(commands, func(c *model.Command) bool { return c.Supersedes() }) {
-		if snapshot.Queued, err = s.Queued(ctx); err != nil {
-			return nil, err
-		}
-	}
-	snapshot.Policies, err = s.readPolicies(ctx, commands)
-	return snapshot, err
+	policies, err := s.readPolicies(ctx, commands)
+	return &Snapshot{records, policies}, err
 }
 
 // readPolicies reads every policy that a put names. One that another put of the batch brings along may be named too.
@@ -59,21 +51,14 @@ func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (po
 	return policies, err
 }
 
-// Apply turns the decision about a command into the transition to commit. An attempt that loses its fence while it is queued is taken
-// back from the input list.
+// Apply turns the decision about a command into the transition to commit.
 func (s *Snapshot) Apply(command *model.Command, decision model.Decision, now time.Time) *Transition {
-	record := s.Records[command.UID]
-	takeBack := ""
-	if command.Supersedes() {
-		takeBack = s.Queued[record.AttemptUID]
-	}
-	transition := record.Decide(decision, now)
-	transition.Inline, transition.TakeBack = command.Definition.Inline, takeBack
+	transition := s.Records[command.UID].Decide(decision, now)
+	transition.Inline = command.Definition.Inline
 	return transition
 }
 
-// Queued reads the input list: attempt uid to the entry as it stands there. It reads all of it at one instant: read in parts, it would miss
-// entries that move to another place when a dispatcher takes others back meanwhile, and a missed one looks like one that a worker took.
+// Queued reads the input list, all of it at one instant: attempt uid to the entry as it stands there.
 func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
 	entries, err := s.clients.Read.LRange(ctx, s.Keys.Input(), 0, -1).Result()
 	if err != nil {

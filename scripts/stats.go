@@ -53,6 +53,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	rejected, journal, outbox := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal()), pipe.XLen(ctx, k.Outbox())
 	counters := pipe.HGetAll(ctx, k.Stats())
+	owners = append(owners, LaneOwner)
 	claimed := sendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)

@@ -25,7 +25,7 @@ func TestEveryCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 		"read models: ":             func() error { _, err := b.Load(ctx, list{"m1"}); return err },
 		"read policies: ":           func() error { _, err := b.Policies(ctx, list{"p"}); return err },
 		"read queued attempts: ":    func() error { _, err := b.Queued(ctx); return err },
-		"claim messages: ":          func() error { _, _, err := b.Claim(ctx, "p1", 1); return err },
+		"claim messages: ":          func() error { _, err := b.Claim(ctx, "p1", 1, testLease); return err },
 		"adopt messages: ":          func() error { _, err := b.Adopt(ctx, "p1", "p2", b.now, 1); return err },
 		"read pollers: ":            func() error { _, err := b.ExpiredPollers(ctx, b.now); return err },
 		"resign poller: ":           func() error { return b.Resign(ctx, "p1") },

@@ -21,7 +21,8 @@ type Transition struct {
 
 	// Inline is the policy that the definition brings along, stored before the transition. Nil: none.
 	Inline *policy.Policy
-	// TakeBack is an entry of the input list that must still stand there and is removed. Empty: none.
+	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
+	// its place to the changed one. Empty: none.
 	TakeBack string
 }
 
@@ -35,6 +36,9 @@ func (t *Transition) UID() string { return t.uid }
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	t := &Transition{uid: r.UID, rev: r.Rev(), attemptUID: r.hash[fieldAttemptUID], decision: decision, brake: r.Brake}
+	if decision.TakesBack() {
+		t.TakeBack = r.Entry()
+	}
 	switch decision.Event {
 	case model.EventMend: // the hash stays as it is, also what cannot be read of it
 		return t
@@ -111,7 +115,7 @@ func (t *Transition) arguments(args []any, message Claimed, now time.Time) []any
 	}
 	next := &t.decision.Next
 	args = appendList(append(args, op, t.uid, message.Entry), t.decision.Counters(t.brake, now))
-	args = append(args, t.rev, t.attemptUID, t.decision.Message, t.TakeBack,
+	args = append(args, t.rev, t.attemptUID, t.decision.Message, t.TakeBack, flag(t.decision.Event == model.EventWithdrawn),
 		millis(next.DueAt()), millis(next.DeadlineAt), t.payload, t.historyEntry(), flag(t.decision.WakesDispatcher(now)))
 	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notification(now)} {
 		args = appendList(args, list)

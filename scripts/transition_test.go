@@ -128,9 +128,7 @@ func expiryOf(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now)
 func successOf(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) }
 
 func withdrawalOf(b *bench, r *Record) *Transition {
-	t := r.Decide(r.Withdraw(b.now), b.now)
-	t.TakeBack = queuedEntry
-	return t
+	return r.Decide(r.Withdraw(b.now), b.now)
 }
 
 func TestARefusedTransitionChangesNothing(t *testing.T) {

@@ -160,7 +160,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		c.do("model", "enable", "once")
 		c.do("model", "disable", "daily")
 		q.Say("{}", "{}", "{}")
-		if _, _, err := q.Store.Claim(t.Context(), "me", 2); err != nil {
+		if _, err := q.Store.Claim(t.Context(), "me", 2, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		q.Command("{}")

@@ -8,16 +8,17 @@ func models(k scripts.Keys) []grant {
 		allow("hgetall", reading(k.Model(all))),
 		allow("get", reading(k.Payload(all))),
 		allow("hmget", reading(k.Policies(), k.Brake())),
-		allow("llen lrange", reading(k.Input())),
+		allow("llen", reading(k.Input())),
 	}
 }
 
 func dispatcher(k scripts.Keys) part {
 	return part{
 		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}},
-		never: []grant{ // it brings no payload and answers no message
+		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
-			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody)}},
+			{[]string{"lset"}, []string{k.Input()}},
+			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody), k.Lane()}},
 			{[]string{"rpush", "ltrim"}, []string{k.Rejected()}},
 		},
 		direct: append(models(k),

@@ -29,29 +29,30 @@ var everyKey = map[string]string{
 	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
 	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
 	"q:journal": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
+	"q:claimed:control": "list", "q:holder": "string",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
 // t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
 var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
-		"q-input": "acr", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
+		"q-input": "ac", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "a", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a",
 	},
 	acl.Poller: {
-		"q-input": "cr", "q-output": "tw", "q-control": "tw", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
+		"q-input": "c", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
 		"q:policies": "f", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "a", "q:outbox": "a", "q:rejected": "a", "q:brake": "f", "q:wake": "a",
 	},
 	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
 	acl.Application:   {"q-control": "a"},
 	acl.Operator: {
-		"q-input": "cr", "q-output": "r", "q-control": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
+		"q-input": "cr", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "crs", "q:journal": "ar", "q:outbox": "ar",
 		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar",
 	},
 	acl.Viewer: {
-		"q-input": "r", "q-output": "r", "q-control": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
+		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
 		"q:policies": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:outbox": "r",
 		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r",
 	},

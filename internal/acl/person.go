@@ -5,7 +5,7 @@ import "github.com/refreshd/refreshd/scripts"
 // viewer may read everything of its queue, and change nothing. It may run no script: Redis takes every key of a script for one that is
 // written.
 func viewer(k scripts.Keys) part {
-	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all))
+	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
 	sets := reading(k.Due(), k.Running(), k.Pollers(), k.Workers())
 	hashes := reading(k.Policies(), k.Stats(), k.Brake())
@@ -14,7 +14,7 @@ func viewer(k scripts.Keys) part {
 		allow("type exists", many, lists, sets, hashes, streams),
 		allow("hgetall hmget hget", reading(k.Model(all)), hashes),
 		allow("hkeys hscan", hashes),
-		allow("get", reading(k.Payload(all))),
+		allow("get", reading(k.Payload(all), k.Holder())),
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all)), lists),
 		allow("zscore zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xread", streams),
@@ -28,7 +28,7 @@ func operator(k scripts.Keys) part {
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},
-			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody)}},
+			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody), k.Lane()}},
 		},
 		direct: append(viewer(k).direct,
 			allow("hset hsetnx hdel", both(k.Policies())),

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -20,8 +21,9 @@ type ownedLists struct {
 	adopt          func(ctx context.Context, owner string) error // makes others handle what stands in an orphan
 }
 
-// claimed checks the lists of pollers.
+// claimed checks the lists of pollers. The lane of commands has no owner that it could lose: the next poller takes it.
 func (c *checker) claimed(ctx context.Context, owners []string) error {
+	owners = slices.DeleteFunc(owners, func(owner string) bool { return owner == scripts.LaneOwner })
 	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.ClaimedBy, claimedOrphan, claimedLapsed, c.store.AddExpiredPoller})
 }
 

@@ -86,6 +86,11 @@ func (p *replay) checkInput() error {
 		// What was handed back while the decision was made may stay: a worker will find it stale.
 		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
 	})
+	for _, change := range p.changed {
+		if at := slices.Index(want, change[0]); at >= 0 {
+			want[at] = change[1]
+		}
+	}
 	want = append(want, p.started...)
 	if !slices.Equal(want, p.after.input) {
 		return fmt.Errorf("input (-want +got):\n%s", cmp.Diff(want, p.after.input))

@@ -73,7 +73,7 @@ var bugs = []bug{
 	{name: "nothing is ever requeued", slow: true, file: "requeue-attempts.lua", mark: "requeue", line: "while false do"},
 
 	{name: "taking back is forgotten", store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
-	{name: "nobody looks into the input list", slow: true, store: func(s *scripts.Store) queue { return blindToInput{s} }},
+	{name: "nobody looks into the input list", slow: true, file: "commit.lua", mark: "taken", line: "elseif must ~= '' then"},
 	{name: "the fence is that of whoever answers", slow: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},
 	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
 	{name: "messages are settled before they are decided", slow: true, store: func(s *scripts.Store) queue { return hasty{s} }},
@@ -92,20 +92,16 @@ func (s takesNothingBack) Commit(ctx context.Context, batch scripts.Batch) ([]sc
 	return s.Store.Commit(ctx, batch)
 }
 
-// blindToInput takes every attempt for one that a worker has taken.
-type blindToInput struct{ *scripts.Store }
-
-func (blindToInput) Queued(context.Context) (map[string]string, error) { return nil, nil }
-
 // believer takes the uid of a message for that of the running attempt.
 type believer struct {
 	*scripts.Store
 	claimed []scripts.Claimed
 }
 
-func (s *believer) Claim(ctx context.Context, owner string, limit int) (now time.Time, claimed []scripts.Claimed, err error) {
-	now, s.claimed, err = s.Store.Claim(ctx, owner, limit)
-	return now, s.claimed, err
+func (s *believer) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (claim scripts.Claim, err error) {
+	claim, err = s.Store.Claim(ctx, owner, limit, lease)
+	s.claimed = claim.Messages
+	return claim, err
 }
 
 func (s *believer) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
@@ -138,16 +134,16 @@ func (s unclaimed) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.C
 // hasty counts every message as unchanged as soon as it is claimed.
 type hasty struct{ *scripts.Store }
 
-func (s hasty) Claim(ctx context.Context, owner string, limit int) (time.Time, []scripts.Claimed, error) {
-	now, claimed, err := s.Store.Claim(ctx, owner, limit)
-	batch := scripts.Batch{Now: now, Owner: owner}
-	for _, entry := range claimed {
+func (s hasty) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error) {
+	claim, err := s.Store.Claim(ctx, owner, limit, lease)
+	batch := scripts.Batch{Now: claim.Now, Owner: owner}
+	for _, entry := range claim.Messages {
 		batch.Items = append(batch.Items, scripts.Item{Message: entry, Counter: "unchanged"})
 	}
 	if _, settleErr := s.Commit(ctx, batch); settleErr != nil {
-		return now, nil, settleErr
+		return scripts.Claim{}, settleErr
 	}
-	return now, claimed, err
+	return claim, err
 }
 
 // roomy sees an empty input list.

@@ -23,6 +23,7 @@ type replay struct {
 	created  map[string]time.Time
 	started  []string               // entries that must have been pushed
 	back     []string               // uids of attempts whose entries must have left the input list
+	changed  [][2]string            // entries that must stand changed in their places, if they stood there
 	newest   map[string]string      // model -> uid of the attempt started here last
 	ended    map[string]model.Event // attempts that ended here
 	notices  int
@@ -80,10 +81,13 @@ func (p *replay) commit() {
 	if p.orders != nil {
 		*p.orders = p.left
 	}
-	left := p.after.entries()
+	left := map[string]bool{}
+	for _, entry := range p.after.entries() {
+		left[attemptOf(entry)] = true
+	}
 	for _, entry := range p.before.entries() {
 		facts := p.oracle.attempts[attemptOf(entry)]
-		facts.gone = facts.gone || !slices.Contains(left, entry)
+		facts.gone = facts.gone || !left[attemptOf(entry)]
 		facts.handed = facts.handed || !slices.Contains(p.before.input, entry) && slices.Contains(p.after.input, entry)
 	}
 }
@@ -274,6 +278,9 @@ func says(decision model.Decision, event model.Event, entry map[string]string) b
 func (p *replay) book(uid string, m *model.Model, decision model.Decision) error {
 	if decision.Event == model.EventStart {
 		return p.bookStart(uid, decision)
+	}
+	if decision.Event == model.EventUpdate && decision.Message != "" {
+		p.changed = append(p.changed, [2]string{m.Entry(), decision.Message})
 	}
 	if m == nil || !m.Running() || decision.Event != model.EventRemove && decision.Next.AttemptUID == m.AttemptUID {
 		return nil

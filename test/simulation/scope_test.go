@@ -270,6 +270,9 @@ func (s *scope) restore(p *place) {
 	for owner, entries := range r.claimed {
 		lists[k.Claimed(owner)] = entries
 	}
+	if r.holder != "" {
+		_ = m.Set(k.Holder(), r.holder)
+	}
 	for key, entries := range lists {
 		if len(entries) > 0 {
 			_, _ = m.Push(key, entries...)
@@ -297,7 +300,7 @@ func (o *oracle) clone() *oracle {
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis
-	_, _ = fmt.Fprint(h, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.running, r.pollers, r.claimed)
+	_, _ = fmt.Fprint(h, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.running, r.pollers, r.claimed, r.holder)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
 	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
 		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])

@@ -14,7 +14,8 @@ type snapshot struct {
 	payloads, policies     map[string]string
 	due, running, pollers  map[string]float64
 	input, output, control []string
-	claimed                map[string][]string // by poller
+	claimed                map[string][]string // by poller, and the lane by its name
+	holder                 string              // of the lane
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
 	stats                  map[string]string
@@ -43,7 +44,8 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 			s.histories[uid] = history
 		}
 	}
-	for _, owner := range owners {
+	s.holder, _ = r.mini.Get(k.Holder())
+	for _, owner := range append(slices.Clip(owners), scripts.LaneOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
 			s.claimed[owner] = entries
 		}
