@@ -103,15 +103,14 @@ func (r *reference) claim(owner string, limit int, now time.Time) list {
 	if r.holder == owner && len(r.lane) == 0 {
 		commands = min(len(r.control), max(room/2, room-len(r.output)))
 	}
-	results := list{}
-	results, r.output = take(r.output, "o", room-commands)
-	r.claimed[owner] = slices.Concat(r.claimed[owner], results)
+	var taken list
+	taken, r.output = take(r.output, "o", room-commands)
+	r.claimed[owner] = slices.Concat(r.claimed[owner], taken)
 	if r.holder != owner {
 		return r.claimed[owner]
 	}
-	fresh := list{}
-	fresh, r.control = take(r.control, "c", commands)
-	r.lane = slices.Concat(r.lane, fresh)
+	taken, r.control = take(r.control, "c", commands)
+	r.lane = slices.Concat(r.lane, taken)
 	return slices.Concat(r.claimed[owner], r.lane)
 }
 
