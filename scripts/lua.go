@@ -1,7 +1,9 @@
 package scripts
 
 import (
+	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -58,4 +60,42 @@ func resolve(files fs.FS, file string) (string, error) {
 		out.Write(part)
 	}
 	return out.String(), nil
+}
+
+// ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
+var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
+
+// run runs a script by its digest. When Redis does not know it, as after a restart, run loads all scripts and tries once more. The text
+// never goes with a call (EVAL): a user who may run our scripts need not be one who may run any.
+func run(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	reply := client.EvalSha(ctx, script.Hash(), keys, args...)
+	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
+		return reply
+	}
+	if err := loadAll(ctx, client, keys[0]); err != nil {
+		reply.SetErr(err)
+		return reply
+	}
+	return client.EvalSha(ctx, script.Hash(), keys, args...)
+}
+
+// loadAll loads all scripts where a key lives, also for users who may not do so themselves.
+func loadAll(ctx context.Context, client redis.UniversalClient, key string) error {
+	node := redis.Cmdable(client)
+	if cluster, is := client.(*redis.ClusterClient); is {
+		master, err := cluster.MasterForKey(ctx, key)
+		if err != nil {
+			return fmt.Errorf("find the node of the queue: %w", err)
+		}
+		node = master
+	}
+	for _, file := range slices.Sorted(maps.Keys(sources)) {
+		switch err := node.ScriptLoad(ctx, sources[file]).Err(); {
+		case Refused(err):
+			return ErrNotLoaded
+		case err != nil:
+			return fmt.Errorf("load script %s: %w", file, err)
+		}
+	}
+	return nil
 }

@@ -161,7 +161,7 @@ func (s *Store) AddExpiredPoller(ctx context.Context, owner string) error {
 // next. A poller that gave a heartbeat after the cutoff keeps its messages.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
-	moved, err := adoptMessages.Run(ctx, s.clients.Write, keys, expired, millis(cutoff), limit, owner).Int()
+	moved, err := run(ctx, s.clients.Write, adoptMessages, keys, expired, millis(cutoff), limit, owner).Int()
 	return max(0, moved), wrap(err, "adopt messages")
 }
 

@@ -13,7 +13,7 @@ import (
 
 // runValues runs a script that answers with n values.
 func runValues(ctx context.Context, client redis.UniversalClient, script *redis.Script, n int, keys []string, args ...any) ([]any, error) {
-	reply, err := script.Run(ctx, client, keys, args...).Slice()
+	reply, err := run(ctx, client, script, keys, args...).Slice()
 	if err == nil && len(reply) != n {
 		err = fmt.Errorf("expected %d values, found %d", n, len(reply))
 	}
@@ -34,7 +34,7 @@ func runTimed(
 
 // runCodes runs a script that answers with one code per item.
 func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args []any) ([]Code, error) {
-	replies, err := script.Run(ctx, client, keys, args...).Int64Slice()
+	replies, err := run(ctx, client, script, keys, args...).Int64Slice()
 	if err != nil {
 		return nil, err
 	}

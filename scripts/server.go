@@ -29,17 +29,6 @@ func (s *Store) Server(ctx context.Context) (Server, error) {
 	return fields, nil
 }
 
-// Setting reads one setting of Redis; false: this user or this server does not tell it.
-func (s *Store) Setting(ctx context.Context, name string) (string, bool) {
-	node, err := s.scanNode(ctx)
-	if err != nil {
-		return "", false
-	}
-	values, err := node.ConfigGet(ctx, name).Result()
-	value, found := values[name]
-	return value, err == nil && found
-}
-
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
 	now, err := s.clients.Write.Time(ctx).Result() // Write: a repeated command would look like a slow clock

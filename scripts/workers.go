@@ -84,7 +84,7 @@ func (s *Store) requeue(ctx context.Context, owner, heartbeat string) (int, erro
 	for _, entry := range over {
 		args = append(args, entry)
 	}
-	moved, err := requeueAttempts.Run(ctx, s.clients.Write, keys, args...).Int()
+	moved, err := run(ctx, s.clients.Write, requeueAttempts, keys, args...).Int()
 	return max(0, moved), wrap(err, "requeue entries")
 }
 

@@ -25,10 +25,12 @@ func aclCommand(a *app) *cobra.Command {
   refreshd acl --queue bigtables --password-file secret.txt | redis-cli
 
 Without --password-file each has the password CHANGE-ME. With it, the SHA-256 of what the file holds is printed, never the
-password. Users of different queues have different names. Afterwards take the rights of the user that everybody is who does not
-log in: ACL SETUSER default off.
+password. A user is called like its role and its queue, as in worker-bigtables or worker-{bigtables:3}; in an address : is
+written %3A. Afterwards take the rights of the user that everybody is who does not log in: ACL SETUSER default off.
 
-A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not what they hold.`,
+Only a dispatcher and a poller may load scripts. They do so for all others, when they start and whenever Redis has forgotten
+them; so upgrade them first. A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not
+what they hold. What remains possible with the password of a role stands in docs/guarantees.md.`,
 		RunE: func(*cobra.Command, []string) error { return a.acl(roles, passwordFile, file) },
 	}
 	command.Flags().StringSliceVar(&roles, "role", nil, "only the user of `ROLE`: "+strings.Join(roleNames(), ", ")+" (default all)")

@@ -23,7 +23,7 @@ func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
 		expectContains(t, text, "#addb0f5e7826c857d7376d1bd9bc33c0c544790a2eac96144a8af22b1298c940") // sha256sum of "geheim"
 		expectContains(t, c.do(args...), ">CHANGE-ME")
 	}
-	expectContains(t, c.do("acl", "--role", "viewer,worker", "--queue", "{q:1}"), "ACL SETUSER q-1-viewer reset on ", "ACL SETUSER q-1-worker reset on ", "~{q:1}:taken:*", "+cluster|slots")
+	expectContains(t, c.do("acl", "--role", "viewer,worker", "--queue", "{q:1}"), "ACL SETUSER viewer-{q:1} reset on ", "ACL SETUSER worker-{q:1} reset on ", "~{q:1}:taken:*", "+cluster|slots")
 	expectContains(t, c.fail(exitUsage, "acl", "--role", "root"), `--role: expected one of dispatcher, poller, worker, foreign-worker, application, operator, viewer, found "root"`)
 	expectContains(t, c.fail(exitUsage, "acl", "--password-file", file(t, "two", "a\nb\n")), "--password-file: expected one line with a password")
 	c.fail(exitUsage, "acl", "--password-file", "/no/such/file")
@@ -35,7 +35,7 @@ func TestRedisStartsWithThePrintedACLFile(t *testing.T) {
 	users := file(t, "users.acl", "user default on nopass ~* &* +@all\n"+c.do("acl", "--aclfile", "--password-file", file(t, "secret", "geheim")))
 	server := testkit.Redis(t, "--aclfile", users)
 	c = at(t, server)
-	c.env["REDIS_URL"] = strings.Replace(server.URL, "://", "://bigtables-viewer:geheim@", 1)
+	c.env["REDIS_URL"] = strings.Replace(server.URL, "://", "://viewer-bigtables:geheim@", 1)
 	expectContains(t, c.do("stats"), "queue")
 	expectContains(t, c.fail(exitFailed, "policy", "rm", "x"), "NOPERM")
 }
@@ -92,6 +92,7 @@ func (s stage) attempts() {
 		{"uid":"bad2","policy":{"timeout":"1m","retries":{"expr":"queue_depth < 1000 && k < 3 ? '0s' : false"}},"refresh":"now"},
 		{"uid":"slow2","policy":{"timeout":"200ms","on_exhausted":"give_up"},"refresh":"now"}]`
 	operator.do("model", "put", "-")
+	s.Server.Client(s.t).ScriptFlush(s.t.Context()) // the dispatcher and the poller load what the worker may not
 	s.await(acl.Viewer, "success", "history", "good")
 	for _, uid := range []string{"bad", "bad2", "slow2"} {
 		s.await(acl.Viewer, "disabled", "model", "get", uid)

@@ -57,7 +57,7 @@ func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
 			forgetful, lasting := testkit.Redis(t), testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 			lax := at(t, forgetful).start(daemon)
 			awaitLog(t, lax, `"level":"warn","code":"persistence"`)
-			expectContains(t, at(t, forgetful).fail(exitFailed, daemon, "--strict"), "refreshd: --strict: persistence: expected yes, found neither")
+			expectContains(t, at(t, forgetful).fail(exitFailed, daemon, "--strict"), "refreshd: --strict: persistence: expected yes, found no append-only file")
 			expectContains(t, at(t, lasting).fail(exitFailed, daemon, "--strict", "--redis", "redis://127.0.0.1:1"), "--strict: check redis: ")
 			strict := at(t, lasting).start(daemon, "--strict")
 			c, began := at(t, lasting), map[string]model.Event{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]

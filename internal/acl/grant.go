@@ -89,7 +89,7 @@ func (p part) grants(keys scripts.Keys) ([]grant, error) {
 	if len(p.runs) == 0 {
 		return p.direct, nil
 	}
-	grants := []grant{{[]string{"evalsha", "eval"}, both(slices.Sorted(maps.Keys(passed))...)}}
+	grants := []grant{{[]string{"evalsha"}, both(slices.Sorted(maps.Keys(passed))...)}}
 	return append(append(grants, merge(touched)...), p.direct...), nil
 }
 

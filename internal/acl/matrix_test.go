@@ -1,11 +1,13 @@
 package acl_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -66,7 +68,7 @@ func TestEachRoleMayDoItsOwnWorkAndNobodyElses(t *testing.T) {
 		for key, kind := range everyKey {
 			var may []string
 			for letter, probe := range probes[kind] {
-				words := []any{"ACL", "DRYRUN", "q-" + string(role)}
+				words := []any{"ACL", "DRYRUN", string(role) + "-q"}
 				for _, word := range strings.Fields(fmt.Sprintf(probe, key)) {
 					words = append(words, word)
 				}
@@ -86,8 +88,8 @@ func TestEachRoleMayDoItsOwnWorkAndNobodyElses(t *testing.T) {
 
 // everybody is what nobody may do, whoever asks.
 var everybody = []string{
-	"FLUSHALL", "FLUSHDB", "KEYS *", "CONFIG SET dir /tmp", "CONFIG REWRITE", "ACL LIST", "ACL SETUSER x", "SHUTDOWN", "DEBUG SLEEP 1", "SCRIPT FLUSH",
-	"SCRIPT LOAD x", "FUNCTION LOAD x", "MONITOR", "CLIENT KILL TYPE normal", "CLIENT LIST", "REPLICAOF h 1", "SAVE", "BGREWRITEAOF", "SWAPDB 0 1", "PUBLISH c m",
+	"FLUSHALL", "FLUSHDB", "KEYS *", "CONFIG GET requirepass", "CONFIG SET dir /tmp", "CONFIG REWRITE", "ACL LIST", "ACL SETUSER x", "SHUTDOWN", "DEBUG SLEEP 1",
+	"SCRIPT FLUSH", "SCRIPT KILL", "EVAL x 0", "EVAL_RO x 0", "EVAL x 1 q-input", "EVAL x 1 q:due", "EVAL x 1 q-output", "FCALL x 0", "FUNCTION LOAD x", "MONITOR", "CLIENT KILL TYPE normal", "CLIENT LIST", "REPLICAOF h 1", "SAVE", "BGREWRITEAOF", "SWAPDB 0 1", "PUBLISH c m",
 	"SUBSCRIBE c", "MIGRATE h 1 q:due 0 1", "RENAME q:due q:x", "COPY q:due q:x", "DUMP q:model:m", "SORT q-input", "EXPIRE q:model:m 1", "RANDOMKEY",
 	"GET other:payload:m", "HGETALL other:model:m", "LPOP other-input", "RPUSH other-output x", "RPUSH other-control x", "ZADD other:due 1 m", "GET q", "SET q:else x",
 	"GET qq:payload:m", "HGETALL q2:model:m", "RPUSH q-outputs x", "EVAL x 1 other:due", "EVAL x 1 q:policies", "EVALSHA x 1 q:else", "EVAL_RO x 1 q:due",
@@ -98,7 +100,7 @@ func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {
 	admin := users.Server.Client(t)
 	for _, role := range acl.Roles() {
 		for _, command := range everybody {
-			words := []any{"ACL", "DRYRUN", "q-" + string(role)}
+			words := []any{"ACL", "DRYRUN", string(role) + "-q"}
 			for _, word := range strings.Fields(command) {
 				words = append(words, word)
 			}
@@ -109,7 +111,17 @@ func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {
 	}
 }
 
-// TestAScriptMayDoNoMoreThanItsUser tries what a stolen password is good for: scripts of one's own.
+func TestOnlyADispatcherAndAPollerMayLoadScripts(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	for _, role := range acl.Roles() {
+		err := users.Client(t, role).ScriptLoad(t.Context(), "return 1").Err()
+		if loads := role == acl.Dispatcher || role == acl.Poller; loads && err != nil || !loads && !scripts.Refused(err) {
+			t.Errorf("%s: expected that it may load a script: %t, found %v", role, loads, err)
+		}
+	}
+}
+
+// TestAScriptMayDoNoMoreThanItsUser tries what a stolen password is good for beside that of a dispatcher: scripts of one's own.
 func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
@@ -148,7 +160,8 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 			t.Fatalf("%s: %v", role, err)
 		}
 		for _, try := range tries[role] {
-			if err := client.Eval(t.Context(), try[1], []string{try[0]}).Err(); err == nil || errors.Is(err, redis.Nil) || !scripts.Refused(err) {
+			digest := admin.ScriptLoad(t.Context(), try[1]).Val()
+			if err := client.EvalSha(t.Context(), digest, []string{try[0]}).Err(); err == nil || errors.Is(err, redis.Nil) || !scripts.Refused(err) {
 				t.Errorf("%s: expected %s refused on %s, found %v", role, try[1], try[0], err)
 			}
 		}
@@ -158,17 +171,44 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 	}
 }
 
-func TestUsersOfDifferentQueuesAreDifferent(t *testing.T) {
-	for queue, want := range map[string]string{"bigtables": "bigtables-worker", "{bigtables:3}": "bigtables-3-worker", "a.b": "a.b-worker"} {
-		keys, err := scripts.NewKeys(queue)
+// workAfterAFlush is work of each role that runs scripts.
+var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *scripts.Store) error{
+	acl.Dispatcher: func(ctx context.Context, s *scripts.Store) error { _, err := s.ReadDue(ctx, 1); return err },
+	acl.Poller: func(ctx context.Context, s *scripts.Store) error {
+		_, err := s.Claim(ctx, "p", 1, time.Second)
+		return err
+	},
+	acl.Worker:   func(ctx context.Context, s *scripts.Store) error { _, _, err := s.Heartbeat(ctx, "w"); return err },
+	acl.Operator: func(ctx context.Context, s *scripts.Store) error { return s.ProbeScripts(ctx) },
+}
+
+func TestAfterAScriptFlushEachRoleWorksAsSoonAsADispatcherOrAPollerDoes(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	admin := users.Server.Client(t)
+	work := func(role acl.Role) error {
+		client := users.Client(t, role)
+		store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: "q"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if user, err := acl.NewUser(acl.Worker, keys); err != nil || user.Name != want {
-			t.Errorf("%s: expected %s, found %s, %v", queue, want, user.Name, err)
+		return workAfterAFlush[role](t.Context(), store)
+	}
+	for _, loader := range []acl.Role{acl.Dispatcher, acl.Poller} {
+		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := acl.NewUser("root", keys); err == nil {
-			t.Error("expected an unknown role refused")
+		for _, role := range []acl.Role{acl.Worker, acl.Operator} {
+			if err := work(role); !errors.Is(err, scripts.ErrNotLoaded) {
+				t.Errorf("%s alone: expected %v, found %v", role, scripts.ErrNotLoaded, err)
+			}
+		}
+		if err := work(loader); err != nil {
+			t.Errorf("%s: expected it to load the scripts, found %v", loader, err)
+		}
+		for role := range workAfterAFlush {
+			if err := work(role); err != nil {
+				t.Errorf("%s behind a %s: expected its work done, found %v", role, loader, err)
+			}
 		}
 	}
 }

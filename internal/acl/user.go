@@ -47,8 +47,8 @@ func NewUser(role Role, keys scripts.Keys) (User, error) {
 	if !known {
 		return User{}, fmt.Errorf("role: expected one of %v, found %q", Roles(), role)
 	}
-	// The queue without the braces of a hash tag, and the role: a server may hold several queues.
-	name := strings.NewReplacer("{", "", "}", "", ":", "-").Replace(keys.Queue()) + "-" + string(role)
+	// A server may hold several queues. No role with its hyphen begins another one, so that no two of these names are equal.
+	name := string(role) + "-" + keys.Queue()
 	user := User{Role: role, Name: name, Rules: []string{"resetchannels", "-@all"}}
 	commands := session(role)
 	if keys.Tagged() { // by these a client finds its way in a cluster
@@ -75,13 +75,13 @@ func session(role Role) []string {
 		return commands
 	case Worker:
 		return append(commands, "time")
-	case Dispatcher:
-		return append(commands, "time", "multi", "exec", "info", "config|get")
+	case Dispatcher: // it and the poller load the scripts for all
+		return append(commands, "time", "multi", "exec", "info", "script|load")
 	case Poller:
-		return append(commands, "time", "info", "config|get")
+		return append(commands, "time", "info", "script|load")
 	default:
 		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
-		return append(commands, "time", "multi", "exec", "info", "config|get", "scan")
+		return append(commands, "time", "multi", "exec", "info", "scan")
 	}
 }
 

@@ -110,10 +110,10 @@ var (
 	memoryFull      = kind{"memory-full", Warning, "at most 90% of it in use: beyond it nothing is started or applied", "raise maxmemory"}
 	saveFailing     = kind{"persistence-failing", Error, "ok: otherwise Redis may refuse writes", "look into the log of Redis, often its disk is full"}
 	appendOnlyOff   = kind{"persistence", Warning, "yes", "CONFIG SET appendonly yes, and in the configuration of Redis"}
-	fsyncNo         = kind{"persistence", Warning, "everysec or always", "CONFIG SET appendfsync everysec"}
-	fsyncEverySec   = kind{"persistence", Info, "always, if nothing may be lost", ""}
+	fsyncUnseen     = kind{"persistence", Info, "everysec, or always if nothing may be lost", "look at appendfsync in the configuration of Redis"}
 	clockSkew       = kind{"clock-skew", Warning, "clocks within " + maxSkew.String() + " (Redis' own decides)", "let NTP set both clocks"}
-	scriptsFail     = kind{"scripts", Error, "scripts that run", "allow EVALSHA, EVAL and SCRIPT, or look at the error"}
+	scriptsFail     = kind{"scripts", Error, "scripts that run", "allow EVALSHA and SCRIPT LOAD, or look at the error"}
+	scriptsUnknown  = kind{"scripts", Warning, "scripts that are loaded", "start a dispatcher or a poller: either loads them for all"}
 	scriptsRefused  = kind{"scripts", Info, "scripts that run", "check it as the user of a daemon; this one may not run scripts on all keys"}
 
 	inOneSlot = "a queue in braces, so that all its keys are in one slot of the cluster"

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,6 +24,8 @@ func (c *checker) preflight(ctx context.Context) error {
 	}
 	switch err := c.store.ProbeScripts(ctx); {
 	case err == nil:
+	case errors.Is(err, scripts.ErrNotLoaded):
+		c.note(scriptsUnknown, "SCRIPT LOAD", "none, and this user may not load them")
 	case !scripts.Answered(err):
 		return err
 	case scripts.Refused(err):
@@ -33,7 +36,7 @@ func (c *checker) preflight(ctx context.Context) error {
 	server, err := c.store.Server(ctx)
 	switch {
 	case err == nil:
-		c.server(ctx, server)
+		c.server(server)
 	case scripts.Answered(err):
 		c.note(serverUnknown, "INFO", err.Error())
 	default:
@@ -72,7 +75,7 @@ func (c *checker) clocks(ctx context.Context) error {
 }
 
 // server checks version, role, memory and persistence; a field that is missing says nothing.
-func (c *checker) server(ctx context.Context, server scripts.Server) {
+func (c *checker) server(server scripts.Server) {
 	version, major, minor := server["redis_version"], 0, 0
 	_, _ = fmt.Sscanf(version, "%d.%d", &major, &minor) // what cannot be read counts as zero
 	switch {
@@ -111,17 +114,10 @@ func (c *checker) server(ctx context.Context, server scripts.Server) {
 	}
 	switch server["aof_enabled"] {
 	case "0":
-		found := "no append-only file: when Redis dies, all that happened since its last snapshot is lost"
-		if snapshots, told := c.store.Setting(ctx, "save"); told && snapshots == "" {
-			found = "neither append-only file nor snapshots: when Redis ends, every model and policy is lost"
-		}
-		c.note(appendOnlyOff, "appendonly", found)
+		c.note(appendOnlyOff, "appendonly", "no append-only file: when Redis ends, all that happened since its last snapshot is lost, and "+
+			"INFO does not tell whether it takes any: without, every model and policy is lost")
 	case "1":
-		switch fsync, _ := c.store.Setting(ctx, "appendfsync"); fsync {
-		case "no":
-			c.note(fsyncNo, "appendfsync", "no: when the machine dies, half a minute or more may be lost")
-		case "everysec":
-			c.note(fsyncEverySec, "appendfsync", "everysec: when the machine dies, the last second or two are lost and done again")
-		}
+		c.note(fsyncUnseen, "appendfsync", "unknown, as INFO does not tell it: when the machine dies, nothing is lost with always, the last "+
+			"second or two with everysec, half a minute or more with no")
 	}
 }

@@ -110,7 +110,7 @@ func (r *server) loadScripts() error {
 		return err
 	}
 	for _, source := range r.sources {
-		if err := r.write.ScriptLoad(ctx, r.run(source)).Err(); err != nil {
+		if err := r.write.ScriptLoad(ctx, source).Err(); err != nil {
 			return err
 		}
 	}

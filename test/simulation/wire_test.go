@@ -94,8 +94,11 @@ func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() erro
 
 // plant replaces a script by the one that Redis is to run.
 func (w wire) plant(args []any) {
-	if name, _ := args[0].(string); name == "eval" || name == "evalsha" {
+	switch name, _ := args[0].(string); {
+	case name == "evalsha":
 		args[1] = w.server.run(fmt.Sprint(args[1]))
+	case name == "script" && len(args) == 3: // LOAD
+		args[2] = w.server.run(fmt.Sprint(args[2]))
 	}
 }
 
@@ -119,8 +122,8 @@ func (c *call) String() string {
 
 // render shortens a script to its digest.
 func render(args []any) string {
-	if len(args) > 1 && args[0] == "eval" {
-		args = append([]any{"eval", digest(fmt.Sprint(args[1]))}, args[2:]...)
+	if len(args) == 3 && args[0] == "script" {
+		args = append(slices.Clone(args[:2]), digest(fmt.Sprint(args[2])))
 	}
 	return strings.TrimSuffix(fmt.Sprintln(args...), "\n")
 }
@@ -130,7 +133,7 @@ func (c *call) writes() bool {
 	return slices.ContainsFunc(c.commands, func(command redis.Cmder) bool { return !slices.Contains(reads, command.Name()) })
 }
 
-var reads = []string{"hgetall", "get", "hmget", "hget", "lrange", "llen", "zrangebyscore", "zrange", "time", "ping"}
+var reads = []string{"hgetall", "get", "hmget", "hget", "lrange", "llen", "zrangebyscore", "zrange", "time", "ping", "script"}
 
 // fail gives every command from the nth on the error of a reply that never came.
 func (c *call) fail(err error, from int) error {
