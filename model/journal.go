@@ -149,8 +149,9 @@ func (d *Decision) Counters(brake Brake, now time.Time) []string {
 	return names
 }
 
-// Attempts that have ended are counted for the brake in tenths of its window: BrakeSucceeded and BrakeFailed, each followed by the
-// number of the tenth since 1970. BrakePrefix begins both, and no counter that is meant for people.
+// Attempts that have ended are counted for the brake in tenths of its window: BrakeSucceeded and BrakeFailed, each followed by when the
+// tenth began, in Unix ms. So a counter grows old by itself, also when the window was another one then. BrakePrefix begins both, and no
+// counter that is meant for people.
 const (
 	BrakePrefix    = "@"
 	BrakeSucceeded = "@ok."
@@ -166,5 +167,5 @@ func (b Brake) Counter(success bool, now time.Time) string {
 	if success {
 		prefix = BrakeSucceeded
 	}
-	return prefix + strconv.FormatInt(now.UnixMilli()*10/b.Window.Milliseconds(), 10)
+	return prefix + strconv.FormatInt(now.Truncate(b.Window/10).UnixMilli(), 10)
 }

@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -144,4 +145,50 @@ func TestABrakeOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t *testing.
 	want := model.DefaultBrake()
 	want.On, want.Engaged = true, true
 	expectEqual(t, "brake", want, b.brake().Brake)
+}
+
+func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, windows := range [][2]time.Duration{{5 * time.Minute, time.Hour}, {time.Hour, 5 * time.Minute}} {
+			b.server.Flush(t)
+			brake := aBrake()
+			brake.Window = windows[0]
+			b.setBrake(brake)
+			b.end("f1", false)
+			b.end("f2", false)
+			brake.Window = windows[1]
+			b.setBrake(brake)
+			expectEqual(t, "measured", BrakeUnchanged, b.measure())
+			expectEqual(t, windows[0].String()+": status at once", BrakeStatus{brake, "", 0, 2, 0}, b.brake())
+			b.now = b.now.Add(windows[1])
+			expectEqual(t, "measured", BrakeUnchanged, b.measure())
+			expectEqual(t, windows[0].String()+": status after the window", BrakeStatus{brake, "", 0, 0, 0}, b.brake())
+		}
+	})
+}
+
+func TestCountersFromBeforeTheClockWasSetBackAreForgotten(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.setBrake(aBrake())
+		b.end("f1", false)
+		b.now = b.now.Add(-time.Second) // a poller may be ahead by as much as a round takes
+		b.measure()
+		expectEqual(t, "failures of a second ahead", int64(1), b.brake().Failures)
+		b.now = b.now.Add(-time.Hour)
+		b.measure()
+		expectEqual(t, "failures of an hour ahead", int64(0), b.brake().Failures)
+	})
+}
+
+func TestAnyNumberOfExpiredCountersIsForgotten(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		stats := hash{"failure": "9"}
+		for i := range 10_000 {
+			stats[model.BrakeFailed+strconv.Itoa(i)] = "1"
+		}
+		b.seed(keys{":stats": stats})
+		b.setBrake(aBrake())
+		expectEqual(t, "measured", BrakeUnchanged, b.measure())
+		expectEqual(t, "counters", any(hash{"failure": "9"}), b.state()[":stats"])
+	})
 }

@@ -49,7 +49,7 @@ local function take()
 end
 local function take_list()
   local list = {}
-  for i = 1, tonumber(take()) do
+  for i = 1, math.min(tonumber(take()), #ARGV) do
     list[i] = take()
   end
   return list
@@ -143,11 +143,11 @@ while at <= #ARGV do
       if op == 'remove' then
         redis.call('DEL', hash, body, history) --@ remove
       end
-      if #set > 0 then
-        redis.call('HSET', hash, unpack(set))
+      for first, last in chunks(set) do
+        redis.call('HSET', hash, unpack(set, first, last))
       end
-      if #delete > 0 then
-        redis.call('HDEL', hash, unpack(delete)) --@ delete fields
+      for first, last in chunks(delete) do
+        redis.call('HDEL', hash, unpack(delete, first, last)) --@ delete fields
       end
       if payload ~= '' then
         redis.call('SET', body, payload)
@@ -219,11 +219,12 @@ for first, last in chunks(rejects) do
   redis.call('RPUSH', rejected, unpack(rejects, first, last))
   redis.call('LTRIM', rejected, -rejected_cap, -1)
 end
+-- An entry of a stream is written at once, or not: those of Go have some dozens of fields and values.
 for _, event in ipairs(events) do
-  redis.call('XADD', journal, 'MAXLEN', '~', journal_cap, '*', unpack(event))
+  redis.call('XADD', journal, 'MAXLEN', '~', journal_cap, '*', unpack(event, 1, math.min(#event, 1000)))
 end
 for _, notice in ipairs(notices) do
-  redis.call('XADD', outbox, '*', unpack(notice))
+  redis.call('XADD', outbox, '*', unpack(notice, 1, math.min(#notice, 1000)))
 end
 for _, name in ipairs(names) do
   redis.pcall('HINCRBY', stats, name, counts[name]) --@ counters

@@ -9,6 +9,7 @@
 -- ARGV[2] the same in RFC 3339
 -- ARGV[3] journal cap, in entries
 -- Returns {"engaged", "released" or "" when nothing changed, successes in the window, failures in the window}
+-- include: chunks
 local brake, stats, journal, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, text, cap = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 
@@ -19,13 +20,13 @@ if set[1] ~= '1' or not (share and window and min) then
   return {'', 0, 0}
 end
 
--- The window is counted in tenths of it: @ok.<n> and @failed.<n>, where n counts tenths since 1970.
+-- The window is counted in tenths of it: @ok.<n> and @failed.<n>, where n is the Unix ms at which a tenth began. One
+-- that begins more than a window ahead is from before the clock was set back.
 local count, old = {ok = 0, failed = 0}, {}
-local oldest = math.floor((now - window) * 10 / window)
 local fields = redis.call('HGETALL', stats)
 for i = 1, #fields, 2 do
-  local kind, tenth = string.match(fields[i], '^@(%a+)%.(%d+)$')
-  if kind and tonumber(tenth) <= oldest then
+  local kind, began = string.match(fields[i], '^@(%a+)%.(%d+)$')
+  if kind and math.abs(now - tonumber(began)) >= window then
     old[#old + 1] = fields[i]
   elseif count[kind] then
     count[kind] = count[kind] + (tonumber(fields[i + 1]) or 0)
@@ -39,8 +40,8 @@ elseif engaged and total > 0 and count.failed < share * total / 2 then
 end
 
 -- Write
-if #old > 0 then
-  redis.call('HDEL', stats, unpack(old))
+for first, last in chunks(old) do
+  redis.call('HDEL', stats, unpack(old, first, last))
 end
 if changed == '' then
   return {changed, count.ok, count.failed}

@@ -21,9 +21,9 @@ end
 for i = 3, #ARGV do
   redis.call('LREM', taken, 1, ARGV[i])
 end
-local moved = 0
-while redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT') do --@ requeue
-  moved = moved + 1
+local moved = redis.call('LLEN', taken)
+for _ = 1, moved do
+  redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT') --@ requeue
 end
 redis.call('ZREM', workers, owner)
 return moved

@@ -28,11 +28,8 @@ if redis.call('LLEN', taken) > known then --@ replay
   return {now, 2, redis.call('LRANGE', taken, 0, -1)}
 end
 local entries = {}
-for _ = 1, most do
+for _ = 1, math.min(most, redis.call('LLEN', input)) do
   local entry = redis.call('LMOVE', input, taken, 'LEFT', 'RIGHT') --@ take
-  if not entry then
-    break
-  end
   entries[#entries + 1] = entry
 end
 return {now, 1, entries}
