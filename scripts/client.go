@@ -26,7 +26,8 @@ type Clients struct {
 	// the caller asks or tries again in a way that is safe.
 	Write redis.UniversalClient
 	// Block is for calls that wait in the server, with a timeout of one second there and no deadline here: a deadline
-	// would drop an element that is already on its way. Never sends twice. At most 16 calls at a time.
+	// would drop an element that is already on its way. Never sends twice. At most 16 calls at a time. It receives no value
+	// above 64 KiB: the call ends with an error, and its connection with it.
 	Block redis.UniversalClient
 	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
 	Clustered bool
@@ -123,6 +124,7 @@ func blocking(o redis.UniversalOptions) redis.UniversalOptions {
 	o = writing(o)
 	o.PoolSize, o.PipelinePoolSize = blockingPool, never
 	o.ContextTimeoutEnabled = false
+	o.Dialer = dialBounded(o.TLSConfig)
 	return o
 }
 

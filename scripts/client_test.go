@@ -47,6 +47,13 @@ func expectWorking(t *testing.T, c *Clients) {
 		if got := c.Block.BLPop(ctx, time.Second, key).Val(); len(got) != 2 || got[1] != "one" {
 			t.Fatalf("BLPOP %s = %v, want one", key, got)
 		}
+		must(t, c.Write.RPush(ctx, key, strings.Repeat("x", 1<<20)).Err())
+		if err := c.Block.BLMove(ctx, key, key, "RIGHT", "RIGHT", time.Second).Err(); !errors.Is(err, errLarge) {
+			t.Fatalf("BLMOVE of 1 MiB in %s = %v, want %v", key, err, errLarge)
+		}
+		if got := c.Read.LLen(ctx, key).Val(); got != 2 {
+			t.Fatalf("%d elements in %s, want 2", got, key)
+		}
 	}
 }
 

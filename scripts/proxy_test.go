@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -20,6 +21,8 @@ type proxy struct {
 	ports map[string]net.Addr // guarded by mu: of each target, where the proxy listens for it
 	open  []io.Closer         // guarded by mu
 	done  sync.WaitGroup
+
+	carried atomic.Int64 // bytes of replies
 }
 
 func newProxy(t *testing.T, cut string) *proxy {
@@ -87,7 +90,7 @@ func (p *proxy) join(client, server net.Conn) {
 	p.mu.Unlock()
 	cut := make(chan struct{})
 	p.done.Go(func() { p.carryCommands(client, server, cut) })
-	p.done.Go(func() { carryReplies(client, server, cut) })
+	p.done.Go(func() { p.carryReplies(client, server, cut) })
 }
 
 // carryCommands expects a message to arrive in one piece, as it does on loopback up to 64 KiB.
@@ -117,7 +120,7 @@ func (p *proxy) note(message []byte) bool {
 	return !before && bytes.Contains(message, p.cut)
 }
 
-func carryReplies(client, server net.Conn, cut <-chan struct{}) {
+func (p *proxy) carryReplies(client, server net.Conn, cut <-chan struct{}) {
 	defer closeBoth(client, server)
 	buffer := make([]byte, 64<<10)
 	for {
@@ -134,6 +137,7 @@ func carryReplies(client, server net.Conn, cut <-chan struct{}) {
 		if _, err := client.Write(buffer[:n]); err != nil {
 			return
 		}
+		p.carried.Add(int64(n))
 	}
 }
 

@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -25,7 +26,8 @@ func (s *Store) WaitControl(ctx context.Context) (bool, error) {
 }
 
 // waitList waits until the list is not empty. It moves the head to where it stands already, so that nothing can be lost
-// whatever happens to the call (a pop with a client-side deadline can lose its element).
+// whatever happens to the call (a pop with a client-side deadline can lose its element). Redis answers with the head, however large; the
+// client Block does not receive what is larger than 64 KiB.
 func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
 	return came(s.clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", blockFor).Err(), "wait for messages")
 }
@@ -36,10 +38,13 @@ func (s *Store) WaitWake(ctx context.Context) (bool, error) {
 	return came(s.clients.Block.BLPop(ctx, blockFor, s.Keys.Wake()).Err(), "wait for a wake call")
 }
 
-// came tells by the end of a blocking call whether anything came.
+// came tells by the end of a blocking call whether anything came, be it too large to be received.
 func came(err error, doing string) (bool, error) {
-	if missing(err) {
+	switch {
+	case missing(err):
 		return false, nil
+	case errors.Is(err, errLarge):
+		return true, nil
 	}
 	return err == nil, wrap(err, doing)
 }

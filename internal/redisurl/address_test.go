@@ -46,6 +46,9 @@ func TestEveryFormOfAddressIsUnderstood(t *testing.T) {
 			Scheme: "redis-sentinel", Topology: Sentinel, Hosts: []string{"h1:1", "h2:26379"}, Master: "my master", DB: 2,
 			Username: "app", Password: "pw", SentinelUsername: "watch", SentinelPassword: "a+b&@",
 		},
+		"redis-sentinel://h/m?&sentinel_username=u&&sentinel_password=p&": {
+			Scheme: "redis-sentinel", Topology: Sentinel, Hosts: []string{"h:26379"}, Master: "m", SentinelUsername: "u", SentinelPassword: "p",
+		},
 		"rediss-sentinel://h:1/m/0": {Scheme: "rediss-sentinel", Topology: Sentinel, TLS: true, Hosts: []string{"h:1"}, Master: "m"},
 	}
 	for text, want := range tests {
