@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"regexp/syntax"
 	"strings"
 	"time"
 	"unicode"
@@ -72,31 +74,95 @@ func hidden(r rune) bool {
 	return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
+// maxPatterns bounds all patterns of an expression together, in instructions of their programs: a short one can have a long program.
+const maxPatterns = 300
+
 // expressionBounds refuses what could make a short expression do much work.
-type expressionBounds struct{ err error }
+type expressionBounds struct {
+	err      error
+	patterns int // instructions so far
+}
 
 // Visit is called for each node of an expression.
 func (b *expressionBounds) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
 		if n.Operator == ".." {
-			b.err = errors.New("ranges are not allowed")
+			b.refuse("ranges are not allowed")
 		}
 		if n.Operator == "matches" {
-			if _, constant := n.Right.(*ast.StringNode); !constant {
-				b.err = errors.New("the pattern of matches must be a text in quotes")
-			}
+			b.visitMatches(n)
 		}
-	case *ast.BuiltinNode:
-		if n.Map != nil || len(n.Arguments) > 0 && isPredicate(n.Arguments[len(n.Arguments)-1]) {
-			b.err = errors.New("loops are not allowed")
+	case *ast.PredicateNode: // whichever argument of a function it is
+		b.refuse("loops are not allowed")
+	case *ast.VariableDeclaratorNode:
+		if !isScalar(n.Value) && composes(n.Value) {
+			b.refuse("a let must not name what is put together from others")
 		}
 	}
 }
 
-func isPredicate(node ast.Node) bool {
-	_, predicate := node.(*ast.PredicateNode)
-	return predicate
+func (b *expressionBounds) visitMatches(n *ast.BinaryNode) {
+	pattern, constant := n.Right.(*ast.StringNode)
+	switch {
+	case !constant:
+		b.refuse("the pattern of matches must be a text in quotes")
+	case composes(n.Left):
+		b.refuse("matches must not look at what is put together")
+	default:
+		if b.patterns += instructions(pattern.Value); b.patterns > maxPatterns {
+			b.refuse("the patterns of matches must be simpler")
+		}
+	}
+}
+
+// refuse keeps the first reason.
+func (b *expressionBounds) refuse(reason string) {
+	if b.err == nil {
+		b.err = errors.New(reason)
+	}
+}
+
+// isScalar reports whether a value is a number or a truth, which do not grow.
+func isScalar(node ast.Node) bool {
+	switch node.Type().Kind() {
+	case reflect.Bool, reflect.Int, reflect.Float64:
+		return true
+	default:
+		return false
+	}
+}
+
+// composes reports whether a value may be longer than what it is made of, which is not known before. Such a value under a name could be
+// doubled again and again: 40 names make a terabyte.
+func composes(value ast.Node) bool {
+	named := ast.Find(value, func(node ast.Node) bool { _, name := node.(*ast.IdentifierNode); return name })
+	grows := ast.Find(value, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.BinaryNode:
+			return n.Operator == "+" && !isScalar(n)
+		case *ast.IdentifierNode:
+			return n.Value == "$env"
+		case *ast.ArrayNode, *ast.MapNode:
+			return true
+		default:
+			return false
+		}
+	})
+	return named != nil && grows != nil
+}
+
+// instructions is the length of the program of a pattern; 0 for one that the compiler refuses.
+func instructions(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
 }
 
 // Delay evaluates the expression. Its error is a policy_error.

@@ -30,9 +30,12 @@ func TestAnExpressionSaysTheDelay(t *testing.T) {
 		`if k < 3 { "PT5M" } else { 1.5 }`:       "5m 5m 1s500ms 1s500ms 1s500ms 1s500ms",
 		`let n = k - 1; n ** 2 * 60`:             "0s 1m 4m 9m 16m 25m", // n counts from 0 there
 		`string(k) + "m"`:                        "1m 2m 3m 4m 5m 6m",
-		`round(0.4 * k)`:                         "0s 1s 1s 2s 2s 2s",
-		`0.0004 * k`:                             "0s 1ms 1ms 2ms 2ms 2ms",
-		`315360000`:                              "3650d 3650d 3650d 3650d 3650d 3650d",
+		`let d = ["1m", "2m"]; d[k % 2]`:         "2m 1m 2m 1m 2m 1m",
+		`let r = lower(reason) contains "a"; let n = r ? 9 : k + k; n * 60`:               "2m 4m 6m 8m 10m 12m",
+		`let r = lower(trim(reason)); r contains "a" || r matches "^b+[0-9]{3}$" ? 1 : 2`: "2s 2s 2s 2s 2s 2s",
+		`round(0.4 * k)`: "0s 1s 1s 2s 2s 2s",
+		`0.0004 * k`:     "0s 1ms 1ms 2ms 2ms 2ms",
+		`315360000`:      "3650d 3650d 3650d 3650d 3650d 3650d",
 	} {
 		if got := delaysOf(t, Policy{Retries: inExpression(t, text)}, 6); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
@@ -117,6 +120,23 @@ func TestAnExpressionThatCannotBeReadIsRefusedWithFieldAndColumn(t *testing.T) {
 		`reduce([1], #acc + #)`:     "loops are not allowed",
 		`sum(filter([k], # > 1))`:   "loops are not allowed",
 		`let f = map([k], #); f[0]`: "loops are not allowed",
+
+		// Loops that do not end with the predicate
+		`reduce([1,2], #acc + #, 0)`: "loops are not allowed",
+		`sortBy([1], #, 'desc')`:     "loops are not allowed",
+
+		// What is put together and named could be put together again, and be twice as long each time
+		`let a = reason + reason; a + a`:        "a let must not name what is put together from others",
+		`let a = [reason]; let b = [a, a]; 5`:   "a let must not name what is put together from others",
+		`let a = {"b": [reason, reason]}; 5`:    "a let must not name what is put together from others",
+		`let a = string($env); let b = a; 5`:    "a let must not name what is put together from others",
+		`let a = k > 1 ? [k, k] : [k]; a[0]`:    "a let must not name what is put together from others",
+		`(reason + reason) matches "a" ? 1 : 2`: "matches must not look at what is put together",
+		`[reason][0] matches "a" ? 1 : 2`:       "matches must not look at what is put together",
+
+		// A short pattern that becomes a large program, at once and together
+		`reason matches "(a?b?){300}"`: "the patterns of matches must be simpler",
+		`reason matches "[a-c]{100}x" || reason matches "[a-c]{100}y" || error_type matches "(z?){101}"`: "the patterns of matches must be simpler",
 	} {
 		want := "retries.expr: expected an expression over k, reason, error_type, queue_depth and seconds_since_success, found " + document.Found(text) + " (" + reason + ")"
 		refusals(t, map[string]string{`{"retries":{"expr":` + document.Quote(text) + `}}`: want})
