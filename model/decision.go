@@ -44,7 +44,7 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the brake holds it back.
 	Held bool
-	// PolicyError is what went wrong in the policy's own expression; empty: nothing.
+	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
 	why         why // of a failure
 	// Late: the result came after the deadline, but before anybody had noticed.

@@ -41,6 +41,8 @@ func (m *Model) plan(next *State, now time.Time) {
 		next.Why = "finished: no planned refresh left"
 	case m.Schedule == nil:
 		next.Why = "schedule unreadable: look again later"
+	case m.RuleError != "":
+		next.Why = "rule takes too many steps: look again later"
 	default:
 		next.Why = "planned"
 	}

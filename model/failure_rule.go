@@ -68,7 +68,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 		if asked {
 			delay, varied = failure.RetryAfter, failure.RetryAfter
 		}
-		retryAt := m.Window.Open(now.Add(varied))
+		retryAt := m.opens(now.Add(varied))
 		overlap := policy.NonePlanned
 		if anyPlanned {
 			overlap = policy.OverlapOf(retryAt, planned, p.Timeout)

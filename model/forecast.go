@@ -16,6 +16,8 @@ type Forecast struct {
 	Success, Failure, Lost Branch
 	// GiveUp: no attempt comes before the end of the give-up window.
 	GiveUp Branch
+	// RuleError is what goes wrong in a rule, as in Model.
+	RuleError string
 }
 
 // Branch is one way that a forecast may go. The zero value is a way that it cannot go.
@@ -36,6 +38,7 @@ func (b Branch) Possible() bool { return !b.At.IsZero() }
 // attempt starts. The model stays as it is.
 func (m *Model) Forecast(now time.Time) (f Forecast) {
 	next := *m
+	defer func() { f.RuleError = next.RuleError }()
 	if next.Waiting() {
 		if next.RefreshAt.After(now) {
 			now = next.RefreshAt

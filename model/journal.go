@@ -113,7 +113,7 @@ const (
 	CounterFinalFailure = "final_failure"     // models disabled by a failure
 	CounterRecovered    = "recovered"         // successes after a final failure
 	CounterLate         = "late"              // results after the deadline, before anybody had noticed
-	CounterPolicyError  = "policy_error"      // failures whose policy could not say when to retry
+	CounterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
 	CounterHeld         = "held"              // final failures that the brake held back
 
 	CounterRetries       = "total_retries"      // retries that have ended

@@ -25,6 +25,8 @@ type Model struct {
 	Window   *schedule.Window   // in force; nil: retries may start at any time
 	// Fault says what of the stored definition cannot be used; Policy and Schedule then hold safe replacements.
 	Fault string
+	// RuleError is what a decision found wrong with a rule: it took too many steps. Empty: nothing.
+	RuleError string
 	// Brake is that of the queue, as it was when the model was read.
 	Brake Brake
 	// QueueDepth is the length of the input list as it was when the model was read; only where an expression asks for it.
@@ -63,7 +65,7 @@ func (m *Model) Zone() string {
 	return m.Timezone
 }
 
-// faultDelay is how long a model waits whose schedule cannot be read; it is never lost and never runs wild.
+// faultDelay is how long a model waits whose schedule cannot be read or evaluated; it is never lost and never runs wild.
 const faultDelay = time.Hour
 
 // planned returns the next occurrence of the schedule strictly after an instant; false: there is none.
@@ -73,11 +75,30 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	case m.Schedule == nil:
 		return after.Add(faultDelay), true
-	case m.Policy.Spread > 0:
-		return schedule.Spread{Schedule: m.Schedule, Phase: policy.Fraction("spread", m.UID), Length: m.Policy.Spread}.Next(after)
-	default:
-		return m.Schedule.Next(after)
 	}
+	next, found, err := m.evaluate(after)
+	if err != nil {
+		m.RuleError = err.Error()
+		return after.Add(faultDelay), true
+	}
+	return next, found
+}
+
+func (m *Model) evaluate(after time.Time) (time.Time, bool, error) {
+	if m.Policy.Spread > 0 {
+		spread := schedule.Spread{Schedule: m.Schedule, Phase: policy.Fraction("spread", m.UID), Length: m.Policy.Spread}
+		return spread.Evaluate(after)
+	}
+	return m.Schedule.Evaluate(after)
+}
+
+// opens returns when the retry window opens first, from an instant on.
+func (m *Model) opens(at time.Time) time.Time {
+	opens, err := m.Window.Open(at)
+	if err != nil {
+		m.RuleError = err.Error()
+	}
+	return opens
 }
 
 // Planned returns the next planned refresh strictly after an instant, or a zero time.

@@ -111,6 +111,36 @@ func TestAPolicyErrorIsCountedAndStandsInTheJournal(t *testing.T) {
 	})
 }
 
+// The next occurrence of its rule is two centuries away. The model beside it, in the same batch, has nothing to do with that.
+func TestARuleThatTakesTooManyStepsIsAPolicyErrorOfItsModelAlone(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		dear := `"rrule":"FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0","dtstart":"2020-01-01"`
+		b.withPolicy(`{"timeout":"1h",` + dear + `}`)
+		b.seed(keys{":model:m2": hash{"rev": "1", "rrule": "FREQ=HOURLY", "dtstart": "2026-01-01T00:00:00", "refresh_at": model.FormatTime(b.now)}})
+		b.mustApply(b.start("m1", "a1"), b.start("m2", "a2"))
+		b.now = b.now.Add(time.Second)
+		m1, m2 := b.load("m1"), b.load("m2")
+		b.mustApply(m1.Decide(m1.Succeed(b.now, nil), b.now), m2.Decide(m2.Succeed(b.now, nil), b.now))
+
+		told := map[string]any{}
+		for _, entry := range b.state()[":journal"].(events) {
+			if entry["event"] == "success" {
+				told[entry["uid"].(string)] = entry["policy_error"]
+			}
+		}
+		const want = "rrule: expected rules that find their next occurrence in at most 4000 steps, found more steps after "
+		if text, _ := told["m1"].(string); !strings.HasPrefix(text, want) || told["m2"] != nil {
+			t.Errorf("expected a policy error of m1 alone, found %q", told)
+		}
+		if m1, m2 = b.load("m1"), b.load("m2"); m1.Why != "rule takes too many steps: look again later" || m2.Why != "planned" {
+			t.Errorf("expected m1 to look again and m2 to be planned, found %q and %q", m1.Why, m2.Why)
+		}
+		if stats, err := b.Stats(t.Context()); err != nil || stats.Counters["policy_error"] != 2 { // of its start and of its end
+			t.Errorf("expected 2 policy errors, found %v, %v", stats.Counters, err)
+		}
+	})
+}
+
 func TestAModelThatGivesUpWhileItWaitsTellsSoWithoutAnEndedAttempt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.withPolicy(`{"timeout":"1m","retries":["2h"],"give_up_after":"1h"}`)

@@ -52,6 +52,10 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		}
 		r.Model = *definition
 	}
+	if t.decision.PolicyError == "" {
+		t.decision.PolicyError = r.RuleError
+	}
+	r.RuleError = ""
 	r.State = decision.Next
 	after := encode(&r.Model)
 	after[fieldRev] = r.nextRev(decision.Event, now)

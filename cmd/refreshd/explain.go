@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -38,6 +39,7 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 	}
 	record := found.record
 	s, forecast := &narrator{found, &record.Model, zoneOf(&record.Model)}, record.Forecast(found.now)
+	s.m.Fault = cmp.Or(s.m.Fault, forecast.RuleError)
 	if a.json() {
 		return a.printJSON(explanation{
 			UID: record.UID, Status: found.status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,

@@ -131,6 +131,13 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 	expectContains(t, s.fail(exitUsage, "explain"), "expected the uid of a model, found none")
 }
 
+func TestARuleThatTakesTooManyStepsIsExplainedAsAFault(t *testing.T) {
+	s := failing(t)
+	s.queue.Redis.HSet(t.Context(), s.queue.Store.Keys.Model("a"),
+		"rrule", "FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0", "dtstart", "2020-01-01T00:00:00")
+	expectContains(t, s.do("explain", "a"), "fault: rrule: expected rules that find their next occurrence in at most 4000 steps, found more steps after ")
+}
+
 func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\nrrule: FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [], give_up_after: 3h}\n")

@@ -51,7 +51,7 @@ func TestTenThousandHourlyModelsAreSpreadEvenly(t *testing.T) {
 	hourly, noon := hourlySchedule(t), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	var minutes [10]int
 	for i := range 10_000 {
-		at, found := schedule.Spread{Schedule: hourly, Phase: Fraction("spread", fmt.Sprintf("tbl_%d", i)), Length: 10 * time.Minute}.Next(noon.Add(-time.Millisecond))
+		at, found, _ := schedule.Spread{Schedule: hourly, Phase: Fraction("spread", fmt.Sprintf("tbl_%d", i)), Length: 10 * time.Minute}.Evaluate(noon.Add(-time.Millisecond))
 		shift := at.Sub(noon)
 		if !found || shift < 0 || shift >= 10*time.Minute {
 			t.Fatalf("tbl_%d starts at %s", i, at)

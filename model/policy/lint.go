@@ -27,7 +27,7 @@ type Subject struct {
 }
 
 // Lint looks for what is allowed and seldom meant. anchored says that the author named a dtstart. It usually costs less than a
-// millisecond, and for the worst rules that are admitted some 20 ms.
+// millisecond, and for the worst rules that are admitted some tens.
 func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 	l := linter{Subject: s, now: now}
 	l.retries()

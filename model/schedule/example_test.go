@@ -83,7 +83,8 @@ func ExampleWindow_Open() {
 		return
 	}
 	saturday := time.Date(2026, 6, 13, 12, 0, 0, 0, time.UTC)
-	fmt.Println(office.Open(saturday).Format(time.RFC3339))
+	opens, err := office.Open(saturday)
+	fmt.Println(opens.Format(time.RFC3339), err)
 	// Output:
-	// 2026-06-15T09:00:00Z
+	// 2026-06-15T09:00:00Z <nil>
 }

@@ -30,7 +30,8 @@ func (s *Schedule) Note(at time.Time) string {
 
 // names tells whether a rule that has not ended at an instant names a wall time.
 func (s *Schedule) names(wall, at int64) bool {
-	return slices.ContainsFunc(s.rules, func(rule recurrence) bool { return at <= rule.end() && rule.names(wall) })
+	b := budget(maxSteps)
+	return slices.ContainsFunc(s.rules, func(rule recurrence) bool { return at <= rule.ends() && rule.names(wall, &b) })
 }
 
 func noteOfGap(wall, shown int64) string {
@@ -58,14 +59,14 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 		limit = s.dates[len(s.dates)-1]
 	}
 	for _, rule := range s.rules {
-		limit = max(limit, rule.end())
+		limit = max(limit, rule.ends())
 	}
 	if limit >= horizon-1 {
 		return time.Time{}, false
 	}
 	// Something comes after each instant before the last occurrence, and nothing after it.
 	end := firstThat(-daySeconds*400, limit, func(at int64) bool {
-		_, more := s.next(at)
+		_, more := s.Next(time.Unix(at, 0))
 		return !more
 	})
 	return time.Unix(end, 0).UTC(), true

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/teambition/rrule-go"
@@ -11,18 +12,21 @@ const endless = 1 << 61
 
 // recurrence is one RRULE line, ready to be asked. Implementations are read only.
 type recurrence interface {
-	// next returns the first instant strictly after another. The ticks belong to the caller and to this recurrence.
-	next(after int64, t *ticks) (int64, bool)
+	// next returns the first instant strictly after another. It means nothing when the budget is cut.
+	next(after int64, b *budget) (int64, bool)
 
 	// names tells whether a wall time is among those that the rule names, which elapsed time has none of.
-	names(wall int64) bool
+	names(wall int64, b *budget) bool
 
-	// end returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
-	end() int64
+	// ends returns the instant after which nothing comes; horizon-1 when the rule has no end of its own.
+	ends() int64
+
+	// end lets nothing come after an instant. It is for the compilation alone: later on a rule is read only.
+	end(last int64)
 }
 
 // newRecurrence prepares a rule for a zone and the wall time of dtstart.
-func newRecurrence(r *ruleLine, z zone, dtstart int64) (recurrence, error) {
+func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, error) {
 	until := int64(horizon - 1)
 	if r.hasUntil {
 		until = min(until, r.until)
@@ -30,7 +34,26 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64) (recurrence, error) {
 	if r.Freq > rrule.DAILY && !filtersDays(&r.ROption) && !filtersTimes(&r.ROption) {
 		return newElapsed(r, z, dtstart, until), nil
 	}
-	return newCalendar(r, z, dtstart, until)
+	return newCalendar(r, z, dtstart, until, b)
+}
+
+// probe asks a rule for its first occurrences. A rule that has no more of them ends with the last one, so that nobody searches for another.
+// dearest is the most steps that one of them took; found: there is one at all.
+func probe(r recurrence, b *budget) (dearest int, found bool) {
+	at := int64(-endless)
+	for range probes {
+		before := *b
+		next, ok := r.next(at, b)
+		if b.cut() {
+			return dearest, found
+		}
+		if !ok {
+			r.end(at)
+			return dearest, found
+		}
+		dearest, at, found = max(dearest, int(before-*b)), next, true
+	}
+	return dearest, found
 }
 
 // filtersDays tells whether a rule has a part that chooses days.
@@ -45,16 +68,16 @@ func filtersTimes(o *rrule.ROption) bool {
 // elapsed is a rule finer than a day without BY-parts: real time from dtstart on, whatever the clocks do.
 type elapsed struct{ start, step, until int64 }
 
-func newElapsed(r *ruleLine, z zone, dtstart, until int64) elapsed {
+func newElapsed(r *ruleLine, z zone, dtstart, until int64) *elapsed {
 	start, _, _ := z.resolve(dtstart)
 	step := slotSeconds(r.Freq) * int64(r.Interval)
 	if r.Count > 0 {
 		until = min(until, start+int64(r.Count-1)*step)
 	}
-	return elapsed{start: start, step: step, until: until}
+	return &elapsed{start: start, step: step, until: until}
 }
 
-func (e elapsed) next(after int64, _ *ticks) (int64, bool) {
+func (e *elapsed) next(after int64, _ *budget) (int64, bool) {
 	at := e.start
 	if after >= e.start {
 		at += (floorDiv(after-e.start, e.step) + 1) * e.step
@@ -62,9 +85,11 @@ func (e elapsed) next(after int64, _ *ticks) (int64, bool) {
 	return at, at <= e.until
 }
 
-func (elapsed) names(int64) bool { return false }
+func (*elapsed) names(int64, *budget) bool { return false }
 
-func (e elapsed) end() int64 { return e.until }
+func (e *elapsed) ends() int64 { return e.until }
+
+func (e *elapsed) end(last int64) { e.until = min(e.until, last) }
 
 // calendar is every other rule: it names wall times, and the zone says when those are.
 type calendar struct {
@@ -73,16 +98,32 @@ type calendar struct {
 	until   int64 // the last instant
 	clock   dayClock
 	days    dayRule
+	chosen  positions // BYSETPOS
+
+	known atomic.Pointer[stretch] // the last one that took many steps to find; nil: none
 }
 
-func newCalendar(r *ruleLine, z zone, dtstart, until int64) (*calendar, error) {
+// stretch is a time without occurrences: none comes after its beginning and before its end, which is one, or endless. Seldom rules
+// have long ones, so that what is dear to search is searched once.
+type stretch struct{ after, next int64 }
+
+// worthKeeping is the number of steps from which on a stretch is remembered.
+const worthKeeping = 16
+
+func newCalendar(r *ruleLine, z zone, dtstart, until int64, b *budget) (*calendar, error) {
 	option := withDefaults(r.ROption, time.Unix(dtstart, 0).UTC())
-	c := &calendar{zone: z, dtstart: dtstart, until: until, clock: newDayClock(&option, dtstart), days: newDayRule(option, dtstart)}
-	if !c.clock.meets() {
+	c := &calendar{
+		zone: z, dtstart: dtstart, until: until,
+		clock: newDayClock(&option, dtstart), days: newDayRule(&option, dtstart, until), chosen: option.Bysetpos,
+	}
+	if !c.clock.meets(b) && !b.cut() {
 		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
 	}
+	if len(c.chosen) > 0 && !c.chosen.reach(c.days.most()*c.clock.count()) {
+		c.end(-endless)
+	}
 	if r.Count > 0 {
-		c.until = c.last(r.Count)
+		c.end(c.last(r.Count, b))
 	}
 	return c, nil
 }
@@ -120,51 +161,76 @@ func orDefault(list []int, value int) []int {
 }
 
 // last returns the instant of occurrence number count. The number of occurrences is bounded by the reader of rules.
-func (c *calendar) last(count int) int64 {
-	var seen ticks
+func (c *calendar) last(count int, b *budget) int64 {
 	at := int64(-endless)
 	for range count {
-		next, ok := c.next(at, &seen)
+		next, ok := c.next(at, b)
 		if !ok {
 			break
 		}
 		at = next
 	}
-	return min(c.until, at)
+	return at
 }
 
-// next finds the next instant of the wall times. Wall times rise from one call to the next, and so do their instants, but for one case: the wall
-// times inside a gap run behind the gap, among those that the clocks really show there. Two wall times can even fall on one
-// instant there, which then is one occurrence.
-func (c *calendar) next(after int64, t *ticks) (int64, bool) {
+// next remembers what was dear to find. The answer is the same without.
+func (c *calendar) next(after int64, b *budget) (int64, bool) {
 	if after >= c.until {
 		return 0, false
 	}
+	known := c.known.Load()
+	if known == nil || after >= known.next {
+		known = &stretch{endless, endless}
+	}
+	if known.after <= after {
+		return known.next, b.step() && known.next <= c.until
+	}
+	before := *b
+	next := c.search(after, min(c.days.last, lastDay(known.after)), b)
+	if next > known.after { // what comes behind is known
+		next = known.next
+	}
+	if !b.cut() && before-*b >= worthKeeping {
+		c.known.Store(&stretch{after, next})
+	}
+	return next, next <= c.until
+}
+
+// search finds the next instant of the wall times up to a day, or endless. Wall times rise from one call to the next, and so do their instants, but for
+// one case: the wall times inside a gap run behind the gap, among those that the clocks really show there. Two wall times can even fall
+// on one instant there, which then is one occurrence.
+func (c *calendar) search(after, last int64, b *budget) int64 {
+	b.take(c.zone.steps())
 	best, view := int64(endless), c.zone.outlook(max(after, c.dtstart-longestChange))
 	if view.from < view.to {
-		if wall, ok := c.wallAfter(view.from, t); ok && wall < view.to {
+		if wall, ok := c.wallAfter(view.from, last, b); ok && wall < view.to {
 			best = wall - view.shift
 		}
 	}
-	best = min(best, c.instantAfter(view.shown, after, t))
-	return best, best <= c.until
+	return min(best, c.instantAfter(view.shown, after, last, b))
 }
 
-func (c *calendar) names(wall int64) bool {
-	next, ok := c.wallAfter(wall-1, new(ticks))
+func (c *calendar) names(wall int64, b *budget) bool {
+	next, ok := c.wallAfter(wall-1, c.days.last, b)
 	return ok && next == wall
 }
 
-func (c *calendar) end() int64 { return c.until }
+func (c *calendar) ends() int64 { return c.until }
 
-// instantAfter returns the first instant later than after that belongs to a wall time after wall, or endless.
-func (c *calendar) instantAfter(wall, after int64, t *ticks) int64 {
+func (c *calendar) end(last int64) {
+	c.until = min(c.until, last)
+	c.days.last = lastDay(c.until)
+}
+
+// instantAfter returns the first instant later than after that belongs to a wall time after wall, up to a day, or endless.
+func (c *calendar) instantAfter(wall, after, last int64, b *budget) int64 {
 	best := int64(endless)
 	for {
-		shown, ok := c.wallAfter(wall, t)
+		shown, ok := c.wallAfter(wall, last, b)
 		if !ok {
 			return best
 		}
+		b.take(c.zone.steps())
 		at, resume, gap := c.zone.resolve(shown)
 		if at > after {
 			best = min(best, at)
@@ -177,18 +243,18 @@ func (c *calendar) instantAfter(wall, after int64, t *ticks) int64 {
 	}
 }
 
-// wallAfter returns the first wall time of the rule after another.
-func (c *calendar) wallAfter(wall int64, t *ticks) (int64, bool) {
+// wallAfter returns the first wall time of the rule after another, on the last day at the latest.
+func (c *calendar) wallAfter(wall, last int64, b *budget) (int64, bool) {
 	from := max(wall+1, c.dtstart)
-	if c.days.unit == 1 {
-		return t.from(&c.days, from)
+	if len(c.chosen) > 0 {
+		return c.chosen.from(from, last, &c.days, &c.clock, b)
 	}
-	day, ok := t.from(&c.days, floorDiv(from, daySeconds))
-	for ok && day*daySeconds <= horizon+daySeconds {
-		if second, found := c.clock.from(day, max(0, from-day*daySeconds)); found {
+	day, ok := c.days.from(floorDiv(from, daySeconds), last, b)
+	for ok {
+		if second, found := c.clock.from(day, max(0, from-day*daySeconds), b); found {
 			return day*daySeconds + second, true
 		}
-		day, ok = t.from(&c.days, day+1)
+		day, ok = c.days.from(c.clock.dayAfter(day), last, b)
 	}
 	return 0, false
 }

@@ -30,6 +30,9 @@ func newDayClock(option *rrule.ROption, dtstart int64) dayClock {
 	return c
 }
 
+// midnight is a list for BYHOUR, BYMINUTE or BYSECOND.
+var midnight = []int{0}
+
 // slotSeconds is the length of one period of a frequency finer than a day, and 1 for the others.
 func slotSeconds(freq rrule.Frequency) int64 {
 	switch freq {
@@ -55,7 +58,7 @@ func bitsOf(list []int, limit int) uint64 {
 }
 
 // from returns the first second of the day, not before second, at which the rule occurs. day counts since 1970.
-func (c *dayClock) from(day, second int64) (int64, bool) {
+func (c *dayClock) from(day, second int64, b *budget) (int64, bool) {
 	for second < daySeconds {
 		hour, minute := second/hourSeconds, second/60%60
 		switch {
@@ -65,6 +68,8 @@ func (c *dayClock) from(day, second int64) (int64, bool) {
 			second = hour*hourSeconds + min(ahead(c.minutes, minute), 60)*60
 		case c.seconds>>(second%60)&1 == 0:
 			second += min(ahead(c.seconds, second%60), 60) - second%60
+		case !b.step():
+			return 0, false
 		default:
 			wait := floorMod(c.phase-(day*daySeconds+second)/c.slot, c.every)
 			if wait == 0 {
@@ -76,6 +81,33 @@ func (c *dayClock) from(day, second int64) (int64, bool) {
 	return 0, false
 }
 
+// dayAfter returns the next day on which a slot begins that counts.
+func (c *dayClock) dayAfter(day int64) int64 {
+	slots := daySeconds / c.slot
+	from := (day + 1) * slots
+	return floorDiv(from+floorMod(c.phase-from, c.every), slots)
+}
+
+// count returns at how many seconds of each day the rule occurs. The INTERVAL must not be the clock's business.
+func (c *dayClock) count() int {
+	return bits.OnesCount64(c.hours) * bits.OnesCount64(c.minutes) * bits.OnesCount64(c.seconds)
+}
+
+// at returns one of these seconds by its number, from 0.
+func (c *dayClock) at(number int) int64 {
+	seconds := bits.OnesCount64(c.seconds)
+	minutes := bits.OnesCount64(c.minutes) * seconds
+	return member(c.hours, number/minutes)*hourSeconds + member(c.minutes, number%minutes/seconds)*60 + member(c.seconds, number%seconds)
+}
+
+// member returns a number that is allowed by its place among them, from 0.
+func member(set uint64, place int) int64 {
+	for range place {
+		set &= set - 1
+	}
+	return int64(bits.TrailingZeros64(set))
+}
+
 // ahead returns the first number from n on that is allowed, or at least 60.
 func ahead(set uint64, n int64) int64 {
 	return n + int64(bits.TrailingZeros64(set>>n))
@@ -83,10 +115,10 @@ func ahead(set uint64, n int64) int64 {
 
 // meets tells whether the slots that the INTERVAL reaches ever fall into the allowed hours, minutes and seconds. Only what
 // INTERVAL and the day have in common keeps the slots of all days apart, so a day with that INTERVAL answers for all days.
-func (c *dayClock) meets() bool {
+func (c *dayClock) meets(b *budget) bool {
 	common := *c
 	common.every = gcd(c.every, daySeconds/c.slot)
-	_, ok := common.from(0, 0)
+	_, ok := common.from(0, 0, b)
 	return ok
 }
 

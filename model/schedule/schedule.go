@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -32,14 +31,9 @@ type Schedule struct {
 // from dtstart: no holes, no doubles. UNTIL is inclusive; COUNT counts distinct instants, before EXDATE. Every schedule ends
 // at the year 2300.
 //
-// A rule that cannot be read, that never occurs, or that the library cannot evaluate is refused with a *document.Error. One that
-// is over is fine.
-func Parse(rule, timezone, dtstart string) (s *Schedule, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s, err = nil, &document.Error{Field: "rrule", Want: "a rule that can be evaluated", Found: fmt.Sprintf("%s (%v)", document.Found(rule), p)}
-		}
-	}()
+// A rule that cannot be read, that never occurs, or that takes too many steps to evaluate is refused with a *document.Error. One
+// that is over is fine.
+func Parse(rule, timezone, dtstart string) (*Schedule, error) {
 	z, err := loadZone(timezone)
 	if err != nil {
 		return nil, err
@@ -52,23 +46,30 @@ func Parse(rule, timezone, dtstart string) (s *Schedule, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return compile(set, z, start)
+	b := budget(maxAdmission)
+	return compile(set, z, start, &b)
 }
 
-func compile(set *ruleSet, z zone, dtstart int64) (*Schedule, error) {
-	s := &Schedule{zone: z, dates: sorted(set.dates), except: sorted(set.except)}
+func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) {
+	s, cost := &Schedule{zone: z, dates: sorted(set.dates), except: sorted(set.except)}, 0
 	for _, line := range set.rules {
-		rule, err := newRecurrence(line, z, dtstart)
+		rule, err := newRecurrence(line, z, dtstart, b)
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := rule.next(-endless, new(ticks)); !ok {
+		dearest, found := probe(rule, b)
+		if cost += dearest; b.cut() || cost > maxCost {
+			return nil, line.tooDear()
+		}
+		if !found {
 			return nil, line.refuse("", "a rule that occurs at least once, from dtstart to the year 2299", "one that never does")
 		}
 		s.rules = append(s.rules, rule)
 	}
-	if _, ok := s.next(-endless); !ok {
-		return nil, &document.Error{Field: "rrule", Want: "at least one occurrence", Found: "EXDATE for each"}
+	if _, ok := s.next(-endless, b); b.cut() {
+		return nil, refuseRule(wantSteps(maxCost), "more to the first one that is not excluded")
+	} else if !ok {
+		return nil, refuseRule("at least one occurrence", "EXDATE for each")
 	}
 	return s, nil
 }
@@ -80,8 +81,8 @@ func sorted(instants []int64) []int64 {
 
 // Next returns the first occurrence strictly after an instant, in UTC, on a whole second. ok is false when none is left.
 //
-// It costs some microseconds, whatever the age of the schedule. It never panics and never says in error that a schedule is
-// over: should Evaluate return an error, the model is planned for a day later, when the evaluation gets another chance.
+// It costs less than a microsecond for rules in use, whatever the age of the schedule. It never says in error that a schedule
+// is over: should Evaluate return an error, the answer is a day later, when the evaluation gets another chance.
 func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 	next, ok, err := s.Evaluate(after)
 	if err != nil {
@@ -90,49 +91,48 @@ func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 	return next, ok
 }
 
-// Evaluate is Next for those who want to know about an error, which is a fault of the rule library and not of the rule.
-// Parse finds such faults at the first occurrence; none is known that shows up later only.
+// Evaluate is Next for those who want to know about an error: a *document.Error, when the search took too many steps and was
+// cut short. Parse refuses the rules of which that can be foreseen.
 func (s *Schedule) Evaluate(after time.Time) (next time.Time, ok bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			next, ok, err = time.Time{}, false, fmt.Errorf("evaluate the schedule after %s: %v", after.UTC().Format(time.RFC3339), p)
-		}
-	}()
-	at, ok := s.next(after.Unix())
-	if !ok {
-		return time.Time{}, false, nil
+	b := budget(maxSteps)
+	next, ok = s.ask(after, &b)
+	if b.cut() {
+		return time.Time{}, false, overBudget(after)
 	}
-	return time.Unix(at, 0).UTC(), true, nil
+	return next, ok, nil
 }
 
-// lineHead is how far next has got with one line.
-type lineHead struct {
-	seen  ticks
-	asked bool
-	at    int64 // the next occurrence, endless when there is none; not known until asked
+// ask is Next within a budget. It means nothing when that is cut.
+func (s *Schedule) ask(after time.Time, b *budget) (time.Time, bool) {
+	at, ok := s.next(after.Unix(), b)
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(at, 0).UTC(), true
 }
 
 // next merges the lines. Each is asked again only when its own occurrence was excluded, so that one line which seldom occurs
 // does not pay for many exceptions of another.
-func (s *Schedule) next(after int64) (int64, bool) {
+func (s *Schedule) next(after int64, b *budget) (int64, bool) {
 	if after >= horizon {
 		return 0, false
 	}
-	heads := make([]lineHead, len(s.rules))
+	var heads [maxRules]int64 // the next occurrence of each line, endless when there is none; not known while not after after
+	for i := range heads {
+		heads[i] = -endless
+	}
 	for {
 		best := s.dateAfter(after)
 		for i, rule := range s.rules {
-			head := &heads[i]
-			if !head.asked || head.at <= after {
-				at, found := rule.next(after, &head.seen)
-				if !found {
-					at = endless
+			if heads[i] <= after {
+				heads[i] = endless
+				if at, found := rule.next(after, b); found {
+					heads[i] = at
 				}
-				head.at, head.asked = at, true
 			}
-			best = min(best, head.at)
+			best = min(best, heads[i])
 		}
-		if _, excluded := slices.BinarySearch(s.except, best); !excluded {
+		if _, excluded := slices.BinarySearch(s.except, best); !excluded || !b.step() {
 			return best, best != endless
 		}
 		after = best

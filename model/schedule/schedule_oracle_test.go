@@ -232,13 +232,13 @@ func TestTheSlotsOfAnIntervalAreCountedFromDayToDay(t *testing.T) {
 			c.every = []int64{2, 5, 7, 24, 60, 90, 1440, 3600}[r.Intn(8)]
 		}
 		day, second := r.Int63n(20_000), r.Int63n(daySeconds)
-		got, ok := c.from(day, second)
+		got, ok := c.from(day, second, unbounded())
 		want, wantOK := slowFrom(c, day, second)
 		if got != want || ok != wantOK {
 			t.Fatalf("%+v: from(%d, %d) = %d, %v; want %d, %v", c, day, second, got, ok, want, wantOK)
 		}
-		if c.every <= 400 && meetsSomeDay(c) != c.meets() {
-			t.Fatalf("%+v: meets() = %v", c, c.meets())
+		if c.every <= 400 && meetsSomeDay(c) != c.meets(unbounded()) {
+			t.Fatalf("%+v: meets() = %v", c, c.meets(unbounded()))
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestTheSlotsOfAnIntervalAreCountedFromDayToDay(t *testing.T) {
 // meetsSomeDay tries all days there are, for after that many the slots are the same again.
 func meetsSomeDay(c dayClock) bool {
 	for day := range c.every {
-		if _, ok := c.from(day, 0); ok {
+		if _, ok := c.from(day, 0, unbounded()); ok {
 			return true
 		}
 	}

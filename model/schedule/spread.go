@@ -19,11 +19,21 @@ func (s Spread) shifted(at, next time.Time, found bool) time.Time {
 	return at.Add(time.Duration(s.Phase * float64(room)).Truncate(time.Millisecond))
 }
 
-// Next returns the first shifted occurrence strictly after an instant.
-func (s Spread) Next(after time.Time) (time.Time, bool) {
-	at, found := s.Schedule.Next(s.before(after))
+// Evaluate returns the first shifted occurrence strictly after an instant. The error is that of Schedule.Evaluate, about all the
+// questions together that it takes.
+func (s Spread) Evaluate(after time.Time) (time.Time, bool, error) {
+	b := budget(maxSteps)
+	next, found := s.next(after, &b)
+	if b.cut() {
+		return time.Time{}, false, overBudget(after)
+	}
+	return next, found, nil
+}
+
+func (s Spread) next(after time.Time, b *budget) (time.Time, bool) {
+	at, found := s.Schedule.ask(s.before(after, b), b)
 	for found {
-		following, more := s.Schedule.Next(at)
+		following, more := s.Schedule.ask(at, b)
 		if shifted := s.shifted(at, following, more); shifted.After(after) {
 			return shifted, true
 		}
@@ -34,17 +44,17 @@ func (s Spread) Next(after time.Time) (time.Time, bool) {
 
 // before returns an instant before the only occurrence that can have begun by after and be shifted past it: the last one. Where
 // many lie within the length of the spread, it searches for that one instead of walking through all.
-func (s Spread) before(after time.Time) time.Time {
+func (s Spread) before(after time.Time, b *budget) time.Time {
 	longest := s.Length.Truncate(time.Second) + time.Second
-	at, found := s.Schedule.Next(after.Add(-longest))
+	at, found := s.Schedule.ask(after.Add(-longest), b)
 	if found && !at.After(after) {
-		at, found = s.Schedule.Next(at)
+		at, found = s.Schedule.ask(at, b)
 	}
 	if !found || at.After(after) { // one or none
 		return after.Add(-longest)
 	}
 	within := func(seconds int64) bool {
-		at, found := s.Schedule.Next(after.Add(-time.Duration(seconds) * time.Second))
+		at, found := s.Schedule.ask(after.Add(-time.Duration(seconds)*time.Second), b)
 		return found && !at.After(after)
 	}
 	none, back := int64(0), int64(1)

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 func scheduleOf(t testing.TB, rule, zone string) *Schedule {
@@ -36,11 +37,11 @@ func TestNoSpreadOccurrenceIsSkippedOrDoubled(t *testing.T) {
 		walked := s.walk(from, 20)
 		after := from
 		for _, want := range walked {
-			got, found := s.Next(after)
+			got, found, _ := s.Evaluate(after)
 			if !found || !got.After(after) || !got.Equal(want) {
 				r.Fatalf("%s by %v: after %s comes %s, want %s", rule, s.Length, after, got, want)
 			}
-			if again, _ := s.Next(got.Add(-time.Millisecond)); !again.Equal(got) {
+			if again, _, _ := s.Evaluate(got.Add(-time.Millisecond)); !again.Equal(got) {
 				r.Fatalf("%s by %v: just before %s comes %s", rule, s.Length, got, again)
 			}
 			after = got
@@ -66,7 +67,7 @@ func (s Spread) walk(after time.Time, n int) (shifted []time.Time) {
 }
 
 // A short spread, a long one, and one over a cluster of occurrences with nothing behind it: each costs a few evaluations and not
-// one for each occurrence. An evaluation is known by what it allocates.
+// one for each occurrence.
 func TestASpreadCostsFewEvaluations(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -85,10 +86,10 @@ func TestASpreadCostsFewEvaluations(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := scheduleOf(t, test.rule, "Europe/Berlin")
-		one := testing.AllocsPerRun(10, func() { s.Next(after) })
-		all := testing.AllocsPerRun(1, func() { Spread{s, 0.5, test.length}.Next(after) })
+		one := steps(func(b *budget) { s.next(after.Unix(), b) })
+		all := steps(func(b *budget) { Spread{s, 0.5, test.length}.next(after, b) })
 		if all > 80*max(one, 1) {
-			t.Errorf("%s by %v: %g allocations, one evaluation has %g", test.rule, test.length, all, one)
+			t.Errorf("%s by %v: %d steps, one evaluation has %d", test.rule, test.length, all, one)
 		}
 	}
 }

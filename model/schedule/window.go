@@ -75,22 +75,31 @@ func windowRule(rule string) (text string, length time.Duration, err error) {
 const allHours = ";BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"
 
 // Open returns the first instant from at on that lies in the window; at itself when the window will not open again, because a
-// retry is not lost for that.
-func (w *Window) Open(at time.Time) time.Time {
+// retry is not lost for that. With an error, which is that of Schedule.Evaluate, it is at itself too.
+func (w *Window) Open(at time.Time) (time.Time, error) {
 	if w == nil {
+		return at, nil
+	}
+	b := budget(maxSteps)
+	opens := w.open(at, &b)
+	if b.cut() {
+		return at, atWindow(overBudget(at))
+	}
+	return opens, nil
+}
+
+func (w *Window) open(at time.Time, b *budget) time.Time {
+	if first := w.shownFirst(at); w.holds(at, b) || !first.Equal(at) && w.holds(first, b) {
 		return at
 	}
-	if first := w.shownFirst(at); w.holds(at) || !first.Equal(at) && w.holds(first) {
-		return at
-	}
-	if opens, found := w.starts.Next(at); found {
+	if opens, found := w.starts.ask(at, b); found {
 		return opens
 	}
 	return at
 }
 
-func (w *Window) holds(at time.Time) bool {
-	began, found := w.starts.Next(at.Add(-w.length))
+func (w *Window) holds(at time.Time, b *budget) bool {
+	began, found := w.starts.ask(at.Add(-w.length), b)
 	return found && !began.After(at)
 }
 

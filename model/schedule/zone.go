@@ -60,6 +60,14 @@ func (z zone) offset(at int64) int64 {
 	return int64(offset)
 }
 
+// steps is what one look at the clocks costs, which are several offsets.
+func (z zone) steps() int {
+	if z.loc == time.UTC {
+		return 1
+	}
+	return 5
+}
+
 // changed returns the instant, later than from and not later than to, at which the clocks got the offset that they have at to.
 // They must have had another one at from.
 func (z zone) changed(from, to int64) int64 {

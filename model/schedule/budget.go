@@ -1,0 +1,52 @@
+package schedule
+
+import (
+	"strconv"
+	"time"
+)
+
+// A step is one look at a day, at a time of a day, or at a line: some tens of nanoseconds. Rules are bounded by steps and not by
+// time, so that the same rule is refused, or cut short, on each machine and on each day.
+const (
+	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the
+	// last working day of a year takes 600.
+	maxCost = 1_500
+
+	// maxSteps is how many steps one question for the next occurrence may take: some times what is foreseen, for what EXDATE lines
+	// and a spread add, and for lines that become dearer than they began.
+	maxSteps = 4_000
+
+	// maxAdmission is how many steps the compilation of a rule set may take: it counts a COUNT out, and it searches for a
+	// first occurrence up to the horizon.
+	maxAdmission = 60_000
+
+	// probes is how many occurrences of each line are looked at when a rule set is compiled.
+	probes = 8
+)
+
+// budget is how many steps are left. Below zero the search was cut short, and what it found means nothing.
+type budget int
+
+// step takes one step; false: none is left.
+func (b *budget) step() bool { return b.take(1) }
+
+func (b *budget) take(steps int) bool {
+	*b -= budget(steps)
+	return *b >= 0
+}
+
+func (b *budget) cut() bool { return *b < 0 }
+
+// tooDear refuses a line, because of itself or of the lines before it.
+func (r *ruleLine) tooDear() error {
+	return r.refuse("", wantSteps(maxCost), "more: a large COUNT, an INTERVAL that seldom meets the BY parts, or BYSETPOS in several lines")
+}
+
+// overBudget is the fault of a question that took too many steps.
+func overBudget(after time.Time) error {
+	return refuseRule(wantSteps(maxSteps), "more steps after "+after.UTC().Format(time.RFC3339))
+}
+
+func wantSteps(steps int) string {
+	return "rules that find their next occurrence in at most " + strconv.Itoa(steps) + " steps"
+}

@@ -1,0 +1,57 @@
+package schedule
+
+import "slices"
+
+// positions are the numbers of BYSETPOS. They choose among the times of one period, the days of which are seen as a whole.
+type positions []int
+
+// longestPeriod is a year.
+const longestPeriod = 366
+
+// reach tells whether any of them lies within a set that large.
+func (p positions) reach(size int) bool {
+	return slices.ContainsFunc(p, func(position int) bool { return max(position, -position) <= size })
+}
+
+// from returns the first wall time, not before another, that the positions choose; the search ends with the period of the last day.
+func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *budget) (int64, bool) {
+	day, ok := days.from(floorDiv(wall, daySeconds), last, b)
+	for ok {
+		begin, end := days.period(day)
+		var set [longestPeriod]int64
+		if chosen, found := p.choose(set[:days.list(begin, end, &set, b)], wall, clock, b); found {
+			return chosen, true
+		}
+		day, ok = days.from(end+1, last, b)
+	}
+	return 0, false
+}
+
+// list writes down the days of the rule from first to last, and returns how many they are.
+func (d *dayRule) list(first, last int64, to *[longestPeriod]int64, b *budget) (length int) {
+	for day, ok := d.from(first, last, b); ok; day, ok = d.from(day+1, last, b) {
+		to[length] = day
+		length++
+	}
+	return length
+}
+
+// choose returns the first chosen time of a period that is not before a wall time.
+func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) (best int64, ok bool) {
+	b.take(len(p))
+	times := clock.count()
+	for _, position := range p {
+		index := position - 1
+		if position < 0 {
+			index = len(days)*times + position
+		}
+		if index < 0 || index >= len(days)*times {
+			continue
+		}
+		at := days[index/times]*daySeconds + clock.at(index%times)
+		if at >= wall && (!ok || at < best) {
+			best, ok = at, true
+		}
+	}
+	return best, ok
+}

@@ -1,0 +1,196 @@
+package schedule
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit/hostile"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// plenty is a budget that is never cut.
+const plenty = 1 << 40
+
+func unbounded() *budget { return new(budget(plenty)) }
+
+// steps counts the steps of a search without a bound.
+func steps(search func(b *budget)) int {
+	b := unbounded()
+	search(b)
+	return int(plenty - *b)
+}
+
+// lastLook bounds by how much the last look may exceed a budget: each position of a BYSETPOS is one.
+const lastLook = 2*366 + 10
+
+// compileWithin is Parse with a budget that can be looked at afterwards.
+func compileWithin(rule hostile.Rule, b *budget) (*Schedule, error) {
+	z, err := loadZone(rule.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	start, err := parseDtstart(rule.Dtstart)
+	if err != nil {
+		return nil, err
+	}
+	set, err := readRuleSet(rule.Text, z)
+	if err != nil {
+		return nil, err
+	}
+	return compile(set, z, start, b)
+}
+
+// Whatever the rule: it is refused, or answered, or cut short, within a number of steps.
+func TestNoHostileRuleTakesMoreStepsThanItMay(t *testing.T) {
+	r, n := rand.New(rand.NewPCG(8, 0)), long.Or(1_500, 100_000)
+	rules := slices.Clone(hostile.Worst)
+	for range n {
+		rules = append(rules, hostile.Random(r))
+	}
+	var questions []int
+	refused, cut := 0, 0
+	for _, rule := range rules {
+		b := budget(maxAdmission)
+		s, err := compileWithin(rule, &b)
+		if b < -lastLook {
+			t.Fatalf("%s takes %d steps to compile", rule, maxAdmission-b)
+		}
+		if err != nil {
+			refused++
+			continue
+		}
+		for range 3 {
+			after := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.Int64N(5*365*86_400)) * time.Second)
+			b := budget(maxSteps)
+			s.next(after.Unix(), &b)
+			if b < -lastLook {
+				t.Fatalf("%s takes %d steps after %s", rule, maxSteps-b, after)
+			}
+			if b.cut() {
+				cut++
+			}
+			questions = append(questions, int(maxSteps-b))
+		}
+	}
+	slices.Sort(questions)
+	of1000 := func(n int) int { return questions[(len(questions)-1)*n/1000] }
+	t.Logf("%d rules, %d refused; of %d questions %d were cut short; steps: half take %d, 99%% at most %d, all at most %d",
+		len(rules), refused, len(questions), cut, of1000(500), of1000(990), of1000(1000))
+	if of1000(500) > 30 || of1000(990) > 1_000 || cut*100 > len(questions) {
+		t.Error("want half of the questions answered in 30 steps, 99% in 1000, and less than 1% cut short")
+	}
+}
+
+func TestARuleSetThatTakesTooManyStepsIsRefused(t *testing.T) {
+	yearly := "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=-1;INTERVAL=3"
+	for _, c := range []struct{ rule, zone, field string }{
+		{"FREQ=SECONDLY;INTERVAL=86399;BYHOUR=0", "", "rrule"},
+		{"FREQ=DAILY\nFREQ=SECONDLY;INTERVAL=86399;BYHOUR=0", "", "rrule line 2"},
+		{strings.Repeat(yearly+"\n", 8), "", "rrule line 3"}, // one alone is fine
+		{"FREQ=DAILY;COUNT=10000", "America/New_York", "rrule"},
+		{"FREQ=WEEKLY;BYDAY=MO,FR;BYSETPOS=3;BYHOUR=0,1", "", ""}, // fine
+		{yearly, "", ""},
+	} {
+		_, err := Parse(c.rule, c.zone, "2026-01-01")
+		refused := (*document.Error)(nil)
+		if errors.As(err, &refused); c.field == "" && err == nil {
+			continue
+		}
+		if refused == nil || refused.Field != c.field || !strings.HasPrefix(refused.Want, "rules that find their next occurrence in at most 1500 steps") {
+			t.Errorf("%q: got %v, want a refusal of %q for its steps", c.rule, err, c.field)
+		}
+	}
+}
+
+// A rule may become dear long after its first occurrences: an hour of hits, one a day, and then none for centuries.
+const lateDear = "FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0"
+
+func TestASearchThatIsCutShortIsAnErrorAndNotTheEnd(t *testing.T) {
+	s, err := Parse(lateDear+"\nFREQ=YEARLY", "Europe/Berlin", "2026-01-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 6, 1, 12, 0, 0, 5, time.UTC)
+	_, found, err := s.Evaluate(at)
+	if refused := (*document.Error)(nil); found || !errors.As(err, &refused) || refused.Found != "more steps after 2026-06-01T12:00:00Z" {
+		t.Errorf("got %v, %v", found, err)
+	}
+	if next, found := s.Next(at); !found || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)) {
+		t.Errorf("Next = %s, %v, want a day later", next, found)
+	}
+	if _, found, err := (Spread{s, 0.5, time.Hour}).Evaluate(at); found || err == nil {
+		t.Errorf("spread: got %v, %v", found, err)
+	}
+	window := &Window{s, time.Hour, s.zone}
+	if opens, err := window.Open(at); err == nil || !strings.HasPrefix(err.Error(), "retry_window: ") || !opens.Equal(at) {
+		t.Errorf("window: got %s, %v", opens, err)
+	}
+}
+
+func TestALineThatHasEndedIsNotSearchedAgain(t *testing.T) {
+	for _, line := range []string{
+		"FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;UNTIL=20280301T000000Z", "FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13;COUNT=4",
+		"FREQ=HOURLY;INTERVAL=999983;BYDAY=SA", // ends because the year 2300 comes first
+	} {
+		s, err := Parse(line, "America/New_York", "2026-01-03")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := time.Unix(0, 0)
+		for next, found := s.Next(last); found; next, found = s.Next(last) {
+			last = next
+		}
+		if n := steps(func(b *budget) { s.next(last.Unix(), b) }); n != 0 {
+			t.Errorf("%s: takes %d steps after its end, %s", line, n, last)
+		}
+	}
+}
+
+func TestWhatWasDearToFindIsFoundOnce(t *testing.T) {
+	s, err := Parse("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO\nFREQ=HOURLY;BYHOUR=6", "", "2026-01-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := time.Date(2050, 1, 1, 12, 0, 0, 0, time.UTC)
+	ask := func() int { return steps(func(b *budget) { s.next(day.Unix(), b) }) }
+	first := ask()
+	for range 1_000 {
+		day = day.AddDate(0, 0, 1)
+		if again := ask(); first < 40 || again > 10 {
+			t.Fatalf("%d steps the first time, %d after %s", first, again, day)
+		}
+	}
+}
+
+// In whatever order the questions come, also backwards as those of a spread do.
+func TestWhatIsRememberedNeverChangesAnAnswer(t *testing.T) {
+	r, want := rand.New(rand.NewPCG(5, 0)), long.Or(300, 5_000)
+	zones := []string{"", "Europe/Berlin", "Pacific/Apia", "Australia/Lord_Howe"}
+	for want > 0 {
+		rule := hostile.Random(r)
+		zone := zones[r.IntN(len(zones))]
+		s, err := Parse(rule.Text, zone, rule.Dtstart)
+		if err != nil {
+			continue
+		}
+		want--
+		center := time.Date(2011+r.IntN(20), 12, 29, 0, 0, 0, 0, time.UTC)
+		for range 12 {
+			after := center.Add(time.Duration(r.Int64N(1<<(5+r.IntN(26)))) * time.Second)
+			fresh, err := Parse(rule.Text, zone, rule.Dtstart)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantAt, wantFound, wantErr := fresh.Evaluate(after)
+			at, found, err := s.Evaluate(after)
+			if err == nil && wantErr == nil && (found != wantFound || !at.Equal(wantAt)) {
+				t.Fatalf("%s in %q: after %s comes %s, %v; without memory %s, %v", rule, zone, after, at, found, wantAt, wantFound)
+			}
+		}
+	}
+}
