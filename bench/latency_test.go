@@ -68,9 +68,7 @@ func (q *queue) put(uid string, timeout time.Duration, refreshAt func(now time.T
 		q.b.Fatal(err)
 	}
 	decision.Next.RefreshAt = refreshAt(now)
-	transition := record.Decide(decision, now)
-	transition.Inline = &policy
-	q.Commit(now, transition)
+	q.Commit(now, record.Decide(decision, now))
 }
 
 // await follows the journal until an event of a model and returns its fields.

@@ -63,9 +63,7 @@ func (b *bundle) put(uids ...string) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		transition := records[uid].Decide(decision, now)
-		transition.Inline = &policy
-		transitions = append(transitions, transition)
+		transitions = append(transitions, records[uid].Decide(decision, now))
 	}
 	b.Commit(now, transitions...)
 }

@@ -3,7 +3,6 @@ package scripts
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -58,15 +57,12 @@ type Item struct {
 	Reason string
 }
 
-// Commit stores the inline policies that the batch brings along, and applies its items in order, in one script: one code for each. What
-// was decided on top of a refused item is refused with it. An error means that it is unknown whether the batch was applied: read again
-// and decide again, which is safe.
+// Commit applies the items of a batch in order, in one script: one code for each. What was decided on top of a refused item is refused
+// with it. An inline policy is stored with the first model that uses it, and goes with the last. An error means that it is unknown
+// whether the batch was applied: read again and decide again, which is safe.
 func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	if len(batch.Items) == 0 {
 		return nil, nil
-	}
-	if err := s.savePolicies(ctx, batch.Items); err != nil {
-		return nil, err
 	}
 	codes, err := s.commit(ctx, batch)
 	if err == nil && len(codes) != len(batch.Items) {
@@ -79,7 +75,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	k := s.Keys
 	keys := []string{
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
-		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(),
+		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(),
 	}
 	args := []any{batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner}
 	for _, item := range batch.Items {
@@ -97,24 +93,4 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 func (s *Store) ProbeScripts(ctx context.Context) error {
 	_, err := s.commit(ctx, Batch{})
 	return wrap(err, "commit an empty batch")
-}
-
-// savePolicies stores inline policies under their content names. To repeat it is safe: equal names have equal content.
-func (s *Store) savePolicies(ctx context.Context, items []Item) error {
-	pipe, saved := s.clients.Write.Pipeline(), make(map[string]bool)
-	for _, item := range items {
-		if item.Transition == nil || item.Transition.Inline == nil {
-			continue
-		}
-		text, err := json.Marshal(*item.Transition.Inline)
-		if err != nil {
-			return fmt.Errorf("encode policy: %w", err)
-		}
-		if name := item.Transition.Inline.ContentName(); !saved[name] {
-			pipe.HSetNX(ctx, s.Keys.Policies(), name, text)
-			saved[name] = true
-		}
-	}
-	_, err := pipe.Exec(ctx) // empty, it sends nothing
-	return wrap(err, "store policies")
 }

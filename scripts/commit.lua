@@ -13,7 +13,10 @@
 -- KEYS[9] <queue>:outbox stream
 -- KEYS[10] <queue>:stats hash
 -- KEYS[11] <queue>:wake list
--- KEYS[12..] per item that changes a model: <queue>:model:<uid> hash, <queue>:payload:<uid> string,
+-- KEYS[12] <queue>:policies hash, name -> canonical JSON
+-- KEYS[13] <queue>:policy_uses hash, inline policy -> "<models that use it> <number of its last change>", "?" models =
+--   stored before they were counted; and changes, how many there were
+-- KEYS[14..] per item that changes a model: <queue>:model:<uid> hash, <queue>:payload:<uid> string,
 --   <queue>:history:<uid> list
 -- ARGV[1] most entries in input
 -- ARGV[2] journal cap, in entries
@@ -24,7 +27,8 @@
 --   Then of settle: entry for rejected. Of set and remove: rev expected; attempt_uid expected; entry to push; entry to
 --   take back if it is queued, where one to push then takes its place; 1 = it must be queued; due in Unix ms; running
 --   in Unix ms; payload; history entry; 1 = wake a dispatcher; lists of fields and values to set, of fields to delete,
---   of the journal entry, of the outbox entry
+--   of the journal entry, of the outbox entry, of the inline policies that it ceases to use ("" = none) and begins to
+--   use ("" = none), with the text of that
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash)
@@ -32,17 +36,19 @@
 -- include: chunks
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local policies, policy_uses = KEYS[12], KEYS[13]
 local max_queued = tonumber(ARGV[1])
 local journal_cap, history_cap, rejected_cap = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local owner = ARGV[5]
 
 -- Check: a shared key of another type would end the script between two writes.
-local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list'})
+local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
+  'hash', 'hash'})
 if wrong then
   return wrong
 end
 
-local at, key = 6, 12
+local at, key = 6, 14
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -61,6 +67,7 @@ local queued = redis.call('LLEN', input)
 local uids, due_at, deadline_at = {}, {}, {}
 local pushed, rejects, events, notices = {}, {}, {}, {}
 local names, counts = {}, {}
+local used, users, texts = {}, {}, {}
 local call = false
 
 local function count(counters)
@@ -89,6 +96,13 @@ local function drop(message)
   else
     redis.call('LREM', claimed, 1, message) --@ claimed is removed
   end
+end
+
+local function use(policy, models)
+  if policy ~= '' and not users[policy] then
+    used[#used + 1] = policy
+  end
+  users[policy] = (users[policy] or 0) + models --@ uses are added
 end
 
 while at <= #ARGV do
@@ -120,6 +134,7 @@ while at <= #ARGV do
     local payload, past = take(), take()
     local wakes = take()
     local set, delete, event, notice = take_list(), take_list(), take_list(), take_list()
+    local ceases, begins, text = unpack(take_list())
     local hash = KEYS[key]
     local body = KEYS[key + 1]
     local history = KEYS[key + 2]
@@ -137,7 +152,7 @@ while at <= #ARGV do
     elseif push ~= '' and back == '' and queued >= max_queued then --@ full
       code = 5
     end
-    refused[uid] = refused[uid] or code ~= 1
+    refused[uid] = refused[uid] or code ~= 1 --@ refuse
     -- Write what is the model's own, and note what is shared.
     if code == 1 then
       if op == 'remove' then
@@ -179,6 +194,11 @@ while at <= #ARGV do
       notices[#notices + 1] = #notice > 0 and notice or nil --@ outbox
       count(counters) --@ count
       call = call or wakes ~= ''
+      if ceases then
+        use(ceases, -1) --@ cease
+        use(begins, 1) --@ begin
+        texts[begins] = text --@ text
+      end
     end
   end
   codes[#codes + 1] = code
@@ -228,6 +248,21 @@ for _, notice in ipairs(notices) do
 end
 for _, name in ipairs(names) do
   redis.pcall('HINCRBY', stats, name, counts[name]) --@ counters
+end
+local change = tonumber(redis.call('HGET', policy_uses, 'changes')) or 0
+for _, policy in ipairs(used) do
+  local is = redis.call('HGET', policy_uses, policy) or ''
+  local models = tonumber(string.match(is, '^(%d+) %d+$') or '')
+  if texts[policy] and redis.call('HSETNX', policies, policy, texts[policy]) == 1 then
+    models = models or 0
+  end
+  models = models and models + users[policy]
+  if models and models < 1 then --@ last use
+    redis.call('HDEL', policies, policy)
+    redis.call('HDEL', policy_uses, policy)
+  else
+    redis.call('HSET', policy_uses, policy, (models or '?') .. ' ' .. change + 1, 'changes', change + 1)
+  end
 end
 if call and redis.call('LLEN', wake) == 0 then
   redis.call('RPUSH', wake, '1')

@@ -115,7 +115,8 @@ func (a *analysis) checkKeys(note notes, kinds map[string]string) {
 		note(step == nil || step[1] != strconv.Itoa(items), "the body takes %v keys an item, the header has %d", step, items)
 	}
 	if types := wrongTypeCall.FindStringSubmatch(a.body); types != nil {
-		note(types[1] != strings.Join(sharedKinds, ", "), "the types %s are checked, the header has %v", types[1], sharedKinds)
+		checked := strings.Join(strings.Fields(types[1]), " ")
+		note(checked != strings.Join(sharedKinds, ", "), "the types %s are checked, the header has %v", checked, sharedKinds)
 	}
 	note(otherUse.MatchString(a.body), "the body uses KEYS in another way than by its entries")
 	for _, literal := range literalPattern.FindAllString(a.body, -1) {

@@ -57,6 +57,9 @@ func (k Keys) Running() string { return k.queue + ":running" }
 // Policies is a hash: name to canonical JSON.
 func (k Keys) Policies() string { return k.queue + ":policies" }
 
+// PolicyUses is a hash: inline policy to how many models use it, and the number of the last change of that.
+func (k Keys) PolicyUses() string { return k.queue + ":policy_uses" }
+
 // Claimed is a list: results that one poller has claimed and not yet applied, each behind a letter for its source.
 func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owner }
 

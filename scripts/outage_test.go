@@ -1,7 +1,6 @@
 package scripts
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strings"
@@ -40,9 +39,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	live := newBench(t, b.server, func(c *Config) { c.Clock = nil })
 	ctx, k := t.Context(), b.Keys
 	force := &model.Command{Type: model.CommandRun, UID: "m1", Force: true}
-	inline := policy.Default()
 	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p"}}
-	bringing := Batch{Now: b.now, Items: []Item{{Transition: &Transition{uid: "m1", Inline: &inline}}}}
 	load := func() error { _, err := b.Load(ctx, list{"m1"}); return err }
 	stats := func() error { _, err := b.Stats(ctx); return err }
 	open := func(command *model.Command) func() error {
@@ -57,7 +54,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"LLEN", k.Input(), "read the length of the input list: ", load},
 		{"HGETALL", k.Model("m1"), "read models: ", open(force)},
 		{"LRANGE", k.Input(), "read queued attempts: ", func() error { _, err := b.Queued(ctx); return err }},
-		{"HSETNX", k.Policies(), "store policies: ", func() error { _, err := b.Commit(ctx, bringing); return err }},
 		{"HMGET", k.Policies(), "read policies: ", open(put)},
 		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
 		{"ZCARD", k.Running(), "read stats: ", stats},
@@ -149,14 +145,8 @@ func TestAPolicyThatJSONCannotHoldIsNotStored(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	p := policy.Default()
 	p.Name, p.Jitter = "p", math.NaN()
-	inline := func(ctx context.Context, p policy.Policy) error {
-		_, err := b.Commit(ctx, Batch{Now: b.now, Items: []Item{{Transition: &Transition{uid: "m1", Inline: &p}}}})
-		return err
-	}
-	for name, store := range map[string]func(context.Context, policy.Policy) error{"inline": inline, "named": b.PutPolicy} {
-		if err := store(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
-			t.Errorf("%s: error %v, want one of the encoding", name, err)
-		}
+	if err := b.PutPolicy(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
+		t.Errorf("error %v, want one of the encoding", err)
 	}
 	b.expect(keys{})
 }

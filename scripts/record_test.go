@@ -187,23 +187,6 @@ func TestAStoredDefaultPolicyServesModelsThatNameNone(t *testing.T) {
 	})
 }
 
-func TestASavedPolicyIsReadBackAndStoredOnce(t *testing.T) {
-	policy := policy.Policy{Timeout: 90 * time.Second, Retries: policy.Delays{0, time.Hour}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
-	everywhere(t, func(t *testing.T, b *bench) {
-		save := func() {
-			if err := b.savePolicies(t.Context(), []Item{{Transition: &Transition{Inline: &policy}}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		save()
-		b.unchanged(save)
-		policies, err := b.Policies(t.Context(), list{policy.ContentName()})
-		if err != nil || !policies[policy.ContentName()].Equal(policy) {
-			t.Errorf("policies %v, %v; want %v", policies, err, policy)
-		}
-	})
-}
-
 func TestThePolicyCacheKeepsItsBoundAndForgetsNothingWrong(t *testing.T) {
 	var cache policyCache
 	for i := range maxCachedPolicies + 5 {

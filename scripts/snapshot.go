@@ -53,9 +53,7 @@ func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (po
 
 // Apply turns the decision about a command into the transition to commit.
 func (s *Snapshot) Apply(command *model.Command, decision model.Decision, now time.Time) *Transition {
-	transition := s.Records[command.UID].Decide(decision, now)
-	transition.Inline = command.Definition.Inline
-	return transition
+	return s.Records[command.UID].Decide(decision, now)
 }
 
 // Queued reads the input list, all of it at one instant: attempt uid to the entry as it stands there.

@@ -18,9 +18,8 @@ type Transition struct {
 	brake                model.Brake
 	set, deleted         []string // fields of the hash: with values, and without
 	payload              string   // empty: it stays
+	use                  []string // of inline policies, as policyUse tells it
 
-	// Inline is the policy that the definition brings along, stored before the transition. Nil: none.
-	Inline *policy.Policy
 	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
 	// its place to the changed one. Empty: none.
 	TakeBack string
@@ -43,6 +42,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	case model.EventMend: // the hash stays as it is, also what cannot be read of it
 		return t
 	case model.EventRemove, model.EventOrphan:
+		t.use = policyUse(r.PolicyName, &model.Model{})
 		*r = Record{Model: model.Model{UID: r.UID}}
 		return t
 	}
@@ -50,6 +50,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		if definition.Payload != r.Payload || !r.Exists {
 			t.payload = definition.Payload
 		}
+		t.use = policyUse(r.PolicyName, definition)
 		r.Model = *definition
 	}
 	if t.decision.PolicyError == "" {
@@ -111,6 +112,23 @@ func difference(before, after map[string]string) (set, deleted []string) {
 	return set, deleted
 }
 
+// policyUse tells what a model that becomes another changes in the use of inline policies: the name of the one that it ceases to use, and
+// name and text of the one that it begins to use; empty: none. Nil: nothing changes.
+func policyUse(before string, after *model.Model) []string {
+	use := []string{"", "", ""}
+	if policy.IsInline(before) {
+		use[0] = before
+	}
+	if policy.IsInline(after.PolicyName) {
+		text, _ := json.Marshal(after.Policy) // its name could be made of its content
+		use[1], use[2] = after.PolicyName, string(text)
+	}
+	if use[0] == use[1] {
+		return nil
+	}
+	return use
+}
+
 // arguments appends what commit.lua is told of the transition.
 func (t *Transition) arguments(args []any, message Claimed, now time.Time) []any {
 	op := "set"
@@ -121,7 +139,7 @@ func (t *Transition) arguments(args []any, message Claimed, now time.Time) []any
 	args = appendList(append(args, op, t.uid, message.Entry), t.decision.Counters(t.brake, now))
 	args = append(args, t.rev, t.attemptUID, t.decision.Message, t.TakeBack, flag(t.decision.Event == model.EventWithdrawn),
 		millis(next.DueAt()), millis(next.DeadlineAt), t.payload, t.historyEntry(), flag(t.decision.WakesDispatcher(now)))
-	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notification(now)} {
+	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notification(now), t.use} {
 		args = appendList(args, list)
 	}
 	return args

@@ -20,6 +20,8 @@ func dispatcher(k scripts.Keys) part {
 			{[]string{"lset"}, []string{k.Input()}},
 			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody), k.Lane()}},
 			{[]string{"rpush", "ltrim"}, []string{k.Rejected()}},
+			{[]string{"hsetnx", "hdel"}, []string{k.Policies()}}, // and changes no definition
+			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},
 		},
 		direct: append(models(k),
 			allow("zrem", writing(k.Due(), k.Running())),
@@ -36,7 +38,7 @@ func poller(k scripts.Keys) part {
 			allow("blmove", both(k.Output())),
 			allow("blmove", both(k.Control())),
 			allow("zrangebyscore", reading(k.Pollers())),
-			allow("hsetnx hkeys", both(k.Policies())),
+			allow("hkeys", reading(k.Policies())),
 		),
 	}
 }

@@ -29,7 +29,7 @@ var probes = map[string]map[string]string{
 // everyKey is one key of each kind with its type.
 var everyKey = map[string]string{
 	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
-	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
+	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
 	"q:journal": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
 	"q:claimed:control": "list", "q:holder": "string",
 }
@@ -43,19 +43,19 @@ var matrix = map[acl.Role]map[string]string{
 	},
 	acl.Poller: {
 		"q-input": "c", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
-		"q:policies": "f", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "a", "q:outbox": "a", "q:rejected": "a", "q:brake": "f", "q:wake": "a",
+		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "a", "q:outbox": "a", "q:rejected": "a", "q:brake": "f", "q:wake": "a",
 	},
 	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
 	acl.Application:   {"q-control": "a"},
 	acl.Operator: {
 		"q-input": "cr", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
-		"q:policies": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "crs", "q:journal": "ar", "q:outbox": "ar",
+		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "crs", "q:journal": "ar", "q:outbox": "ar",
 		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar",
 	},
 	acl.Viewer: {
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
-		"q:policies": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:outbox": "r",
+		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:outbox": "r",
 		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r",
 	},
 }
@@ -92,7 +92,7 @@ var everybody = []string{
 	"SCRIPT FLUSH", "SCRIPT KILL", "EVAL x 0", "EVAL_RO x 0", "EVAL x 1 q-input", "EVAL x 1 q:due", "EVAL x 1 q-output", "FCALL x 0", "FUNCTION LOAD x", "MONITOR", "CLIENT KILL TYPE normal", "CLIENT LIST", "REPLICAOF h 1", "SAVE", "BGREWRITEAOF", "SWAPDB 0 1", "PUBLISH c m",
 	"SUBSCRIBE c", "MIGRATE h 1 q:due 0 1", "RENAME q:due q:x", "COPY q:due q:x", "DUMP q:model:m", "SORT q-input", "EXPIRE q:model:m 1", "RANDOMKEY",
 	"GET other:payload:m", "HGETALL other:model:m", "LPOP other-input", "RPUSH other-output x", "RPUSH other-control x", "ZADD other:due 1 m", "GET q", "SET q:else x",
-	"GET qq:payload:m", "HGETALL q2:model:m", "RPUSH q-outputs x", "EVAL x 1 other:due", "EVAL x 1 q:policies", "EVALSHA x 1 q:else", "EVAL_RO x 1 q:due",
+	"GET qq:payload:m", "HGETALL q2:model:m", "RPUSH q-outputs x", "EVAL x 1 other:due", "EVALSHA x 1 q:else", "EVAL_RO x 1 q:due",
 }
 
 func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {

@@ -8,7 +8,7 @@ func viewer(k scripts.Keys) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
 	sets := reading(k.Due(), k.Running(), k.Pollers(), k.Workers())
-	hashes := reading(k.Policies(), k.Stats(), k.Brake())
+	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake())
 	streams := reading(k.Journal(), k.Outbox())
 	return part{direct: []grant{
 		allow("type exists", many, lists, sets, hashes, streams),
@@ -31,7 +31,7 @@ func operator(k scripts.Keys) part {
 			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody), k.Lane()}},
 		},
 		direct: append(viewer(k).direct,
-			allow("hset hsetnx hdel", both(k.Policies())),
+			allow("hset hdel", both(k.Policies())),
 			allow("hset hdel", both(k.Brake())),
 			allow("hdel", both(k.Stats())),
 			// What doctor --repair does with lists that nobody owns.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -120,7 +121,32 @@ func (o *oracle) checkStanding(s *snapshot) error {
 	if err := o.checkEntries(s); err != nil {
 		return err
 	}
+	if err := checkPolicies(s); err != nil {
+		return err
+	}
 	return o.checkScores(s)
+}
+
+// checkPolicies checks that each inline policy that a model uses is stored, that it is counted how many do, and that no other is left.
+func checkPolicies(s *snapshot) error {
+	users := map[string]int{}
+	for uid, hash := range s.models {
+		name := hash["policy"]
+		if users[name]++; name != "" && s.policies[name] == "" {
+			return fmt.Errorf("%s uses the policy %s, which is not stored", uid, name)
+		}
+	}
+	for _, name := range append(slices.Collect(maps.Keys(s.policies)), slices.Collect(maps.Keys(s.uses))...) {
+		counted, _, _ := strings.Cut(s.uses[name], " ")
+		switch {
+		case !policy.IsInline(name):
+		case users[name] == 0:
+			return fmt.Errorf("the policy %s is left, but no model uses it", name)
+		case counted != strconv.Itoa(users[name]):
+			return fmt.Errorf("the policy %s is counted %q times, but %d models use it", name, s.uses[name], users[name])
+		}
+	}
+	return nil
 }
 
 // checkEntries checks what stands in the input list and in the lists of worker pools.

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func (p *replay) policy(name string) policy.Policy {
 	if name == "" {
 		return policy.Default()
 	}
-	text := p.after.policies[name]
+	text := cmp.Or(p.before.policies[name], p.after.policies[name]) // the last model that used it may have left it here
 	if policy, cached := p.policies[text]; cached {
 		return policy
 	}

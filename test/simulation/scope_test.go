@@ -261,6 +261,7 @@ func (s *scope) restore(p *place) {
 		}
 	}
 	setHash(s.server, k.Policies(), r.policies)
+	setHash(s.server, k.PolicyUses(), r.uses)
 	for key, set := range map[string]map[string]float64{k.Due(): r.due, k.Running(): r.running, k.Pollers(): r.pollers} {
 		for member, score := range set {
 			_, _ = m.ZAdd(key, score, member)

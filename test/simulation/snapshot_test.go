@@ -11,7 +11,8 @@ import (
 // snapshot is all that Redis holds of the queue at one instant.
 type snapshot struct {
 	models                 map[string]map[string]string
-	payloads, policies     map[string]string
+	payloads               map[string]string
+	policies, uses         map[string]string
 	due, running, pollers  map[string]float64
 	input, output, control []string
 	claimed                map[string][]string // by poller, and the lane by its name
@@ -33,7 +34,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
 		due: r.scores(k.Due()), running: r.scores(k.Running()), pollers: r.scores(k.Pollers()),
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
-		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
+		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {
