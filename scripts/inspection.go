@@ -134,6 +134,17 @@ func (s *Store) resolveInspections(ctx context.Context, inspections []*Inspectio
 	return nil
 }
 
+// LacksPolicy reports whether a model names a policy that is not stored or cannot be read, at one instant.
+func (s *Store) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
+	pipe := s.clients.Read.TxPipeline()
+	named, text := pipe.HGet(ctx, s.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.Keys.Policies(), name)
+	if err := execReads(ctx, pipe); err != nil {
+		return false, fmt.Errorf("read the policy of a model: %w", err)
+	}
+	_, err := s.policies.parse(text.Val())
+	return named.Val() == name && (text.Err() != nil || err != nil), nil
+}
+
 // RevBroken reports whether the revision, by which a change is noticed, is missing or no number.
 func (c *Inspection) RevBroken() bool {
 	_, err := strconv.ParseInt(c.Record.Rev(), 10, 64)

@@ -45,6 +45,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	open := func(command *model.Command) func() error {
 		return func() error { _, err := b.Read(ctx, list{"m1"}, []*model.Command{command}); return err }
 	}
+	count := func() error { _, err := b.CountPolicyUses(ctx, list{"p"}); return err }
 	requeue := func() error { _, err := b.Leave(ctx, "w1"); return err }
 	for _, test := range []struct {
 		command, key, want string
@@ -70,6 +71,12 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.TailOutbox(ctx, TailStart); return err }},
 		{"SCAN", "", "list models: ", func() error { return b.EachModel(ctx, "", nil) }},
 		{"HKEYS", "", "list policies: ", func() error { _, err := b.PolicyNames(ctx); return err }},
+		{"HGET", k.PolicyUses(), "read the uses of policies: ", count},
+		{"HGET", k.Model("m1"), "read the policies of models: ", count},
+		{"SCAN", "", "list models: ", count},
+		{"HSCAN", k.PolicyUses(), "walk over the uses of policies: ", func() error { return b.EachPolicyUse(ctx, nil) }},
+		{"EXEC", "", "read the policy of a model: ", func() error { _, err := b.LacksPolicy(ctx, "m1", "p"); return err }},
+		{"EVALSHA", "", "recount the models of a policy: ", func() error { _, err := b.Recount(ctx, PolicyUse{Name: "p"}); return err }},
 		{"EVALSHA", "", "measure the brake: ", func() error { _, err := b.MeasureBrake(ctx, b.now); return err }},
 		{"HGETALL", k.Brake(), "read the brake: ", func() error { _, err := b.Brake(ctx); return err }},
 		{"HGETALL", k.Stats(), "read counters: ", func() error { _, err := b.Brake(ctx); return err }},

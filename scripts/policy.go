@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -114,8 +115,11 @@ func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 }
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
-// with a fault that says so.
+// with a fault that says so. An inline policy goes with the last model that uses it, and is refused.
 func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
+	if policy.IsInline(name) {
+		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
+	}
 	removed, err := s.clients.Write.HDel(ctx, s.Keys.Policies(), name).Result()
 	return removed > 0, wrap(err, "remove policy")
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Transition is one decided change of one model, with what must still hold when it is committed.
@@ -110,23 +109,6 @@ func difference(before, after map[string]string) (set, deleted []string) {
 		}
 	}
 	return set, deleted
-}
-
-// policyUse tells what a model that becomes another changes in the use of inline policies: the name of the one that it ceases to use, and
-// name and text of the one that it begins to use; empty: none. Nil: nothing changes.
-func policyUse(before string, after *model.Model) []string {
-	use := []string{"", "", ""}
-	if policy.IsInline(before) {
-		use[0] = before
-	}
-	if policy.IsInline(after.PolicyName) {
-		text, _ := json.Marshal(after.Policy) // its name could be made of its content
-		use[1], use[2] = after.PolicyName, string(text)
-	}
-	if use[0] == use[1] {
-		return nil
-	}
-	return use
 }
 
 // arguments appends what commit.lua is told of the transition.

@@ -13,7 +13,7 @@ func viewer(k scripts.Keys) part {
 	return part{direct: []grant{
 		allow("type exists", many, lists, sets, hashes, streams),
 		allow("hgetall hmget hget", reading(k.Model(all)), hashes),
-		allow("hkeys hscan", hashes),
+		allow("hkeys hscan hexists", hashes),
 		allow("get", reading(k.Payload(all), k.Holder())),
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all)), lists),
 		allow("zscore zcard zcount zrange zrevrange zrangebyscore zscan", sets),
@@ -24,7 +24,7 @@ func viewer(k scripts.Keys) part {
 // operator may do all that the command line does but run a daemon: it starts no attempt by itself, takes none, and answers none.
 func operator(k scripts.Keys) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},

@@ -102,7 +102,7 @@ func (q *queue) application(ctx context.Context) {
 		uid := strconv.Quote("n" + strconv.Itoa(i%50))
 		pipe := q.Redis.Pipeline()
 		for _, command := range []string{
-			`{"type":"put","uid":` + uid + `,"rrule":"FREQ=SECONDLY","policy":{"retries":["0s"],"timeout":"1m"}}`, `{"type":"run","uid":` + uid + `,"force":true}`,
+			`{"type":"put","uid":` + uid + `,"rrule":"FREQ=SECONDLY","policy":{"retries":["0s"],"timeout":"` + strconv.Itoa(i%7+1) + `m"}}`, `{"type":"run","uid":` + uid + `,"force":true}`,
 			`{"type":"disable","uid":` + uid + `}`, `{"type":"enable","uid":` + uid + `}`, `{"type":"remove","uid":"n` + strconv.Itoa((i+25)%50) + `"}`,
 		} {
 			pipe.RPush(ctx, q.Store.Keys.Control(), command)

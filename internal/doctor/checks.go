@@ -60,7 +60,7 @@ func Check(ctx context.Context, store *scripts.Store, options Options) (*Report,
 		return c.report, err
 	}
 	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.backlog, c.usedPolicies,
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.backlog, c.usedPolicies, c.policyUses,
 	} {
 		if err := step(ctx); err != nil {
 			return c.report, err
@@ -79,7 +79,7 @@ func Preflight(ctx context.Context, store *scripts.Store, options Options) (*Rep
 func (c *checker) keyTypes(ctx context.Context) error {
 	k := c.store.Keys
 	wants := map[string]string{
-		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Running(): "zset", k.Policies(): "hash",
+		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Running(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
 		k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.Brake(): "hash", k.Wake(): "list", k.Lane(): "list", k.Holder(): "string",
 	}

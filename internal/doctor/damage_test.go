@@ -34,6 +34,9 @@ type (
 	keys = scripts.Keys
 )
 
+// busyPolicy is the inline policy of the model "busy".
+const busyPolicy = "inline-fac19c5cb7e9f5a5"
+
 var damages = map[string]damage{
 	"a waiting model is missing in the due set": {"due-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
@@ -95,10 +98,22 @@ var damages = map[string]damage{
 	"a policy that cannot be read": {"policy-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.HSet(ctx, k.Policies(), "odd", `{"retries":"for ever"}`).Err())
 	}},
-	"an inline policy that no model uses": {"policy-unused", Info, "bigtables:policies", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"an inline policy that no model uses": {"policy-unused", Info, policy.Default().ContentName(), true, func(ctx ctx, q *queue, r rds, k keys) {
 		unused, err := json.Marshal(policy.Default())
 		q.ok(err)
 		q.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
+	}},
+	"a count of an inline policy that is gone": {"policy-unused", Info, "inline-gone", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.PolicyUses(), "inline-gone", "2 7").Err())
+	}},
+	"an inline policy that was stored before uses were counted": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.PolicyUses(), busyPolicy).Err())
+	}},
+	"an inline policy that is counted too often": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.PolicyUses(), busyPolicy, "2 7").Err())
+	}},
+	"a count that is no number": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.PolicyUses(), busyPolicy, "many").Err())
 	}},
 	"a model without payload": {"payload-missing", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Del(ctx, k.Payload("idle")).Err())

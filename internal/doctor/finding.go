@@ -84,7 +84,8 @@ var (
 	keyType          = kind{"key-type", Error, "a ", "RENAME <where> to another name, and then --repair"}
 	policyUnreadable = kind{"policy-unreadable", Error, "a policy", "store it again" + byPut}
 	policyMissing    = kind{"policy-missing", Error, "the name of a stored policy", "store it" + byPut}
-	policyUnused     = kind{"policy-unused", Info, "inline policies that models use", ""}
+	policyUnused     = kind{"policy-unused", Info, "a model that uses it", repairOrphan}
+	policyUses       = kind{"policy-uses", Warning, "as many counted as models that use it: ", repairUses}
 	dispatcherLate   = kind{"dispatcher-late", Warning, "deadlines that passed" + inTime, "start a dispatcher, or look into its log"}
 	dueLate          = kind{"due-late", Warning, "models that became due" + inTime, "start workers if many attempts wait, otherwise a dispatcher"}
 	pollerLate       = kind{"poller-late", Warning, "a poller for ", "start a poller"}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
@@ -34,20 +35,75 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 			return err
 		}
 		for _, name := range chunk {
-			if _, found := stored[name]; !found {
-				u := c.used[name]
+			if _, found := stored[name]; found {
+				continue
+			}
+			u := c.used[name]
+			lacks, err := c.store.LacksPolicy(ctx, u.example, name) // an inline policy goes with the last model that uses it
+			if err != nil {
+				return err
+			}
+			if lacks {
 				c.note(policyMissing, name, fmt.Sprintf("none of that name, but %d models that use it, such as %s", u.models, u.example))
 			}
 		}
 	}
-	unused := 0
+	return nil
+}
+
+// policyUses checks that each inline policy is used, and counted as often. What the walk has seen of models that changed meanwhile is
+// doubtful: it is counted again, exactly.
+func (c *checker) policyUses(ctx context.Context) error {
+	if c.wrongType[c.store.Keys.Policies()] || c.wrongType[c.store.Keys.PolicyUses()] {
+		return nil
+	}
+	doubtful := make(map[string]bool)
 	for name := range c.stored {
-		if policy.IsInline(name) && c.used[name].models == 0 {
-			unused++
+		doubtful[name] = policy.IsInline(name)
+	}
+	err := c.store.EachPolicyUse(ctx, func(use scripts.PolicyUse) {
+		doubtful[use.Name] = !doubtful[use.Name] || use.Counted != c.used[use.Name].models
+	})
+	maps.DeleteFunc(doubtful, func(_ string, doubt bool) bool { return !doubt })
+	if err != nil || len(doubtful) == 0 {
+		return err
+	}
+	uses, err := c.store.CountPolicyUses(ctx, slices.Sorted(maps.Keys(doubtful)))
+	if err != nil {
+		return err
+	}
+	for _, use := range uses {
+		if err := c.policyUse(ctx, use); err != nil {
+			return err
 		}
 	}
-	if unused > 0 {
-		c.note(policyUnused, c.store.Keys.Policies(), fmt.Sprintf("%d that none uses any more", unused))
+	return nil
+}
+
+// policyUse reports, and perhaps repairs, how one inline policy is used.
+func (c *checker) policyUse(ctx context.Context, use scripts.PolicyUse) error {
+	counted := fmt.Sprintf("%d counted", use.Counted)
+	if use.Counted < 0 {
+		counted = "none counted"
 	}
+	var findings []Finding
+	switch {
+	case use.Models == 0 && use.Known():
+		findings = append(findings, policyUnused.at(use.Name, "none, "+counted))
+	case use.Stored && use.Models != use.Counted:
+		findings = append(findings, policyUses.wanting(strconv.Itoa(use.Models)).at(use.Name, counted))
+	}
+	if c.mayRepair(findings) {
+		done, err := c.store.Recount(ctx, use)
+		if err != nil {
+			return err
+		}
+		left := ""
+		if !done {
+			left = "a model began or ceased to use it meanwhile; run --repair again"
+		}
+		conclude(findings, left)
+	}
+	c.add(findings...)
 	return nil
 }

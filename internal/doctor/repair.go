@@ -16,6 +16,7 @@ const (
 	repairClaimed = "--repair lists it again, and the next poller takes over its messages"
 	repairTaken   = "--repair hands its attempts back"
 	repairWake    = "--repair leaves one"
+	repairUses    = "--repair writes down how many they are"
 )
 
 // repaired is what is said when a promise was kept.
@@ -27,6 +28,7 @@ var repaired = map[string]string{
 	repairClaimed: "mended: listed again; the next poller takes over its messages",
 	repairTaken:   "mended: attempts that still count are handed back",
 	repairWake:    "mended: one is left",
+	repairUses:    "mended: written down",
 }
 
 func (f Finding) repairable() bool { return repaired[f.Repair] != "" }

@@ -2,8 +2,10 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -11,8 +13,8 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
-// intruder changes something in the middle of what is read: it sends each command of a pipeline by itself, and acts after those of a
-// name. What is read in one step (MULTI) it cannot get into.
+// intruder changes something in the middle of what is read: it sends each command of a pipeline by itself, and acts after those whose name
+// begins so. What is read in one step (MULTI) it cannot get into.
 type intruder struct {
 	after string
 	act   func()
@@ -45,7 +47,7 @@ func (i *intruder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 }
 
 func (i *intruder) intrude(command redis.Cmder) {
-	if command.Name() == i.after && !i.busy {
+	if strings.HasPrefix(command.Name(), i.after) && !i.busy {
 		i.busy = true
 		i.act()
 		i.busy = false
@@ -110,6 +112,52 @@ func TestAnAttemptThatIsTakenAndAnsweredWhileTheInputIsReadIsNotStale(t *testing
 		q.Intercept(in)
 		if report := q.check(Options{}); report.Counts["input-stale"].Found > 0 || in.acted == 0 {
 			t.Errorf("expected no finding, found\n%s", report)
+		}
+	})
+}
+
+// The models swap their policies whenever one is read: each count stays the same, and every reading of them is wrong.
+func TestAPolicyThatChangesHandsWhileItsModelsAreCountedIsNotReported(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		i := 0
+		swap := func() {
+			i++
+			for m, uid := range []string{"a", "b"} {
+				q.put(fmt.Sprintf(`{"type":"put","uid":%q,"policy":{"timeout":"%dm"}}`, uid, 1+(i+m)%2))
+			}
+		}
+		swap()
+		in := &intruder{after: "hget", act: swap}
+		q.Intercept(in)
+		for range 3 {
+			if report := q.check(Options{Repair: true}); len(report.Counts) > 0 || report.Repaired() > 0 {
+				t.Fatalf("expected no finding, found\n%s", report)
+			}
+		}
+		if in.acted < 8 {
+			t.Errorf("expected an intruder in each reading, found %d", in.acted)
+		}
+	})
+}
+
+// Each save brings a new policy, so that what a model named when it was read is gone when the policies are looked for.
+func TestAPolicyThatGoesAfterItsModelWasReadIsNotMissing(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		i := 0
+		save := func() {
+			i++
+			q.put(fmt.Sprintf(`{"type":"put","uid":"a","policy":{"timeout":"%dm"}}`, i))
+		}
+		save()
+		in := &intruder{after: "h", act: save}
+		q.Intercept(in)
+		for range 3 {
+			if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() > 0 {
+				t.Fatalf("expected no finding, found\n%s", report)
+			}
+		}
+		if in.acted < 8 {
+			t.Errorf("expected an intruder in each reading, found %d", in.acted)
 		}
 	})
 }

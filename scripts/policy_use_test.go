@@ -1,12 +1,14 @@
 package scripts
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -178,6 +180,18 @@ func TestAPolicyThatWasStoredWithoutACountIsNeverRemovedByCounting(t *testing.T)
 	})
 }
 
+func TestAnInlinePolicyIsNotRemovedByHand(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.decide(using("m1", 1)))
+		b.unchanged(func() {
+			var refused *document.Error
+			if removed, err := b.RemovePolicy(t.Context(), nameOf(t, 1)); removed || !errors.As(err, &refused) || refused.Field != "name" {
+				t.Errorf("expected a refusal of the name, found %v, %v", removed, err)
+			}
+		})
+	})
+}
+
 func TestAPolicyThatWasStoredUnderANameIsNotCounted(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":policies": hash{"nightly": "{}"}})
@@ -187,6 +201,70 @@ func TestAPolicyThatWasStoredUnderANameIsNotCounted(t *testing.T) {
 		expectEqual(t, "policies", any(hash{"nightly": "{}"}), state[":policies"])
 		if state[":policy_uses"] != nil {
 			t.Errorf("expected nothing counted, found %v", state[":policy_uses"])
+		}
+	})
+}
+
+// recounted counts the models that use a policy of so many minutes, lets something happen, and writes the number down.
+func (b *bench) recounted(minutes int, meanwhile func()) bool {
+	b.t.Helper()
+	uses, err := b.CountPolicyUses(b.t.Context(), list{nameOf(b.t, minutes)})
+	if err != nil || len(uses) != 1 {
+		b.t.Fatalf("expected one policy, found %v, %v", uses, err)
+	}
+	meanwhile()
+	done, err := b.Recount(b.t.Context(), uses[0])
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return done
+}
+
+func TestARecountWritesDownHowManyModelsUseAPolicy(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.decide(using("m1", 1)), b.decide(using("m2", 2)))
+		b.mustApply(b.decide(using("m3", 1)))
+		unused, text := inlineOf(t, 3)
+		b.seed(keys{":policies": hash{unused: text}, ":policy_uses": hash{nameOf(t, 1): "7 9"}})
+		b.redis.HDel(t.Context(), b.Keys.PolicyUses(), nameOf(t, 2))
+		for minutes := 1; minutes <= 3; minutes++ {
+			if !b.recounted(minutes, func() {}) {
+				t.Errorf("%d minutes: expected it written down", minutes)
+			}
+		}
+		b.expectUses(map[int]int{1: 2, 2: 1})
+		for _, uid := range modelNames {
+			b.mustApply(b.decide(`{"type":"remove","uid":"` + uid + `"}`))
+		}
+		b.expectUses(nil)
+	})
+}
+
+// What happens between the count and the script may leave the number as it was.
+func TestARecountIsRefusedWhenAModelBeganOrCeasedToUseThePolicyMeanwhile(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, counted := range []string{"", "1 1", "many"} {
+			for _, meanwhile := range []list{
+				{using("m2", 1)},
+				{using("m1", 2)},
+				{using("m1", 2), using("m2", 1)},
+				{`{"type":"remove","uid":"m1"}`, using("m1", 1)},
+			} {
+				b.server.Flush(t)
+				b.mustApply(b.decide(using("m1", 1)))
+				b.redis.HDel(t.Context(), b.Keys.PolicyUses(), nameOf(t, 1))
+				if counted != "" {
+					b.seed(keys{":policy_uses": hash{nameOf(t, 1): counted}})
+				}
+				written := b.recounted(1, func() {
+					for _, command := range meanwhile {
+						b.mustApply(b.decide(command))
+					}
+				})
+				if written {
+					t.Errorf("%q, then %s: expected a refusal", counted, meanwhile)
+				}
+			}
 		}
 	})
 }
