@@ -249,7 +249,10 @@ end
 for _, name in ipairs(names) do
   redis.pcall('HINCRBY', stats, name, counts[name]) --@ counters
 end
-local change = tonumber(redis.call('HGET', policy_uses, 'changes')) or 0
+local change = 0
+if #used > 0 then -- a dispatcher may not read them
+  change = tonumber(redis.call('HGET', policy_uses, 'changes') or '') or 0
+end
 for _, policy in ipairs(used) do
   local is = redis.call('HGET', policy_uses, policy) or ''
   local models = tonumber(string.match(is, '^(%d+) %d+$') or '')

@@ -75,7 +75,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HGET", k.Model("m1"), "read the policies of models: ", count},
 		{"SCAN", "", "list models: ", count},
 		{"HSCAN", k.PolicyUses(), "walk over the uses of policies: ", func() error { return b.EachPolicyUse(ctx, nil) }},
-		{"EXEC", "", "read the policy of a model: ", func() error { _, err := b.LacksPolicy(ctx, "m1", "p"); return err }},
 		{"EVALSHA", "", "recount the models of a policy: ", func() error { _, err := b.Recount(ctx, PolicyUse{Name: "p"}); return err }},
 		{"EVALSHA", "", "measure the brake: ", func() error { _, err := b.MeasureBrake(ctx, b.now); return err }},
 		{"HGETALL", k.Brake(), "read the brake: ", func() error { _, err := b.Brake(ctx); return err }},
@@ -83,6 +82,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HKEYS", k.Stats(), "read counters: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
 		{"HSET", k.Brake(), "set the brake: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
 		{"EXEC", "", "release the brake: ", func() error { return b.ReleaseBrake(ctx) }},
+		{"EXEC", "", "read the policy of a model: ", func() error { _, err := b.LacksPolicy(ctx, "m1", "p"); return err }},
 	} {
 		b.answerTo(test.command, test.key, loading)
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !redis.HasErrorPrefix(err, "LOADING") {

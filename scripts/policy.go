@@ -15,14 +15,20 @@ import (
 // DefaultPolicyName is the stored policy that serves models which name none; the built-in one serves until somebody stores it.
 const DefaultPolicyName = "default"
 
-// policyCache keeps compiled policies by their stored text, so that a million models share a few.
+// policyCache keeps compiled policies by their stored text, so that a million models share a few. It takes at most about 32 MB; beyond,
+// it starts anew, which costs one parse per policy in use.
 type policyCache struct {
 	mu     sync.Mutex
 	byText map[string]policy.Policy
+	bytes  int // that they take, by cachedSize
 }
 
-// maxCachedPolicies bounds the cache; beyond it the cache starts anew, which costs one parse per policy in use.
-const maxCachedPolicies = 10_000
+// maxCachedPolicies bounds the cache, in bytes.
+const maxCachedPolicies = 32 << 20
+
+// cachedSize is about how much memory a cached policy takes, in bytes: its text, the values that were read of it, the entry of the map,
+// and what is compiled.
+func cachedSize(text string, p *policy.Policy) int { return 3*len(text) + 512 + p.CompiledSize() }
 
 func (c *policyCache) parse(text string) (policy.Policy, error) {
 	c.mu.Lock()
@@ -34,15 +40,17 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 	var p policy.Policy
 	err := json.Unmarshal([]byte(text), &value)
 	if err == nil {
-		p, err = policy.Parse(value)
+		p, err = policy.ParseStored(value)
 	}
 	if err != nil {
 		return p, wrap(err, "read stored policy")
 	}
-	if c.byText == nil || len(c.byText) >= maxCachedPolicies {
-		c.byText = make(map[string]policy.Policy)
+	size := cachedSize(text, &p)
+	if c.byText == nil || c.bytes+size > maxCachedPolicies {
+		c.byText, c.bytes = make(map[string]policy.Policy), 0
 	}
 	c.byText[text] = p
+	c.bytes += size
 	return p, nil
 }
 
@@ -110,6 +118,9 @@ func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("encode policy: %w", err)
+	}
+	if err := p.CheckSize(); err != nil {
+		return err
 	}
 	return wrap(s.clients.Write.HSet(ctx, s.Keys.Policies(), p.Name, text).Err(), "store policy")
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 
@@ -99,6 +101,37 @@ func TestAPolicyWithoutAProperNameIsNotStored(t *testing.T) {
 	b.expect(keys{})
 }
 
+func TestAPolicyThatIsTooLargeIsNotStoredByAnyWayAndStaysReadableIfItIs(t *testing.T) {
+	large := `{"timeout":"7m","never_retry":["` + strings.Repeat("x", 90)
+	for i := range 199 {
+		large += fmt.Sprintf(`","%d`, i) + strings.Repeat("x", 90)
+	}
+	large += `"]}`
+	everywhere(t, func(t *testing.T, b *bench) {
+		var value any
+		if err := json.Unmarshal([]byte(large), &value); err != nil {
+			t.Fatal(err)
+		}
+		p, err := policy.ParseStored(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Name = "large"
+		const want = "expected at most 16384 bytes of JSON, found "
+		if err := b.PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("by name: expected %q, found %v", want, err)
+		}
+		if _, err := model.DecodeCommand([]byte(`{"type":"put","uid":"m1","policy":` + large + `}`)); err == nil || !strings.Contains(err.Error(), "policy: "+want) {
+			t.Errorf("inline: expected %q, found %v", want, err)
+		}
+		b.expect(keys{})
+		b.seed(keys{":policies": hash{"large": large}, ":model:m1": but(dueModel, "policy", "large")})
+		if record := b.load("m1"); record.Fault != "" || record.Policy.Timeout != 7*time.Minute {
+			t.Errorf("expected a stored policy in force, found %q, %s", record.Fault, record.Policy.Timeout)
+		}
+	})
+}
+
 func TestEveryPolicyCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	b.server.Mini.SetError("LOADING Redis is loading the dataset in memory")
@@ -145,22 +178,72 @@ func TestAThousandNamesThatShareAHundredTextsHoldAHundredCompiledPolicies(t *tes
 	})
 }
 
-func TestTheCacheOfPoliciesIsBounded(t *testing.T) {
+// heapOf measures how much memory is in use when nothing is garbage.
+func heapOf() int {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
+
+// The estimate holds whatever a policy is made of.
+func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
+	words := `"` + strings.Repeat("x", 80)
+	for name, policyOf := range map[string]func(i int) string{
+		"short":    func(i int) string { return fmt.Sprintf(`{"timeout":"%dms"}`, i+1) },
+		"sums":     func(i int) string { return fmt.Sprintf(`{"retries":{"expr":"%d%s"}}`, i, strings.Repeat("+k", 90)) },
+		"patterns": func(i int) string { return fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{900}%d' ? 1 : 2"}}`, i) },
+		"delays":   func(i int) string { return fmt.Sprintf(`{"retries":["%dms"%s]}`, i+1, strings.Repeat(`,"1h1m"`, 999)) },
+		"classes": func(i int) string {
+			var list []string
+			for n := range 170 {
+				list = append(list, fmt.Sprintf(`%s%d-%d"`, words, i, n))
+			}
+			return `{"never_retry":[` + strings.Join(list, ",") + `]}`
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var cache policyCache
+			before := heapOf()
+			for i := range 300 {
+				if _, err := cache.parse(policyOf(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			takes := heapOf() - before
+			t.Logf("%d bytes each, %d by estimate", takes/300, cache.bytes/300)
+			if takes > cache.bytes || len(cache.byText) != 300 {
+				t.Errorf("expected at most %d bytes, found %d", cache.bytes, takes)
+			}
+		})
+	}
+}
+
+func TestTheCacheOfPoliciesIsBoundedInBytes(t *testing.T) {
 	var cache policyCache
-	for i := range maxCachedPolicies + 10 {
-		if _, err := cache.parse(fmt.Sprintf(`{"timeout":"%dms"}`, i+1)); err != nil {
+	most := 0
+	for i := 0; most == 0; i++ {
+		held := len(cache.byText)
+		if _, err := cache.parse(fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{900}%d' ? 1 : 2"}}`, i)); err != nil {
 			t.Fatal(err)
 		}
-		if len(cache.byText) > maxCachedPolicies {
-			t.Fatalf("expected at most %d policies, found %d", maxCachedPolicies, len(cache.byText))
+		if cache.bytes > maxCachedPolicies || i > 1000 {
+			t.Fatalf("expected at most %d bytes, found %d of %d policies", maxCachedPolicies, cache.bytes, len(cache.byText))
+		}
+		if len(cache.byText) < held {
+			most = held
 		}
 	}
-	if policy, err := cache.parse(`{"timeout":"5ms"}`); err != nil || policy.Timeout != 5*time.Millisecond {
-		t.Errorf("expected a forgotten policy parsed anew, found %+v, %v", policy, err)
+	if _, err := cache.parse(`{"timeout":"5ms"}`); err != nil || most < 500 || len(cache.byText) != 2 {
+		t.Errorf("expected the cache anew after more than 500 policies, found %d, and now %d, %v", most, len(cache.byText), err)
 	}
+}
+
+func TestAnUnreadablePolicyStaysUnreadable(t *testing.T) {
+	var cache policyCache
 	for range 2 {
-		if _, err := cache.parse(`{"timeout":"never"}`); err == nil {
-			t.Error("expected an unreadable policy to stay unreadable")
+		if _, err := cache.parse(`{"timeout":"never"}`); err == nil || len(cache.byText) > 0 {
+			t.Error("expected an unreadable policy to stay unreadable, and not to be kept")
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package scripts
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -185,22 +184,6 @@ func TestAStoredDefaultPolicyServesModelsThatNameNone(t *testing.T) {
 		b.seed(keys{":policies": hash{"default": `{"timeout":"3m"}`}, ":model:m1": dueModel})
 		expectEqual(t, "timeout", 3*time.Minute, b.load("m1").Policy.Timeout)
 	})
-}
-
-func TestThePolicyCacheKeepsItsBoundAndForgetsNothingWrong(t *testing.T) {
-	var cache policyCache
-	for i := range maxCachedPolicies + 5 {
-		policy, err := cache.parse(fmt.Sprintf(`{"timeout":"%ds"}`, i+1))
-		if err != nil || policy.Timeout != time.Duration(i+1)*time.Second {
-			t.Fatalf("policy %d: %v, %v", i, policy, err)
-		}
-	}
-	if n := len(cache.byText); n != 5 {
-		t.Errorf("%d policies cached, want 5: the cache starts anew when it is full", n)
-	}
-	if _, err := cache.parse("garbage"); err == nil || len(cache.byText) != 5 {
-		t.Errorf("garbage: %v with %d cached; want an error and 5", err, len(cache.byText))
-	}
 }
 
 func TestCachedPoliciesFollowTheirText(t *testing.T) {

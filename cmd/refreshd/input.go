@@ -62,7 +62,7 @@ func (a *app) readStoredPolicy(ctx context.Context, name string) (policy.Policy,
 	if err != nil {
 		return policy.Policy{}, err
 	}
-	p, err := policy.Parse(doc.Value)
+	p, err := policy.ParseStored(doc.Value)
 	if err != nil {
 		return p, doc.At(err)
 	}
@@ -88,7 +88,11 @@ func (a *app) readPolicies(ctx context.Context, from string) ([]policySource, er
 	}
 	sources := make([]policySource, len(docs))
 	for i, doc := range docs {
-		p, err := policy.Parse(doc.Value)
+		parse := policy.Parse
+		if stored {
+			parse = policy.ParseStored
+		}
+		p, err := parse(doc.Value)
 		if err != nil {
 			return nil, doc.At(err)
 		}

@@ -101,7 +101,7 @@ func storedPolicy(ctx context.Context, store *scripts.Store, name string) (*poli
 	if err != nil || !stored || json.Unmarshal([]byte(text), &value) != nil {
 		return nil, err
 	}
-	p, err := policy.Parse(value)
+	p, err := policy.ParseStored(value)
 	if err != nil {
 		return nil, nil
 	}

@@ -3,8 +3,10 @@ package policy
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,9 +102,29 @@ func (p *Policy) usualEnd() OnExhausted {
 	return GiveUp
 }
 
+// maxPolicyBytes bounds the canonical JSON of a policy.
+const maxPolicyBytes = 16 << 10
+
 // Parse reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, aliases of its fields
-// included. Unknown fields are errors that name the field. Every refusal is a *document.Error.
+// included. Unknown fields are errors that name the field. Its canonical JSON has at most 16 KiB. Every refusal is a *document.Error.
 func Parse(value any) (Policy, error) {
+	p, err := ParseStored(value)
+	if err == nil {
+		err = p.CheckSize()
+	}
+	return p, err
+}
+
+// CheckSize refuses a policy that is too large to be stored.
+func (p Policy) CheckSize() error {
+	if n := len(p.canonical()); n > maxPolicyBytes {
+		return document.Refuse("", fmt.Sprintf("at most %d bytes of JSON", maxPolicyBytes), strconv.Itoa(n))
+	}
+	return nil
+}
+
+// ParseStored is Parse for a policy that is stored already, perhaps by a release that had no bound on its size.
+func ParseStored(value any) (Policy, error) {
 	doc, err := document.ReadObject(resolveAliases(value), fieldNames...)
 	if err != nil {
 		return Policy{}, err

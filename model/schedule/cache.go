@@ -6,7 +6,7 @@ import (
 )
 
 // Cache keeps compiled schedules by their text, because many models share few. It keeps at most 8192 of them, about a
-// kilobyte each, and drops those that were not asked for lately. It is safe for concurrent use. The zero value is ready.
+// kilobyte each and ten at most, and drops those that were not asked for lately. It is safe for concurrent use. The zero value is ready.
 type Cache struct {
 	mu       sync.Mutex
 	recent   map[scheduleText]*Schedule // guarded by mu

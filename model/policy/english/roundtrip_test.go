@@ -21,7 +21,7 @@ type reporter interface {
 // canonical is the text of the policy that a document describes.
 func canonical(t reporter, doc map[string]any) string {
 	t.Helper()
-	policy, err := policy.Parse(doc)
+	policy, err := policy.ParseStored(doc)
 	if err != nil {
 		t.Fatalf("%v: %v", doc, err)
 	}
@@ -39,7 +39,7 @@ func printed(t reporter, text string) string {
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	p, err := policy.Parse(doc)
+	p, err := policy.ParseStored(doc)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
