@@ -45,18 +45,18 @@ func (s *faulty) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Cod
 	return s.Store.Commit(ctx, batch)
 }
 
-func (s *faulty) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
+func (s *faulty) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	if err := s.fails("expired"); err != nil {
 		return nil, err
 	}
-	return s.Store.ExpiredPollers(ctx, cutoff)
+	return s.Store.ExpiredPollers(ctx, now, lease)
 }
 
-func (s *faulty) Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error) {
+func (s *faulty) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	if err := s.fails("adopt"); err != nil {
 		return 0, err
 	}
-	return s.Store.Adopt(ctx, expired, owner, cutoff, limit)
+	return s.Store.Adopt(ctx, expired, owner, lease, limit)
 }
 
 func (s *faulty) Resign(ctx context.Context, owner string) error {

@@ -20,8 +20,8 @@ type Store interface {
 	Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
-	ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error)
-	Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error)
+	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
+	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)

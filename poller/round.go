@@ -82,21 +82,23 @@ func (r *Round) count(item scripts.Item) {
 
 // adopt takes over the messages of pollers whose lease has expired. They are decided in the next round.
 func (p *Poller) adopt(ctx context.Context, now time.Time) error {
-	if now.Sub(p.adopted) < p.config.Lease/4 {
+	if since := now.Sub(p.adopted); since >= 0 && since < p.config.Lease/4 {
 		return nil
 	}
-	cutoff := now.Add(-p.config.Lease)
-	expired, err := p.store.ExpiredPollers(ctx, cutoff)
+	expired, err := p.store.ExpiredPollers(ctx, now, p.config.Lease)
 	if err != nil {
 		return err
 	}
 	for _, owner := range expired {
-		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, cutoff, p.config.Batch)
+		if owner == p.config.Owner {
+			continue // somebody uses its name
+		}
+		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
 		if err != nil {
 			return err
 		}
-		p.config.Log.Warn().Str("silent", owner).Int("messages", moved).Msg("poller: adopted claimed messages")
 		if moved > 0 {
+			p.config.Log.Warn().Str("silent", owner).Int("messages", moved).Msg("poller: adopted claimed messages")
 			return nil // one list at a time keeps the batch small; the next round looks again
 		}
 	}

@@ -41,7 +41,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureBrake(ctx, b.now)
 	_, errs[3] = b.Claim(ctx, "<owner>", 1, testLease)
-	_, errs[4] = b.Adopt(ctx, "<owner>", "<owner>", b.now, 1)
+	_, errs[4] = b.Adopt(ctx, "<owner>", "<owner>", time.Second, 1)
 	_, errs[5] = b.Take(ctx, TakeRequest{Owner: "<owner>", New: true, Most: 1})
 	_, errs[6] = b.Answer(ctx, "<owner>", []Answer{{Message: "m"}, {Ends: true, Entry: "e"}})
 	_, _, errs[7] = b.Heartbeat(ctx, "<owner>")

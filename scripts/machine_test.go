@@ -73,7 +73,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 }
 
 func (m *machine) passTime(t *rapid.T) {
-	m.now = m.now.Add(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute, 11 * time.Minute}).Draw(t, "by"))
+	steps := []time.Duration{time.Millisecond, time.Second, time.Minute, 11 * time.Minute, -time.Minute, -time.Hour}
+	m.now = m.now.Add(rapid.SampledFrom(steps).Draw(t, "by"))
 }
 
 func (m *machine) command(t *rapid.T) {
@@ -283,9 +284,9 @@ func (m *machine) sendAgain(t *rapid.T) {
 
 func (m *machine) adoptSome(t *rapid.T) {
 	pair := rapid.SampledFrom([][2]string{{"p1", "p2"}, {"p2", "p1"}}).Draw(t, "who")
-	cutoff := m.now.Add(-rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "silence"))
+	lease := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Hour}).Draw(t, "lease")
 	limit := rapid.IntRange(1, 4).Draw(t, "limit")
-	m.equal("adopted", m.ref.adopt(pair[0], pair[1], cutoff, limit), m.adopt(pair[0], pair[1], cutoff, limit))
+	m.equal("adopted", m.ref.adopt(pair[0], pair[1], m.now, lease, limit), m.adopt(pair[0], pair[1], lease, limit))
 }
 
 func (m *machine) equal(what string, want, got any) {

@@ -144,11 +144,14 @@ func (r *Rejected) hold() {
 	}
 }
 
-// ExpiredPollers lists owners of claimed lists without a heartbeat since the cutoff.
-func (s *Store) ExpiredPollers(ctx context.Context, cutoff time.Time) ([]string, error) {
-	by := &redis.ZRangeBy{Min: "-inf", Max: millis(cutoff)}
-	owners, err := s.clients.Read.ZRangeByScore(ctx, s.Keys.Pollers(), by).Result()
-	return owners, wrap(err, "read pollers")
+// ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
+// the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
+func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
+	pipe, key := s.clients.Read.Pipeline(), s.Keys.Pollers()
+	old := pipe.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))})
+	ahead := pipe.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: "(" + millis(now), Max: "+inf"})
+	_, err := pipe.Exec(ctx)
+	return append(old.Val(), ahead.Val()...), wrap(err, "read pollers")
 }
 
 // AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
@@ -158,10 +161,11 @@ func (s *Store) AddExpiredPoller(ctx context.Context, owner string) error {
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
-// next. A poller that gave a heartbeat after the cutoff keeps its messages.
-func (s *Store) Adopt(ctx context.Context, expired, owner string, cutoff time.Time, limit int) (int, error) {
+// next. A poller that has given a heartbeat within the lease keeps its messages. To adopt those of a living one is harmless: it finds
+// them gone, and nothing is applied twice.
+func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
-	moved, err := run(ctx, s.clients.Write, adoptMessages, keys, expired, millis(cutoff), limit, owner).Int()
+	moved, err := run(ctx, s.clients.Write, adoptMessages, keys, s.clockArg(), expired, lease.Milliseconds(), limit, owner).Int()
 	return max(0, moved), wrap(err, "adopt messages")
 }
 
@@ -170,6 +174,6 @@ func (s *Store) Adopt(ctx context.Context, expired, owner string, cutoff time.Ti
 // It is an adoption of nothing by itself, because both must happen in one step: a claim that the poller has given up waiting for may
 // still be executed, and nobody would miss what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
-	_, err := s.Adopt(ctx, owner, owner, time.UnixMilli(maxScore), 0)
+	_, err := s.Adopt(ctx, owner, owner, 0, 0)
 	return wrap(err, "resign poller")
 }

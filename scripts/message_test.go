@@ -37,9 +37,9 @@ func (b *bench) settle(owner string, settlements ...Item) []Code {
 	return codes
 }
 
-func (b *bench) adopt(expired, owner string, cutoff time.Time, limit int) int {
+func (b *bench) adopt(expired, owner string, lease time.Duration, limit int) int {
 	b.t.Helper()
-	moved, err := b.Adopt(context.Background(), expired, owner, cutoff, limit)
+	moved, err := b.Adopt(context.Background(), expired, owner, lease, limit)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -247,16 +247,19 @@ func TestOnlyAnExpiredPollerLosesItsMessages(t *testing.T) {
 		seen scores
 		want int
 	}{
-		{"expired since the cutoff", scores{"p1": six}, 2},
-		{"expired for longer", scores{"p1": six - 1}, 2},
-		{"alive", scores{"p1": six + 1}, 0},
-		{"already forgotten", scores{"p3": six}, 0},
+		{"its lease has just ended", scores{"p1": six - 1000}, 2},
+		{"its lease ended long ago", scores{"p1": 1}, 2},
+		{"alive", scores{"p1": six - 999}, 0},
+		{"alive just now", scores{"p1": six}, 0},
+		{"a heartbeat from the future", scores{"p1": six + 1}, 2},
+		{"one from the next hour", scores{"p1": six + 3_600_000}, 2},
+		{"already forgotten", scores{"p3": six - 1000}, 0},
 	}
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, test := range tests {
 			b.server.Flush(t)
 			b.seed(keys{":claimed:p1": list{"o1", "o2"}, ":pollers": test.seen})
-			act := func() { expectEqual(t, test.name, test.want, b.adopt("p1", "p2", b.now, 10)) }
+			act := func() { expectEqual(t, test.name, test.want, b.adopt("p1", "p2", time.Second, 10)) }
 			if test.want == 0 {
 				b.unchanged(act)
 				continue
@@ -270,18 +273,18 @@ func TestOnlyAnExpiredPollerLosesItsMessages(t *testing.T) {
 func TestAdoptionInPartsKeepsTheOrderAndForgetsTheOwnerLast(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"o1", "o2", "o3"}, ":claimed:p2": list{"o0"}, ":pollers": scores{"p1": 1, "p2": six}})
-		expectEqual(t, "first part", 2, b.adopt("p1", "p2", b.now.Add(-time.Second), 2))
+		expectEqual(t, "first part", 2, b.adopt("p1", "p2", time.Second, 2))
 		b.expect(keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0", "o1", "o2"}, ":pollers": scores{"p1": 1, "p2": six}})
-		expectEqual(t, "second part", 1, b.adopt("p1", "p2", b.now.Add(-time.Second), 2))
+		expectEqual(t, "second part", 1, b.adopt("p1", "p2", time.Second, 2))
 		b.expect(keys{":claimed:p2": list{"o0", "o1", "o2", "o3"}, ":pollers": scores{"p2": six}})
-		b.unchanged(func() { expectEqual(t, "third part", 0, b.adopt("p1", "p2", b.now.Add(-time.Second), 2)) })
+		b.unchanged(func() { expectEqual(t, "third part", 0, b.adopt("p1", "p2", time.Second, 2)) })
 	})
 }
 
 func TestAnExpiredPollerWithNothingIsForgotten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":pollers": scores{"p1": 1, "p2": six}})
-		expectEqual(t, "moved", 0, b.adopt("p1", "p2", b.now.Add(-time.Second), 2))
+		expectEqual(t, "moved", 0, b.adopt("p1", "p2", time.Second, 2))
 		b.expect(keys{":pollers": scores{"p2": six}})
 	})
 }
@@ -290,25 +293,38 @@ func TestAnExpiredPollerWithNothingIsForgotten(t *testing.T) {
 func TestAMessageAdoptedByAForgottenPollerCanStillBeAdopted(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"o1"}, ":pollers": scores{"p1": 1}})
-		expectEqual(t, "adopted by one whom nobody knows", 1, b.adopt("p1", "p2", b.now.Add(-time.Second), 2))
-		expectEqual(t, "expired pollers", list{"p2"}, b.expired(b.now.Add(-time.Second)))
-		expectEqual(t, "adopted from it", 1, b.adopt("p2", "p3", b.now.Add(-time.Second), 2))
+		expectEqual(t, "adopted by one whom nobody knows", 1, b.adopt("p1", "p2", time.Second, 2))
+		expectEqual(t, "expired pollers", list{"p2"}, b.expired(time.Second))
+		expectEqual(t, "adopted from it", 1, b.adopt("p2", "p3", time.Second, 2))
 	})
 }
 
-func (b *bench) expired(cutoff time.Time) list {
+func (b *bench) expired(lease time.Duration) list {
 	b.t.Helper()
-	owners, err := b.ExpiredPollers(context.Background(), cutoff)
+	owners, err := b.ExpiredPollers(context.Background(), b.now, lease)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return owners
 }
 
-func TestExpiredPollersAreThoseWithoutAHeartbeatSinceTheCutoff(t *testing.T) {
+func TestExpiredPollersAreThoseWithoutAHeartbeatWithinTheLease(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":pollers": scores{"old": six - 1, "edge": six, "new": six + 1}})
-		expectEqual(t, "expired", list{"old", "edge"}, b.expired(b.now))
+		b.seed(keys{":pollers": scores{"old": six - 1001, "edge": six - 1000, "alive": six - 999, "new": six, "ahead": six + 1}})
+		expectEqual(t, "expired", list{"old", "edge", "ahead"}, b.expired(time.Second))
+	})
+}
+
+// A poller lists the others some time after its round has read the clock; by then each may have given a heartbeat.
+func TestAPollerThatGaveAHeartbeatSinceTheClockWasReadKeepsItsMessages(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":claimed:p1": list{"o1"}, ":pollers": scores{"p1": six}})
+		owners, err := b.ExpiredPollers(t.Context(), time.UnixMilli(six-1), time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectEqual(t, "candidates", list{"p1"}, owners)
+		b.unchanged(func() { expectEqual(t, "adopted", 0, b.adopt("p1", "p2", time.Second, 2)) })
 	})
 }
 

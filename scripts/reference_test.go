@@ -139,13 +139,14 @@ func (r *reference) answered(owner, entry string) {
 	r.claimed[owner] = without(r.claimed[owner], entry)
 }
 
-func (r *reference) adopt(expired, owner string, cutoff time.Time, limit int) int {
+func (r *reference) adopt(expired, owner string, now time.Time, lease time.Duration, limit int) int {
 	seen, known := r.pollers[expired]
-	if !known || seen > float64(cutoff.UnixMilli()) {
+	given := time.UnixMilli(int64(seen))
+	if alive := given.After(now.Add(-lease)) && !given.After(now); !known || alive {
 		return 0
 	}
 	if _, known := r.pollers[owner]; !known {
-		r.pollers[owner] = float64(cutoff.UnixMilli())
+		r.pollers[owner] = float64(now.Add(-lease).UnixMilli())
 	}
 	moved := r.claimed[expired][:min(limit, len(r.claimed[expired]))]
 	r.claimed[owner] = slices.Concat(r.claimed[owner], moved)

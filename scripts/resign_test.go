@@ -35,7 +35,7 @@ func TestAPollerThatResignsIsMissedWhileAClaimOfItIsStillUnderWay(t *testing.T) 
 		if err := b.Resign(t.Context(), "p1"); err != nil {
 			t.Fatal(err)
 		}
-		expired, err := b.ExpiredPollers(t.Context(), b.now)
+		expired, err := b.ExpiredPollers(t.Context(), b.now, 0)
 		if err != nil || len(expired) != 1 || expired[0] != "p1" {
 			t.Errorf("want p1 to be found with its message, got %v, %v", expired, err)
 		}

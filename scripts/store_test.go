@@ -26,8 +26,8 @@ func TestEveryCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 		"read policies: ":           func() error { _, err := b.Policies(ctx, list{"p"}); return err },
 		"read queued attempts: ":    func() error { _, err := b.Queued(ctx); return err },
 		"claim messages: ":          func() error { _, err := b.Claim(ctx, "p1", 1, testLease); return err },
-		"adopt messages: ":          func() error { _, err := b.Adopt(ctx, "p1", "p2", b.now, 1); return err },
-		"read pollers: ":            func() error { _, err := b.ExpiredPollers(ctx, b.now); return err },
+		"adopt messages: ":          func() error { _, err := b.Adopt(ctx, "p1", "p2", time.Second, 1); return err },
+		"read pollers: ":            func() error { _, err := b.ExpiredPollers(ctx, b.now, time.Second); return err },
 		"resign poller: ":           func() error { return b.Resign(ctx, "p1") },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: transition}}})

@@ -364,7 +364,7 @@ func TestTheWorkOfAllScriptsSurvivesAScriptFlush(t *testing.T) {
 			flush()
 			b.settle("p1", Item{Message: Claimed{"onone"}, Counter: "stale"})
 			flush()
-			b.adopt("p2", "p1", b.now, 10)
+			b.adopt("p2", "p1", time.Second, 10)
 			b.now = b.now.Add(time.Second)
 		}
 	})

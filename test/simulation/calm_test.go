@@ -10,13 +10,19 @@ import (
 // patience is how many rounds of everybody a queue may need to come to rest.
 const patience = 400
 
+// handedOver is within what time of rounds others have what the dead had claimed or taken, whatever the clock did before. A pool waits
+// for a lease in which the clock runs evenly, and a heartbeat of another may lie as much as a lease ahead.
+const handedOver = 3 * lease
+
 // settle ends all faults and lets everybody work until there is nothing left to do.
 func (w *world) settle() error {
 	w.note("calm")
 	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.deaf, w.temper.faults = true, 0, 0, 0, calmTemper.faults
 	w.operator.spare, w.delayed = 0, nil
 	w.server.write.ScriptFlush(context.Background())
+	left := time.Duration(0) // for how long something was left with the dead
 	for range patience {
+		writes := w.writes
 		if err := w.rounds(); err != nil {
 			return err
 		}
@@ -24,7 +30,16 @@ func (w *world) settle() error {
 		if !waiting {
 			return w.oracle.checkQuiet(w.before)
 		}
-		w.turn(max(0, at.Sub(w.now)))
+		if w.writes != writes || len(w.before.claimed)+len(w.before.taken) == 0 {
+			left = 0
+		}
+		if left > handedOver {
+			return fmt.Errorf("for %s nobody takes over: claimed %v, taken %v, heartbeats %v and %v at %s",
+				left, w.before.claimed, w.before.taken, w.before.pollers, w.before.workers, w.now)
+		}
+		by := max(0, at.Sub(w.now))
+		left += by
+		w.turn(by)
 	}
 	err := w.oracle.checkQuiet(w.before)
 	return fmt.Errorf("the queue does not come to rest: %w, due %v, running %v", err, w.before.due, w.before.running)

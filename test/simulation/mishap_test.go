@@ -47,6 +47,9 @@ func newTemper(rng *rand.Rand) temper {
 	if rng.IntN(4) == 0 {
 		t.jumps = append(t.jumps, -time.Second, -20*time.Second)
 	}
+	if rng.IntN(6) == 0 {
+		t.jumps = append(t.jumps, -time.Minute, -time.Hour)
+	}
 	return t
 }
 
