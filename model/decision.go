@@ -70,7 +70,7 @@ func (d *Decision) end(before *State, now time.Time, failure policy.Failure, cha
 		AttemptNo:  before.AttemptNo,
 		StartedAt:  before.StartedAt,
 		EndedAt:    now,
-		Duration:   now.Sub(before.StartedAt),
+		Duration:   max(0, now.Sub(before.StartedAt)), // the clock may have been set back
 		Outcome:    d.Event,
 		Final:      d.Final,
 		Changed:    changed,

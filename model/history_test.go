@@ -104,6 +104,13 @@ func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatEndsBeforeItBeganBecauseTheClockWasSetBackTookNoTime(t *testing.T) {
+	s := tell(t, daily, `06:00 start | 05:00 success`)
+	if ended := s.decision.Ended; ended.Duration != 0 || !ended.StartedAt.Equal(clock("06:00")) || !ended.EndedAt.Equal(clock("05:00")) {
+		t.Errorf("found %+v", ended)
+	}
+}
+
 func TestTheRecordOfTheLastAttemptHasNoNextTime(t *testing.T) {
 	s := tell(t, banner, `00:00 start | 00:00:10 success "changed":false`)
 	if !s.decision.Ended.RefreshAt.IsZero() || s.decision.Ended.Changed == nil || *s.decision.Ended.Changed {

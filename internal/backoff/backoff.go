@@ -61,7 +61,7 @@ func (b *Backoff) succeeded() {
 	if b.logged {
 		line := b.config.Log.Info().Int("failures", b.failures)
 		if b.config.Clock != nil {
-			line = line.Dur("lasted_ms", b.now().Sub(b.since))
+			line = line.Dur("lasted_ms", max(0, b.now().Sub(b.since)))
 		}
 		line.Msg(b.config.Part + ": " + b.config.What + " works again")
 	}

@@ -108,3 +108,33 @@ func TestAMillionKindsOfErrorsTakeFewLinesAndLittleMemory(t *testing.T) {
 		t.Errorf("want at most 100 lines and %d kinds, got %d and %d", maxKinds+1, logged, len(sampler.kinds))
 	}
 }
+
+func TestAKindIsLoggedAndForgottenInTimeAlsoWhenTheClockWasSetBack(t *testing.T) {
+	for _, back := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		var sampler Sampler
+		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+		for i := range maxKinds {
+			for range 3 {
+				sampler.Sample("fault "+strings.Repeat("x", i), now)
+			}
+		}
+		now = now.Add(-back)
+		if count, log := sampler.Sample("fault ", now); count != 1 || !log {
+			t.Errorf("%s back: want a known kind counted from 1, got %d", back, count)
+		}
+		if count, log := sampler.Sample("news", now); count != 1 || !log || sampler.kinds["news"] == nil {
+			t.Errorf("%s back: want room for a new kind, got number %d of %d kinds", back, count, len(sampler.kinds))
+		}
+	}
+}
+
+func TestALengthThatTheClockMadeNegativeIsNotTold(t *testing.T) {
+	b := newBench()
+	b.After(errors.New("dial tcp: connection refused"))
+	b.now = b.now.Add(-time.Hour)
+	b.lines()
+	b.After(nil)
+	if lines := b.lines(); len(lines) != 1 || !strings.Contains(lines[0], `"lasted_ms":0,`) {
+		t.Errorf("want no negative length, got %s", lines)
+	}
+}

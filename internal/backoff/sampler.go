@@ -7,8 +7,8 @@ import (
 )
 
 // Sampler does log sampling: of each kind of text it picks the 1st, 2nd, 4th, 8th ... to be logged. Texts that differ only in
-// digits, such as ports, are of one kind. The count of a kind starts again when it has not come up for a minute. The zero value
-// is ready for use. One goroutine only.
+// digits, such as ports, are of one kind. The count of a kind starts again when it has not come up for a minute, or
+// when the clock was set back. The zero value is ready for use. One goroutine only.
 type Sampler struct {
 	kinds map[string]*kind
 }
@@ -30,12 +30,18 @@ const (
 // Sample counts a text. It returns how many of its kind there were, and whether to log this one.
 func (s *Sampler) Sample(text string, now time.Time) (count int, log bool) {
 	k := s.find(kindOf(text), now)
-	if now.Sub(k.last) >= forgetAfter {
+	if k.forgotten(now) {
 		k.count = 0
 	}
 	k.count++
 	k.last = now
 	return k.count, k.count&(k.count-1) == 0
+}
+
+// forgotten reports whether a kind has not come up for long enough. When the clock was set back, nobody knows for how long.
+func (k *kind) forgotten(now time.Time) bool {
+	quiet := now.Sub(k.last)
+	return quiet < 0 || quiet >= forgetAfter
 }
 
 // find returns the kind with a name. When there are too many kinds, it is the one that all others share.
@@ -44,7 +50,7 @@ func (s *Sampler) find(name string, now time.Time) *kind {
 		s.kinds = map[string]*kind{}
 	}
 	if s.kinds[name] == nil && len(s.kinds) >= maxKinds {
-		maps.DeleteFunc(s.kinds, func(_ string, k *kind) bool { return now.Sub(k.last) >= forgetAfter })
+		maps.DeleteFunc(s.kinds, func(_ string, k *kind) bool { return k.forgotten(now) })
 		if len(s.kinds) >= maxKinds {
 			name = ""
 		}
