@@ -51,14 +51,14 @@ func TestExpiredWorkersAreThoseWithoutAHeartbeatForALeaseAndThoseFromTheFuture(t
 	const lease = 5 * time.Second
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":workers": scores{
-			"old": six - 5001, "edge": six - 5000, "alive": six - 4999, "ahead": six + 5000, "future": six + 5001,
+			"old": six - 5001, "edge": six - 5000, "alive": six - 4999, "ahead": six + 1250, "future": six + 1251,
 		}})
 		expired, err := b.ExpiredWorkers(t.Context(), b.now, lease)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := []ExpiredWorker{
-			{"old", b.now.Add(-lease - time.Millisecond)}, {"edge", b.now.Add(-lease)}, {"future", b.now.Add(lease + time.Millisecond)},
+			{"old", b.now.Add(-lease - time.Millisecond)}, {"edge", b.now.Add(-lease)}, {"future", b.now.Add(lease/4 + time.Millisecond)},
 		}
 		expectEqual(t, "expired", want, expired)
 	})

@@ -32,8 +32,8 @@ type ExpiredWorker struct {
 	LastHeartbeat time.Time
 }
 
-// ExpiredWorkers lists the pools whose last heartbeat is at least a lease old at now. One that lies more than a lease in the
-// future counts too: the clock has been set back since.
+// ExpiredWorkers lists the pools whose last heartbeat is at least a lease old at now. One that lies more than a quarter of a lease in
+// the future counts too: it was not given since now was read, so the clock has been set back.
 //
 // The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
 // each has given its next heartbeat.
@@ -41,7 +41,7 @@ func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 	pipe := s.clients.Read.Pipeline()
 	ranges := []*redis.ZSliceCmd{
 		pipe.ZRangeByScoreWithScores(ctx, s.Keys.Workers(), &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))}),
-		pipe.ZRangeByScoreWithScores(ctx, s.Keys.Workers(), &redis.ZRangeBy{Min: "(" + millis(now.Add(lease)), Max: "+inf"}),
+		pipe.ZRangeByScoreWithScores(ctx, s.Keys.Workers(), &redis.ZRangeBy{Min: "(" + millis(now.Add(lease/4)), Max: "+inf"}),
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("read workers: %w", err)
