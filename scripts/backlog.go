@@ -18,7 +18,6 @@ type Backlog struct {
 	Input, Messages, Outbox, Rejected, Wake int64 // Messages: of workers and applications
 	OldestNotice                            time.Time
 	OldestDue, OldestDeadline               time.Time // zero: none
-	LastPoller                              time.Time // the last heartbeat of any poller; zero: there is none
 }
 
 // Backlog reads what waits. A key of the wrong type counts as empty.
@@ -28,13 +27,12 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	outbox, rejected, wake := pipe.XLen(ctx, k.Outbox()), pipe.LLen(ctx, k.Rejected()), pipe.LLen(ctx, k.Wake())
 	oldest := pipe.XRangeN(ctx, k.Outbox(), "-", "+", 1)
 	due, deadline := pipe.ZRangeWithScores(ctx, k.Due(), 0, 0), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
-	poller := pipe.ZRevRangeWithScores(ctx, k.Pollers(), 0, 0)
 	if err := execReads(ctx, pipe); err != nil {
 		return Backlog{}, fmt.Errorf("read what waits: %w", err)
 	}
 	b := Backlog{
 		Input: input.Val(), Messages: output.Val() + control.Val(), Outbox: outbox.Val(), Rejected: rejected.Val(), Wake: wake.Val(),
-		OldestDue: firstScore(due.Val()), OldestDeadline: firstScore(deadline.Val()), LastPoller: firstScore(poller.Val()),
+		OldestDue: firstScore(due.Val()), OldestDeadline: firstScore(deadline.Val()),
 	}
 	if entries := oldest.Val(); len(entries) > 0 {
 		b.OldestNotice = readNotification(entries[0].Values).At

@@ -50,7 +50,7 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Application:   {"q-control": "a"},
 	acl.Operator: {
 		"q-input": "cr", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
-		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "crs", "q:journal": "ar", "q:outbox": "ar",
+		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "ar", "q:outbox": "ar",
 		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar",
 	},
 	acl.Viewer: {

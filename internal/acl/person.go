@@ -36,7 +36,7 @@ func operator(k scripts.Keys) part {
 			allow("hdel", both(k.Stats())),
 			// What doctor --repair does with lists that nobody owns.
 			allow("ltrim", writing(k.Wake())),
-			allow("zadd", writing(k.Pollers())),
+			allow("zadd", writing(k.Pollers(), k.Workers())),
 		),
 	}
 }

@@ -28,10 +28,10 @@ func (c *checker) backlog(ctx context.Context) error {
 	} else if late(b.OldestDue) {
 		c.note(dueLate, k.Due(), fmt.Sprintf("one due since %s, and %d attempts that no worker has taken", model.FormatTime(b.OldestDue), b.Input))
 	}
-	if b.Messages > 0 && c.now.Sub(b.LastPoller) > maxLateness {
+	if b.Messages > 0 && c.now.Sub(c.lastPoller) > maxLateness {
 		found := "none"
-		if !b.LastPoller.IsZero() {
-			found = "silence since " + model.FormatTime(b.LastPoller)
+		if !c.lastPoller.IsZero() {
+			found = "silence since " + model.FormatTime(c.lastPoller)
 		}
 		c.note(pollerLate.wanting(fmt.Sprintf("%d messages", b.Messages)), k.Output(), found)
 	}

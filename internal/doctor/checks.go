@@ -30,6 +30,8 @@ type checker struct {
 	report  *Report
 	now     time.Time // of the queue, when the run began
 
+	lastPoller time.Time // the last heartbeat of any poller; zero: there is none
+
 	wrongType map[string]bool  // the queue's own keys of a wrong type: while there is one, scripts refuse to write
 	stored    map[string]bool  // names of the stored policies
 	used      map[string]usage // by name of a policy
@@ -60,7 +62,7 @@ func Check(ctx context.Context, store *scripts.Store, options Options) (*Report,
 		return c.report, err
 	}
 	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.backlog, c.usedPolicies, c.policyUses,
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses,
 	} {
 		if err := step(ctx); err != nil {
 			return c.report, err

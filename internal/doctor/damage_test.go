@@ -161,6 +161,12 @@ var damages = map[string]damage{
 		q.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
 		q.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: 1, Member: "lost"}).Err())
 	}},
+	"a poller with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:pollers", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
+	}},
+	"a worker pool with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:workers", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
+	}},
 	"more wake calls than one": {"wake-long", Warning, "bigtables:wake", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.RPush(ctx, k.Wake(), "1", "1", "1").Err())
 	}},
@@ -189,6 +195,10 @@ var damages = map[string]damage{
 	}},
 	"no poller that applies messages": {"poller-late", Warning, "bigtables-output", false, func(_ ctx, q *queue, _ rds, _ keys) {
 		q.Say("garbage")
+	}},
+	"no poller but one from the future": {"poller-late", Warning, "bigtables-output", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.Say("garbage")
+		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
 	}},
 }
 

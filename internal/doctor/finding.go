@@ -73,6 +73,7 @@ var (
 	takenOrphan     = kind{"taken-orphan", Error, "a worker pool that gives signs of life", repairTaken}
 	claimedLapsed   = kind{"claimed-silent", Warning, lapsed + "poller that takes over", "start a poller: it takes over by itself"}
 	takenLapsed     = kind{"taken-silent", Warning, lapsed + "worker pool that takes over", "start a worker pool: it takes over by itself"}
+	heartbeatAhead  = kind{"heartbeat-ahead", Warning, "heartbeats that are past", repairAhead}
 	inputStale      = kind{"input-stale", Warning, "entries of running attempts only", repairInput}
 	inputUnreadable = kind{"input-unreadable", Warning, "JSON with big_table_uid and refresh_attempt_uid", "LREM <where> 1 and the entry; workers drop it"}
 

@@ -15,6 +15,7 @@ const (
 	repairInput   = "--repair removes it; workers drop it"
 	repairClaimed = "--repair lists it again, and the next poller takes over its messages"
 	repairTaken   = "--repair hands its attempts back"
+	repairAhead   = "--repair makes it one of now; an owner that lives gives a new one"
 	repairWake    = "--repair leaves one"
 	repairUses    = "--repair writes down how many they are"
 )
@@ -27,6 +28,7 @@ var repaired = map[string]string{
 	repairInput:   "mended: removed",
 	repairClaimed: "mended: listed again; the next poller takes over its messages",
 	repairTaken:   "mended: attempts that still count are handed back",
+	repairAhead:   "mended: it is one of now",
 	repairWake:    "mended: one is left",
 	repairUses:    "mended: written down",
 }
