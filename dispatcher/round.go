@@ -126,7 +126,7 @@ func (d *Dispatcher) start(record *scripts.Record, now time.Time) *scripts.Trans
 		d.warn(record.UID, record.Fault, now)
 	}
 	// A refresh_at that cannot be read is a fault; to start now is safe, to wait for it would be for ever.
-	unreadable := record.Fault != "" && !record.Disabled && !record.Running() && record.RefreshAt.IsZero()
+	unreadable := record.RefreshUnreadable() && !record.Disabled && !record.Running()
 	if !record.Due(now) && !unreadable {
 		return record.Mend() // another process was faster, or the set is wrong
 	}

@@ -14,6 +14,7 @@ const (
 	fieldRev        = "rev"
 	fieldAttemptUID = "attempt_uid"
 	fieldDeadlineAt = "deadline_at"
+	fieldRefreshAt  = "refresh_at"
 )
 
 // codec turns a model into the fields of its hash, or a journal entry into those of its stream entry, and back. An absent value is an
@@ -48,7 +49,7 @@ func (c *codec) model(m *model.Model) {
 	c.text("dtstart", &m.Dtstart)
 	c.text("policy", &m.PolicyName)
 
-	c.time("refresh_at", &m.RefreshAt)
+	c.time(fieldRefreshAt, &m.RefreshAt)
 	c.text("refresh_why", &m.Why)
 	c.text(fieldAttemptUID, &m.AttemptUID)
 	c.number("attempt_no", &m.AttemptNo)
