@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,11 +65,12 @@ func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
 type stuck struct {
 	Queue
 	call             string
+	passed           atomic.Int64 // how many of these calls may pass before
 	waiting, release chan struct{}
 }
 
 func (s *stuck) at(call string) {
-	if call == s.call {
+	if call == s.call && s.passed.Add(-1) < 0 {
 		select {
 		case s.waiting <- struct{}{}:
 		default:
@@ -108,11 +110,17 @@ func (s *stuck) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 }
 
 func TestRunReturnsWhenAllThatItBeganHasEndedAndNotBefore(t *testing.T) {
-	for _, call := range []string{"take", "wait", "answer", "fences", "heartbeat", "look"} {
-		t.Run(call, func(t *testing.T) {
+	for name, call := range map[string]string{
+		"taking": "take", "waiting": "wait", "reading the fences of what it took": "fences", "watching": "fences", "pushing": "answer",
+		"beating": "heartbeat", "looking for the dead": "look",
+	} {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, _ := virtual(t)
-				queue := &stuck{r, call, make(chan struct{}, 1), make(chan struct{})}
+				queue := &stuck{Queue: r, call: call, waiting: make(chan struct{}, 1), release: make(chan struct{})}
+				if name == "watching" {
+					queue.passed.Store(1)
+				}
 				p := run(t, queue, Config{Concurrency: 2}, newBench().handle)
 				r.offer("a")
 				<-queue.waiting
