@@ -28,7 +28,9 @@ type Record struct {
 func (r *Record) Rev() string { return r.hash[fieldRev] }
 
 // RefreshUnreadable reports whether there is a refresh_at that is no time. Without one the model waits for nothing.
-func (r *Record) RefreshUnreadable() bool { return r.hash[fieldRefreshAt] != "" && r.RefreshAt.IsZero() }
+func (r *Record) RefreshUnreadable() bool {
+	return r.hash[fieldRefreshAt] != "" && r.RefreshAt.IsZero()
+}
 
 // Load reads the models with these uids, in that order, with policy and schedule resolved. A model that is not stored has
 // Exists false; one that cannot be read carries a Fault. Duplicate uids share one record.

@@ -33,11 +33,15 @@ func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
 			map[string]int{"evalsha": 1, "zrangebyscore": 2, "hmget": 2, "time": 1}, // it takes no more, and looks at two fences
 		},
 		"a Redis that fails": {
-			func(_ *queueFixture, q *fixture.Queue) { q.Server.Mini.SetError("LOADING Redis is loading the dataset in memory") },
+			func(_ *queueFixture, q *fixture.Queue) {
+				q.Server.Mini.SetError("LOADING Redis is loading the dataset in memory")
+			},
 			map[string]int{"evalsha": 1},
 		},
 		"a list of another type": {
-			func(r *queueFixture, _ *fixture.Queue) { r.must(r.redis.Set(r.t.Context(), r.Keys.Input(), "text", 0).Err()) },
+			func(r *queueFixture, _ *fixture.Queue) {
+				r.must(r.redis.Set(r.t.Context(), r.Keys.Input(), "text", 0).Err())
+			},
 			map[string]int{"evalsha": 2, "zrangebyscore": 2, "blmove": 1},
 		},
 	} {
@@ -61,7 +65,7 @@ func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
 	}
 }
 
-// stuck is a queue one of whose calls ends only when it is released, whatever happens to its context.
+// stuck is a queue of which one call ends only when it is released, whatever happens to its context.
 type stuck struct {
 	Queue
 	call             string
@@ -70,7 +74,7 @@ type stuck struct {
 }
 
 func (s *stuck) at(call string) {
-	if call == s.call && s.passed.Add(-1) < 0 {
+	if call == s.call && s.passed.Add(-1) == -1 {
 		select {
 		case s.waiting <- struct{}{}:
 		default:

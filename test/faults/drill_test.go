@@ -35,7 +35,8 @@ type drill struct {
 	ctx     context.Context // bounds all waiting
 	address string          // how the daemons and workers reach Redis
 	clients *scripts.Clients
-	store   *scripts.Store // how the test reaches it
+	store   *scripts.Store   // how the test reaches it
+	clock   func() time.Time // nil: that of Redis
 	record  *workerRecord
 	policy  policy.Policy
 
@@ -78,7 +79,7 @@ func (d *drill) connect(address string) (*scripts.Clients, *scripts.Store) {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { _ = clients.Close() })
-	store, err := scripts.New(clients, scripts.Config{})
+	store, err := scripts.New(clients, scripts.Config{Clock: d.clock})
 	if err != nil {
 		d.t.Fatal(err)
 	}

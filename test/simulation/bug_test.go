@@ -65,6 +65,8 @@ var bugs = []bug{
 	{name: "adopted messages are dropped", file: "adopt-messages.lua", mark: "adopt", line: "local message = redis.call('LPOP', orphan)"},
 	{name: "a poller is forgotten with messages left", file: "adopt-messages.lua", mark: "forget", line: "if true then"},
 	{name: "nothing is ever adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if true then"},
+	{name: "a heartbeat from the future counts", slow: true, file: "adopt-messages.lua", mark: "expired",
+		line: "if not seen or adopter ~= owner and now - lease < seen then"},
 
 	{name: "deadlines are ignored", slow: true, file: "read-due.lua", mark: "expired", line: "local expired = {}"},
 	{name: "due models are ignored when many wait", slow: true, file: "read-due.lua", mark: "due",

@@ -1,0 +1,59 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// jumps back, each from the same instant.
+var jumps = []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour}
+
+func TestWhileTheClockIsBehindNothingIsStartedBeforeItsTime(t *testing.T) {
+	for _, back := range jumps {
+		t.Run(back.String(), func(t *testing.T) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+				b := setup(t, server)
+				b.save(`{"timeout":"1m"}`, "FREQ=HOURLY")
+				d := b.dispatcher(b.Store, dispatcher.Config{})
+				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
+				for _, clock := range []time.Time{at(t, "08:00:00").Add(-back), at(t, "07:59:59.999")} {
+					b.Clock.Set(clock)
+					b.expect(dispatcher.Round{}, b.round(d), "attempt_uid ", "refresh_at 2026-11-21T08:00:00.000Z")
+				}
+				b.Clock.Set(at(t, "08:00:00"))
+				b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+			})
+		})
+	}
+}
+
+func TestWhileTheClockIsBehindADeadlineIsFurtherAwayAndAResultCounts(t *testing.T) {
+	for _, back := range jumps {
+		t.Run(back.String(), func(t *testing.T) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+				b := setup(t, server)
+				b.save(`{"timeout":"1m","retries":["5m"]}`, "FREQ=HOURLY")
+				d := b.dispatcher(b.Store, dispatcher.Config{})
+				b.Clock.Set(at(t, "08:00:00"))
+				b.expect(dispatcher.Round{Started: 1}, b.round(d), "deadline_at 2026-11-21T08:01:00.000Z")
+				b.Take()
+				b.Clock.Turn(-back)
+				b.expect(dispatcher.Round{}, b.round(d), "attempt_uid attempt-1", "deadline_at 2026-11-21T08:01:00.000Z")
+				now := b.now()
+				b.decide(now, func(r *scripts.Record) model.Decision { return r.Succeed(now, nil) })
+				// The occurrence that was just refreshed lies ahead again, and is refreshed once more.
+				b.expect(dispatcher.Round{}, b.round(d), "attempt_uid ", "refresh_at 2026-11-21T08:00:00.000Z")
+				b.Clock.Set(at(t, "08:00:00"))
+				b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+				b.Clock.Set(at(t, "08:01:00"))
+				b.Take()
+				b.expect(dispatcher.Round{TimedOut: 1}, b.round(d))
+			})
+		})
+	}
+}
