@@ -92,7 +92,8 @@ func without(entries list, entry string) list {
 func (r *reference) claim(owner string, limit int, now time.Time) list {
 	at := float64(now.UnixMilli())
 	r.pollers[owner] = at
-	if seen, known := r.pollers[r.holder]; !known || at-seen >= float64(testLease.Milliseconds()) {
+	seen, known := r.pollers[r.holder]
+	if silence := at - seen; !known || silence < 0 || silence >= float64(testLease.Milliseconds()) {
 		r.holder = owner
 	}
 	var unfinished list
