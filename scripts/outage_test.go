@@ -56,6 +56,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HGETALL", k.Model("m1"), "read models: ", open(force)},
 		{"LRANGE", k.Input(), "read queued attempts: ", func() error { _, err := b.Queued(ctx); return err }},
 		{"HMGET", k.Policies(), "read policies: ", open(put)},
+		{"HKEYS", k.Policies(), "list policies: ", open(put)},
 		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
 		{"ZCARD", k.Running(), "read stats: ", stats},
 		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Stats(ctx); return err }},
