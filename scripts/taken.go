@@ -3,12 +3,14 @@ package scripts
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
 var (
 	takeAttempts   = load("take-attempts.lua")
 	answerAttempts = load("answer-attempts.lua")
+	putBack        = load("put-back-attempts.lua")
 )
 
 // TakeRequest is what a worker pool asks for.
@@ -70,4 +72,14 @@ func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]C
 	}
 	codes, err := runCodes(ctx, s.clients.Write, answerAttempts, keys, args)
 	return codes, wrap(err, "push messages to the output list")
+}
+
+// PutBack moves entries that a worker pool does not begin with from its taken list to the tail of the input list, in their order: oldest
+// first. It returns how many still stood there. After an error it may be repeated until the owner takes again: then an entry may stand in the
+// taken list anew.
+func (s *Store) PutBack(ctx context.Context, owner string, entries []string) (int, error) {
+	newestFirst := slices.Clone(entries)
+	slices.Reverse(newestFirst)
+	moved, err := putBack.Run(ctx, s.clients.Write, []string{s.Keys.Taken(owner), s.Keys.Input()}, newestFirst).Int()
+	return moved, wrap(err, "put entries back into the input list")
 }

@@ -235,6 +235,7 @@ type faulty struct {
 	mu     sync.Mutex
 	take   func(taking scripts.TakeRequest) (scripts.Taken, error)
 	push   func(answers []scripts.Answer) error
+	back   func(owner string, entries []string) error
 	beat   func(owner string) (time.Time, bool, error)
 	fences func(uids []string) ([]scripts.Fence, time.Time, error)
 }
@@ -267,6 +268,15 @@ func (f *faulty) Answer(ctx context.Context, owner string, answers []scripts.Ans
 		}
 	}
 	return f.Queue.Answer(ctx, owner, answers)
+}
+
+func (f *faulty) PutBack(ctx context.Context, owner string, entries []string) (int, error) {
+	if f.back != nil { // set before the pool runs
+		if err := f.back(owner, entries); err != nil {
+			return 0, err
+		}
+	}
+	return f.Queue.PutBack(ctx, owner, entries)
 }
 
 func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {

@@ -16,6 +16,7 @@ type flight struct {
 	*Attempt
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	host   string // that it asks; empty: none
 
 	mu       sync.Mutex
 	timer    *time.Timer // guarded by mu; nil: no deadline is known

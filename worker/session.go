@@ -17,6 +17,7 @@ type session struct {
 	sender  *sender
 	overdue chan struct{} // asks for a check of the fences
 	slots   chan struct{} // holds one token per attempt in flight
+	share   *share
 
 	unreadable backoff.Sampler // takeAll only
 	heartbeats heartbeats      // beat only
@@ -34,6 +35,7 @@ func newSession(background context.Context, p *Pool) *session {
 		holding: newHolding(),
 		overdue: make(chan struct{}, 1),
 		slots:   make(chan struct{}, p.config.Concurrency),
+		share:   newShare(&p.config),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(p.queue, s.holding, &p.config)
@@ -54,6 +56,7 @@ func (s *session) takeAll(ctx context.Context) {
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
 		backoff.Rest(ctx, retry.After(err), nil)
+		backoff.Rest(ctx, s.share.rest(), s.share.freed)
 	}
 }
 
@@ -67,11 +70,11 @@ func (s *session) reserve(ctx context.Context) int {
 	return cap(s.slots) - len(s.slots)
 }
 
-// takeOnce takes as many entries as there are free slots and starts them; false: there was none. A call that has begun is
-// finished: an entry that is taken while its caller has gone would wait until the pool leaves.
+// takeOnce takes as many entries as there are free slots and starts them; false: there was none. What may not start goes back. A call
+// that has begun is finished: an entry that is taken while its caller has gone would wait until the pool leaves.
 func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 	whole := context.WithoutCancel(ctx)
-	asked := s.holding.ask(free)
+	asked := s.holding.ask(s.share.look(free))
 	taken, err := s.queue.Take(whole, asked)
 	switch {
 	case err != nil:
@@ -88,13 +91,20 @@ func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 	if err != nil {
 		now = taken.Now
 	}
+	var crowd []*flight
 	for i, f := range flights {
 		current := f.AttemptUID
 		if err == nil && fences[i].Err == nil {
 			current = fences[i].AttemptUID
 			f.DeadlineAt = cmp.Or(fences[i].DeadlineAt, f.DeadlineAt)
 		}
-		s.admit(ctx, f, current, now)
+		if !s.admit(ctx, f, current, now) {
+			crowd = append(crowd, f)
+		}
+	}
+	s.share.looked(len(flights)-len(crowd), len(crowd))
+	if len(crowd) > 0 {
+		s.putBack(ctx, asked.Owner, crowd)
 	}
 	return len(entries) > 0, nil
 }
@@ -122,17 +132,20 @@ func (s *session) decode(owner string, entries []string) []*flight {
 }
 
 // admit starts an attempt, unless it is over before it began: current is what the model runs now. One whose deadline passed in
-// line, and that nobody has noticed yet, is handed back: no work of its own has failed.
-func (s *session) admit(ctx context.Context, f *flight, current string, now time.Time) {
+// line, and that nobody has noticed yet, is handed back: no work of its own has failed. false: there is no slot for it.
+func (s *session) admit(ctx context.Context, f *flight, current string, now time.Time) bool {
 	switch {
 	case current != f.AttemptUID:
 		s.count(&s.stats.Stale, 1)
 		s.sender.add(f.over(message{}))
 	case isPast(f.DeadlineAt, now), ctx.Err() != nil:
 		s.end(f, f.message(model.MessageInterrupted))
+	case len(s.slots) == cap(s.slots), !s.share.admit(f): // only this goroutine fills slots, and may have taken more than there are
+		return false
 	default:
 		s.start(f, now)
 	}
+	return true
 }
 
 // start begins an attempt in a slot of its own.
@@ -157,6 +170,7 @@ func (s *session) work(f *flight) {
 		s.finish(f, err)
 		f.cancel(nil)
 		<-s.slots
+		s.share.release(f)
 	}()
 	err = f.call(s.handler, &s.config)
 }

@@ -29,6 +29,8 @@ type workerFlags struct {
 	maxBytes     int64    // with fetch: largest file, in bytes; default 1 GiB
 	allowHosts   []string // with fetch: the only hosts to ask; default all
 	allowPrivate bool     // with fetch: connect to private networks too; default false
+	stall        duration // with fetch: how long to wait for the server; default 1 min
+	leastRate    int64    // with fetch: bytes a second that have to come; default 1 KiB
 
 	pool worker.Config
 }
@@ -42,6 +44,9 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.maxBytes, "max-bytes", 0, "with --fetch: largest file to accept, in bytes (default 1 GiB)")
 	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
+	flags.Var(&f.stall, "stall", "with --fetch: give up when the server does not answer, or then sends less than --least-rate, for so long (default 1m)")
+	flags.Int64Var(&f.leastRate, "least-rate", 0, "with --fetch: bytes a second to expect of a body, over each --stall (default 1024)")
+	flags.IntVar(&f.pool.PerHost, "per-host", 0, "with --fetch: attempts that may ask one host at the same time (default half of --concurrency)")
 	flags.IntVar(&f.pool.Concurrency, "concurrency", 0, "attempts to work on at the same time (default 4)")
 	flags.StringVar(&f.pool.Name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
 	flags.Var((*duration)(&f.pool.FenceEvery), "fence-every", "how often to ask whether the work still counts (default 1s)")
@@ -69,6 +74,9 @@ func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config
 	config := f.pool
 	config.Log, config.Clock = log, time.Now
 	config.Grace, config.Backoff = loop.grace, loop.backoff
+	if f.fetch != "" {
+		config.Host = handlers.Host
+	}
 	if config.Grace == 0 {
 		config.Grace = -1 // --grace 0 means none, where 0 in the config means the default
 	}
@@ -100,7 +108,9 @@ func (f *workerFlags) handler(args []string) (worker.Handler, error) {
 		}
 		return handlers.HTTP(f.http, handlers.HTTPOptions{Header: header})
 	default:
-		return handlers.Fetch(f.fetch, handlers.FetchOptions{MaxBytes: f.maxBytes, AllowHosts: f.allowHosts, AllowPrivate: f.allowPrivate})
+		return handlers.Fetch(f.fetch, handlers.FetchOptions{
+			MaxBytes: f.maxBytes, AllowHosts: f.allowHosts, AllowPrivate: f.allowPrivate, Stall: time.Duration(f.stall), LeastRate: f.leastRate,
+		})
 	}
 }
 

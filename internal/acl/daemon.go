@@ -45,7 +45,8 @@ func poller(k scripts.Keys) part {
 
 func worker(k scripts.Keys) part {
 	return part{
-		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"heartbeat-worker.lua", all}, {"requeue-attempts.lua", all}},
+		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"heartbeat-worker.lua", all}, {"requeue-attempts.lua", all},
+			{"put-back-attempts.lua", all}},
 		direct: []grant{
 			allow("blmove", both(k.Input())),
 			allow("lrange", reading(k.Taken(all))),

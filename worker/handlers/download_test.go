@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/refreshd/refreshd/model"
@@ -17,7 +18,7 @@ import (
 
 // noise is a body of many reads that no compression shortens.
 func noise(seed byte) []byte {
-	body := make([]byte, 3<<20+17)
+	body := make([]byte, 1<<20+17)
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(body)
 	return body
 }
@@ -47,17 +48,20 @@ var ways = map[string]func(w http.ResponseWriter, body []byte){
 func TestABodyOfManyReadsArrivesByteForByte(t *testing.T) {
 	for name, send := range ways {
 		t.Run(name, func(t *testing.T) {
-			body := noise(1)
-			f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { send(w, body) }, FetchOptions{})
+			first, second := noise(1), noise(1)
+			second[len(second)-1] ^= 1 // only the last byte is another
+			var body atomic.Pointer[[]byte]
+			body.Store(&first)
+			f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { send(w, *body.Load()) }, FetchOptions{})
 			f.expect(success, f.fetch(t.Context(), f.url))
-			f.holdsBytes(body)
-			if last := f.said[len(f.said)-1].Status; last != "Downloaded 3.0 MiB" {
+			f.holdsBytes(first)
+			if last := f.said[len(f.said)-1].Status; last != "Downloaded 1.0 MiB" {
 				t.Errorf("the last status is %q, want all bytes counted", last)
 			}
 			f.expect(unchanged(), f.fetch(t.Context(), f.url))
-			body[len(body)-1] ^= 1 // only the last byte is another
+			body.Store(&second)
 			f.expect(success, f.fetch(t.Context(), f.url))
-			f.holdsBytes(body)
+			f.holdsBytes(second)
 		})
 	}
 }
@@ -65,16 +69,17 @@ func TestABodyOfManyReadsArrivesByteForByte(t *testing.T) {
 func TestABodyThatIsCutOffInItsMiddleLeavesTheOldFileWhole(t *testing.T) {
 	for name, send := range ways {
 		t.Run(name, func(t *testing.T) {
-			old, cut := noise(1), false
+			old := noise(1)
+			var cut atomic.Bool
 			f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
-				if !cut {
+				if !cut.Load() {
 					send(w, old)
 					return
 				}
-				send(&cutting{ResponseWriter: w, left: 2 << 20}, noise(2))
+				send(&cutting{ResponseWriter: w, left: 700_000}, noise(2))
 			}, FetchOptions{})
 			f.expect(success, f.fetch(t.Context(), f.url))
-			cut = true
+			cut.Store(true)
 			if m := f.fetch(t.Context(), f.url); m.Type != model.MessageFailure || m.ErrorType != "truncated" {
 				t.Errorf("told %+v, want a failure of type truncated", m)
 			}

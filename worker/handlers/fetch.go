@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -28,6 +31,33 @@ type FetchOptions struct {
 	AllowPrivate bool
 	// MaxBytes is the largest file that is accepted, after decompression. At least 1. Defaults to 1 GiB.
 	MaxBytes int64
+	// Stall is how long to wait for the response, and then the period in which enough of the body has to come. 10 ms to 1 h.
+	// Defaults to 1 min.
+	Stall time.Duration
+	// LeastRate is how much of the body has to come in each of these periods, in bytes a second. At least 1. Defaults to 1,024.
+	LeastRate int64
+}
+
+func (o FetchOptions) withDefaults() FetchOptions {
+	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
+	o.Stall = cmp.Or(o.Stall, time.Minute)
+	o.LeastRate = cmp.Or(o.LeastRate, 1<<10)
+	return o
+}
+
+// Validate reports the first option out of range, where 0 stands for the default.
+func (o FetchOptions) Validate() error {
+	o = o.withDefaults()
+	switch {
+	case o.MaxBytes < 1:
+		return fmt.Errorf("max bytes: expected at least 1, found %d", o.MaxBytes)
+	case o.Stall < 10*time.Millisecond || o.Stall > time.Hour:
+		return fmt.Errorf("stall: expected 10ms to 1h, found %s", document.FormatDuration(o.Stall))
+	case o.LeastRate < 1:
+		return fmt.Errorf("least rate: expected at least 1 byte a second, found %d", o.LeastRate)
+	default:
+		return nil
+	}
 }
 
 // Fetch returns a handler that downloads the payload's input_url, http or https, into a directory, which it creates. The file
@@ -41,19 +71,20 @@ type FetchOptions struct {
 // name resolves to, for each connection, redirections included. Such a refusal is not retryable.
 //
 // Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
-// not retryable and told to the owner in plain words. A body that is cut off is a failure and leaves the old file.
+// not retryable and told to the owner in plain words. A body that is cut off is a failure and leaves the old file; so is a server
+// that does not answer within Stall, or then sends less than LeastRate for as long.
 //
 // The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
 // with a hash.
 //
+// To keep the feeds of one host from holding all slots of a pool, give it Host as Config.Host.
+//
 // The error says that the directory cannot be used or an option is out of range. Temporary files of killed workers are removed.
 func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
-	if options.MaxBytes == 0 {
-		options.MaxBytes = 1 << 30
+	if err := options.Validate(); err != nil {
+		return nil, fmt.Errorf("fetch: %w", err)
 	}
-	if options.MaxBytes < 0 {
-		return nil, fmt.Errorf("fetch: max bytes: expected at least 1, found %d", options.MaxBytes)
-	}
+	options = options.withDefaults()
 	guard, err := newGuard(options.AllowHosts, options.AllowPrivate)
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
@@ -63,6 +94,15 @@ func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
 		return nil, fmt.Errorf("fetch: prepare the directory: %w", err)
 	}
 	return (&fetcher{dir, guard, options}).fetch, nil
+}
+
+// Host is the host that Fetch will ask for an attempt, for Config.Host of a pool; empty: none. A redirection may lead to another one.
+func Host(attempt *worker.Attempt) string {
+	source, err := inputURL(attempt.Payload)
+	if err != nil {
+		return ""
+	}
+	return hostName(source)
 }
 
 type fetcher struct {
@@ -79,6 +119,9 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	if err := f.guard.check(source); err != nil {
 		return fetchError(ctx, err)
 	}
+	pace := newPace(ctx, f.Stall, f.LeastRate)
+	defer pace.end()
+	ctx = pace.ctx
 	path := filepath.Join(f.dir, fileName(attempt.UID))
 	known, conditional := readSidecar(path, source.String())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
@@ -92,6 +135,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	if err != nil {
 		return fetchError(ctx, err)
 	}
+	response.Body = pace.respond(response.Body)
 	defer func() { _ = response.Body.Close() }()
 	switch {
 	case response.StatusCode == http.StatusNotModified && conditional:

@@ -95,11 +95,16 @@ func (g *guard) check(target *url.URL) error {
 	if target.Scheme != "http" && target.Scheme != "https" {
 		return refusal("the address is not allowed: expected http or https")
 	}
-	host := strings.TrimSuffix(strings.ToLower(target.Hostname()), ".")
+	host := hostName(target)
 	if len(g.hosts) > 0 && !slices.ContainsFunc(g.hosts, func(allowed string) bool { return matches(host, allowed) }) {
 		return refusal("the address is not allowed: expected one of the allowed hosts")
 	}
 	return nil
+}
+
+// hostName is the one spelling of the host of a URL.
+func hostName(target *url.URL) string {
+	return strings.TrimSuffix(strings.ToLower(target.Hostname()), ".")
 }
 
 func matches(host, allowed string) bool {

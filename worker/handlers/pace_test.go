@@ -1,0 +1,124 @@
+package handlers
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+func TestADownloadThatStallsIsGivenUpAndLeavesTheOldFile(t *testing.T) {
+	for name, stall := range map[string]func(w http.ResponseWriter){
+		"no response": func(http.ResponseWriter) {},
+		"no body":     func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() },
+		"half a body": func(w http.ResponseWriter) {
+			_, _ = io.WriteString(w, table)
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stalls atomic.Bool
+			f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+				if stalls.Load() {
+					stall(w)
+					<-r.Context().Done()
+					return
+				}
+				_, _ = io.WriteString(w, table)
+			}, FetchOptions{Stall: 50 * time.Millisecond, LeastRate: 1})
+			f.until(success)
+			stalls.Store(true)
+			f.until(model.Message{Type: model.MessageFailure, Failure: policy.Failure{ErrorType: "stalled"}})
+			f.holds(table)
+		})
+	}
+}
+
+// until fetches until it is told as wanted: a busy machine may make any download stall.
+func (f *feed) until(want model.Message) {
+	f.t.Helper()
+	testkit.Eventually(f.t, string(want.Type)+" "+want.ErrorType, func() bool {
+		m := f.fetch(f.t.Context(), f.url)
+		return m.Type == want.Type && m.ErrorType == want.ErrorType && m.Retryable == nil
+	})
+}
+
+func TestAFeedThatNeverEndsIsGivenUpWhenItIsTooSlow(t *testing.T) {
+	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, table)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}, FetchOptions{Stall: 50 * time.Millisecond, LeastRate: 1 << 40, MaxBytes: 1 << 50})
+	f.until(model.Message{Type: model.MessageFailure, Failure: policy.Failure{ErrorType: "too_slow"}})
+}
+
+func TestEachPeriodOfADownloadIsJudgedByItself(t *testing.T) {
+	p := newPace(t.Context(), time.Minute, 100)
+	defer p.end()
+	p.respond(http.NoBody)
+	for _, bytes := range []int{6000, 9000, 6000} {
+		p.add(bytes / 2)
+		p.add(bytes / 2)
+		if p.tick(); p.ctx.Err() != nil {
+			t.Fatalf("%d bytes in a minute: %v, want 100 a second to be enough", bytes, context.Cause(p.ctx))
+		}
+	}
+	p.add(5999)
+	p.tick()
+	no := model.Message{Type: model.MessageFailure, Failure: policy.Failure{
+		Reason:    "expected at least 100 bytes a second within 1m, found 100.0",
+		ErrorType: "too_slow", UserFriendlyReason: "The server of the feed is too slow: it sent 5.9 KiB in 1m.",
+	}}
+	if got := said(t, context.Cause(p.ctx)); got.Failure != no.Failure {
+		t.Errorf("told %+v, want %+v", got, no)
+	}
+}
+
+func TestTheOwnerIsToldHowAFeedStalled(t *testing.T) {
+	for want, begin := range map[string]func(*pace){
+		"The server of the feed did not answer within 1m.": func(*pace) {},
+		"The server of the feed sent nothing for 1m.":      func(p *pace) { p.respond(http.NoBody) },
+	} {
+		p := newPace(t.Context(), time.Minute, 1)
+		begin(p)
+		p.tick()
+		if got := said(t, context.Cause(p.ctx)); got.UserFriendlyReason != want || got.ErrorType != "stalled" || got.Retryable != nil {
+			t.Errorf("told %+v, want %q", got, want)
+		}
+		p.end()
+	}
+}
+
+func TestAServerMayTakeOnePeriodToAnswerAndAnotherToBegin(t *testing.T) {
+	p := newPace(t.Context(), time.Hour, 1)
+	defer p.end()
+	p.timer.Stop()
+	p.respond(http.NoBody)
+	if !p.timer.Stop() {
+		t.Error("want a period of its own for the body")
+	}
+	_, _ = p.respond(http.NoBody).Read(nil)
+	if p.timer.Stop() || p.ctx.Err() != nil {
+		t.Error("want no period once the body is there")
+	}
+}
+
+func TestFetchRefusesAPaceThatIsNone(t *testing.T) {
+	for want, options := range map[string]FetchOptions{
+		"fetch: stall: expected 10ms to 1h, found 1ms":                   {Stall: time.Millisecond},
+		"fetch: stall: expected 10ms to 1h, found 2h":                    {Stall: 2 * time.Hour},
+		"fetch: least rate: expected at least 1 byte a second, found -1": {LeastRate: -1},
+		"fetch: max bytes: expected at least 1, found -1":                {MaxBytes: -1},
+	} {
+		if _, err := Fetch(t.TempDir(), options); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
