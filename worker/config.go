@@ -6,8 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/backoff"
 )
 
 // Config tunes a pool. The zero value is usable.
@@ -50,7 +51,8 @@ type Config struct {
 	Backoff time.Duration
 	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 5 s.
 	MaxBackoff time.Duration
-	// Log receives every error and, at debug level, what became of each attempt. Defaults to none.
+	// Log receives every error and, at debug level, what became of each attempt; at info level what became of one that failed
+	// with a Reason other than its error. Defaults to none.
 	Log *zerolog.Logger
 	// Clock tells how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time

@@ -10,7 +10,7 @@
 //	return pool.Run(ctx)
 //
 // A handler that returns nil has succeeded, an error is a failure, and a panic is one too. NotRetryable, RetryAfter,
-// Postpone, ErrorType and UserFriendly say more about an error and may be nested.
+// Postpone, ErrorType, Reason and UserFriendly say more about an error and may be nested.
 //
 // The context of a handler ends when its work no longer counts: at the deadline (ErrDeadline), when the model has a newer
 // attempt or none (ErrFenceLost), when another pool was given the attempt (ErrRequeued), or when the pool has to stop

@@ -33,6 +33,7 @@ type (
 	postponed  struct{ wish json.Number }
 	errorType  string
 	ownerText  string
+	toldReason string
 )
 
 // marked is an error with one more fact about it.
@@ -87,6 +88,9 @@ func ErrorType(err error, kind string) error { return mark(err, errorType(kind))
 
 // UserFriendly adds what the owner of the model may read, such as "The feed is empty".
 func UserFriendly(err error, text string) error { return mark(err, ownerText(text)) }
+
+// Reason is told in place of the text of err, which is then for the log only: the owner of a model may read reasons.
+func Reason(err error, text string) error { return mark(err, toldReason(text)) }
 
 // seconds renders a wait in whole milliseconds.
 func seconds(d time.Duration) json.Number {

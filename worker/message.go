@@ -59,6 +59,9 @@ func (a *Attempt) outcome(err error) message {
 		return m
 	}
 	m.Type, m.Reason = model.MessageFailure, err.Error()
+	if text, found := factOf[toldReason](err); found {
+		m.Reason = string(text)
+	}
 	if retry, found := factOf[retryable](err); found {
 		m.Retryable = (*bool)(&retry)
 	}

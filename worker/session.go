@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
 )
@@ -184,7 +186,11 @@ func (s *session) finish(f *flight, err error) {
 	m, wanted := f.ending(err)
 	f.status.end(wanted)
 	s.end(f, m)
-	s.config.Log.Debug().Str("uid", f.UID).Str("attempt_uid", f.AttemptUID).Str("outcome", string(m.Type)).
+	level := zerolog.DebugLevel
+	if _, withheld := factOf[toldReason](err); withheld {
+		level = zerolog.InfoLevel // it stands nowhere else
+	}
+	s.config.Log.WithLevel(level).Str("uid", f.UID).Str("attempt_uid", f.AttemptUID).Str("outcome", string(m.Type)).
 		AnErr("cause", context.Cause(f.ctx)).Err(err).Msg("worker: attempt ended")
 }
 

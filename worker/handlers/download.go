@@ -95,7 +95,7 @@ func (d *download) failure(err error) error {
 	case d.body != nil:
 		return requestError(d.ctx, fmt.Errorf("read the body: %w", d.body))
 	default:
-		return worker.ErrorType(fmt.Errorf("write the file: %w", err), "disk")
+		return worker.ErrorType(worker.Reason(fmt.Errorf("write the file: %w", err), "the file cannot be written"), "disk")
 	}
 }
 

@@ -68,7 +68,8 @@ func (o FetchOptions) Validate() error {
 // records of the CSV after its header.
 //
 // The address may come from users, so it leads to public addresses only, unless AllowPrivate says otherwise: this is checked of what the
-// name resolves to, for each connection, redirections included. Such a refusal is not retryable.
+// name resolves to, for each connection, redirections included. A URL that is refused as it is written is not retryable; a name that
+// leads inside is told like one that does not exist. What owners are not told stands in the log of the pool.
 //
 // Statuses are understood as by HTTP; a missing, invalid or refused (401, 403, 404, 410) input_url and a file above MaxBytes are
 // not retryable and told to the owner in plain words. A body that is cut off is a failure and leaves the old file; so is a server

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,7 +24,7 @@ type guard struct {
 // maxRedirects is how many redirections a download follows.
 const maxRedirects = 10
 
-// refusal says why an address is not asked. It does not tell the address: that of a name inside is not for users.
+// refusal says what of a URL itself keeps it from being asked.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -71,12 +72,21 @@ func (g *guard) client(given *http.Client) *http.Client {
 func (g *guard) transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: g.control}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = dialer.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if written, err := netip.ParseAddrPort(address); err == nil && !g.private && !isPublic(written.Addr()) {
+			return nil, refusal("expected a public address, found one of this machine or of a private network")
+		}
+		return dialer.DialContext(ctx, network, address)
+	}
 	if !g.private {
 		transport.Proxy = nil
 	}
 	return transport
 }
+
+// errInside means that a name leads to an address that is not public. Users must not tell it from a name that does not exist, or
+// they could ask for the names inside.
+var errInside = errors.New("the name leads to an address of this machine or of a private network")
 
 // control checks an address that is about to be connected to: the name has been resolved, and will not be again.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -85,7 +95,7 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	}
 	resolved, err := netip.ParseAddrPort(address)
 	if err != nil || !isPublic(resolved.Addr()) {
-		return refusal("expected a public address, found one of this machine or of a private network")
+		return fmt.Errorf("%w: %s", errInside, address)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func TestAURLOfAUserReachesNothingPrivateWhateverItIsWrittenLike(t *testing.T) {
 	port := own[strings.LastIndex(own, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]", "127.1.2.3", "LOCALHOST."} {
 		m, _ := guarded(t, "http://"+host+port+"/", FetchOptions{})
-		if host == "127.0.0.1" || host == "localhost" {
+		if host == "127.0.0.1" || host == "[::1]" || host == "[::ffff:127.0.0.1]" {
 			expectForbidden(t, "http://"+host+port+"/", FetchOptions{})
 		}
 		if m.Type != model.MessageFailure {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -54,7 +55,24 @@ func requestError(ctx context.Context, err error) error {
 	if errors.As(err, &detailed) {
 		err = detailed.Err
 	}
-	return stopped(ctx, worker.ErrorType(err, "network"))
+	return stopped(ctx, worker.ErrorType(worker.Reason(err, unaddressed(err)), "network"))
+}
+
+// unaddressed is what owners are told of an error of the network: neither an address of this machine nor that of its resolver, nor
+// whether a name that leads nowhere exists inside.
+func unaddressed(err error) string {
+	var missing *net.DNSError
+	if errors.As(err, &missing) || errors.Is(err, errInside) {
+		return "the host of the address cannot be reached"
+	}
+	text := err.Error()
+	for {
+		var operation *net.OpError
+		if !errors.As(err, &operation) {
+			return text
+		}
+		err, text = operation.Err, operation.Err.Error()
+	}
 }
 
 // stopped returns the cause of an ended context in place of err, which is then only its echo.
