@@ -15,7 +15,7 @@ for i = 1, #ARGV do
     for _ = at + 2, redis.call('LLEN', taken) do
       redis.call('LMOVE', taken, taken, 'RIGHT', 'LEFT')
     end
-    redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT') --@ put back
+    redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT')
     moved = moved + 1
   end
 end

@@ -65,6 +65,11 @@ func (a *app) newWorker(
 	if err != nil {
 		return nil, err
 	}
+	if own.exec != "" {
+		if err := shield(); err != nil {
+			return nil, err
+		}
+	}
 	config := own.config(loop, &a.log)
 	config.Hurry = hurryOf(ctx)
 	return worker.New(checked(store, a.checks, config), handler, config)

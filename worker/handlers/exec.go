@@ -22,7 +22,8 @@ type ExecOptions struct {
 	// Dir is where the program runs. Defaults to the directory of this process.
 	Dir string
 	// Env is what the program finds in its environment beside the REFRESHD_ variables, as "name=value". Defaults to the
-	// environment of this process without REDIS_URL and its REFRESHD_ variables, which are settings of refreshd and hold secrets.
+	// environment of this process without REDIS_URL and its REFRESHD_ variables, which are settings of refreshd and hold secrets. That
+	// keeps nobody from looking for them: a program of the same user may read the environment of its parent, where the system lets it.
 	Env []string
 	// Stdout and Stderr get what the program writes, beside the part of stderr that is read for the reason. They must
 	// be safe for concurrent use. Default to nothing.

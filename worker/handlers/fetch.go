@@ -76,7 +76,7 @@ func (o FetchOptions) Validate() error {
 // that does not answer within Stall, or then sends less than LeastRate for as long.
 //
 // The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
-// with a hash.
+// with a hash. The file of a model that is removed stays.
 //
 // To keep the feeds of one host from holding all slots of a pool, give it Host as Config.Host.
 //

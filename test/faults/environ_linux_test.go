@@ -1,0 +1,65 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+)
+
+// unprivileged runs do without the rights to look into the processes of others, which root has and a worker needs not: what do starts
+// has them neither. The thread that has lost them ends with do.
+func unprivileged(t *testing.T, do func()) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		var err error
+		for _, right := range []uintptr{unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN} {
+			err = errors.Join(err, unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0))
+		}
+		defer func() { done <- err }()
+		do()
+	}()
+	if err := <-done; err != nil && os.Getuid() == 0 {
+		t.Skipf("root that cannot give up its rights: %v", err)
+	}
+}
+
+func TestAProgramOfAWorkerCannotReadTheSettingsOfTheWorker(t *testing.T) {
+	for _, command := range []string{"worker", "up"} {
+		ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
+		t.Cleanup(stop)
+		f := &fleet{Queue: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}
+		if err := f.Redis.Do(ctx, "ACL", "SETUSER", "clerk", "on", ">"+secret, "~*", "&*", "+@all").Err(); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("REDIS_URL", "redis://clerk:"+url.QueryEscape(secret)+"@"+f.Server.Addr)
+		found := filepath.Join(t.TempDir(), "found")
+		unprivileged(t, func() {
+			testkit.Refreshd(t, command, "--exec", "sh", "--", "-c", `(cat /proc/$PPID/environ; echo read) >"$0" 2>&1`, found)
+		})
+		if command == "worker" {
+			testkit.Refreshd(t, "up")
+		}
+		f.put(1)
+		f.AwaitEvent(model.EventSuccess, 1)
+		text, err := os.ReadFile(found)
+		if err != nil || !strings.Contains(string(text), "read") {
+			t.Fatalf("the program has not tried: %q, %v", text, err)
+		}
+		if strings.Contains(string(text), "REDIS_URL") || !strings.Contains(string(text), "ermission denied") {
+			t.Errorf("%s: want the environment unreadable, got %d bytes", command, len(text))
+		}
+	}
+}
