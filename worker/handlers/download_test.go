@@ -3,6 +3,7 @@ package handlers
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -126,7 +127,7 @@ func TestWhatComesTogetherWithTheEndOfABodyCounts(t *testing.T) {
 		d := &download{ctx: t.Context(), attempt: example(), response: &http.Response{Body: io.NopCloser(&lastWords{"abc", end})}, most: 3, path: filepath.Join(t.TempDir(), "f")}
 		var file bytes.Buffer
 		err := d.receive(&file)
-		if whole := err == nil && file.String() == "abc"; whole != (end == io.EOF) {
+		if whole := err == nil && file.String() == "abc"; whole != errors.Is(end, io.EOF) {
 			t.Errorf("%v: received %q, %v", end, file.String(), err)
 		}
 	}

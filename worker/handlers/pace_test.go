@@ -121,4 +121,9 @@ func TestFetchRefusesAPaceThatIsNone(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+	for _, stall := range []time.Duration{10 * time.Millisecond, time.Hour} {
+		if err := (FetchOptions{Stall: stall, LeastRate: 1, MaxBytes: 1}).Validate(); err != nil {
+			t.Errorf("the ends of the ranges: %v", err)
+		}
+	}
 }
