@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -14,14 +13,16 @@ func on(t *testing.T, args ...string) (*drill, *testkit.Server) {
 	t.Helper()
 	t.Parallel()
 	server := testkit.Redis(t, append([]string{"--enable-debug-command", "yes"}, args...)...)
-	return newDrill(t, server.URL, server.URL), server
+	d := newDrill(t, server.URL, server.URL)
+	d.admin = server.Client(t)
+	return d, server
 }
 
 // again repeats something, and waits for a little progress in between.
-func (d *drill) again(times int, do func(context.Context) error) {
+func (d *drill) again(times int, do func()) {
 	d.t.Helper()
 	for range long.Or(times/4, times) * *timesFlag {
-		_ = do(d.ctx) // it may hit the connection of the test itself
+		do()
 		d.progress(5)
 	}
 }
@@ -30,20 +31,20 @@ func TestConnectionsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	long.Only(t)
 	d, _ := on(t)
 	d.begin()
-	d.again(20, func(ctx context.Context) error {
-		return d.clients.Write.ClientKillByFilter(ctx, "TYPE", "normal").Err()
-	})
+	d.again(20, d.killClients)
 	d.settle()
 	d.conclude()
+	t.Logf("%d connections were killed", d.struck)
 }
 
 func TestScriptsThatAreForgottenAgainAndAgainAreLoadedAgain(t *testing.T) {
 	long.Only(t)
 	d, _ := on(t)
 	d.begin()
-	d.again(30, func(ctx context.Context) error { return d.clients.Write.ScriptFlush(ctx).Err() })
+	d.again(30, d.forgetScripts)
 	d.settle()
 	d.conclude()
+	t.Logf("%d scripts were forgotten", d.struck)
 }
 
 func TestAPausedRedisOnlyCostsThePause(t *testing.T) {
@@ -51,7 +52,7 @@ func TestAPausedRedisOnlyCostsThePause(t *testing.T) {
 	d, _ := on(t)
 	d.begin()
 	for range *timesFlag {
-		d.check("pause", d.clients.Write.ClientPause(d.ctx, 2*time.Second).Err())
+		d.deafen(2*time.Second, func() error { return d.admin.ClientPause(d.ctx, 2*time.Second).Err() })
 		d.progress(10)
 	}
 	d.settle()
@@ -63,7 +64,7 @@ func TestARedisThatSleepsOnlyCostsTheSleep(t *testing.T) {
 	d, _ := on(t)
 	d.begin()
 	for range *timesFlag {
-		d.check("sleep", d.clients.Write.Do(d.ctx, "DEBUG", "SLEEP", "2").Err())
+		d.deafen(2*time.Second, func() error { return d.admin.Do(d.ctx, "DEBUG", "SLEEP", "2").Err() })
 		d.progress(10)
 	}
 	d.settle()

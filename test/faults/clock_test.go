@@ -84,7 +84,11 @@ func TestAClockThatJumpsForthAndBackLosesNothing(t *testing.T) {
 	for i, by := range jumps[:long.Or(4, len(jumps))] {
 		name := fmt.Sprint("dead-", i)
 		d.die(name)
+		before, _ := d.store.Now(d.ctx)
 		clock.jump(by)
+		if after, err := d.store.Now(d.ctx); err != nil || after.Sub(before) > by/2 != (by > 0) {
+			t.Errorf("the fault did not strike: want a jump by %s, got one from %s to %s (%v)", by, before, after, err)
+		}
 		d.forgotten(name)
 		d.examine()
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
 )
 
 // disk is where fetched files go, and what fills it and makes room again.
@@ -139,5 +140,8 @@ func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 	if left := d.leftovers(space.dir); left != 0 {
 		t.Errorf("want only the fetched files, got %d more", left)
 	}
-	t.Logf("on %s: %d downloads failed", space.kind, y.events["failure"])
+	if full := y.errors["disk"]; full < len(d.uids) || full != y.events[model.EventFailure] {
+		t.Errorf("the fault did not strike: want all of %d failures of the type disk, got %v", y.events[model.EventFailure], y.errors)
+	}
+	t.Logf("on %s: %d downloads failed", space.kind, y.errors["disk"])
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/policy"
@@ -35,8 +37,9 @@ type drill struct {
 	ctx     context.Context // bounds all waiting
 	address string          // how the daemons and workers reach Redis
 	clients *scripts.Clients
-	store   *scripts.Store   // how the test reaches it
-	clock   func() time.Time // nil: that of Redis
+	store   *scripts.Store        // how the test reaches it
+	clock   func() time.Time      // nil: that of Redis
+	admin   redis.UniversalClient // one connection, that of who breaks something; nil behind sentinels
 	record  *workerRecord
 	policy  policy.Policy
 
@@ -47,6 +50,7 @@ type drill struct {
 	workers     *daemonGroup // pollers too: they end when nothing is left to do
 	elsewhere   bool         // workers are processes: what they pushed is not known
 	healed      time.Time
+	struck      int       // how often the fault has struck
 	cut         time.Time // what Redis acknowledged after this instant may be gone; zero: nothing may
 }
 

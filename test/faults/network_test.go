@@ -1,7 +1,8 @@
 package faults
 
 import (
-	"context"
+	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -15,15 +16,19 @@ func behind(t *testing.T) (*drill, *link) {
 	t.Parallel()
 	server := testkit.Redis(t)
 	l := newLink(t, server.Addr)
-	return newDrill(t, server.URL, l.URL()), l
+	d := newDrill(t, server.URL, l.URL())
+	d.admin = server.Client(t)
+	return d, l
 }
 
 func TestLatencyAndJitterLoseNothing(t *testing.T) {
 	long.Only(t)
 	d, l := behind(t)
 	d.begin()
+	w := d.witness()
 	l.change(weather{delay: 50 * time.Millisecond, jitter: 50 * time.Millisecond})
 	d.hold(2 * time.Second)
+	w.expectSlow(1, 100*time.Millisecond)
 	d.refreshAll()
 	l.change(weather{})
 	d.settle()
@@ -34,32 +39,41 @@ func TestConnectionsThatAreResetAgainAndAgainLoseNothing(t *testing.T) {
 	long.Only(t)
 	d, l := behind(t)
 	d.begin()
-	resets := 0
-	d.again(20, func(context.Context) error { resets += l.reset(); return nil })
+	d.again(20, func() {
+		w := d.witness()
+		d.struck += l.reset()
+		if err := w.expectEnd(); errors.Is(err, io.EOF) {
+			t.Error("the fault did not strike: want a reset, got a close")
+		}
+	})
 	d.settle()
 	d.conclude()
-	t.Logf("%d connections were reset", resets)
+	t.Logf("%d connections were reset", d.struck)
 }
 
 func TestConnectionsThatAreLeftHalfOpenLoseNothing(t *testing.T) {
 	long.Only(t)
 	d, l := behind(t)
 	d.begin()
+	w := d.witness()
 	l.change(weather{dark: true})
-	left := l.darken()
-	d.hold(2 * time.Second)
+	d.struck = l.darken()
+	w.expectSilence(2 * time.Second * time.Duration(*timesFlag))
 	l.change(weather{})
+	w.expectSilence(100 * time.Millisecond)
 	d.settle()
 	d.conclude()
-	t.Logf("%d connections were left half-open", left)
+	t.Logf("%d connections were left half-open", d.struck)
 }
 
 func TestANarrowNetworkLosesNothing(t *testing.T) {
 	long.Only(t)
 	d, l := behind(t)
 	d.begin()
+	w := d.witness()
 	l.change(weather{perSecond: 100 << 10})
 	d.hold(2 * time.Second)
+	w.expectSlow(50<<10, time.Second) // half a second there, and back
 	d.refreshAll()
 	l.change(weather{})
 	d.settle()
@@ -71,10 +85,17 @@ func TestConnectionsThatCloseSlowlyLoseNothing(t *testing.T) {
 	d, l := behind(t)
 	d.begin()
 	l.change(weather{slowClose: time.Second})
-	d.again(5, func(ctx context.Context) error {
-		return d.clients.Write.ClientKillByFilter(ctx, "TYPE", "normal").Err()
+	d.again(5, func() {
+		w := d.witness()
+		began := time.Now()
+		d.killClients()
+		w.expectEnd()
+		if told := time.Since(began); told < time.Second {
+			t.Errorf("the fault did not strike: want a close told after a second, got %s", told)
+		}
 	})
 	l.change(weather{})
 	d.settle()
 	d.conclude()
+	t.Logf("%d connections were killed", d.struck)
 }

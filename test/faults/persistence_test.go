@@ -12,13 +12,23 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
+// crash kills Redis and starts it again: another process answers.
+func (d *drill) crash(server *testkit.Server) {
+	d.t.Helper()
+	before := d.info("server", "process_id")
+	server.Kill(d.t)
+	server.Restart(d.t)
+	if after := d.info("server", "process_id"); after == before {
+		d.t.Errorf("the fault did not strike: want another process than %d", before)
+	}
+}
+
 func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
 	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
 	d.begin()
 	for range long.Or(2, 3) * *timesFlag {
-		server.Kill(t)
-		server.Restart(t)
+		d.crash(server)
 		d.progress(50)
 	}
 	d.settle()
@@ -35,8 +45,7 @@ func TestARedisThatWritesEverySecondHealsWhenItIsKilled(t *testing.T) {
 	d.begin()
 	killed := time.Now()
 	for range long.Or(2, 3) * *timesFlag {
-		server.Kill(t)
-		server.Restart(t)
+		d.crash(server)
 		d.progress(50)
 	}
 	d.cut = killed.Add(-killTail)
@@ -87,7 +96,8 @@ func (f *file) follow(ctx context.Context) error {
 	}
 }
 
-// cutBack shortens the file to what it was when it was last seen before an instant, and returns when that was.
+// cutBack shortens the file to what it was when it was last seen before an instant. It returns when that was, and how many bytes shorter the
+// file is now.
 func (f *file) cutBack(before time.Time) (time.Time, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,8 +107,18 @@ func (f *file) cutBack(before time.Time) (time.Time, int64, error) {
 			kept = s
 		}
 	}
-	lost := f.sizes[len(f.sizes)-1].bytes - kept.bytes
-	return kept.at, lost, os.Truncate(f.path, kept.bytes)
+	whole, err := os.Stat(f.path)
+	if err != nil {
+		return kept.at, 0, err
+	}
+	if err := os.Truncate(f.path, kept.bytes); err != nil {
+		return kept.at, 0, err
+	}
+	rest, err := os.Stat(f.path)
+	if err != nil {
+		return kept.at, 0, err
+	}
+	return kept.at, whole.Size() - rest.Size(), nil
 }
 
 func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
@@ -126,8 +146,7 @@ func TestARedisWithoutPersistenceForgetsAllAndTheDaemonsGoOnWhenTheModelsAreSave
 	long.Only(t)
 	d, server := on(t)
 	d.begin()
-	server.Kill(t)
-	server.Restart(t)
+	d.crash(server)
 	d.cut = time.Unix(0, 1) // everything may be gone
 	if stats, err := d.store.Stats(d.ctx); err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0 {
 		t.Fatalf("want nothing left, got %+v and %v", stats, err)

@@ -86,6 +86,17 @@ func (w *watched) isComplete(ctx context.Context, sentinel *redis.SentinelClient
 	return len(replicas) == 1, err
 }
 
+// expectMaster checks that the daemons work on this server now, and that it has become a master.
+func (d *drill) expectMaster(server *testkit.Server) {
+	d.t.Helper()
+	d.admin = server.Client(d.t)
+	role, err := d.admin.Info(d.ctx, "replication").Result()
+	d.check("ask for the role", err)
+	if !strings.Contains(role, "role:master") {
+		d.t.Errorf("the fault did not strike: want another master, got %s", role)
+	}
+}
+
 func TestAFailoverBySentinelsCostsTheTimeUntilTheyAgree(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
@@ -98,6 +109,7 @@ func TestAFailoverBySentinelsCostsTheTimeUntilTheyAgree(t *testing.T) {
 	d.cut = killed.Add(-time.Second) // the replica may lag behind
 	d.progress(10)
 	healed := time.Since(killed)
+	d.expectMaster(w.replica)
 	w.master.Restart(t) // the sentinels make a replica of it
 	d.settle()
 	d.conclude()

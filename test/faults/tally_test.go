@@ -12,6 +12,7 @@ import (
 // tally is what is left of a drill when everything has settled.
 type tally struct {
 	events  map[model.Event]int // of the journal
+	errors  map[string]int      // failures by the type of their error
 	starts  map[string]int      // by attempt uid
 	ends    map[string]int      // by attempt uid
 	stall   time.Duration       // the longest time without an applied success
@@ -39,7 +40,7 @@ func (d *drill) count() *tally {
 	d.check("read the journal", err)
 	stats, err := d.store.Stats(d.ctx)
 	d.check("read the counters", err)
-	y := &tally{events: map[model.Event]int{}, starts: map[string]int{}, ends: map[string]int{}, stats: stats.Counters}
+	y := &tally{events: map[model.Event]int{}, errors: map[string]int{}, starts: map[string]int{}, ends: map[string]int{}, stats: stats.Counters}
 	last := time.Time{}
 	for _, entry := range entries {
 		last = y.note(entry, last)
@@ -64,6 +65,9 @@ func (y *tally) note(entry redis.XMessage, last time.Time) time.Time {
 		y.starts[attempt]++
 	case isEnd[event]:
 		y.ends[attempt]++
+	}
+	if kind, failed := entry.Values["error_type"]; failed {
+		y.errors[fmt.Sprint(kind)]++
 	}
 	if event != model.EventSuccess {
 		return last
