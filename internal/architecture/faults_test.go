@@ -22,6 +22,7 @@ func TestEachFaultHasItsNumbersInTheDocument(t *testing.T) {
 	for _, place := range unnumbered(string(document), testsOf(readTree(t, os.DirFS("../..")))) {
 		t.Error(place)
 	}
+	requireProofs(t)
 }
 
 // quoted is the name of a test in a document.

@@ -13,4 +13,5 @@ func TestEachPromiseNamesATestThatHoldsIt(t *testing.T) {
 	for _, place := range untested(string(document), map[string]int{"G%d": 13}, testsOf(readTree(t, os.DirFS("../..")))) {
 		t.Error(place)
 	}
+	requireProofs(t)
 }
