@@ -116,6 +116,13 @@ func (p *Process) Busy() time.Duration {
 // Freeze stops the process where it stands, as SIGSTOP does.
 func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
 
+// IsFrozen reports whether the process stands still, and whether the system tells.
+func (p *Process) IsFrozen() (frozen, told bool) {
+	stat, err := os.ReadFile(p.File("stat"))
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name of the program stands in front, in brackets
+	return strings.HasPrefix(rest, "T"), err == nil
+}
+
 // Thaw lets a frozen process go on.
 func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
 

@@ -46,6 +46,9 @@ func (g *daemonProcesses) start(i int) *testkit.Process {
 func (g *daemonProcesses) kill(i int) {
 	g.t.Helper()
 	g.processes[i].Kill()
+	if code := g.processes[i].Wait(); code != -1 {
+		g.t.Errorf("the fault did not strike: want %v ended by a signal, got exit code %d", g.commands[i], code)
+	}
 	g.kills++
 	g.processes[i] = g.start(i)
 }

@@ -57,7 +57,7 @@ type drill struct {
 // newDrill prepares a queue. The test looks at it by one address, and the daemons and workers reach it by another.
 func newDrill(t *testing.T, direct, address string) *drill {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit*time.Duration(*timesFlag)+*chaosFlag)
 	d := &drill{t: t, ctx: ctx, address: address, record: &workerRecord{runs: map[string]int{}}, policy: loadPolicy(), feed: "http://feed", scratch: t.TempDir()}
 	d.clients, d.store = d.connect(direct)
 	d.dispatchers, d.workers = newDaemonGroup(ctx, t), newDaemonGroup(ctx, t)
@@ -156,15 +156,19 @@ func (d *drill) until(what string, holds func() (bool, error)) {
 func (d *drill) await(holds func() (bool, error)) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	var why error // as long as there was time to ask
 	for {
 		yes, err := holds()
 		if yes && err == nil {
 			return nil
 		}
+		if d.ctx.Err() == nil {
+			why = err
+		}
 		select {
 		case <-tick.C:
 		case <-d.ctx.Done():
-			return errors.Join(d.ctx.Err(), err)
+			return errors.Join(d.ctx.Err(), why)
 		}
 	}
 }

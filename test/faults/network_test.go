@@ -89,7 +89,7 @@ func TestConnectionsThatCloseSlowlyLoseNothing(t *testing.T) {
 		w := d.witness()
 		began := time.Now()
 		d.killClients()
-		w.expectEnd()
+		_ = w.expectEnd()
 		if told := time.Since(began); told < time.Second {
 			t.Errorf("the fault did not strike: want a close told after a second, got %s", told)
 		}

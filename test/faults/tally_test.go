@@ -15,10 +15,26 @@ type tally struct {
 	errors  map[string]int      // failures by the type of their error
 	starts  map[string]int      // by attempt uid
 	ends    map[string]int      // by attempt uid
+	ended   map[string]ending   // the last end of each attempt
 	stall   time.Duration       // the longest time without an applied success
 	stats   map[string]int64
 	results int // results of workers that were applied
 	handled int // messages of workers that were handled in any way
+
+	seen string    // the entry of the journal that was read last
+	last time.Time // when the last success was applied
+}
+
+// ending is how and when an attempt ended.
+type ending struct {
+	event model.Event
+	at    time.Time
+}
+
+func newTally() *tally {
+	return &tally{
+		events: map[model.Event]int{}, errors: map[string]int{}, starts: map[string]int{}, ends: map[string]int{}, ended: map[string]ending{}, seen: "-",
+	}
 }
 
 // isEnd reports whether an event ends an attempt.
@@ -33,18 +49,35 @@ var (
 	unsaid = []string{"stale", "duplicate", "unknown_model", "malformed", "no_uid", "unknown_type", "oversized", "broken_model"}
 )
 
+// read reads what was added to the journal since it was last read.
+func (d *drill) read(y *tally) {
+	d.t.Helper()
+	var entries []redis.XMessage
+	d.until("the journal", func() (ok bool, err error) {
+		entries, err = d.clients.Read.XRange(d.ctx, d.store.Keys.Journal(), y.seen, "+").Result()
+		return true, err
+	})
+	for _, entry := range entries {
+		y.note(entry)
+		y.seen = "(" + entry.ID
+	}
+}
+
 // count reads the journal and the counters.
 func (d *drill) count() *tally {
 	d.t.Helper()
-	entries, err := d.clients.Read.XRange(d.ctx, d.store.Keys.Journal(), "-", "+").Result()
-	d.check("read the journal", err)
+	y := newTally()
+	d.read(y)
+	d.sum(y)
+	return y
+}
+
+// sum adds the counters when nobody counts any more.
+func (d *drill) sum(y *tally) {
+	d.t.Helper()
 	stats, err := d.store.Stats(d.ctx)
 	d.check("read the counters", err)
-	y := &tally{events: map[model.Event]int{}, errors: map[string]int{}, starts: map[string]int{}, ends: map[string]int{}, stats: stats.Counters}
-	last := time.Time{}
-	for _, entry := range entries {
-		last = y.note(entry, last)
-	}
+	y.stats = stats.Counters
 	for _, event := range said {
 		y.handled += y.events[event]
 	}
@@ -52,31 +85,31 @@ func (d *drill) count() *tally {
 		y.handled += int(y.stats[counter])
 	}
 	y.results = y.events[model.EventSuccess] + y.events[model.EventFailure]
-	return y
 }
 
-// note counts one entry and returns when the last success was applied.
-func (y *tally) note(entry redis.XMessage, last time.Time) time.Time {
+// note counts one entry.
+func (y *tally) note(entry redis.XMessage) {
 	event := model.Event(fmt.Sprint(entry.Values["event"]))
 	attempt := fmt.Sprint(entry.Values["attempt_uid"])
+	at, _ := time.Parse(time.RFC3339, fmt.Sprint(entry.Values["at"]))
 	y.events[event]++
 	switch {
 	case event == model.EventStart:
 		y.starts[attempt]++
 	case isEnd[event]:
 		y.ends[attempt]++
+		y.ended[attempt] = ending{event, at}
 	}
 	if kind, failed := entry.Values["error_type"]; failed {
 		y.errors[fmt.Sprint(kind)]++
 	}
 	if event != model.EventSuccess {
-		return last
+		return
 	}
-	at, _ := time.Parse(time.RFC3339, fmt.Sprint(entry.Values["at"]))
-	if !last.IsZero() {
-		y.stall = max(y.stall, at.Sub(last))
+	if !y.last.IsZero() {
+		y.stall = max(y.stall, at.Sub(y.last))
 	}
-	return at
+	y.last = at
 }
 
 // conclude checks the guarantees and logs the numbers of the drill. It returns how many acknowledged messages are gone.

@@ -70,7 +70,7 @@ func (w *witness) expectEnd() error {
 	return err
 }
 
-// expectSilence checks that what is sent is taken, that nothing comes back, and that nobody says that the connection has ended.
+// expectSilence checks that what is sent is taken, that nothing comes back, and that nobody ends the connection.
 func (w *witness) expectSilence(during time.Duration) {
 	w.t.Helper()
 	_, err := io.WriteString(w.conn, "PING\r\n")
@@ -99,7 +99,7 @@ func (d *drill) numberIn(info, name string) int {
 	return number
 }
 
-// killClients ends all connections but its own by CLIENT KILL, and looks whether any that was there before is still there.
+// killClients ends all connections but its own by CLIENT KILL, and looks whether any is left of those before.
 func (d *drill) killClients() {
 	d.t.Helper()
 	before := d.connections()
@@ -112,7 +112,7 @@ func (d *drill) killClients() {
 		}
 	}
 	if killed < 2 || left > 1 { // the killer itself
-		d.t.Errorf("the fault did not strike: want all of %d connections killed, got %d, and %d of them left", len(before), killed, left)
+		d.t.Errorf("the fault did not strike: want all of %d connections killed, got %d, and %d left", len(before), killed, left)
 	}
 	d.struck += int(killed)
 }

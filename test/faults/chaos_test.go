@@ -1,0 +1,182 @@
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+var (
+	chaosFlag = flag.Duration("chaos", long.Or(2*time.Second, time.Minute), "how long the chaos drill goes on")
+	seedFlag  = flag.Uint64("seed", 0, "what the plan of the chaos drill is made from; 0: anything")
+)
+
+// strike is one fault of the chaos drill.
+type strike struct {
+	fault  string
+	target int           // which daemon, for those that hit one
+	length time.Duration // of a freeze
+	rest   time.Duration // until the next one
+	order  []int         // of litter
+}
+
+func (s strike) String() string {
+	return fmt.Sprintf("%s of %d for %s, rest %s", s.fault, s.target, s.length, s.rest)
+}
+
+// faults are what strikes, the frequent ones more than once.
+var faults = []string{"kill", "kill", "kill", "freeze", "freeze", "flush", "crash", "litter", "litter"}
+
+// lease is that of each daemon in the chaos drill. A freeze is longer.
+const lease = time.Second
+
+// plan returns the strikes of a seed, one after the other: always the same.
+func plan(seed uint64, targets int) func() strike {
+	random := rand.New(rand.NewPCG(seed, 0))
+	between := func(least, most time.Duration) time.Duration {
+		return (least + time.Duration(random.Int64N(int64(most-least)))).Round(time.Millisecond)
+	}
+	return func() strike {
+		return strike{
+			fault: faults[random.IntN(len(faults))], target: random.IntN(targets), length: between(lease*3/2, lease*5/2),
+			rest: between(50*time.Millisecond, 500*time.Millisecond), order: random.Perm(40),
+		}
+	}
+}
+
+// chaos is a drill in which many faults strike at random while workers and an application write down what they see.
+type chaos struct {
+	*daemonProcesses
+	server *testkit.Server
+	ledger *ledger
+	storm  *storm
+	told   *tally       // what the journal says, to be compared with the ledger
+	late   *daemonGroup // workers that wait until their attempt is over
+	calm   atomic.Bool  // the chaos has not begun, or is over
+
+	strikes          map[string]int
+	strewn, doubtful map[string]int // litter by its counter: acknowledged, or without an answer
+}
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	t.Helper()
+	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
+	// Ten seconds, so that a result that came at once is applied in time, whoever is killed or frozen.
+	d.policy.Timeout, d.policy.Retries, d.elsewhere = 10*time.Second, policy.Delays{0, 0, 0}, true
+	c := &chaos{
+		server: server, ledger: &ledger{attempts: map[string]*worked{}}, storm: newStorm(100, seed), told: newTally(),
+		late: newDaemonGroup(d.ctx, t), strikes: map[string]int{}, strewn: map[string]int{}, doubtful: map[string]int{},
+	}
+	c.daemonProcesses = &daemonProcesses{drill: d}
+	c.calm.Store(true)
+	poller := []string{"poller", "--lease", lease.String(), "--tick", "100ms"}
+	worker := []string{"worker", "--http", c.listener().URL, "--worker-lease", lease.String(), "--concurrency", "4"}
+	c.daemonProcesses = d.startProcesses([]string{"dispatcher"}, []string{"dispatcher"}, poller, poller, poller, worker, worker)
+	for range 2 {
+		d.workers.run(c.foreign)
+	}
+	return c
+}
+
+// strike lets one fault happen. Each makes sure that it has.
+func (c *chaos) strike(s strike) {
+	c.t.Helper()
+	c.strikes[s.fault]++
+	switch s.fault {
+	case "kill":
+		c.kill(s.target)
+	case "freeze":
+		c.freeze(s.target, s.length)
+	case "flush":
+		c.until("scripts to forget", func() (bool, error) { return c.info("memory", "number_of_cached_scripts") > 0, nil })
+		c.forgetScripts()
+	case "crash":
+		c.crash(c.server)
+	case "litter":
+		c.strew(s.order)
+	}
+	c.read(c.told)
+	c.rest(s.rest)
+}
+
+// freeze stops a daemon for longer than its lease.
+func (c *chaos) freeze(i int, length time.Duration) {
+	c.t.Helper()
+	process := c.processes[i]
+	process.Freeze()
+	testkit.Eventually(c.t, "the process stands still", func() bool {
+		frozen, told := process.IsFrozen()
+		return frozen || !told
+	})
+	c.rest(length)
+	process.Thaw()
+}
+
+func (c *chaos) rest(length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.ctx.Done():
+	}
+}
+
+// TestNothingIsLostDoubledStuckOrOutOfOrderInChaos lasts for as long as -chaos says, a minute with the long tests.
+func TestNothingIsLostDoubledStuckOrOutOfOrderInChaos(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("plan: -seed %d", seed)
+	c := newChaos(t, seed)
+	storms := newDaemonGroup(c.ctx, t)
+	t.Cleanup(storms.stop)
+	c.save()
+	c.refreshAll()
+	c.calm.Store(false)
+	storms.run(c.rage)
+	next, struck := plan(seed, len(c.commands)), []string{}
+	for began := time.Now(); time.Since(began) < *chaosFlag; {
+		s := next()
+		struck = append(struck, s.String())
+		c.strike(s)
+	}
+	storms.stop()
+	c.conclude()
+	if t.Failed() {
+		t.Logf("the plan was:\n%s", strings.Join(struck, "\n"))
+	}
+}
+
+// conclude ends everything in good order, and audits.
+func (c *chaos) conclude() {
+	c.t.Helper()
+	c.auditCommands()
+	c.uids = append(c.uids, c.storm.living()...)
+	c.calm.Store(true)
+	c.refreshAll()
+	c.late.running.Wait() // until the last late answer
+	c.settle()
+	c.untilTheDeadAreForgotten()
+	c.stopAll()
+	c.read(c.told)
+	c.sum(c.told)
+	c.checkCounters(c.told)
+	c.checkModels()
+	c.auditAttempts()
+	c.auditTurns()
+	c.auditLitter()
+	c.auditKeys()
+	c.t.Logf("strikes %v; %s; %d commands in %d gusts", c.strikes, c.ledger, c.storm.commands, c.storm.gusts)
+	c.t.Logf("attempts started %d, results applied %d, stale %d, longest stall %s", c.told.events[model.EventStart], c.told.results,
+		c.told.stats["stale"]+c.told.stats["duplicate"], c.told.stall.Round(10*time.Millisecond))
+}
