@@ -130,8 +130,8 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 		open            func(*scope) (*place, error)
 		deepest, places int
 	}{
-		"from the start":         {(*scope).open, long.Or(7, 10), long.Or(9_678, 162_242)},
-		"from a passed deadline": {(*scope).later, long.Or(7, 11), long.Or(16_036, 414_788)},
+		"from the start":         {(*scope).open, long.Or(7, 10), long.Or(9_453, 181_298)},
+		"from a passed deadline": {(*scope).later, long.Or(7, 11), long.Or(17_630, 580_634)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, err := deepen(t, bug{}, opening.open, 2, opening.deepest)
