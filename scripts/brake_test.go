@@ -195,19 +195,6 @@ func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 	})
 }
 
-func TestCountersFromBeforeTheClockWasSetBackAreForgotten(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.setBrake(aBrake())
-		b.end("f1", false)
-		b.now = b.now.Add(-time.Second) // a poller may be ahead by as much as a round takes
-		b.measure()
-		expectEqual(t, "failures of a second ahead", int64(1), b.brake().Failures)
-		b.now = b.now.Add(-time.Hour)
-		b.measure()
-		expectEqual(t, "failures of an hour ahead", int64(0), b.brake().Failures)
-	})
-}
-
 func TestAnyNumberOfExpiredCountersIsForgotten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		stats := hash{"failure": "9"}

@@ -26,7 +26,8 @@ local count, old = {ok = 0, failed = 0}, {}
 local fields = redis.call('HGETALL', stats)
 for i = 1, #fields, 2 do
   local kind, began = string.match(fields[i], '^@(%a+)%.(%d+)$')
-  if kind and math.abs(now - tonumber(began)) >= window then
+  local age = kind and now - tonumber(began)
+  if age and (age >= window or age < -window) then
     old[#old + 1] = fields[i]
   elseif count[kind] then
     count[kind] = count[kind] + (tonumber(fields[i + 1]) or 0)
