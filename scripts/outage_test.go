@@ -83,8 +83,8 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HGETALL", k.Stats(), "read counters: ", func() error { _, err := b.Brake(ctx); return err }},
 		{"HKEYS", k.Stats(), "read counters: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
 		{"HSET", k.Brake(), "set the brake: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
+		{"MULTI", "", "read the policy of a model: ", func() error { _, err := b.LacksPolicy(ctx, "m1", "p"); return err }},
 		{"EXEC", "", "release the brake: ", func() error { return b.ReleaseBrake(ctx) }},
-		{"EXEC", "", "read the policy of a model: ", func() error { _, err := b.LacksPolicy(ctx, "m1", "p"); return err }},
 	} {
 		b.answerTo(test.command, test.key, loading)
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !redis.HasErrorPrefix(err, "LOADING") {

@@ -192,7 +192,7 @@ func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
 	for name, policyOf := range map[string]func(i int) string{
 		"short":    func(i int) string { return fmt.Sprintf(`{"timeout":"%dms"}`, i+1) },
 		"sums":     func(i int) string { return fmt.Sprintf(`{"retries":{"expr":"%d%s"}}`, i, strings.Repeat("+k", 90)) },
-		"patterns": func(i int) string { return fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{900}%d' ? 1 : 2"}}`, i) },
+		"patterns": func(i int) string { return fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{250}%d' ? 1 : 2"}}`, i) },
 		"delays":   func(i int) string { return fmt.Sprintf(`{"retries":["%dms"%s]}`, i+1, strings.Repeat(`,"1h1m"`, 999)) },
 		"classes": func(i int) string {
 			var list []string
@@ -224,10 +224,10 @@ func TestTheCacheOfPoliciesIsBoundedInBytes(t *testing.T) {
 	most := 0
 	for i := 0; most == 0; i++ {
 		held := len(cache.byText)
-		if _, err := cache.parse(fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{900}%d' ? 1 : 2"}}`, i)); err != nil {
+		if _, err := cache.parse(fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{250}%d' ? 1 : 2"}}`, i)); err != nil {
 			t.Fatal(err)
 		}
-		if cache.bytes > maxCachedPolicies || i > 1000 {
+		if cache.bytes > maxCachedPolicies || i > 3000 {
 			t.Fatalf("expected at most %d bytes, found %d of %d policies", maxCachedPolicies, cache.bytes, len(cache.byText))
 		}
 		if len(cache.byText) < held {
