@@ -184,7 +184,7 @@ func (r *reference) settle(owner string, item Item, refused bool, now time.Time)
 	}
 	r.answered(owner, item.Message.Entry)
 	r.stats[item.Counter]++
-	if entry := item.rejected(now); entry != "" {
+	if entry := rejection(item, now); entry != "" {
 		r.rejected = append(r.rejected, entry)
 	}
 	return CodeApplied
@@ -209,6 +209,7 @@ func (r *reference) judge(owner string, maxQueued int, item Item, refused bool) 
 
 func (r *reference) write(owner string, item Item, now time.Time) {
 	t := item.Transition
+	o := t.occasion(r.models[t.uid], item.Message, now)
 	if t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan {
 		delete(r.models, t.uid)
 		delete(r.payloads, t.uid)
@@ -232,7 +233,7 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	case at >= 0:
 		r.input = without(r.input, t.TakeBack)
 	}
-	r.record(t, now)
+	r.record(t, o)
 	if due.IsZero() {
 		due = next.DeadlineAt
 	}
@@ -259,25 +260,21 @@ func setScore(set scores, uid string, at time.Time) {
 	}
 }
 
-func (r *reference) record(t *Transition, now time.Time) {
-	r.journal = appendEntry(r.journal, t.journalEntry(now))
-	r.outbox = appendEntry(r.outbox, t.notification(now))
+func (r *reference) record(t *Transition, o *occasion) {
+	r.journal = appendEntry(r.journal, o.journal())
+	r.outbox = appendEntry(r.outbox, o.notice())
 	if past := t.historyEntry(); past != "" {
 		entries := append(list{past}, r.history[t.uid]...)
 		r.history[t.uid] = entries[:min(len(entries), 10)]
 	}
-	for _, name := range t.decision.Counters(t.brake, now) {
+	for _, name := range o.counters() {
 		r.stats[name]++
 	}
 }
 
-func appendEntry(entries events, fields []string) events {
-	if len(fields) == 0 {
+func appendEntry(entries events, entry map[string]any) events {
+	if entry == nil {
 		return entries
-	}
-	entry := map[string]any{}
-	for pair := range slices.Chunk(fields, 2) {
-		entry[pair[0]] = pair[1]
 	}
 	return append(slices.Clip(entries), entry)
 }

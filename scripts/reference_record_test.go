@@ -1,0 +1,147 @@
+package scripts
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// occasion is one transition as the reference sees it: the fields of the model before, what it is to become, and the message that
+// asked for it.
+type occasion struct {
+	uid, event string
+	before     hash
+	next       *model.State
+	message    map[string]any
+	at         time.Time
+}
+
+func (t *Transition) occasion(before hash, message Claimed, now time.Time) *occasion {
+	o := &occasion{uid: t.uid, event: string(t.decision.Event), before: before, next: &t.decision.Next, at: now}
+	if message.Entry != "" {
+		_ = json.Unmarshal([]byte(message.Entry[1:]), &o.message)
+	}
+	return o
+}
+
+func stamp(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func (o *occasion) is(events ...string) bool { return slices.Contains(events, o.event) }
+
+// ended reports whether the attempt that ran is over, and stands in the history.
+func (o *occasion) ended() bool {
+	return o.before["attempt_uid"] != "" && o.next.AttemptUID != o.before["attempt_uid"] && !o.is("withdrawn", "remove", "orphan")
+}
+
+// final reports whether the model was disabled by a failure.
+func (o *occasion) final() bool {
+	return o.next.Disabled && o.before["refresh_disabled_until_update"] == "" && o.is("failure", "timeout")
+}
+
+func (o *occasion) recovered() bool { return o.is("success") && o.before["final_failure_at"] != "" }
+
+// number is that of the attempt, if its end counts.
+func (o *occasion) number() int {
+	no, _ := strconv.Atoi(o.before["attempt_no"])
+	if !o.is("success", "failure", "timeout") {
+		return 0
+	}
+	return no
+}
+
+// counters lists what is counted.
+func (o *occasion) counters() (names []string) {
+	deadline, _ := time.Parse(time.RFC3339, o.before["deadline_at"])
+	no := o.number()
+	for _, counter := range []struct {
+		name   string
+		counts bool
+	}{
+		{o.event, o.event != "mend"},
+		{"retry", o.is("start") && o.next.AttemptNo > 1},
+		{"success_unchanged", o.is("success") && o.message["changed"] == false},
+		{"exhausted", o.is("failure", "timeout") && strings.Contains(o.next.Why, "exhausted")},
+		{"final_failure", o.final()},
+		{"recovered", o.recovered()},
+		{"late", o.message["refresh_attempt_uid"] != nil && !o.is("status") && o.at.After(deadline)},
+		{"total_retries", no > 1},
+		{"successful_retries", no > 1 && o.is("success")},
+		{"retried_cycles", no == 2},
+	} {
+		if counter.counts {
+			names = append(names, counter.name)
+		}
+	}
+	return names
+}
+
+// journal is the entry of the journal; nil: none.
+func (o *occasion) journal() map[string]any {
+	if o.is("status", "mend") {
+		return nil
+	}
+	entry := map[string]any{
+		"uid": o.uid, "event": o.event, "at": stamp(o.at), "attempt_uid": o.next.AttemptUID, "attempt_no": strconv.Itoa(o.next.AttemptNo),
+		"refresh_at": stamp(o.next.RefreshAt), "deadline_at": stamp(o.next.DeadlineAt), "refresh_why": o.next.Why,
+	}
+	if o.ended() || o.is("withdrawn") {
+		entry["attempt_uid"], entry["attempt_no"] = o.before["attempt_uid"], o.before["attempt_no"]
+	}
+	if o.ended() {
+		entry["reason"], entry["error_type"], entry["changed"] = o.message["reason"], o.message["error_type"], ""
+		switch {
+		case o.is("timeout"):
+			entry["reason"], entry["error_type"] = "timeout", "timeout"
+		case o.is("run"):
+			entry["reason"] = "superseded: run by hand"
+		case o.is("disable"):
+			entry["reason"] = "superseded: disabled by hand"
+		}
+		if changed, told := o.message["changed"]; told {
+			entry["changed"] = fmt.Sprint(changed)
+		}
+	}
+	if o.final() {
+		entry["final"], entry["disabled_reason"] = "1", o.next.DisabledReason
+	}
+	for name, value := range entry {
+		if value == "" || value == nil || value == "0" {
+			delete(entry, name)
+		}
+	}
+	return entry
+}
+
+// notice is the entry of the outbox; nil: nobody is told.
+func (o *occasion) notice() map[string]any {
+	entry := map[string]any{"uid": o.uid, "at": stamp(o.at), "attempt_no": o.before["attempt_no"]}
+	switch {
+	case o.final():
+		entry["event"], entry["reason"], entry["refresh_why"] = "disabled", o.next.DisabledReason, o.next.Why
+	case o.recovered():
+		entry["event"] = "recovered"
+	default:
+		return nil
+	}
+	return entry
+}
+
+// rejection is the entry of the rejected list about a claimed message; empty: it is only counted.
+func rejection(item Item, at time.Time) string {
+	if item.Reason == "" {
+		return ""
+	}
+	source := map[byte]string{'c': "control", 'o': "output"}[item.Message.Entry[0]]
+	raw, _ := json.Marshal(item.Message.Entry[1:])
+	return fmt.Sprintf(`{"at":%q,"source":%q,"reason":%q,"raw":%s}`, stamp(at), source, item.Reason, raw)
+}
