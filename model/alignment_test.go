@@ -126,3 +126,12 @@ func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) {
 		{strings.ReplaceAll(at(policy.AlignPlanned), `"30m"`, `"next"`), "06:00 wake | 06:10 failure", "#1, next 08:00: retry 1/3 when planned"},
 	})
 }
+
+func TestTheWordNextWaitsForThePlannedRefresh(t *testing.T) {
+	const untilNext = `"policy":{"timeout":"10m","retries":["next","1m","next"],"on_exhausted":"give_up"}`
+	runStories(t, []storyTest{
+		{sixDaily + untilNext, "06:00 wake | 06:10 failure", "#1, next 06:00+1: retry 1/3 when planned"},
+		{sixDaily + untilNext, "06:00 wake | 06:10 failure | 06:00+1 wake | 06:10+1 failure", "#2, next 06:11+1: retry 2/3 +1m, before planned"},
+		{sixDaily + untilNext, "06:00 wake | 06:10 failure | 06:00+1 wake | 06:10+1 failure | 06:11+1 wake | 06:12+1 failure", "#3, next 06:00+2: retry 3/3 when planned"},
+	})
+}

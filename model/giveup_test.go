@@ -87,6 +87,10 @@ func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
 		// Never started: nothing counts, however long nobody came for it
 		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
 
+		// The first start fixes the end, no later one moves it
+		{anHour, "05:00 wake | 05:10 failure | 05:40 wake | 05:45 failure", "#2, next 06:00: gives up then: no success for 1h"},
+		{anHour, "05:00 wake | 05:20 failure | 05:50 wake | 05:55 failure | 06:00 wake", "#2 disabled (Cannot refresh after 2 attempts: no success for 1h): final: no success for 1h"},
+
 		// A success begins the window anew
 		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:50 success | 01:30 run | 01:30 wake | 01:35 failure", "#1, next 01:50: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 00:50 success | 01:00 run | 01:00 wake | 01:05 failure", "#1, next 01:35: retry 1 +30m, none planned"},

@@ -1,9 +1,13 @@
 package scripts
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestHistoryKeepsTheNewestAttempts(t *testing.T) {
@@ -20,6 +24,29 @@ func TestHistoryKeepsTheNewestAttempts(t *testing.T) {
 			t.Errorf("history %q, want a4, a3, a2", entries)
 		}
 	}, few)
+}
+
+func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.put("m1", "{}"))
+		b.mustApply(b.start("m1", "a1"))
+		started := b.now.Format("2006-01-02T15:04:05.000Z")
+		expectEqual(t, "started_at", started, b.state()[":model:m1"].(hash)["started_at"])
+		b.now = b.now.Add(time.Minute)
+		record := b.load("m1")
+		b.mustApply(record.Decide(record.Interrupt(b.now), b.now))
+		var last struct {
+			StartedAt string `json:"started_at"`
+		}
+		if err := json.Unmarshal([]byte(b.state()[":history:m1"].(list)[0]), &last); err != nil {
+			t.Fatal(err)
+		}
+		expectEqual(t, "started_at in the history", started, last.StartedAt)
+		records, err := b.History(t.Context(), "m1")
+		if err != nil || len(records) != 1 || model.FormatTime(records[0].StartedAt) != started {
+			t.Errorf("the history was read as %+v (%v), want a start at %s", records, err, started)
+		}
+	})
 }
 
 // Redis cuts a stream at the borders of its nodes, of 100 entries by default.

@@ -30,6 +30,7 @@ type step struct {
 	//   start            a dispatcher starts the model, and a worker takes the attempt
 	//   queue            a dispatcher starts the model, but no worker is there
 	//   lost, withdraw   a dispatcher finds the deadline passed
+	//   give_up          a dispatcher finds the time without a success used up
 	//   succeed, fail    the worker sends its result, and a poller applies it
 	//   stay             dispatcher and poller look, and nothing changes
 	do       string
@@ -163,7 +164,7 @@ func (s *story) act(verb, extra string, step step) {
 	case "start":
 		s.dispatch()
 		s.work(step)
-	case "queue", "lost", "withdraw":
+	case "queue", "lost", "withdraw", "give_up":
 		s.dispatch()
 	default:
 		s.t.Fatalf("no such verb: %s", verb)

@@ -60,6 +60,27 @@ func TestABigTableThatGoesOnIsNeverDisabledInAWeekOfFailures(t *testing.T) {
 		"total_retries": "84", "retried_cycles": "14"}})
 }
 
+// The same in a policy that gives up after a week: the model goes on until then, and no longer, though the list of retries was used up
+// 14 times and the next refresh is planned for that very moment.
+func TestABigTableIsGivenUpOnlyAfterAWeekWithoutASuccess(t *testing.T) {
+	definition := strings.Replace(goesOn, `"on_exhausted"`, `"give_up_after":"7d","on_exhausted"`, 1)
+	steps := []step{{at: "2026-01-04T20:00:00+01:00", do: "save " + feed, no: 0, refresh: "2026-01-05T06:00:00+01:00", why: "planned"}}
+	week := []string{"2026-01-05", "2026-01-06", "2026-01-07", "2026-01-08", "2026-01-09", "2026-01-10", "2026-01-11", "2026-01-12"}
+	for day := range 7 {
+		steps = append(steps, on(week[day], week[day+1], morning)...)
+		steps = append(steps, on(week[day], week[day+1], afternoon)...)
+	}
+	last := len(steps) - 1
+	steps[last-1].why, steps[last].why = "if lost: gives up then: no success for 1w", "gives up then: no success for 1w"
+	steps = append(steps,
+		step{at: "2026-01-12T06:00:00+01:00", do: "give_up", no: 0, refresh: "", why: "final: no success for 1w", reason: "Cannot refresh: no success for 1w"},
+		step{at: "2026-01-12T16:00:00+01:00", do: "stay"},
+	)
+	tell(t, definition, steps, remains{counters: map[string]string{"create": "1", "start": "98", "retry": "84", "failure": "49", "timeout": "49", "exhausted": "14",
+		"total_retries": "84", "retried_cycles": "14", "give_up": "1", "final_failure": "1"},
+		outbox: []string{"disabled 2026-01-12T05:00:00.000Z #0: Cannot refresh: no success for 1w"}})
+}
+
 // on dates a cycle.
 func on(today, next string, cycle []step) []step {
 	dates := strings.NewReplacer("TODAY ", today, "NEXT ", next)
