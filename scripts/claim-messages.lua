@@ -43,7 +43,7 @@ if holds then
 end
 
 local entries = redis.call('LRANGE', claimed, 0, -1)
-local commands = holds and redis.call('LRANGE', lane, 0, -1) or {}
+local commands = holds and redis.call('LRANGE', lane, 0, -1) or {} --@ unfinished
 local bytes = 0
 for _, entry in ipairs(entries) do
   bytes = bytes + #entry

@@ -169,8 +169,8 @@ while at <= #ARGV do
         redis.call('SET', body, payload)
       end
       if past ~= '' then
-        redis.pcall('LPUSH', history, past)
-        redis.pcall('LTRIM', history, 0, history_cap - 1)
+        redis.pcall('LPUSH', history, past) --@ history
+        redis.pcall('LTRIM', history, 0, history_cap - 1) --@ history cap
       end
       if message ~= '' then
         drop(message)
@@ -194,7 +194,7 @@ while at <= #ARGV do
       events[#events + 1] = #event > 0 and event or nil --@ journal
       notices[#notices + 1] = #notice > 0 and notice or nil --@ outbox
       count(counters) --@ count
-      call = call or wakes ~= ''
+      call = call or wakes ~= '' --@ call
       if ceases then
         use(ceases, -1) --@ cease
         use(begins, 1) --@ begin
@@ -268,7 +268,7 @@ for _, policy in ipairs(used) do
     redis.call('HSET', policy_uses, policy, (models or '?') .. ' ' .. change + 1, 'changes', change + 1)
   end
 end
-if call and redis.call('LLEN', wake) == 0 then
+if call and redis.call('LLEN', wake) == 0 then --@ wake
   redis.call('RPUSH', wake, '1')
 end
 return codes

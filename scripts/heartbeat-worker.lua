@@ -14,5 +14,5 @@ if not redis.call('ZSCORE', workers, owner) then
 end
 
 -- Write
-redis.call('ZADD', workers, now, owner)
+redis.call('ZADD', workers, now, owner) --@ heartbeat
 return {now, 1}

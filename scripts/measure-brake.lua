@@ -27,16 +27,16 @@ local fields = redis.call('HGETALL', stats)
 for i = 1, #fields, 2 do
   local kind, began = string.match(fields[i], '^@(%a+)%.(%d+)$')
   local age = kind and now - tonumber(began)
-  if age and (age >= window or age < -window) then
+  if age and (age >= window or age < -window) then --@ oldest
     old[#old + 1] = fields[i]
   elseif count[kind] then
     count[kind] = count[kind] + (tonumber(fields[i + 1]) or 0)
   end
 end
 local total, changed = count.ok + count.failed, ''
-if not engaged and total >= min and count.failed >= share * total then
+if not engaged and total >= min and count.failed >= share * total then --@ engage
   changed = 'engaged'
-elseif engaged and total > 0 and count.failed < share * total / 2 then
+elseif engaged and total > 0 and count.failed < share * total / 2 then --@ release
   changed = 'released'
 end
 

@@ -13,13 +13,13 @@ local owner, heartbeat = ARGV[1], ARGV[2]
 
 -- Check
 local seen = redis.call('ZSCORE', workers, owner)
-if heartbeat ~= '' and (not seen or tonumber(seen) ~= tonumber(heartbeat)) then
+if heartbeat ~= '' and (not seen or tonumber(seen) ~= tonumber(heartbeat)) then --@ heartbeat
   return -1
 end
 
 -- Write
 for i = 3, #ARGV do
-  redis.call('LREM', taken, 1, ARGV[i])
+  redis.call('LREM', taken, 1, ARGV[i]) --@ drop
 end
 local moved = redis.call('LLEN', taken)
 for _ = 1, moved do

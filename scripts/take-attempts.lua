@@ -23,7 +23,7 @@ if new == '' and not redis.call('ZSCORE', workers, owner) then
 end
 
 -- Write
-redis.call('ZADD', workers, now, owner)
+redis.call('ZADD', workers, now, owner) --@ heartbeat
 if redis.call('LLEN', taken) > known then --@ replay
   return {now, 2, redis.call('LRANGE', taken, 0, -1)}
 end

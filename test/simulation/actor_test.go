@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"time"
 )
 
 // actor is one process. Its goroutine runs only while it holds the baton: from one call to Redis to the next.
@@ -16,6 +17,7 @@ type actor struct {
 	ended  bool
 	inside bool // a call to Redis is under way
 	until  int  // frozen until this step
+	began  moment
 }
 
 type actorKey struct{}
@@ -68,6 +70,9 @@ func (a *actor) wait(c *call) fate {
 
 // resume lets an actor run to its next call.
 func (w *world) resume(a *actor, f fate) {
+	if a.at == nil {
+		a.began = moment{w.steps, []time.Time{w.now}, []map[string]string{w.before.brake}}
+	}
 	a.baton <- f
 	<-w.back
 }

@@ -1,10 +1,12 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -108,6 +110,11 @@ func (p *replay) checkMoves() error {
 	if popped := len(p.before.input) - len(p.after.input); p.pops && !slices.Equal(p.before.input[popped:], p.after.input) {
 		return fmt.Errorf("popped other than the oldest (-before +after):\n%s", cmp.Diff(p.before.input, p.after.input))
 	}
+	for _, entry := range p.after.input {
+		if !slices.Contains(p.before.input, entry) && p.over(attemptOf(entry)) {
+			return fmt.Errorf("an attempt that was over is offered again: %s", entry)
+		}
+	}
 	answered := p.answered()
 	for _, entry := range before {
 		uid := attemptOf(entry)
@@ -129,6 +136,17 @@ func (p *replay) checkMoves() error {
 		return fmt.Errorf("a worker pool has answered what it did not have: %v", answered)
 	}
 	return nil
+}
+
+// over reports whether an attempt was over before the round began: it had ended, or its deadline had passed.
+func (p *replay) over(attemptUID string) bool {
+	facts := p.oracle.attempts[attemptUID]
+	if facts == nil {
+		return true
+	}
+	deadline := instant(p.before.models[facts.model]["deadline_at"])
+	passed := len(p.clock) > 0 && !slices.ContainsFunc(p.clock, deadline.After)
+	return facts.ended != "" && facts.at < p.since || facts.ended == "" && passed
 }
 
 // answers reports whether a worker pool wants to tell how an attempt ended.
@@ -187,8 +205,8 @@ func (p *replay) checkCounters() error {
 	for _, counter := range kept {
 		rejected += p.after.grown(p.before, counter)
 	}
-	if counted+rejected != len(p.consumed) || rejected != len(p.after.rejected) {
-		return fmt.Errorf("%d messages changed nothing, %d were counted and %d kept in rejected, want %d: %q", len(p.consumed), counted+rejected, len(p.after.rejected), rejected, p.consumed)
+	if counted+rejected != len(p.consumed)+p.passed || rejected != len(p.after.rejected) {
+		return fmt.Errorf("%d messages changed nothing, %d were counted and %d kept in rejected, want %d: %q", len(p.consumed)+p.passed, counted+rejected, len(p.after.rejected), rejected, p.consumed)
 	}
 	return nil
 }
@@ -214,6 +232,39 @@ func (p *replay) checkSettled() error {
 func (p *replay) checkNotices() error {
 	if len(p.after.outbox) != p.notices {
 		return fmt.Errorf("the outbox got %v, want %d notices", p.after.outbox, p.notices)
+	}
+	return nil
+}
+
+// soon reports whether something is to happen to a model before a dispatcher that fell asleep at an instant looks by itself.
+func soon(s *model.State, at time.Time) bool {
+	next := s.RefreshAt
+	switch {
+	case s.AttemptUID != "":
+		next = s.DeadlineAt
+	case s.Disabled:
+		return false
+	}
+	return !next.IsZero() && next.Before(at.Add(time.Second))
+}
+
+// checkWake checks that a dispatcher is woken by one call when something is to happen soon, and only then.
+func (p *replay) checkWake() error {
+	calls := p.after.wake - p.before.wake
+	urgent := p.wakes
+	latest := slices.MaxFunc(append(p.clock[:len(p.clock):len(p.clock)], p.now), time.Time.Compare).Add(time.Second)
+	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.after.running} { // what is mended may be due
+		for _, at := range scores {
+			urgent = urgent || int64(at) < latest.UnixMilli()
+		}
+	}
+	switch {
+	case p.after.wake > 1:
+		return fmt.Errorf("%d wake calls wait, want one", p.after.wake)
+	case p.wakes && p.after.wake == 0:
+		return errors.New("no dispatcher was woken")
+	case calls > 0 && !urgent:
+		return errors.New("a dispatcher was woken for nothing")
 	}
 	return nil
 }

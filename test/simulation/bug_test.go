@@ -63,7 +63,7 @@ var bugs = []bug{
 	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "if #entries < 4 then redis.call('RPUSH', claimed, entries[#entries]) end"},
 
 	{name: "adopted messages are dropped", file: "adopt-messages.lua", mark: "adopt", line: "local message = redis.call('LPOP', orphan)"},
-	{name: "a poller is forgotten with messages left", file: "adopt-messages.lua", mark: "forget", line: "if true then"},
+	{name: "a poller is forgotten with messages left", slow: true, file: "adopt-messages.lua", mark: "forget", line: "if true then"},
 	{name: "nothing is ever adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if true then"},
 	{name: "a heartbeat from the future counts", slow: true, file: "adopt-messages.lua", mark: "expired",
 		line: "if not seen or adopter ~= owner and now - lease < seen then"},
@@ -81,6 +81,34 @@ var bugs = []bug{
 	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
 	{name: "what is requeued is dropped", slow: true, file: "requeue-attempts.lua", mark: "requeue", line: "redis.call('LPOP', taken)"},
 	{name: "nothing is ever requeued", slow: true, file: "requeue-attempts.lua", mark: "requeue"},
+
+	{name: "commands are applied by who does not hold the lane", file: "commit.lua", mark: "holder", line: "local holds = true"},
+	{name: "a new holder claims before it finishes", file: "claim-messages.lua", mark: "unfinished", line: "local commands = {}"},
+	{name: "a living holder loses the lane", file: "claim-messages.lua", mark: "hold", line: "holds = silence >= lease / 10 or silence < 0"},
+	{name: "everybody holds the lane", file: "claim-messages.lua", mark: "hold", line: "holds = true"},
+	{name: "nobody holds the lane", slow: true, file: "claim-messages.lua", mark: "take the lane"},
+	{name: "the lane is filled from its front", file: "claim-messages.lua", mark: "keep the command", line: "redis.call('LPUSH', lane, commands[#commands])"},
+	{name: "what is applied stays in the lane", file: "commit.lua", mark: "command is removed"},
+	{name: "the history is forgotten", file: "commit.lua", mark: "history"},
+	{name: "the history is written at its end", file: "commit.lua", mark: "history", line: "redis.pcall('RPUSH', history, past)"},
+	{name: "the history has no end", slow: true, file: "commit.lua", mark: "history cap"},
+	{name: "removed models keep their history", file: "commit.lua", mark: "remove", line: "redis.call('DEL', hash, body)"},
+	{name: "no dispatcher is woken", file: "commit.lua", mark: "call"},
+	{name: "dispatchers are woken for nothing", file: "commit.lua", mark: "call", line: "call = true"},
+	{name: "wake calls pile up", slow: true, file: "commit.lua", mark: "wake", line: "if call then"},
+	{name: "what is over is requeued too", slow: true, file: "requeue-attempts.lua", mark: "drop"},
+	{name: "a heartbeat of a pool is not noted", file: "heartbeat-worker.lua", mark: "heartbeat"},
+	{name: "taking is no heartbeat", file: "take-attempts.lua", mark: "heartbeat", line: "if new ~= '' then redis.call('ZADD', workers, now, owner) end"},
+	{name: "a poller that has come back is adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if not seen then"},
+	{name: "living pollers are adopted", slow: true, store: func(s *scripts.Store) queue { return hastyHeir{s} }},
+	{name: "living pools are requeued", slow: true, store: func(s *scripts.Store) queue { return hastyRequeuer{s} }},
+	{name: "the brake is never engaged", slow: true, file: "measure-brake.lua", mark: "engage", line: "if false then"},
+	{name: "the brake is engaged by few failures", file: "measure-brake.lua", mark: "engage", line: "if not engaged and count.failed > 0 then"},
+	{name: "the brake is never released", slow: true, file: "measure-brake.lua", mark: "release", line: "elseif false then"},
+	{name: "the brake counts old attempts too", slow: true, file: "measure-brake.lua", mark: "oldest", line: "if false then"},
+	{name: "nobody looks at the brake", slow: true, store: func(s *scripts.Store) queue { return unbraked{s} }},
+	{name: "the clock of a dispatcher is fast", store: func(s *scripts.Store) queue { return fastDispatcher{s} }},
+	{name: "the clock of a poller is fast", store: func(s *scripts.Store) queue { return fastPoller{s} }},
 
 	{name: "taking back is forgotten", store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
 	{name: "nobody looks into the input list", slow: true, file: "commit.lua", mark: "taken", line: "elseif must ~= '' then"},
@@ -173,6 +201,65 @@ func (s early) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
 	due.Now = due.Now.Add(time.Hour)
 	due.Due, due.Expired = []string{"m1", "m2", "m3"}, nil
 	return due, err
+}
+
+// fastDispatcher reads the clock two seconds fast.
+type fastDispatcher struct{ *scripts.Store }
+
+func (s fastDispatcher) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, limit)
+	due.Now = due.Now.Add(2 * time.Second)
+	return due, err
+}
+
+// fastPoller does so too.
+type fastPoller struct{ *scripts.Store }
+
+func (s fastPoller) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error) {
+	claim, err := s.Store.Claim(ctx, owner, limit, lease)
+	claim.Now = claim.Now.Add(2 * time.Second)
+	return claim, err
+}
+
+// hastyHeir takes pollers for dead after half their lease.
+type hastyHeir struct{ *scripts.Store }
+
+func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
+	return s.Store.ExpiredPollers(ctx, now, lease/2)
+}
+
+func (s hastyHeir) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
+	return s.Store.Adopt(ctx, expired, owner, lease/2, limit)
+}
+
+// hastyRequeuer takes worker pools for dead after half their lease.
+type hastyRequeuer struct{ *scripts.Store }
+
+func (s hastyRequeuer) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
+	return s.Store.ExpiredWorkers(ctx, now, lease/2)
+}
+
+// unbraked decides as if there were no brake.
+type unbraked struct{ *scripts.Store }
+
+func (s unbraked) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+	records, err := s.Store.Load(ctx, uids)
+	release(records)
+	return records, err
+}
+
+func (s unbraked) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+	snapshot, err := s.Store.Read(ctx, uids, commands)
+	if err == nil {
+		release(snapshot.Records)
+	}
+	return snapshot, err
+}
+
+func release(records map[string]*scripts.Record) {
+	for _, record := range records {
+		record.Brake.Engaged = false
+	}
 }
 
 // enough is how many seeds may pass before a bug is found.

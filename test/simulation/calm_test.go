@@ -18,7 +18,7 @@ const handedOver = 3 * lease
 func (w *world) settle() error {
 	w.note("calm")
 	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.deaf, w.temper.faults = true, 0, 0, 0, calmTemper.faults
-	w.operator.spare, w.delayed = 0, nil
+	w.operator.spare, w.storms, w.delayed = 0, 0, nil
 	w.server.write.ScriptFlush(context.Background())
 	left := time.Duration(0) // for how long something was left with the dead
 	for range patience {

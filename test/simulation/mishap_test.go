@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type temper struct {
 	batch     int
 	maxQueued int
 	jumps     []time.Duration
+	brake     map[string]string // its settings; nil: it is off
+	pools     bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
 }
 
 var calmTemper = temper{}
@@ -49,6 +52,12 @@ func newTemper(rng *rand.Rand) temper {
 	}
 	if rng.IntN(6) == 0 {
 		t.jumps = append(t.jumps, -time.Minute, -time.Hour)
+	}
+	if t.pools = rng.IntN(5) == 0; t.pools {
+		t.jumps = []time.Duration{time.Millisecond, time.Second, 3 * time.Second}
+	}
+	if rng.IntN(3) == 0 {
+		t.brake = map[string]string{"on": "1", "share": "0.5", "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
 	}
 	return t
 }
@@ -97,6 +106,9 @@ func (w *world) mishap() {
 // strike keeps workers from working for a while: all of them, so that attempts are still in line when their deadline passes, or one, so
 // that others are given its attempts.
 func (w *world) strike() {
+	if w.rng.IntN(3) == 0 && w.stall() {
+		return
+	}
 	var workers []*actor
 	for _, a := range w.actors {
 		switch a.role.(type) {
@@ -110,6 +122,9 @@ func (w *world) strike() {
 	}
 	for _, a := range workers {
 		a.until = w.steps + 10 + w.rng.IntN(40)
+		if w.temper.pools {
+			a.until += 60 // longer than a lease
+		}
 		w.note("%s stands still", a.name)
 	}
 	if w.rng.IntN(2) == 0 {
@@ -117,9 +132,24 @@ func (w *world) strike() {
 	}
 }
 
+// stall lets the poller that holds the lane stand still in the middle of a round for longer than its lease.
+func (w *world) stall() bool {
+	at := slices.IndexFunc(w.actors, func(a *actor) bool { return a.at != nil && ownerOf(a) != "" && ownerOf(a) == w.before.holder })
+	if at < 0 {
+		return false
+	}
+	w.actors[at].until = w.steps + 40 + w.rng.IntN(40)
+	w.note("%s stands still", w.actors[at].name)
+	w.turn(lease + time.Second)
+	return true
+}
+
 func (w *world) turn(by time.Duration) {
 	w.now = w.now.Add(by)
 	w.server.mini.SetTime(w.now)
+	for _, a := range w.actors {
+		a.began.clock = append(a.began.clock, w.now)
+	}
 	w.note("clock %s", by)
 }
 

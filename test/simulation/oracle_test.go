@@ -20,6 +20,8 @@ type oracle struct {
 	attempts map[string]*attempt // every attempt that was ever started, by its uid
 	newest   map[string]string   // model -> uid of the attempt started last
 	meddled  map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
+	ends     []end               // what the brake counts
+	lanes    lanes               // commands that are still to be handled
 	pushed   int                 // messages that reached Redis
 	handled  int                 // messages that are done with
 }
@@ -30,30 +32,48 @@ type attempt struct {
 	gone   bool // its entry stands nowhere any more: a foreign worker has it, or it was answered or dropped
 	handed bool // it was handed back by a worker pool, or for one
 	ended  model.Event
+	at     int // in which step it ended
 }
 
 func newOracle() *oracle {
-	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}}
+	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, lanes: lanes{}}
 }
 
 // deed is one executed command and what it may have done.
 type deed struct {
 	before, after *snapshot
 	now           time.Time
-	sent          []string         // messages that it pushed, with the mark of their source
-	said          []string         // what it may have pushed to the output list
-	pops          bool             // it pops attempts from the input list
-	work          bool             // it may move attempts between the input list and those of worker pools
-	orders        *[]model.Command // commands that its caller may carry out without a message
-	maxQueued     int              // high-water mark of the input list
-	schedules     *schedule.Cache
-	policies      map[string]policy.Policy // by their text
+	moment
+	step      int
+	sent      []string         // messages that it pushed, with the mark of their source
+	said      []string         // what it may have pushed to the output list
+	leaves    bool             // a poller or a worker pool resigns
+	measured  time.Time        // the instant for which the brake was measured; zero: it was not
+	commits   string           // the poller that commits; empty: a dispatcher or an operator does
+	alive     string           // a poller or a worker pool that gives a heartbeat
+	pops      bool             // it pops attempts from the input list
+	work      bool             // it may move attempts between the input list and those of worker pools
+	orders    *[]model.Command // commands that its caller may carry out without a message
+	maxQueued int              // high-water mark of the input list
+	schedules *schedule.Cache
+	policies  map[string]policy.Policy // by their text
+}
+
+// moment is where the round of a process began.
+type moment struct {
+	since  int                 // in which step
+	clock  []time.Time         // what the clock has shown since, in order
+	brakes []map[string]string // what the brake has been since, in order
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
 func (o *oracle) account(d *deed) error {
 	consumed, err := d.consumed()
 	if err != nil {
+		return err
+	}
+	o.lanes.push(d.sent)
+	if consumed, err = o.lanes.pop(consumed); err != nil {
 		return err
 	}
 	p, err := o.replay(d, consumed)
@@ -70,8 +90,8 @@ func (o *oracle) account(d *deed) error {
 func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 	for choices := []int{}; choices != nil; choices = p.nextChoices() {
 		p = &replay{
-			deed: d, oracle: o, consumed: slices.Clone(consumed), choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
-			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{},
+			deed: d, oracle: o, consumed: slices.Clone(consumed), handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
+			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
 		}
 		if d.orders != nil {
 			p.left = slices.Clone(*d.orders)

@@ -16,18 +16,25 @@ import (
 // replay decides again what the journal says that a deed has decided, about the models as they really were.
 type replay struct {
 	*deed
-	oracle   *oracle
-	consumed []string                // messages that no entry has answered for yet
-	left     []model.Command         // orders that no entry has answered for yet
-	models   map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
-	steps    map[string]int          // entries by model since it was read or created
-	created  map[string]time.Time
-	started  []string               // entries that must have been pushed
-	back     []string               // uids of attempts whose entries must have left the input list
-	changed  [][2]string            // entries that must stand changed in their places, if they stood there
-	newest   map[string]string      // model -> uid of the attempt started here last
-	ended    map[string]model.Event // attempts that ended here
-	notices  int
+	oracle    *oracle
+	consumed  []string                // messages that no entry has answered for yet
+	handled   []string                // all messages that are done with
+	passed    int                     // commands that an answered one came after: they changed nothing
+	left      []model.Command         // orders that no entry has answered for yet
+	models    map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
+	steps     map[string]int          // entries by model since it was read or created
+	created   map[string]time.Time
+	started   []string               // entries that must have been pushed
+	back      []string               // uids of attempts whose entries must have left the input list
+	changed   [][2]string            // entries that must stand changed in their places, if they stood there
+	newest    map[string]string      // model -> uid of the attempt started here last
+	records   map[string][]record    // model -> what its history must have got, newest first
+	forgotten map[string]bool        // models whose history must be gone
+	wakes     bool                   // a sleeping dispatcher must have been woken
+	brake     model.Brake            // as it was when the models were read
+	ends      []end                  // what the brake counts
+	ended     map[string]model.Event // attempts that ended here
+	notices   int
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
@@ -55,12 +62,15 @@ func (p *replay) nextChoices() []int {
 
 // read replays the whole journal and compares what follows from it with what stands in Redis.
 func (p *replay) read() error {
+	if len(p.brakes) > 0 {
+		p.brake = brakeOf(p.brakes[p.choose(len(p.brakes))])
+	}
 	for _, entry := range p.after.journal {
 		if err := p.enter(entry); err != nil {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -70,6 +80,7 @@ func (p *replay) read() error {
 
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
+	p.oracle.ends = p.ends
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
 	}
@@ -77,7 +88,7 @@ func (p *replay) commit() {
 		p.oracle.attempts[attemptOf(message)] = &attempt{model: modelOf(message)}
 	}
 	for attemptUID, event := range p.ended {
-		p.oracle.attempts[attemptUID].ended = event
+		p.oracle.attempts[attemptUID].ended, p.oracle.attempts[attemptUID].at = event, p.step
 	}
 	if p.orders != nil {
 		*p.orders = p.left
@@ -103,6 +114,13 @@ func modelOf(entry string) string {
 // enter replays one entry of the journal.
 func (p *replay) enter(entry map[string]string) error {
 	uid, event, at := entry["uid"], model.Event(entry["event"]), instant(entry["at"])
+	if aboutBrake(entry) {
+		p.notices++
+		return nil
+	}
+	if !slices.ContainsFunc(p.clock, at.Equal) {
+		return fmt.Errorf("the clock has shown %v since the round began", p.clock)
+	}
 	m := p.model(uid)
 	if event == "orphan" {
 		if m != nil {
@@ -123,6 +141,10 @@ func (p *replay) enter(entry map[string]string) error {
 	if decision.Notice != policy.NoticeNone && !decision.Muted {
 		p.notices++
 	}
+	if decision.Ended != nil {
+		p.remember(uid, m, event, entry)
+		p.count(event, at)
+	}
 	return p.follow(uid, m, decision, at)
 }
 
@@ -136,6 +158,7 @@ func (p *replay) model(uid string) *model.Model {
 		return nil
 	}
 	m := parse(uid, hash, p.before.payloads[uid])
+	m.Brake = p.brake
 	_ = m.Resolve(p.policy(m.PolicyName), p.schedules.Get)
 	p.models[uid] = m
 	return m
@@ -237,7 +260,7 @@ func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, 
 		}
 		if decision, ok := p.carryOut(m, command, event, at, entry); ok {
 			decisions = append(decisions, decision)
-			answer = append(answer, func() { p.consumed = slices.Delete(p.consumed, i, i+1) })
+			answer = append(answer, func() { p.answer(i, uid) })
 		}
 	}
 	for i, command := range p.left {
@@ -252,6 +275,13 @@ func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, 
 	chosen := p.choose(len(decisions))
 	answer[chosen]()
 	return decisions[chosen], nil
+}
+
+// answer takes out the command that an entry answers, and those about the same model before it: no later entry can answer them.
+func (p *replay) answer(at int, uid string) {
+	rest := slices.DeleteFunc(slices.Clone(p.consumed[:at]), func(message string) bool { return subject(message) == uid })
+	p.passed += at - len(rest)
+	p.consumed = append(rest, p.consumed[at+1:]...)
 }
 
 func (p *replay) carryOut(m *model.Model, command model.Command, event model.Event, at time.Time, entry map[string]string) (model.Decision, bool) {
@@ -323,9 +353,11 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 			return errors.New("the model does not exist")
 		}
 		p.models[uid], p.steps[uid] = nil, 0
+		p.records[uid], p.forgotten[uid] = nil, true
 		return nil
 	}
 	p.steps[uid]++
+	p.wakes = p.wakes || decision.Event != model.EventStart && soon(&decision.Next, at)
 	if decision.Event == model.EventCreate {
 		p.created[uid], p.steps[uid] = at, 0
 	}

@@ -93,8 +93,7 @@ func (s *scope) open() (*place, error) {
 	for _, text := range []string{
 		`{"type":"put","uid":"m1","policy":{"timeout":"1m","retries":["0s"]}}`, `{"type":"put","uid":"m2","policy":{"timeout":"1m","retries":["0s"]}}`,
 	} {
-		p.redis.control = append(p.redis.control, text)
-		p.oracle.pushed++
+		p.push(text)
 	}
 	p.seal()
 	for len(p.redis.models) < 2 { // the first poller stores both
@@ -105,10 +104,16 @@ func (s *scope) open() (*place, error) {
 		p = next
 	}
 	p.tapes[2] = tape{}
-	p.redis.control = append(p.redis.control, `{"type":"run","uid":"m1","force":true}`)
-	p.oracle.pushed++
+	p.push(`{"type":"run","uid":"m1","force":true}`)
 	p.seal()
 	return p, nil
+}
+
+// push lets a command arrive.
+func (g *ground) push(text string) {
+	g.redis.control = append(g.redis.control, text)
+	g.oracle.pushed++
+	g.oracle.lanes.push([]string{"c" + text})
 }
 
 // later returns a place further on: one attempt has been answered, the other one waits, and its deadline has passed.
@@ -234,7 +239,7 @@ func (w *plainWorker) round(ctx context.Context) error {
 func (*plainWorker) resign(context.Context) {}
 
 func (s *scope) account(to *ground, c *call) error {
-	d := &deed{now: to.now, before: to.redis, sent: sent(c.commands), work: true, schedules: s.schedules, policies: s.policies, maxQueued: 2}
+	d := &deed{now: to.now, moment: moment{clock: minutes(to.now)}, before: to.redis, sent: sent(c.commands), work: true, schedules: s.schedules, policies: s.policies, maxQueued: 2}
 	d.pops = c.commands[0].Name() == "lpop"
 	d.after = s.server.look(scopeUIDs, to.pollers, nil)
 	to.redis, to.oracle = d.after, to.oracle.clone()
@@ -243,9 +248,17 @@ func (s *scope) account(to *ground, c *call) error {
 	return err
 }
 
+// minutes are all that the clock has shown.
+func minutes(now time.Time) (clock []time.Time) {
+	for at := start; !at.After(now); at = at.Add(time.Minute) {
+		clock = append(clock, at)
+	}
+	return clock
+}
+
 // forget drops what no decision depends on.
 func (s *snapshot) forget() {
-	s.stats, s.histories = map[string]string{}, map[string][]string{}
+	s.wake, s.stats, s.histories = 0, map[string]string{}, map[string][]string{}
 	s.journal, s.outbox, s.rejected = nil, nil, nil
 }
 
@@ -290,6 +303,7 @@ func setHash(r *server, key string, hash map[string]string) {
 func (o *oracle) clone() *oracle {
 	c := *o
 	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(o.attempts)), maps.Clone(o.newest), maps.Clone(o.meddled)
+	c.lanes = maps.Clone(o.lanes)
 	for uid, facts := range o.attempts {
 		copied := *facts
 		c.attempts[uid] = &copied
@@ -301,7 +315,7 @@ func (o *oracle) clone() *oracle {
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis
-	_, _ = fmt.Fprint(h, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.running, r.pollers, r.claimed, r.holder)
+	_, _ = fmt.Fprint(h, g.oracle.lanes, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.running, r.pollers, r.claimed, r.holder)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
 	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
 		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])

@@ -38,7 +38,7 @@ func newServer(t testing.TB, planted bug) *server {
 		_, _ = r.read.Close(), r.write.Close()
 		r.mini.Close()
 	})
-	store, err := scripts.New(&scripts.Clients{Read: r.read, Write: r.write, Block: r.write}, scripts.Config{Queue: queueName})
+	store, err := scripts.New(&scripts.Clients{Read: r.read, Write: r.write, Block: r.write}, scripts.Config{Queue: queueName, HistoryCap: historyCap})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,9 @@ type snapshot struct {
 	holder                 string              // of the lane
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
-	stats                  map[string]string
+	stats, brake           map[string]string
 	histories              map[string][]string // by model
+	wake                   int                 // calls to dispatchers
 
 	// What was written since the last snapshot: these keys are emptied when they have been read.
 	journal, outbox []map[string]string
@@ -35,6 +36,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		due: r.scores(k.Due()), running: r.scores(k.Running()), pollers: r.scores(k.Pollers()),
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
 		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
+		brake: r.hash(k.Brake()), wake: len(r.list(k.Wake())),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {

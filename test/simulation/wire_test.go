@@ -106,7 +106,8 @@ func (w wire) plant(args []any) {
 type call struct {
 	commands []redis.Cmder
 	execute  func() error
-	repeats  bool // the client sends it again when no reply comes
+	repeats  bool   // the client sends it again when no reply comes
+	began    moment // of a delayed one: of the round that it was a part of
 }
 
 func (c *call) String() string {

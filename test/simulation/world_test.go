@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -31,7 +32,7 @@ type world struct {
 	back    chan struct{} // the baton on its way to the scheduler
 	owners  []string      // of every poller that there ever was
 	pools   []string      // of every worker pool that there ever was
-	delayed [][][]any     // requests that are executed after their callers gave up, each a pipeline
+	delayed []delayed     // requests that are executed after their callers gave up
 
 	oracle    *oracle
 	before    *snapshot
@@ -42,6 +43,8 @@ type world struct {
 	writes    int // executed calls that changed something since all is calm
 	attempts  int
 	births    int
+	storms    int // sequences of commands that applications have still to push
+	saves     int
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
 
@@ -65,6 +68,9 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 		return w, err
 	}
 	r.mini.SetTime(w.now)
+	for name, value := range w.temper.brake {
+		r.mini.HSet(r.store.Keys.Brake(), name, value)
+	}
 	w.before = r.look(w.uids, nil, nil)
 	return w, w.populate()
 }
@@ -75,12 +81,18 @@ func (w *world) populate() error {
 			return err
 		}
 	}
+	if w.rng.IntN(2) == 0 {
+		w.storms = 1 + w.rng.IntN(4)
+		if err := w.bear("a"); err != nil {
+			return err
+		}
+	}
 	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: 4 + w.rng.IntN(12)}
 	w.spawn("operator", w.operator)
 	return nil
 }
 
-// bear starts a daemon of a kind: d dispatcher, p poller, w worker pool, h careful worker of other people, f careless one.
+// bear starts a process of a kind: a application, d dispatcher, p poller, w worker pool, h careful worker of other people, f careless one.
 func (w *world) bear(kind string) error {
 	w.births++
 	name := kind + strconv.Itoa(w.births)
@@ -103,6 +115,8 @@ func (w *world) role(kind, name string) (role, error) {
 			w.owners = append(w.owners, owner)
 		}
 		return newPoller(w.queue, owner, 2+w.rng.IntN(6))
+	case "a":
+		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves}, nil
 	default:
 		good := func() bool { return w.calm }
 		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f"}
@@ -114,10 +128,7 @@ func (w *world) role(kind, name string) (role, error) {
 }
 
 func (w *world) alive(owner string) bool {
-	return slices.ContainsFunc(w.actors, func(a *actor) bool {
-		p, ok := a.role.(pollerRole)
-		return ok && p.owner == owner
-	})
+	return slices.ContainsFunc(w.actors, func(a *actor) bool { return ownerOf(a) == owner })
 }
 
 func (w *world) newUID() string {
@@ -157,16 +168,37 @@ func (w *world) step() error {
 
 // pick chooses who has the baton next.
 func (w *world) pick() *actor {
+	if victim := w.victim(); victim != nil && w.rng.IntN(3) > 0 {
+		victim.until = 0
+		return victim
+	}
 	ready := make([]*actor, 0, len(w.actors))
 	for _, a := range w.actors {
-		if a.until <= w.steps {
-			ready = append(ready, a)
+		if a.until > w.steps {
+			continue
+		}
+		ready = append(ready, a)
+		if _, pool := a.role.(*poolRole); pool && w.temper.pools {
+			ready = append(ready, a, a, a)
 		}
 	}
 	if len(ready) == 0 {
 		return nil
 	}
 	return ready[w.rng.IntN(len(ready))]
+}
+
+// victim is whose messages or attempts another one is about to take over: just then it may come back.
+func (w *world) victim() *actor {
+	for _, a := range w.actors {
+		owner := takenOver(w.server.store.Keys, a.at)
+		for _, other := range w.actors {
+			if other != a && owner != "" && ownerOf(other) == owner {
+				return other
+			}
+		}
+	}
+	return nil
 }
 
 // bury replaces an actor that has died by a new one of its kind.
@@ -194,9 +226,15 @@ func (w *world) execute(a *actor, c *call) error {
 	if !c.writes() {
 		return err
 	}
-	d := &deed{now: w.now, sent: sent(c.commands), work: true}
+	d := &deed{now: w.now, step: w.steps, moment: c.began, sent: sent(c.commands), work: true}
+	if a != nil {
+		d.moment = a.began
+	}
 	for _, command := range c.commands {
 		d.pops = d.pops || command.Name() == "lpop"
+		if err == nil {
+			d.read(w.server.store.Keys, command)
+		}
 		if args := command.Args(); len(args) > 3 && args[3] == w.server.store.Keys.Output() {
 			d.said = texts(args[4:])
 		}
@@ -215,11 +253,20 @@ func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
 	w.before = d.after
+	if !maps.Equal(d.before.brake, d.after.brake) {
+		for _, a := range w.actors {
+			a.began.brakes = append(a.began.brakes, d.after.brake)
+		}
+	}
 	if w.calm && d.changed() {
 		w.writes++
 	}
 	if w.broken == nil {
 		w.broken = w.oracle.account(d)
+	}
+	if w.before.wake > 0 && w.rng.IntN(2) == 0 {
+		w.server.mini.Del(w.server.store.Keys.Wake()) // a dispatcher heard of it
+		w.before.wake = 0
 	}
 }
 
@@ -254,25 +301,31 @@ func texts(args []any) []string {
 }
 
 // delay keeps a request whose caller has given up; it is executed later.
-func (w *world) delay(_ *actor, c *call) {
-	var pipeline [][]any
+func (w *world) delay(a *actor, c *call) {
+	late := delayed{began: a.began}
 	for _, command := range c.commands {
-		pipeline = append(pipeline, slices.Clone(command.Args()))
+		late.pipeline = append(late.pipeline, slices.Clone(command.Args()))
 	}
-	w.delayed = append(w.delayed, pipeline)
+	w.delayed = append(w.delayed, late)
+}
+
+// delayed is a request whose caller has given up.
+type delayed struct {
+	pipeline [][]any
+	began    moment // of its caller's round
 }
 
 // deliver executes a delayed request.
 func (w *world) deliver() {
 	at := w.rng.IntN(len(w.delayed))
-	pipeline := w.delayed[at]
+	pipeline, began := w.delayed[at].pipeline, w.delayed[at].began
 	w.delayed = slices.Delete(w.delayed, at, at+1)
 	ctx := context.Background()
 	pipe := w.server.write.Pipeline()
 	for _, args := range pipeline {
 		pipe.Do(ctx, args...)
 	}
-	c := &call{}
+	c := &call{began: began}
 	c.execute = func() error { var err error; c.commands, err = pipe.Exec(ctx); return err }
 	for _, args := range pipeline {
 		c.commands = append(c.commands, redis.NewCmd(ctx, args...))

@@ -1,0 +1,51 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+)
+
+// applicationRole saves and removes the same models again and again over one connection: what it said last must hold.
+type applicationRole struct {
+	server *server
+	rng    *rand.Rand
+	uids   []string
+	left   *int // sequences that are still to be pushed
+	saves  *int // numbers its saves
+	unsent []string
+}
+
+// round pushes a sequence of commands about one model, each after the one before has arrived.
+func (a *applicationRole) round(ctx context.Context) error {
+	if len(a.unsent) == 0 && *a.left > 0 {
+		*a.left--
+		a.think()
+	}
+	for len(a.unsent) > 0 {
+		n := 1 + a.rng.IntN(len(a.unsent))
+		var together []any
+		for _, text := range a.unsent[:n] {
+			together = append(together, text)
+		}
+		if err := a.server.write.RPush(ctx, a.server.store.Keys.Control(), together...).Err(); err != nil {
+			return err
+		}
+		a.unsent = a.unsent[n:]
+	}
+	return nil
+}
+
+func (*applicationRole) resign(context.Context) {}
+
+func (a *applicationRole) think() {
+	uid := a.uids[a.rng.IntN(len(a.uids))]
+	for range 2 + a.rng.IntN(3) {
+		*a.saves++
+		text := fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"save":%d}}`, uid, *a.saves)
+		if a.rng.IntN(4) == 0 {
+			text = fmt.Sprintf(`{"type":"remove","uid":%q}`, uid)
+		}
+		a.unsent = append(a.unsent, text)
+	}
+}

@@ -1,0 +1,99 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// read notes what a script is to do with the brake, and with the heartbeats of pollers and worker pools.
+func (d *deed) read(k scripts.Keys, command redis.Cmder) {
+	args := command.Args()
+	if name := command.Name(); name != "eval" && name != "evalsha" {
+		return
+	}
+	all := texts(args[3:])
+	keys := all[:count(fmt.Sprint(args[2]))]
+	values := all[len(keys):]
+	switch {
+	case keys[0] == k.Brake():
+		d.measured = time.UnixMilli(int64(count(values[0]))).UTC()
+	case keys[0] == k.Pollers():
+		d.leaves = keys[1] == keys[2]
+	case keys[0] == k.Workers() && len(keys) > 1:
+		d.leaves = values[1] == ""
+	case slices.Contains(keys, k.Lane()) && !slices.Contains(keys, k.Control()):
+		d.commits = values[4]
+	case slices.Contains(keys, k.Pollers()), slices.Contains(keys, k.Workers()):
+		d.alive = values[1]
+	}
+}
+
+// checkHeartbeats checks that who is alive is known to be, and that nobody takes over from the living.
+func (p *replay) checkHeartbeats() error {
+	for _, heartbeats := range [][2]map[string]float64{{p.before.pollers, p.after.pollers}, {p.before.workers, p.after.workers}} {
+		before, after := heartbeats[0], heartbeats[1]
+		if at, known := after[p.alive]; known && int64(at) != p.now.UnixMilli() {
+			return fmt.Errorf("%s has given a heartbeat at %s, noted is %s", p.alive, p.now, time.UnixMilli(int64(at)).UTC())
+		}
+		for _, owner := range slices.Sorted(maps.Keys(before)) {
+			at := time.UnixMilli(int64(before[owner])).UTC()
+			if _, known := after[owner]; !known && !p.leaves && p.living(at) {
+				return fmt.Errorf("%s was forgotten, whose last heartbeat was at %s", owner, at)
+			}
+		}
+	}
+	byCommand := func(message string) bool { return message[0] == 'c' || message[0] == 'C' }
+	if p.commits != p.before.holder && slices.ContainsFunc(p.handled, byCommand) {
+		return fmt.Errorf("%q has handled commands, %q holds the lane: %q", p.commits, p.before.holder, p.handled)
+	}
+	at, known := p.before.pollers[p.before.holder]
+	if known && p.after.holder != p.before.holder && p.living(time.UnixMilli(int64(at))) {
+		return fmt.Errorf("%s has lost the lane to %s, its last heartbeat was at %s", p.before.holder, p.after.holder, time.UnixMilli(int64(at)).UTC())
+	}
+	return nil
+}
+
+// living reports whether the lease of a heartbeat has been running since the round began. One from the future says nothing.
+func (p *replay) living(heartbeat time.Time) bool {
+	for _, at := range append(p.clock[:len(p.clock):len(p.clock)], p.now) {
+		if heartbeat.After(at) || !heartbeat.Add(lease).After(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownerOf is the name under which a poller or a worker pool holds what it has taken; empty: it is neither.
+func ownerOf(a *actor) string {
+	switch role := a.role.(type) {
+	case pollerRole:
+		return role.owner
+	case *poolRole:
+		return role.owner
+	default:
+		return ""
+	}
+}
+
+// takenOver is whose entries a call is about to take over; empty: nobody's.
+func takenOver(k scripts.Keys, c *call) string {
+	if c == nil || c.commands[0].Name() != "evalsha" {
+		return ""
+	}
+	args := texts(c.commands[0].Args()[3:])
+	switch {
+	case args[0] == k.Workers() && args[2] == k.Input():
+		return args[3]
+	case args[0] == k.Pollers() && args[1] != args[2]:
+		return strings.TrimPrefix(args[1], k.Claimed(""))
+	default:
+		return ""
+	}
+}

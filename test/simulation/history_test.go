@@ -1,0 +1,71 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// record is what the history must tell of an attempt that has ended.
+type record struct {
+	AttemptUID string      `json:"attempt_uid"`
+	AttemptNo  int         `json:"attempt_no"`
+	StartedAt  string      `json:"started_at"`
+	EndedAt    string      `json:"ended_at"`
+	DurationMS int64       `json:"duration_ms"`
+	DeadlineAt string      `json:"deadline_at"`
+	Outcome    model.Event `json:"outcome"`
+	Reason     string      `json:"reason"`
+	Worker     string      `json:"worker"`
+	RefreshAt  string      `json:"refresh_at"`
+	Why        string      `json:"refresh_why"`
+}
+
+// historyCap is how many attempts a history keeps.
+const historyCap = 3
+
+// remember notes what the history must have got by an entry of the journal about a running attempt.
+func (p *replay) remember(uid string, m *model.Model, event model.Event, entry map[string]string) {
+	ended := instant(entry["at"])
+	p.records[uid] = slices.Insert(p.records[uid], 0, record{
+		AttemptUID: m.AttemptUID, AttemptNo: m.AttemptNo, StartedAt: model.FormatTime(m.StartedAt), EndedAt: entry["at"],
+		DurationMS: max(0, ended.Sub(m.StartedAt).Milliseconds()), DeadlineAt: model.FormatTime(m.DeadlineAt), Outcome: event,
+		Reason: entry["reason"], Worker: m.Worker, RefreshAt: entry["refresh_at"], Why: entry["refresh_why"],
+	})
+}
+
+// checkHistories checks that each history has got the attempts that have ended, in front of those that it had, and nothing else.
+func (p *replay) checkHistories() error {
+	uids := maps.Clone(p.before.histories)
+	maps.Copy(uids, p.after.histories)
+	for uid := range p.records {
+		uids[uid] = nil
+	}
+	for _, uid := range slices.Sorted(maps.Keys(uids)) {
+		old := p.before.histories[uid]
+		if p.forgotten[uid] {
+			old = nil
+		}
+		fresh, got := p.records[uid], p.after.histories[uid]
+		fresh = fresh[:min(len(fresh), historyCap)]
+		kept := old[:min(len(old), historyCap-len(fresh))]
+		if len(got) != len(fresh)+len(kept) || !slices.Equal(got[len(fresh):], kept) {
+			return fmt.Errorf("the history of %s is %q, want %d attempts before %q", uid, got, len(fresh), kept)
+		}
+		for i, want := range fresh {
+			var is record
+			if err := json.Unmarshal([]byte(got[i]), &is); err != nil {
+				return fmt.Errorf("the history of %s: %w", uid, err)
+			}
+			if is != want {
+				return fmt.Errorf("the history of %s (-want +got):\n%s", uid, cmp.Diff(want, is))
+			}
+		}
+	}
+	return nil
+}
