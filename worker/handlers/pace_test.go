@@ -96,6 +96,33 @@ func TestTheOwnerIsToldHowAFeedStalled(t *testing.T) {
 	}
 }
 
+// asked keeps the request of a download.
+type asked struct {
+	http.RoundTripper
+	request *http.Request
+}
+
+func (a *asked) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.request = request
+	return a.RoundTripper.RoundTrip(request)
+}
+
+func TestADownloadThatIsOverHoldsNeitherAContextNorATimer(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	transport := &asked{RoundTripper: ownClient(t).Transport}
+	if m, _ := guarded(t, address, FetchOptions{Client: &http.Client{Transport: transport}}); m.ErrorType != "http_404" {
+		t.Errorf("told %+v", m)
+	}
+	if transport.request.Context().Err() == nil {
+		t.Error("want the context of the download ended with it")
+	}
+	p := newPace(t.Context(), time.Hour, 1)
+	p.end()
+	if p.timer.Stop() {
+		t.Error("want the timer stopped with the download")
+	}
+}
+
 func TestAServerMayTakeOnePeriodToAnswerAndAnotherToBegin(t *testing.T) {
 	p := newPace(t.Context(), time.Hour, 1)
 	defer p.end()
