@@ -54,7 +54,9 @@ func (l lanes) pop(handled []string) (ordered []string, err error) {
 			left = slices.Delete(left, at, at+1)
 		}
 		ordered = append(ordered, first...)
-		l[uid] = l[uid][len(first):]
+		if l[uid] = l[uid][len(first):]; len(l[uid]) == 0 {
+			delete(l, uid)
+		}
 	}
 	return ordered, nil
 }

@@ -187,7 +187,7 @@ func (s *scope) act(from *place, process int) (result, error) {
 	t := play(from.tapes[process], s.round(from, process), func(c *call) error {
 		err := c.execute()
 		if c.writes() && !c.idle() && broken == nil {
-			wrote, broken = true, s.account(&g, c)
+			wrote, broken = true, s.account(&g, c, err)
 		}
 		return err
 	})
@@ -238,9 +238,12 @@ func (w *plainWorker) round(ctx context.Context) error {
 
 func (*plainWorker) resign(context.Context) {}
 
-func (s *scope) account(to *ground, c *call) error {
+func (s *scope) account(to *ground, c *call, failed error) error {
 	d := &deed{now: to.now, moment: moment{clock: minutes(to.now)}, before: to.redis, sent: sent(c.commands), work: true, schedules: s.schedules, policies: s.policies, maxQueued: 2}
 	d.pops = c.commands[0].Name() == "lpop"
+	if failed == nil {
+		d.read(s.server.store.Keys, c.commands[0])
+	}
 	d.after = s.server.look(scopeUIDs, to.pollers, nil)
 	to.redis, to.oracle = d.after, to.oracle.clone()
 	err := to.oracle.account(d)
