@@ -254,8 +254,10 @@ func (s *story) fence(is map[string]string, verb string, step step) {
 	switch {
 	case verb == "start" || verb == "queue":
 		is["attempt_uid"], is["started_at"] = fmt.Sprintf("a%d", s.starts), text(step.at)
+		is["entry_deadline_at"] = text(step.deadline)
 	case step.deadline != "": // a save during the attempt
 		is["attempt_uid"], is["started_at"], is["again"] = s.seen["attempt_uid"], s.seen["started_at"], "1"
+		is["entry_deadline_at"] = s.seen["entry_deadline_at"]
 	case s.seen["attempt_uid"] != "":
 		is["last_attempt_uid"] = s.seen["attempt_uid"]
 	}
@@ -319,7 +321,7 @@ func (s *story) real() picture {
 			*into = scores
 		}
 	}
-	for _, definition := range []string{"rev", "rrule", "timezone", "dtstart", "policy"} {
+	for _, definition := range []string{"rev", "rrule", "timezone", "dtstart", "policy", "entry_planned_at"} {
 		delete(p.Hash, definition)
 	}
 	return p
