@@ -25,7 +25,7 @@ import (
 )
 
 func TestAFeedIsFetchedAndTheNextTimeOnlyWhenItHasChanged(t *testing.T) {
-	body, etag, requests := table, `"v1"`, 0
+	body, etag, requests, bodies := table, `"v1"`, 0, 0
 	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		w.Header().Set("ETag", etag)
@@ -37,6 +37,7 @@ func TestAFeedIsFetchedAndTheNextTimeOnlyWhenItHasChanged(t *testing.T) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
+		bodies++
 		_, _ = io.WriteString(w, body)
 	}, FetchOptions{})
 	f.expect(success, f.fetch(t.Context(), f.url))
@@ -46,8 +47,8 @@ func TestAFeedIsFetchedAndTheNextTimeOnlyWhenItHasChanged(t *testing.T) {
 	body, etag = "id\n", `"v2"`
 	f.expect(success, f.fetch(t.Context(), f.url))
 	f.holds("id\n")
-	if diff := cmp.Diff([]string{".tbl%2F1.meta", "tbl%2F1"}, f.files()); diff != "" || requests != 3 {
-		t.Errorf("%d requests, files (-want +got):\n%s", requests, diff)
+	if diff := cmp.Diff([]string{".tbl%2F1.meta", "tbl%2F1"}, f.files()); diff != "" || requests != 3 || bodies != 2 {
+		t.Errorf("%d requests, %d bodies, want 3 and 2; files (-want +got):\n%s", requests, bodies, diff)
 	}
 }
 
