@@ -16,6 +16,7 @@ import (
 type Store interface {
 	ReadDue(ctx context.Context, limit int) (scripts.Due, error)
 	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
+	Queued(ctx context.Context) (map[string]string, error)
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Forget(ctx context.Context, uid string) error
 	WaitWake(ctx context.Context) (bool, error)

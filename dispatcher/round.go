@@ -39,10 +39,14 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if len(due.Due)+len(due.Expired) == 0 {
 		return round, nil
 	}
-	// An attempt that was to be withdrawn, and that a worker has taken, has timed out after all: it is decided again.
-	taken, err := d.pass(ctx, due, false, &round)
-	if err == nil && len(taken) > 0 {
-		_, err = d.pass(ctx, scripts.Due{Now: due.Now, Expired: taken}, true, &round)
+	// An attempt that was to be withdrawn, and whose entry does not stand in the input list, has timed out after all. Unless it stands
+	// there as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
+	missing, err := d.pass(ctx, due, nil, &round)
+	if err == nil && len(missing) > 0 {
+		var queued map[string]string
+		if queued, err = d.store.Queued(ctx); err == nil {
+			_, err = d.pass(ctx, scripts.Due{Now: due.Now, Expired: missing}, queued, &round)
+		}
 	}
 	if err == nil && !full {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
@@ -83,16 +87,16 @@ func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
 	return min(due.Next.Sub(due.Now), d.config.Tick)
 }
 
-// pass decides about models and commits the decisions. It returns the models whose attempt was to be withdrawn, and is taken by a worker;
-// taken says that this is known of all expired ones.
-func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, taken bool, round *Round) (nowTaken []string, err error) {
+// pass decides about models and commits the decisions. It returns the models whose attempt was to be withdrawn, and is not queued. queued
+// are the entries of the input list by attempt uid; nil: nobody has looked yet.
+func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[string]string, round *Round) (missing []string, err error) {
 	records, err := d.store.Load(ctx, slices.Concat(due.Expired, due.Due))
 	if err != nil {
 		return nil, err
 	}
 	batch := scripts.Batch{Now: due.Now, MaxQueued: d.config.MaxQueued}
 	for _, uid := range due.Expired {
-		batch.Items = append(batch.Items, scripts.Item{Transition: d.expire(records[uid], taken, due.Now)})
+		batch.Items = append(batch.Items, scripts.Item{Transition: d.expire(records[uid], queued, due.Now)})
 	}
 	for _, uid := range due.Due {
 		batch.Items = append(batch.Items, scripts.Item{Transition: d.start(records[uid], due.Now)})
@@ -104,7 +108,7 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, taken bool, roun
 		case scripts.CodeApplied:
 			*round.counter(transition.Event())++
 		case scripts.CodeTaken:
-			nowTaken = append(nowTaken, transition.UID())
+			missing = append(missing, transition.UID())
 		case scripts.CodeBroken:
 			d.warn(transition.UID(), "the key of the model holds something else", due.Now)
 			if err := d.store.Forget(ctx, transition.UID()); err != nil {
@@ -114,7 +118,7 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, taken bool, roun
 			round.Refused++
 		}
 	}
-	return nowTaken, err
+	return missing, err
 }
 
 // start decides about a model that stands in the due set.
@@ -134,20 +138,25 @@ func (d *Dispatcher) start(record *scripts.Record, now time.Time) *scripts.Trans
 }
 
 // expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless nobody ever took the
-// attempt, which is then withdrawn. taken says that a worker did. One that a worker has begun may stand in the input list again, requeued
-// when its worker died: it was taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
-func (d *Dispatcher) expire(record *scripts.Record, taken bool, now time.Time) *scripts.Transition {
+// attempt, which is then withdrawn. One that a worker has begun may stand in the input list again, requeued when its worker died: it was
+// taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
+func (d *Dispatcher) expire(record *scripts.Record, queued map[string]string, now time.Time) *scripts.Transition {
 	switch {
 	case !record.Exists:
 		return record.Remove()
 	case !record.Running() || record.DeadlineAt.After(now):
 		return record.Mend()
 	}
+	entry, waits := queued[record.AttemptUID]
 	decide := record.Withdraw
-	if taken || !record.ProcessingAt.IsZero() {
+	if !record.ProcessingAt.IsZero() || queued != nil && !waits {
 		decide = record.Expire
 	}
-	return record.Decide(decide(now), now)
+	transition := record.Decide(decide(now), now)
+	if waits {
+		transition.TakeBack = entry
+	}
+	return transition
 }
 
 // warn tells of a model with a fault. A fault that many models share, such as a policy that was removed, is told once in a while.

@@ -79,19 +79,20 @@ local function count(counters)
   end
 end
 
--- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's.
+-- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
+-- an older version has left there.
 local holds = redis.call('GET', holder) == owner --@ holder
 local function is_command(message)
   return string.lower(string.sub(message, 1, 1)) == 'c'
 end
 local function is_claimed(message)
-  if is_command(message) then
-    return holds and redis.call('LPOS', lane, message)
+  if is_command(message) and redis.call('LPOS', lane, message) then
+    return holds
   end
   return redis.call('LPOS', claimed, message)
 end
 local function drop(message)
-  if is_command(message) then
+  if is_command(message) and redis.call('LPOS', lane, message) then
     redis.call('LREM', lane, 1, message) --@ command is removed
   else
     redis.call('LREM', claimed, 1, message) --@ claimed is removed

@@ -60,7 +60,7 @@ func (k Keys) Policies() string { return k.queue + ":policies" }
 // PolicyUses is a hash: inline policy to how many models use it, and the number of the last change of that.
 func (k Keys) PolicyUses() string { return k.queue + ":policy_uses" }
 
-// Claimed is a list: results that one poller has claimed and not yet applied, each behind a letter for its source.
+// Claimed is a list: results that one poller has claimed and not yet applied, each behind a letter.
 func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owner }
 
 // Lane is a list: commands that are claimed and not yet applied, in order, for the one poller that holds the lane.

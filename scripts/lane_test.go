@@ -61,6 +61,19 @@ func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
 	})
 }
 
+// A poller of an older version kept commands in its own list; who has adopted them applies them from there.
+func TestCommandsThatStandInAClaimedListAreItsOwners(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":claimed:p1": list{"ck1", "ck2"}, ":claimed:control": list{"ck3"}, ":holder": "p2"})
+		left := Item{Message: Claimed{"ck1"}, UID: "m1", Counter: "unchanged"}
+		lane := Item{Message: Claimed{"ck3"}, UID: "m3", Counter: "unchanged"}
+		expectCodes(t, b.commit(left, lane), CodeApplied, CodeGone)
+		state := b.state()
+		expectEqual(t, "claimed", any(list{"ck2"}), state[":claimed:p1"])
+		expectEqual(t, "lane", any(list{"ck3"}), state[":claimed:control"])
+	})
+}
+
 func TestAPollerThatResignsLeavesTheLaneToTheNext(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-control": list{"k1"}})

@@ -79,6 +79,11 @@ func run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 	return client.EvalSha(ctx, script.Hash(), keys, args...)
 }
 
+// LoadScripts makes Redis know all scripts, also those that only others run. ErrNotLoaded: this user may not load any.
+func (s *Store) LoadScripts(ctx context.Context) error {
+	return loadAll(ctx, s.clients.Write, s.Keys.Due())
+}
+
 // loadAll loads all scripts where a key lives, also for users who may not do so themselves.
 func loadAll(ctx context.Context, client redis.UniversalClient, key string) error {
 	node := redis.Cmdable(client)

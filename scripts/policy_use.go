@@ -135,6 +135,6 @@ func (s *Store) Recount(ctx context.Context, use PolicyUse) (bool, error) {
 		is = fmt.Sprintf("%d %d", use.Models, whole(change))
 	}
 	keys := []string{s.Keys.Policies(), s.Keys.PolicyUses()}
-	written, err := recountPolicy.Run(ctx, s.clients.Write, keys, use.Name, use.recorded, is).Bool()
+	written, err := run(ctx, s.clients.Write, recountPolicy, keys, use.Name, use.recorded, is).Bool()
 	return written, wrap(err, "recount the models of a policy")
 }

@@ -3,7 +3,6 @@ package scripts
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -78,8 +77,10 @@ func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]C
 // first. It returns how many still stood there. After an error it may be repeated until the owner takes again: then an entry may stand in the
 // taken list anew.
 func (s *Store) PutBack(ctx context.Context, owner string, entries []string) (int, error) {
-	newestFirst := slices.Clone(entries)
-	slices.Reverse(newestFirst)
-	moved, err := putBack.Run(ctx, s.clients.Write, []string{s.Keys.Taken(owner), s.Keys.Input()}, newestFirst).Int()
+	args := make([]any, len(entries)) // newest first
+	for i, entry := range entries {
+		args[len(entries)-1-i] = entry
+	}
+	moved, err := run(ctx, s.clients.Write, putBack, []string{s.Keys.Taken(owner), s.Keys.Input()}, args...).Int()
 	return moved, wrap(err, "put entries back into the input list")
 }

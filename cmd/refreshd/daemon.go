@@ -186,6 +186,8 @@ func (a *app) preflight(ctx context.Context, name string, store *scripts.Store, 
 		Str("version", readVersion().Version).Msg("started")
 	if err := store.Ping(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Str("part", name).Msg("waiting for redis")
+	} else if err := store.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
+		a.log.Warn().Err(err).Str("part", name).Msg("loading the scripts failed")
 	}
 	if !flags.checks {
 		return nil

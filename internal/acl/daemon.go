@@ -26,6 +26,7 @@ func dispatcher(k scripts.Keys) part {
 		direct: append(models(k),
 			allow("zrem", writing(k.Due(), k.Running())),
 			allow("blpop", both(k.Wake())),
+			allow("lrange", reading(k.Input())),
 		),
 	}
 }

@@ -38,7 +38,7 @@ var everyKey = map[string]string{
 // t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
 var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
-		"q-input": "ac", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
+		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "a", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a",
 	},
 	acl.Poller: {

@@ -6,7 +6,8 @@ import (
 )
 
 // A step is one look at a day, at a time of a day, or at a line: some tens of nanoseconds. Rules are bounded by steps and not by
-// time, so that the same rule is refused, or cut short, on each machine and on each day.
+// time, so that the same rule is refused on each machine and on each day. What was found before is remembered and costs nothing, so that
+// a search may be cut short in a daemon that has just begun, and not in one that has asked before.
 const (
 	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the
 	// last working day of a year takes 600.

@@ -18,12 +18,13 @@ import (
 )
 
 // unprivileged runs do without the rights to look into the processes of others, which root has and a worker needs not: what do starts
-// has them neither. The thread that has lost them ends with do.
+// has them neither. The thread goes on without them: to end it would kill the servers that it may have started, which die with it.
 func unprivileged(t *testing.T, do func()) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		var err error
 		for _, right := range []uintptr{unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN} {
 			err = errors.Join(err, unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0))

@@ -21,6 +21,7 @@ type pace struct {
 
 	mu    sync.Mutex
 	timer *time.Timer // guarded by mu
+	turn  int         // guarded by mu: of the timer; one that fired in an earlier turn has nothing to say
 	body  bool        // guarded by mu: the response has come
 	came  int64       // guarded by mu: bytes of the body in this period
 }
@@ -31,8 +32,15 @@ func newPace(ctx context.Context, period time.Duration, least int64) *pace {
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timer = time.AfterFunc(period, p.tick)
+	p.begin()
 	return p
+}
+
+// begin begins a period. The caller holds mu.
+func (p *pace) begin() {
+	p.turn++
+	turn := p.turn
+	p.timer = time.AfterFunc(p.period, func() { p.tick(turn) })
 }
 
 // end lets go of the timer and of the context.
@@ -46,6 +54,7 @@ func (p *pace) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer.Stop()
+	p.turn++
 }
 
 // respond begins the first period of the body. The caller reads what it returns.
@@ -53,7 +62,8 @@ func (p *pace) respond(body io.ReadCloser) io.ReadCloser {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.body = true
-	p.timer.Reset(p.period)
+	p.timer.Stop()
+	p.begin()
 	return &paced{body, p}
 }
 
@@ -78,16 +88,19 @@ func (p *pace) add(bytes int) {
 	p.came += int64(bytes)
 }
 
-// tick ends a period.
-func (p *pace) tick() {
+// tick ends the period of a turn.
+func (p *pace) tick(turn int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if turn != p.turn {
+		return
+	}
 	if err := p.judge(); err != nil {
 		p.cancel(err)
 		return
 	}
 	p.came = 0
-	p.timer.Reset(p.period)
+	p.begin()
 }
 
 // judge is the failure that a period means; nil: enough has come.

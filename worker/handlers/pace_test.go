@@ -66,12 +66,12 @@ func TestEachPeriodOfADownloadIsJudgedByItself(t *testing.T) {
 	for _, bytes := range []int{6000, 9000, 6000} {
 		p.add(bytes / 2)
 		p.add(bytes / 2)
-		if p.tick(); p.ctx.Err() != nil {
+		if p.tick(p.turn); p.ctx.Err() != nil {
 			t.Fatalf("%d bytes in a minute: %v, want 100 a second to be enough", bytes, context.Cause(p.ctx))
 		}
 	}
 	p.add(5999)
-	p.tick()
+	p.tick(p.turn)
 	no := model.Message{Type: model.MessageFailure, Failure: policy.Failure{
 		Reason:    "expected at least 100 bytes a second within 1m, found 100.0",
 		ErrorType: "too_slow", UserFriendlyReason: "The server of the feed is too slow: it sent 5.9 KiB in 1m.",
@@ -88,7 +88,7 @@ func TestTheOwnerIsToldHowAFeedStalled(t *testing.T) {
 	} {
 		p := newPace(t.Context(), time.Minute, 1)
 		begin(p)
-		p.tick()
+		p.tick(p.turn)
 		if got := said(t, context.Cause(p.ctx)); got.UserFriendlyReason != want || got.ErrorType != "stalled" || got.Retryable != nil {
 			t.Errorf("told %+v, want %q", got, want)
 		}
@@ -152,5 +152,23 @@ func TestFetchRefusesAPaceThatIsNone(t *testing.T) {
 		if err := (FetchOptions{Stall: stall, LeastRate: 1, MaxBytes: 1}).Validate(); err != nil {
 			t.Errorf("the ends of the ranges: %v", err)
 		}
+	}
+}
+
+// A timer may fire and then wait while the response comes, or the end of the body.
+func TestAPeriodThatIsOverSaysNothing(t *testing.T) {
+	p := newPace(t.Context(), time.Minute, 100)
+	defer p.end()
+	waiting := p.turn
+	body := p.respond(http.NoBody)
+	if p.tick(waiting); p.ctx.Err() != nil {
+		t.Errorf("after the response: %v", context.Cause(p.ctx))
+	}
+	waiting = p.turn
+	if _, err := body.Read(nil); err != io.EOF {
+		t.Fatal(err)
+	}
+	if p.tick(waiting); p.ctx.Err() != nil {
+		t.Errorf("after the body: %v", context.Cause(p.ctx))
 	}
 }
