@@ -80,6 +80,24 @@ func TestAConditionIsOnlySentForTheFileThatIsThere(t *testing.T) {
 	}
 }
 
+func TestNotModifiedIsNoSuccessWithoutTheFileThatItIsAbout(t *testing.T) {
+	code := http.StatusOK
+	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		if code == http.StatusOK {
+			_, _ = io.WriteString(w, table)
+		}
+	}, FetchOptions{})
+	f.expect(success, f.fetch(t.Context(), f.url))
+	if err := os.Remove(filepath.Join(f.dir, "tbl%2F1")); err != nil {
+		t.Fatal(err)
+	}
+	code = http.StatusNotModified
+	if m := f.fetch(t.Context(), f.url); m.ErrorType != "http_304" {
+		t.Errorf("told %+v, want a failure, as there is no file", m)
+	}
+}
+
 func TestTheSameBytesAgainAreNoChange(t *testing.T) {
 	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) }, FetchOptions{})
 	f.expect(success, f.fetch(t.Context(), f.url))
@@ -202,7 +220,8 @@ func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
 	} {
 		a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(payload)}
 		_, m := try(t.Context(), t, handler, a)
-		if m.Type != model.MessageFailure || m.ErrorType != "input_url" || m.Retryable == nil || *m.Retryable {
+		named := strings.HasPrefix(m.Reason, "input_url: expected ") || strings.HasPrefix(m.Reason, "payload: expected ")
+		if m.Type != model.MessageFailure || m.ErrorType != "input_url" || m.Retryable == nil || *m.Retryable || !named {
 			t.Errorf("%s: told %+v", payload, m)
 		}
 	}
