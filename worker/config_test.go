@@ -14,6 +14,10 @@ func TestTheZeroConfigIsUsable(t *testing.T) {
 	if c.Concurrency != 4 || c.Grace != 10*time.Second || c.FenceEvery != time.Second || c.Lease != 5*time.Second || c.Heartbeat != time.Second || c.Log == nil {
 		t.Errorf("defaults: %+v", c)
 	}
+	if c.MaxBackoff != 5*time.Second || c.Backoff != 50*time.Millisecond || c.StatusEvery != 250*time.Millisecond || c.PushBatch != 500 ||
+		c.Linger != 5*time.Second || c.FlushTimeout != 5*time.Second {
+		t.Errorf("defaults: %+v", c)
+	}
 }
 
 func TestDefaultsFitWhatIsSet(t *testing.T) {

@@ -386,3 +386,32 @@ func (q ownerQueue) Answer(_ context.Context, owner string, _ []scripts.Answer) 
 	*q.owners = append(*q.owners, owner)
 	return nil, nil
 }
+
+// blind is a queue that tells nothing of dead pools, or cannot give back what they had taken.
+type blind struct {
+	Queue
+	expired []scripts.ExpiredWorker
+}
+
+func (b *blind) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]scripts.ExpiredWorker, error) {
+	if b.expired == nil {
+		return nil, errBroken
+	}
+	return b.expired, nil
+}
+
+func (b *blind) Requeue(context.Context, scripts.ExpiredWorker) (int, error) { return 0, errBroken }
+
+func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
+	for _, expired := range [][]scripts.ExpiredWorker{nil, {{Owner: "dead"}}} {
+		pool, err := New(&blind{expired: expired}, func(context.Context, *Attempt) error { return nil }, quick())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSession(t.Context(), pool)
+		defer s.cancel(nil)
+		if err := s.look(t.Context(), "own", time.Time{}); !errors.Is(err, errBroken) {
+			t.Errorf("%v: got %v, want the error of Redis", expired, err)
+		}
+	}
+}
