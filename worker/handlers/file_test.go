@@ -24,6 +24,8 @@ func TestTheNameOfAFileStaysInItsDirectory(t *testing.T) {
 		"a%2Fb":            "a%252Fb",
 		"a~b":              "a%7Eb",
 		"\x00\n":           "%00%0A",
+		long[:150]:         long[:150],
+		long[:151]:         long[:120] + "~" + digest(long[:151])[:24],
 		long:               long[:120] + "~" + digest(long)[:24],
 	} {
 		if got := fileName(uid); got != want {

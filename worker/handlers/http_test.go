@@ -204,3 +204,21 @@ func TestAPoolPostsToAService(t *testing.T) {
 		t.Errorf("told %+v, want a success with changed false", m)
 	}
 }
+
+func TestAClientOfOnesOwnAsksAndWithoutOneThatOfTheLibrary(t *testing.T) {
+	url := serve(t, func(http.ResponseWriter, *http.Request) {})
+	transport := &asked{RoundTripper: ownClient(t).Transport}
+	for _, client := range []*http.Client{{Transport: transport}, nil} {
+		handler, err := HTTP(url, HTTPOptions{Client: client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := handler(t.Context(), example()); err != nil {
+			t.Error(err)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if transport.request == nil {
+		t.Error("want the request sent by the client that was given")
+	}
+}
