@@ -101,7 +101,6 @@ var bugs = []bug{
 	{name: "taking is no heartbeat", file: "take-attempts.lua", mark: "heartbeat", line: "if new ~= '' then redis.call('ZADD', workers, now, owner) end"},
 	{name: "a poller that has come back is adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if not seen then"},
 	{name: "living pollers are adopted", slow: true, store: func(s *scripts.Store) queue { return hastyHeir{s} }},
-	{name: "living pools are requeued", slow: true, store: func(s *scripts.Store) queue { return hastyRequeuer{s} }},
 	{name: "the brake is never engaged", slow: true, file: "measure-brake.lua", mark: "engage", line: "if false then"},
 	{name: "the brake is engaged by few failures", file: "measure-brake.lua", mark: "engage", line: "if not engaged and count.failed > 0 then"},
 	{name: "the brake is never released", slow: true, file: "measure-brake.lua", mark: "release", line: "elseif false then"},
@@ -230,13 +229,6 @@ func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time
 
 func (s hastyHeir) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	return s.Store.Adopt(ctx, expired, owner, lease/2, limit)
-}
-
-// hastyRequeuer takes worker pools for dead after half their lease.
-type hastyRequeuer struct{ *scripts.Store }
-
-func (s hastyRequeuer) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
-	return s.Store.ExpiredWorkers(ctx, now, lease/2)
 }
 
 // unbraked decides as if there were no brake.
