@@ -28,6 +28,10 @@ func (w *world) settle() error {
 		}
 		at, waiting := w.next()
 		if !waiting {
+			w.turn(2 * time.Second) // the brake is measured once more
+			if err := w.rounds(); err != nil {
+				return err
+			}
 			return w.oracle.checkQuiet(w.before)
 		}
 		if w.writes != writes || len(w.before.claimed)+len(w.before.taken) == 0 {

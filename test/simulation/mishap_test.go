@@ -26,7 +26,7 @@ type temper struct {
 
 var calmTemper = temper{}
 
-func newTemper(rng *rand.Rand) temper {
+func newTemper(rng *rand.Rand, planted bug) temper {
 	t := temper{batch: 2 + rng.IntN(6), maxQueued: 1 + rng.IntN(5), mishaps: 10 + rng.IntN(15)}
 	for f := range t.faults {
 		if rng.IntN(3) == 0 {
@@ -53,10 +53,10 @@ func newTemper(rng *rand.Rand) temper {
 	if rng.IntN(6) == 0 {
 		t.jumps = append(t.jumps, -time.Minute, -time.Hour)
 	}
-	if t.pools = rng.IntN(5) == 0; t.pools {
-		t.jumps = []time.Duration{time.Millisecond, time.Second, 3 * time.Second}
+	if t.pools = rng.IntN(5) == 0 || planted.pools; t.pools {
+		t.jumps = []time.Duration{time.Millisecond, time.Second, 2 * time.Second}
 	}
-	if rng.IntN(3) == 0 {
+	if rng.IntN(3) == 0 || planted.brake {
 		t.brake = map[string]string{"on": "1", "share": "0.5", "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
 	}
 	return t
@@ -84,6 +84,10 @@ func (t *temper) fate(rng *rand.Rand, at *call) fate {
 
 // mishap lets something happen that no daemon does.
 func (w *world) mishap() {
+	if w.temper.pools && w.rng.IntN(6) == 0 {
+		w.slay()
+		return
+	}
 	switch n := w.rng.IntN(20); {
 	case n < 11:
 		w.turn(w.temper.jumps[w.rng.IntN(len(w.temper.jumps))])
@@ -122,13 +126,36 @@ func (w *world) strike() {
 	}
 	for _, a := range workers {
 		a.until = w.steps + 10 + w.rng.IntN(40)
-		if w.temper.pools {
-			a.until += 60 // longer than a lease
-		}
 		w.note("%s stands still", a.name)
 	}
 	if w.rng.IntN(2) == 0 {
 		w.turn(10 * time.Minute)
+	}
+}
+
+// slay kills a worker pool that has something in hand, or lets it stand still for longer than its lease: best when it is about to answer.
+func (w *world) slay() {
+	holds := func(a *actor) bool {
+		pool, ok := a.role.(*poolRole)
+		return ok && len(pool.held) > 0 && a.until <= w.steps
+	}
+	at := slices.IndexFunc(w.actors, func(a *actor) bool { return holds(a) && a.at.answers() })
+	if at < 0 {
+		at = slices.IndexFunc(w.actors, holds)
+	}
+	if at < 0 {
+		return
+	}
+	a := w.actors[at]
+	if w.rng.IntN(3) > 0 {
+		w.note("%s stands still", a.name)
+		a.until = w.steps + 110 + w.rng.IntN(200) // or until it is forgotten
+		return
+	}
+	w.note("%s is killed", a.name)
+	w.resume(a, killed)
+	if err := w.bury(a); err != nil {
+		w.broken = err
 	}
 }
 

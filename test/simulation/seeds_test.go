@@ -20,7 +20,11 @@ func (r *server) simulate(seed uint64, planted bug, lines func(string)) (w *worl
 		return w, err
 	}
 	defer w.close()
-	for range turbulence {
+	steps := turbulence
+	if w.temper.pools {
+		steps *= 2 // a lease takes many of them
+	}
+	for range steps {
 		if err := w.step(); err != nil {
 			return w, err
 		}

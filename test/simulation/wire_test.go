@@ -129,6 +129,9 @@ func render(args []any) string {
 	return strings.TrimSuffix(fmt.Sprintln(args...), "\n")
 }
 
+// answers reports whether a worker pool tells how attempts have ended.
+func (c *call) answers() bool { return strings.Contains(c.String(), " 2 "+queueName+"-output ") }
+
 // writes reports whether the call may change anything.
 func (c *call) writes() bool {
 	return slices.ContainsFunc(c.commands, func(command redis.Cmder) bool { return !slices.Contains(reads, command.Name()) })

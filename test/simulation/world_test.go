@@ -62,7 +62,7 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 	if planted.store != nil {
 		w.queue = planted.store(r.store)
 	}
-	w.temper = newTemper(w.rng)
+	w.temper = newTemper(w.rng, planted)
 	r.mini.FlushAll()
 	if err := r.loadScripts(); err != nil {
 		return w, err
@@ -76,7 +76,11 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 }
 
 func (w *world) populate() error {
-	for _, kind := range []string{"d", "d", "p", "p", "w", "w", []string{"f", "h"}[w.rng.IntN(2)]} {
+	foreign := []string{"f", "h"}[w.rng.IntN(2)]
+	if w.temper.pools {
+		foreign = "w"
+	}
+	for _, kind := range []string{"d", "d", "p", "p", "w", "w", foreign} {
 		if err := w.bear(kind); err != nil {
 			return err
 		}
@@ -174,7 +178,7 @@ func (w *world) pick() *actor {
 	}
 	ready := make([]*actor, 0, len(w.actors))
 	for _, a := range w.actors {
-		if a.until > w.steps {
+		if a.until > w.steps && !w.forgotten(a) {
 			continue
 		}
 		ready = append(ready, a)
@@ -186,6 +190,13 @@ func (w *world) pick() *actor {
 		return nil
 	}
 	return ready[w.rng.IntN(len(ready))]
+}
+
+// forgotten reports whether others have requeued what a worker pool had taken.
+func (w *world) forgotten(a *actor) bool {
+	pool, ok := a.role.(*poolRole)
+	_, listed := w.before.workers[ownerOf(a)]
+	return ok && pool.known && !listed
 }
 
 // victim is whose messages or attempts another one is about to take over: just then it may come back.
