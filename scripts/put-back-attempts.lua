@@ -11,8 +11,8 @@ local taken, input = KEYS[1], KEYS[2]
 local moved = 0
 for i = 1, #ARGV do
   local at = redis.call('LPOS', taken, ARGV[i], 'RANK', -1)
-  if at then
-    for _ = at + 2, redis.call('LLEN', taken) do
+  if at then --@ put back
+    for _ = at + 2, redis.call('LLEN', taken) do --@ turn
       redis.call('LMOVE', taken, taken, 'RIGHT', 'LEFT')
     end
     redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT')
@@ -20,6 +20,6 @@ for i = 1, #ARGV do
   end
 end
 for _ = 1, moved do
-  redis.call('LMOVE', input, input, 'LEFT', 'RIGHT')
+  redis.call('LMOVE', input, input, 'LEFT', 'RIGHT') --@ tail
 end
 return moved

@@ -12,12 +12,13 @@ type actor struct {
 	world *world
 	ctx   context.Context
 
-	baton  chan fate
-	at     *call // the call at which it waits for the baton; nil: between two rounds
-	ended  bool
-	inside bool // a call to Redis is under way
-	until  int  // frozen until this step
-	began  moment
+	baton   chan fate
+	at      *call // the call at which it waits for the baton; nil: between two rounds
+	ended   bool
+	inside  bool // a call to Redis is under way
+	loading bool // its last call has loaded a script
+	until   int  // frozen until this step
+	began   moment
 }
 
 type actorKey struct{}

@@ -20,6 +20,9 @@ func (w *world) settle() error {
 	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.deaf, w.temper.faults = true, 0, 0, 0, calmTemper.faults
 	w.operator.spare, w.storms, w.delayed = 0, 0, nil
 	w.server.write.ScriptFlush(context.Background())
+	if err := w.outlive(); err != nil {
+		return err
+	}
 	left := time.Duration(0) // for how long something was left with the dead
 	for range patience {
 		writes := w.writes
@@ -47,6 +50,38 @@ func (w *world) settle() error {
 	}
 	err := w.oracle.checkQuiet(w.before)
 	return fmt.Errorf("the queue does not come to rest: %w, due %v, running %v", err, w.before.due, w.before.running)
+}
+
+// outlive passes every deadline while no worker works: no attempt outlives its deadline by more than some rounds of dispatchers.
+func (w *world) outlive() error {
+	if w.rng.IntN(2) == 0 {
+		return nil // in the other half workers end what they began
+	}
+	latest := w.now
+	for _, deadline := range w.before.running {
+		if at := time.UnixMilli(int64(deadline)).UTC(); at.After(latest) {
+			latest = at
+		}
+	}
+	w.turn(latest.Sub(w.now))
+	passed := w.before
+	for range 3 { // a round that was under way when the deadline passed, one that mends scores, and one that ends the attempts
+		for _, a := range slices.Clone(w.actors) {
+			if _, dispatches := a.role.(dispatcherRole); !dispatches {
+				continue
+			}
+			if err := w.finish(a); err != nil {
+				return err
+			}
+		}
+	}
+	for uid, hash := range passed.models {
+		attempt := hash["attempt_uid"]
+		if attempt != "" && w.before.models[uid]["attempt_uid"] == attempt && !instant(w.before.models[uid]["deadline_at"]).After(w.now) {
+			return fmt.Errorf("attempt %s of %s has outlived its deadline: %v", attempt, uid, w.before.models[uid])
+		}
+	}
+	return nil
 }
 
 // rounds lets everybody do whole rounds until a round of all changes nothing.

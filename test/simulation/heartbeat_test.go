@@ -21,13 +21,16 @@ func (d *deed) read(k scripts.Keys, command redis.Cmder) {
 	all := texts(args[3:])
 	keys := all[:count(fmt.Sprint(args[2]))]
 	values := all[len(keys):]
+	pool, takes := strings.CutPrefix(keys[0], k.Taken(""))
 	switch {
+	case takes && keys[1] == k.Input():
+		d.putter, d.crowd = pool, values
 	case keys[0] == k.Brake():
 		d.measured = time.UnixMilli(int64(count(values[0]))).UTC()
 	case keys[0] == k.Pollers():
 		d.leaves = keys[1] == keys[2]
 	case keys[0] == k.Workers() && len(keys) > 1:
-		d.leaves = values[1] == ""
+		d.leaves, d.found = values[1] == "", values[1]
 	case slices.Contains(keys, k.Lane()) && !slices.Contains(keys, k.Control()):
 		d.commits = values[4]
 	case slices.Contains(keys, k.Pollers()), slices.Contains(keys, k.Workers()):
@@ -44,8 +47,12 @@ func (p *replay) checkHeartbeats() error {
 		}
 		for _, owner := range slices.Sorted(maps.Keys(before)) {
 			at := time.UnixMilli(int64(before[owner])).UTC()
-			if _, known := after[owner]; !known && !p.leaves && p.living(at) {
+			_, known := after[owner]
+			if !known && !p.leaves && p.living(at) {
 				return fmt.Errorf("%s was forgotten, whose last heartbeat was at %s", owner, at)
+			}
+			if !known && p.found != "" && int64(at.UnixMilli()) != int64(count(p.found)) {
+				return fmt.Errorf("%s was forgotten, whose last heartbeat was at %s, and not at %s", owner, at, p.found)
 			}
 		}
 	}

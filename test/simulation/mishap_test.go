@@ -57,7 +57,7 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 		t.jumps = []time.Duration{time.Millisecond, time.Second, 2 * time.Second}
 	}
 	if rng.IntN(3) == 0 || planted.brake {
-		t.brake = map[string]string{"on": "1", "share": "0.5", "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
+		t.brake = map[string]string{"on": "1", "share": []string{"0.5", "0.9"}[rng.IntN(2)], "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
 	}
 	return t
 }

@@ -48,7 +48,10 @@ type deed struct {
 	sent      []string         // messages that it pushed, with the mark of their source
 	said      []string         // what it may have pushed to the output list
 	leaves    bool             // a poller or a worker pool resigns
+	found     string           // the heartbeat by which a worker pool was found expired, in Unix ms
 	measured  time.Time        // the instant for which the brake was measured; zero: it was not
+	putter    string           // the worker pool that puts entries back
+	crowd     []string         // those entries, newest first
 	commits   string           // the poller that commits; empty: a dispatcher or an operator does
 	alive     string           // a poller or a worker pool that gives a heartbeat
 	pops      bool             // it pops attempts from the input list

@@ -84,6 +84,11 @@ func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() erro
 	if !acting || a.inside {
 		return next() // a connection that greets Redis is a part of the call that needs it
 	}
+	loading := commands[0].Name() == "script"
+	if loading && a.loading {
+		return next() // all scripts are loaded in one step: a dozen would be most of what a run does
+	}
+	a.loading = loading
 	c.execute = func() error {
 		a.inside = true
 		defer func() { a.inside = false }()

@@ -91,7 +91,11 @@ func (w *world) populate() error {
 			return err
 		}
 	}
-	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: 4 + w.rng.IntN(12)}
+	spare := 4 + w.rng.IntN(12)
+	if w.temper.pools {
+		spare *= 5 // little is planned within the minute that such a run has
+	}
+	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare}
 	w.spawn("operator", w.operator)
 	return nil
 }
@@ -123,7 +127,7 @@ func (w *world) role(kind, name string) (role, error) {
 		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves}, nil
 	default:
 		good := func() bool { return w.calm }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f"}
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools}
 		if kind != "w" {
 			return play, nil
 		}
