@@ -4,7 +4,8 @@
 // Dispatchers and pollers are the real ones, the scripts are the real ones on miniredis, and time is virtual: Redis TIME,
 // which only the simulation turns. Workers and operators are played: they call the same methods of scripts.Store in the same
 // order as worker.Pool and the command line do. The pool itself cannot be stepped: its goroutines share a queue of messages
-// and real timers, so what it does next is not decided by the replies of Redis alone.
+// and real timers, so what it does next is not decided by the replies of Redis alone. Its
+// real loop, and those of dispatcher and poller, run on a fake clock in loop_test.go and rest_test.go, without faults of the network.
 //
 // Each daemon is a goroutine that hands over a baton at each Redis call, so exactly one runs at a time. After each executed
 // command the whole queue is read and compared with a reference that knows nothing of Lua: each entry of the journal must be
