@@ -94,12 +94,7 @@ func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 // Evaluate is Next for those who want to know about an error: a *document.Error, when the search took too many steps and was
 // cut short. Parse refuses the rules of which that can be foreseen.
 func (s *Schedule) Evaluate(after time.Time) (next time.Time, ok bool, err error) {
-	b := budget(maxSteps)
-	next, ok = s.ask(after, &b)
-	if b.cut() {
-		return time.Time{}, false, overBudget(after)
-	}
-	return next, ok, nil
+	return within(after, func(b *budget) (time.Time, bool) { return s.ask(after, b) })
 }
 
 // ask is Next within a budget. It means nothing when that is cut.
