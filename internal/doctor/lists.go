@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -21,9 +20,8 @@ type ownedLists struct {
 	adopt          func(ctx context.Context, owner string) error // makes others handle what stands in an orphan
 }
 
-// claimed checks the lists of pollers. The lane of commands has no owner that it could lose: the next poller takes it.
+// claimed checks the lists of pollers.
 func (c *checker) claimed(ctx context.Context, owners []string) error {
-	owners = slices.DeleteFunc(owners, func(owner string) bool { return owner == scripts.LaneOwner })
 	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.ClaimedBy, claimedOrphan, claimedLapsed, c.store.AddExpiredPoller})
 }
 
