@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -82,7 +83,7 @@ func (r *Round) count(item scripts.Item) {
 
 // adopt takes over the messages of pollers whose lease has expired. They are decided in the next round.
 func (p *Poller) adopt(ctx context.Context, now time.Time) error {
-	if since := now.Sub(p.adopted); since >= 0 && since < p.config.Lease/4 {
+	if backoff.Recent(p.adopted, now, p.config.Lease/4) {
 		return nil
 	}
 	expired, err := p.store.ExpiredPollers(ctx, now, p.config.Lease)
