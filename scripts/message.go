@@ -149,8 +149,8 @@ func (r *Rejected) hold() {
 func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	expired, err := s.expired(ctx, s.Keys.Pollers(), now, lease, 0)
 	owners := make([]string, len(expired))
-	for i, poller := range expired {
-		owners[i] = poller.Owner
+	for i, last := range expired {
+		owners[i] = last.Owner
 	}
 	return owners, wrap(err, "read pollers")
 }

@@ -37,9 +37,9 @@ func (d *dayRule) list(first, last int64, to *[longestPeriod]int64, b *budget) (
 }
 
 // choose returns the first chosen time of a period that is not before a wall time.
-func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) (best int64, ok bool) {
+func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) (int64, bool) {
 	b.take(len(p))
-	times := clock.count()
+	best, times := int64(endless), clock.count()
 	for _, position := range p {
 		index := position - 1
 		if position < 0 {
@@ -48,10 +48,9 @@ func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) 
 		if index < 0 || index >= len(days)*times {
 			continue
 		}
-		at := days[index/times]*daySeconds + clock.at(index%times)
-		if at >= wall && (!ok || at < best) {
-			best, ok = at, true
+		if at := days[index/times]*daySeconds + clock.at(index%times); at >= wall {
+			best = min(best, at)
 		}
 	}
-	return best, ok
+	return best, best != endless
 }
