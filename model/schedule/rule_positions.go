@@ -19,7 +19,7 @@ func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *bud
 	for ok {
 		begin, end := days.period(day)
 		var set [longestPeriod]int64
-		if chosen, found := p.choose(set[:days.list(begin, end, &set, b)], wall, clock, b); found {
+		if chosen, found := p.choose(days.list(set[:0], begin, end, b), wall, clock, b); found {
 			return chosen, true
 		}
 		day, ok = days.from(end+1, last, b)
@@ -27,13 +27,12 @@ func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *bud
 	return 0, false
 }
 
-// list writes down the days of the rule from first to last, and returns how many they are.
-func (d *dayRule) list(first, last int64, to *[longestPeriod]int64, b *budget) (length int) {
+// list appends the days of the rule from first to last to a list.
+func (d *dayRule) list(to []int64, first, last int64, b *budget) []int64 {
 	for day, ok := d.from(first, last, b); ok; day, ok = d.from(day+1, last, b) {
-		to[length] = day
-		length++
+		to = append(to, day)
 	}
-	return length
+	return to
 }
 
 // choose returns the first chosen time of a period that is not before a wall time.
