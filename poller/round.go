@@ -22,7 +22,7 @@ type Round struct {
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
 
-// RunOnce does one round: it adopts what expired pollers left, claims a batch, decides, and commits.
+// RunOnce does one round: it claims a batch, decides, commits, and adopts what expired pollers left.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	claim, err := p.store.Claim(ctx, p.config.Owner, p.config.Batch, p.config.Lease)
 	if err != nil {

@@ -38,11 +38,6 @@ func (b *budget) take(steps int) bool {
 
 func (b *budget) cut() bool { return *b < 0 }
 
-// tooDear refuses a line, because of itself or of the lines before it.
-func (r *ruleLine) tooDear() error {
-	return r.refuse("", wantSteps(maxCost), "more: a large COUNT, an INTERVAL that seldom meets the BY parts, or BYSETPOS in several lines")
-}
-
 // within asks for what comes after an instant. The error says that it took too many steps.
 func within(after time.Time, ask func(*budget) (time.Time, bool)) (time.Time, bool, error) {
 	b := budget(maxSteps)

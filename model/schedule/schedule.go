@@ -59,7 +59,8 @@ func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) 
 		}
 		dearest, found := probe(rule, b)
 		if cost += dearest; b.cut() || cost > maxCost {
-			return nil, line.tooDear()
+			found := "more: a large COUNT, an INTERVAL that seldom meets the BY parts, or BYSETPOS in several lines"
+			return nil, line.refuse("", wantSteps(maxCost), found)
 		}
 		if !found {
 			return nil, line.refuse("", "a rule that occurs at least once, from dtstart to the year 2299", "one that never does")
