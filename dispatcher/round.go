@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -59,7 +60,7 @@ const measureEvery = time.Second
 
 // measureBrake measures the mass-failure brake once a second, before anything is decided.
 func (d *Dispatcher) measureBrake(ctx context.Context, now time.Time) error {
-	if since := now.Sub(d.measured); since >= 0 && since < measureEvery {
+	if backoff.Recent(d.measured, now, measureEvery) {
 		return nil
 	}
 	change, err := d.store.MeasureBrake(ctx, now)

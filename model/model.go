@@ -76,20 +76,16 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 	case m.Schedule == nil:
 		return after.Add(faultDelay), true
 	}
-	next, found, err := m.evaluate(after)
+	evaluate := m.Schedule.Evaluate
+	if m.Policy.Spread > 0 {
+		evaluate = schedule.Spread{Schedule: m.Schedule, Phase: policy.Fraction("spread", m.UID), Length: m.Policy.Spread}.Evaluate
+	}
+	next, found, err := evaluate(after)
 	if err != nil {
 		m.RuleError = err.Error()
 		return after.Add(faultDelay), true
 	}
 	return next, found
-}
-
-func (m *Model) evaluate(after time.Time) (time.Time, bool, error) {
-	if m.Policy.Spread > 0 {
-		spread := schedule.Spread{Schedule: m.Schedule, Phase: policy.Fraction("spread", m.UID), Length: m.Policy.Spread}
-		return spread.Evaluate(after)
-	}
-	return m.Schedule.Evaluate(after)
 }
 
 // opens returns when the retry window opens first, from an instant on.

@@ -98,10 +98,7 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 		item.Reason = field + ": expected a stored model, found " + document.Found(item.UID)
 	case outcome == model.Busy:
 		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
-	case outcome != model.Applied:
-	case m.command != nil:
-		item.Transition = snapshot.Apply(m.command, decision, now)
-	default:
+	case outcome == model.Applied:
 		item.Transition = record.Decide(decision, now)
 	}
 	return item

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -21,7 +22,7 @@ type Round struct {
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
 
-// RunOnce does one round: it adopts what expired pollers left, claims a batch, decides, and commits.
+// RunOnce does one round: it claims a batch, decides, commits, and adopts what expired pollers left.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	claim, err := p.store.Claim(ctx, p.config.Owner, p.config.Batch, p.config.Lease)
 	if err != nil {
@@ -82,7 +83,7 @@ func (r *Round) count(item scripts.Item) {
 
 // adopt takes over the messages of pollers whose lease has expired. They are decided in the next round.
 func (p *Poller) adopt(ctx context.Context, now time.Time) error {
-	if since := now.Sub(p.adopted); since >= 0 && since < p.config.Lease/4 {
+	if backoff.Recent(p.adopted, now, p.config.Lease/4) {
 		return nil
 	}
 	expired, err := p.store.ExpiredPollers(ctx, now, p.config.Lease)

@@ -82,17 +82,17 @@ end
 -- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
 -- an older version has left there.
 local holds = redis.call('GET', holder) == owner --@ holder
-local function is_command(message)
-  return string.lower(string.sub(message, 1, 1)) == 'c'
+local function in_lane(message)
+  return string.lower(string.sub(message, 1, 1)) == 'c' and redis.call('LPOS', lane, message)
 end
 local function is_claimed(message)
-  if is_command(message) and redis.call('LPOS', lane, message) then
+  if in_lane(message) then
     return holds
   end
   return redis.call('LPOS', claimed, message)
 end
 local function drop(message)
-  if is_command(message) and redis.call('LPOS', lane, message) then
+  if in_lane(message) then
     redis.call('LREM', lane, 1, message) --@ command is removed
   else
     redis.call('LREM', claimed, 1, message) --@ claimed is removed
@@ -135,8 +135,8 @@ while at <= #ARGV do
     local payload, past = take(), take()
     local wakes = take()
     local set, delete, event, notice = take_list(), take_list(), take_list(), take_list()
-    local change = take_list()
-    local ceases, begins, text = change[1], change[2], change[3]
+    local uses = take_list()
+    local ceases, begins, text = uses[1], uses[2], uses[3]
     local hash = KEYS[key]
     local body = KEYS[key + 1]
     local history = KEYS[key + 2]

@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,6 +33,19 @@ func (s *Store) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now tim
 	}
 	now, err = s.readTime(clock)
 	return heartbeats, now, err
+}
+
+// expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
+// meanwhile counts too: the clock has been set back since.
+func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) (last []Heartbeat, err error) {
+	pipe := s.clients.Read.Pipeline()
+	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))})
+	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + millis(now.Add(ahead)), Max: "+inf"})
+	_, err = pipe.Exec(ctx)
+	for _, z := range slices.Concat(old.Val(), future.Val()) {
+		last = append(last, Heartbeat{key, fmt.Sprint(z.Member), time.UnixMilli(int64(z.Score)).UTC()})
+	}
+	return last, err
 }
 
 // SetBack makes a heartbeat from the future one of now. An owner that lives gives its own soon; one that is forgotten stays so.

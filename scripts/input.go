@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -30,16 +28,9 @@ func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, err
 	return entries, nil
 }
 
-// DropInput removes entries of the input list as they were read, and returns how many still stood there. The caller has found that
-// their attempts are over, which no attempt ever ceases to be.
-func (s *Store) DropInput(ctx context.Context, entries []string) (dropped int, err error) {
-	pipe := s.clients.Write.Pipeline()
-	replies := sendEach(entries, func(entry string) *redis.IntCmd { return pipe.LRem(ctx, s.Keys.Input(), 1, entry) })
-	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, wrap(err, "drop entries of the input list")
-	}
-	for _, reply := range replies {
-		dropped += int(reply.Val())
-	}
-	return dropped, nil
+// DropInput removes an entry of the input list as it was read, and returns how many still stood there: one or none. The caller has
+// found that its attempt is over, which no attempt ever ceases to be.
+func (s *Store) DropInput(ctx context.Context, entry string) (int, error) {
+	dropped, err := s.clients.Write.LRem(ctx, s.Keys.Input(), 1, entry).Result()
+	return int(dropped), wrap(err, "drop entries of the input list")
 }

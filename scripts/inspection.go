@@ -196,17 +196,8 @@ type OwnedList struct {
 	LastHeartbeat time.Time
 }
 
-// ClaimedBy reads the claimed list of a poller.
-func (s *Store) ClaimedBy(ctx context.Context, owner string) (OwnedList, error) {
-	return s.ownedList(ctx, s.Keys.Claimed(owner), s.Keys.Pollers(), owner)
-}
-
-// TakenBy reads the taken list of a worker pool.
-func (s *Store) TakenBy(ctx context.Context, owner string) (OwnedList, error) {
-	return s.ownedList(ctx, s.Keys.Taken(owner), s.Keys.Workers(), owner)
-}
-
-func (s *Store) ownedList(ctx context.Context, list, owners, owner string) (OwnedList, error) {
+// OwnedList reads a claimed or taken list, and the set of pollers or workers in which its owner stands.
+func (s *Store) OwnedList(ctx context.Context, list, owners, owner string) (OwnedList, error) {
 	pipe := s.clients.Read.TxPipeline()
 	entries, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
 	if err := execReads(ctx, pipe); err != nil {

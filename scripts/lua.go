@@ -86,13 +86,9 @@ func (s *Store) LoadScripts(ctx context.Context) error {
 
 // loadAll loads all scripts where a key lives, also for users who may not do so themselves.
 func loadAll(ctx context.Context, client redis.UniversalClient, key string) error {
-	node := redis.Cmdable(client)
-	if cluster, is := client.(*redis.ClusterClient); is {
-		master, err := cluster.MasterForKey(ctx, key)
-		if err != nil {
-			return fmt.Errorf("find the node of the queue: %w", err)
-		}
-		node = master
+	node, err := masterFor(ctx, client, key)
+	if err != nil {
+		return fmt.Errorf("find the node of the queue: %w", err)
 	}
 	for _, file := range slices.Sorted(maps.Keys(sources)) {
 		switch err := node.ScriptLoad(ctx, sources[file]).Err(); {

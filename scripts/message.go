@@ -147,11 +147,12 @@ func (r *Rejected) hold() {
 // ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
 // the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
 func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
-	pipe, key := s.clients.Read.Pipeline(), s.Keys.Pollers()
-	old := pipe.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))})
-	ahead := pipe.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: "(" + millis(now), Max: "+inf"})
-	_, err := pipe.Exec(ctx)
-	return append(old.Val(), ahead.Val()...), wrap(err, "read pollers")
+	expired, err := s.expired(ctx, s.Keys.Pollers(), now, lease, 0)
+	owners := make([]string, len(expired))
+	for i, last := range expired {
+		owners[i] = last.Owner
+	}
+	return owners, wrap(err, "read pollers")
 }
 
 // AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.

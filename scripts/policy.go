@@ -80,6 +80,17 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 	return policies, nil
 }
 
+// EachPolicy hands over all stored policies. problem says why one cannot be read; empty: it can. One may come twice.
+func (s *Store) EachPolicy(ctx context.Context, visit func(name, problem string)) error {
+	return s.eachField(ctx, "walk over the policies", s.Keys.Policies(), func(name, text string) {
+		problem := ""
+		if _, err := s.policies.parse(text); err != nil {
+			problem = err.Error()
+		}
+		visit(name, problem)
+	})
+}
+
 // PolicyNames lists the policies that were stored under a name of their own, sorted.
 func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
 	names, err := s.clients.Read.HKeys(ctx, s.Keys.Policies()).Result()

@@ -59,15 +59,10 @@ func newPolicyUse(name, recorded string) PolicyUse {
 
 // EachPolicyUse hands over what is written down about the use of inline policies, without Models and Stored. One may come twice.
 func (s *Store) EachPolicyUse(ctx context.Context, visit func(PolicyUse)) error {
-	return scan(ctx, "walk over the uses of policies", func(cursor uint64) ([]string, uint64, error) {
-		return s.clients.Read.HScan(ctx, s.Keys.PolicyUses(), cursor, "", scanCount).Result()
-	}, func(pairs []string) error {
-		for i := 0; i+1 < len(pairs); i += 2 {
-			if policy.IsInline(pairs[i]) {
-				visit(newPolicyUse(pairs[i], pairs[i+1]))
-			}
+	return s.eachField(ctx, "walk over the uses of policies", s.Keys.PolicyUses(), func(name, recorded string) {
+		if policy.IsInline(name) {
+			visit(newPolicyUse(name, recorded))
 		}
-		return nil
 	})
 }
 

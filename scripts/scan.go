@@ -73,7 +73,7 @@ func (s seen) fresh(keys []string, prefix string) []string {
 
 // scanKeys walks over the keys that begin with prefix.
 func (s *Store) scanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
-	node, err := s.scanNode(ctx)
+	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -83,13 +83,13 @@ func (s *Store) scanKeys(ctx context.Context, doing, prefix string, visit func(k
 	}, visit)
 }
 
-// sort keeps the keys of which a queue has many.
+// sort keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
 func (k Keys) sort(names []string) []QueueKey {
 	prefixes := map[KeyKind]string{KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken("")}
 	keys := make([]QueueKey, 0, len(names))
 	for _, name := range names {
 		for kind, prefix := range prefixes {
-			if rest, is := strings.CutPrefix(name, prefix); is {
+			if rest, is := strings.CutPrefix(name, prefix); is && name != k.Lane() {
 				keys = append(keys, QueueKey{kind, rest})
 			}
 		}
@@ -131,28 +131,24 @@ func (s *Store) EachMember(ctx context.Context, key string, visit func(members [
 	})
 }
 
-// EachPolicy hands over all stored policies. problem says why one cannot be read; empty: it can.
-func (s *Store) EachPolicy(ctx context.Context, visit func(name, problem string)) error {
-	return scan(ctx, "walk over the policies", func(cursor uint64) ([]string, uint64, error) {
-		return s.clients.Read.HScan(ctx, s.Keys.Policies(), cursor, "", scanCount).Result()
+// eachField hands over the fields of a hash with their values, in no order. One may come twice.
+func (s *Store) eachField(ctx context.Context, doing, key string, visit func(field, value string)) error {
+	return scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
+		return s.clients.Read.HScan(ctx, key, cursor, "", scanCount).Result()
 	}, func(pairs []string) error {
-		for i := 0; i+1 < len(pairs); i += 2 {
-			problem := ""
-			if _, err := s.policies.parse(pairs[i+1]); err != nil {
-				problem = err.Error()
-			}
-			visit(pairs[i], problem)
+		for pair := range slices.Chunk(pairs, 2) {
+			visit(pair[0], pair[1])
 		}
 		return nil
 	})
 }
 
-// scanNode is where the keys of the queue live: SCAN on a cluster client would ask any node.
-func (s *Store) scanNode(ctx context.Context) (redis.Cmdable, error) {
-	if cluster, ok := s.clients.Read.(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, s.Keys.Due())
+// masterFor is the node on which a key lives: a cluster client would send a command without keys to any node.
+func masterFor(ctx context.Context, client redis.UniversalClient, key string) (redis.Cmdable, error) {
+	if cluster, is := client.(*redis.ClusterClient); is {
+		return cluster.MasterForKey(ctx, key)
 	}
-	return s.clients.Read, nil
+	return client, nil
 }
 
 // escapeGlob makes a text mean itself in a pattern of SCAN.

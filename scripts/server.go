@@ -12,7 +12,7 @@ type Server map[string]string
 
 // Server reads what Redis tells of itself; on a cluster the node that holds the queue.
 func (s *Store) Server(ctx context.Context) (Server, error) {
-	node, err := s.scanNode(ctx)
+	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
 	if err != nil {
 		return nil, fmt.Errorf("find the node of the queue: %w", err)
 	}

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -52,10 +53,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		t.use = policyUse(r.PolicyName, definition)
 		r.Model = *definition
 	}
-	if t.decision.PolicyError == "" {
-		t.decision.PolicyError = r.RuleError
-	}
-	r.RuleError = ""
+	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.State = decision.Next
 	after := encode(&r.Model)
 	after[fieldRev] = r.nextRev(decision.Event, now)

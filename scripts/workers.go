@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -38,21 +36,12 @@ type ExpiredWorker struct {
 // The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
 // each has given its next heartbeat.
 func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
-	pipe := s.clients.Read.Pipeline()
-	ranges := []*redis.ZSliceCmd{
-		pipe.ZRangeByScoreWithScores(ctx, s.Keys.Workers(), &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))}),
-		pipe.ZRangeByScoreWithScores(ctx, s.Keys.Workers(), &redis.ZRangeBy{Min: "(" + millis(now.Add(lease/4)), Max: "+inf"}),
+	expired, err := s.expired(ctx, s.Keys.Workers(), now, lease, lease/4)
+	workers := make([]ExpiredWorker, len(expired))
+	for i, last := range expired {
+		workers[i] = ExpiredWorker{last.Owner, last.At}
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("read workers: %w", err)
-	}
-	var expired []ExpiredWorker
-	for _, reply := range ranges {
-		for _, z := range reply.Val() {
-			expired = append(expired, ExpiredWorker{fmt.Sprint(z.Member), time.UnixMilli(int64(z.Score)).UTC()})
-		}
-	}
-	return expired, nil
+	return workers, wrap(err, "read workers")
 }
 
 // Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many

@@ -104,6 +104,7 @@ func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 			crowd = append(crowd, f)
 		}
 	}
+	s.count(&s.stats.Taken, len(entries)-len(crowd))
 	s.share.looked(len(flights)-len(crowd), len(crowd))
 	if len(crowd) > 0 {
 		s.putBack(ctx, asked.Owner, crowd)
@@ -116,7 +117,6 @@ func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 func (s *session) decode(owner string, entries []string) []*flight {
 	flights := make([]*flight, 0, len(entries))
 	for _, entry := range entries {
-		s.count(&s.stats.Taken, 1)
 		attempt, err := decodeAttempt(entry)
 		if err != nil {
 			s.count(&s.stats.Unreadable, 1)

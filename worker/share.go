@@ -93,7 +93,6 @@ func (s *session) putBack(ctx context.Context, owner string, crowd []*flight) {
 		pause := retry.After(err)
 		if err == nil {
 			s.holding.release(messages)
-			s.count(&s.stats.Taken, -len(crowd))
 			return
 		}
 		if backoff.Rest(ctx, pause, nil); ctx.Err() != nil {

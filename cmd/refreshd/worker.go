@@ -24,15 +24,11 @@ import (
 type workerFlags struct {
 	exec, http, fetch string // a program to run, a URL to post to, a directory to download into
 
-	killAfter    duration // with exec: from SIGTERM to SIGKILL; default 2 s
-	headers      []string // with http: "NAME: VALUE"
-	maxBytes     int64    // with fetch: largest file, in bytes; default 1 GiB
-	allowHosts   []string // with fetch: the only hosts to ask; default all
-	allowPrivate bool     // with fetch: connect to private networks too; default false
-	stall        duration // with fetch: how long to wait for the server; default 1 min
-	leastRate    int64    // with fetch: bytes a second that have to come; default 1 KiB
+	killAfter duration // with exec: from SIGTERM to SIGKILL; default 2 s
+	headers   []string // with http: "NAME: VALUE"
 
-	pool worker.Config
+	download handlers.FetchOptions // with fetch
+	pool     worker.Config
 }
 
 func (f *workerFlags) bind(flags *pflag.FlagSet) {
@@ -41,11 +37,11 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.fetch, "fetch", "", "download the input_url of each attempt into `DIR`")
 	flags.Var(&f.killAfter, "kill-after", "with --exec: time to end after SIGTERM (default 2s)")
 	flags.StringArrayVar(&f.headers, "http-header", nil, "with --http: `\"NAME: VALUE\"` to send, may be given several times")
-	flags.Int64Var(&f.maxBytes, "max-bytes", 0, "with --fetch: largest file to accept, in bytes (default 1 GiB)")
-	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
-	flags.BoolVar(&f.allowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
-	flags.Var(&f.stall, "stall", "with --fetch: give up when the server does not answer, or then sends less than --least-rate, for so long (default 1m)")
-	flags.Int64Var(&f.leastRate, "least-rate", 0, "with --fetch: bytes a second to expect of a body, over each --stall (default 1024)")
+	flags.Int64Var(&f.download.MaxBytes, "max-bytes", 0, "with --fetch: largest file to accept, in bytes (default 1 GiB)")
+	flags.StringArrayVar(&f.download.AllowHosts, "allow-host", nil, "with --fetch: ask only `HOST`, or *.HOST for all names below it, may be given several times")
+	flags.BoolVar(&f.download.AllowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
+	flags.Var((*duration)(&f.download.Stall), "stall", "with --fetch: give up when the server does not answer, or then sends less than --least-rate, for so long (default 1m)")
+	flags.Int64Var(&f.download.LeastRate, "least-rate", 0, "with --fetch: bytes a second to expect of a body, over each --stall (default 1024)")
 	flags.IntVar(&f.pool.PerHost, "per-host", 0, "with --fetch: attempts that may ask one host at the same time (default half of --concurrency)")
 	flags.IntVar(&f.pool.Concurrency, "concurrency", 0, "attempts to work on at the same time (default 4)")
 	flags.StringVar(&f.pool.Name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
@@ -113,9 +109,7 @@ func (f *workerFlags) handler(args []string) (worker.Handler, error) {
 		}
 		return handlers.HTTP(f.http, handlers.HTTPOptions{Header: header})
 	default:
-		return handlers.Fetch(f.fetch, handlers.FetchOptions{
-			MaxBytes: f.maxBytes, AllowHosts: f.allowHosts, AllowPrivate: f.allowPrivate, Stall: time.Duration(f.stall), LeastRate: f.leastRate,
-		})
+		return handlers.Fetch(f.fetch, f.download)
 	}
 }
 

@@ -71,6 +71,13 @@ func (b *Backoff) succeeded() {
 	}
 }
 
+// Recent reports whether an instant lies less than a while before now. One that lies ahead does not: the clock was set back, and nobody
+// knows how long ago it was.
+func Recent(at, now time.Time, while time.Duration) bool {
+	since := now.Sub(at)
+	return since >= 0 && since < while
+}
+
 func (b *Backoff) now() time.Time {
 	if b.config.Clock == nil {
 		return time.Time{}

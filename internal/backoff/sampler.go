@@ -30,18 +30,12 @@ const (
 // Sample counts a text. It returns how many of its kind there were, and whether to log this one.
 func (s *Sampler) Sample(text string, now time.Time) (count int, log bool) {
 	k := s.find(kindOf(text), now)
-	if k.forgotten(now) {
+	if !Recent(k.last, now, forgetAfter) {
 		k.count = 0
 	}
 	k.count++
 	k.last = now
 	return k.count, k.count&(k.count-1) == 0
-}
-
-// forgotten reports whether a kind has not come up for long enough. When the clock was set back, nobody knows for how long.
-func (k *kind) forgotten(now time.Time) bool {
-	quiet := now.Sub(k.last)
-	return quiet < 0 || quiet >= forgetAfter
 }
 
 // find returns the kind with a name. When there are too many kinds, it is the one that all others share.
@@ -50,7 +44,7 @@ func (s *Sampler) find(name string, now time.Time) *kind {
 		s.kinds = map[string]*kind{}
 	}
 	if s.kinds[name] == nil && len(s.kinds) >= maxKinds {
-		maps.DeleteFunc(s.kinds, func(_ string, k *kind) bool { return k.forgotten(now) })
+		maps.DeleteFunc(s.kinds, func(_ string, k *kind) bool { return !Recent(k.last, now, forgetAfter) })
 		if len(s.kinds) >= maxKinds {
 			name = ""
 		}

@@ -64,7 +64,7 @@ func (c *checker) inputEntries(ctx context.Context, entries []scripts.InputEntry
 		}
 		f := inputStale.at(entry.UID, "one of attempt "+document.Found(entry.AttemptUID)+", which is over")
 		err := c.repair(f, func() error {
-			n, err := c.store.DropInput(ctx, []string{entry.Raw})
+			n, err := c.store.DropInput(ctx, entry.Raw)
 			dropped += n
 			return err
 		})

@@ -3,11 +3,9 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // maxHeartbeatAge is after how long others should have taken over from the owner of a list, whatever their lease.
@@ -16,30 +14,30 @@ const maxHeartbeatAge = time.Minute
 // ownedLists are lists that each belong to one process. What stands in one whose owner nobody knows is handled by nobody.
 type ownedLists struct {
 	key            func(owner string) string
-	read           func(ctx context.Context, owner string) (scripts.OwnedList, error)
+	owners         string // the set in which the owners stand
 	orphan, lapsed kind
 	adopt          func(ctx context.Context, owner string) error // makes others handle what stands in an orphan
 }
 
-// claimed checks the lists of pollers. The lane of commands has no owner that it could lose: the next poller takes it.
+// claimed checks the lists of pollers.
 func (c *checker) claimed(ctx context.Context, owners []string) error {
-	owners = slices.DeleteFunc(owners, func(owner string) bool { return owner == scripts.LaneOwner })
-	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.ClaimedBy, claimedOrphan, claimedLapsed, c.store.AddExpiredPoller})
+	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.Keys.Pollers(), claimedOrphan, claimedLapsed, c.store.AddExpiredPoller})
 }
 
 // taken checks the lists of worker pools.
 func (c *checker) taken(ctx context.Context, owners []string) error {
 	leave := func(ctx context.Context, owner string) error { _, err := c.store.Leave(ctx, owner); return err }
-	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Taken, c.store.TakenBy, takenOrphan, takenLapsed, leave})
+	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Taken, c.store.Keys.Workers(), takenOrphan, takenLapsed, leave})
 }
 
 func (c *checker) ownedLists(ctx context.Context, owners []string, lists ownedLists) error {
 	for _, owner := range owners {
-		list, err := lists.read(ctx, owner)
+		where := lists.key(owner)
+		list, err := c.store.OwnedList(ctx, where, lists.owners, owner)
 		if err != nil {
 			return err
 		}
-		switch where := lists.key(owner); {
+		switch {
 		case list.Entries == 0:
 		case !list.Known:
 			f := lists.orphan.at(where, fmt.Sprintf("%d entries of an owner that is not known", list.Entries))

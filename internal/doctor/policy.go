@@ -29,23 +29,15 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(c.used)), func(name string) bool {
 		return c.stored[name] || name == "" || name == scripts.DefaultPolicyName
 	})
-	for chunk := range slices.Chunk(unknown, inputPart) {
-		stored, err := c.store.Policies(ctx, chunk) // some may have been stored since the check began
-		if err != nil && !c.wrongType[c.store.Keys.Policies()] {
+	for _, name := range unknown {
+		u := c.used[name]
+		// It may have been stored since the check began, and an inline one goes with the last model that uses it.
+		lacks, err := c.store.LacksPolicy(ctx, u.example, name)
+		if err != nil {
 			return err
 		}
-		for _, name := range chunk {
-			if _, found := stored[name]; found {
-				continue
-			}
-			u := c.used[name]
-			lacks, err := c.store.LacksPolicy(ctx, u.example, name) // an inline policy goes with the last model that uses it
-			if err != nil {
-				return err
-			}
-			if lacks {
-				c.note(policyMissing, name, fmt.Sprintf("none of that name, but %d models that use it, such as %s", u.models, u.example))
-			}
+		if lacks {
+			c.note(policyMissing, name, fmt.Sprintf("none of that name, but %d models that use it, such as %s", u.models, u.example))
 		}
 	}
 	return nil
@@ -86,24 +78,20 @@ func (c *checker) policyUse(ctx context.Context, use scripts.PolicyUse) error {
 	if use.Counted < 0 {
 		counted = "none counted"
 	}
-	var findings []Finding
+	var f Finding
 	switch {
 	case use.Models == 0 && use.Known():
-		findings = append(findings, policyUnused.at(use.Name, "none, "+counted))
+		f = policyUnused.at(use.Name, "none, "+counted)
 	case use.Stored && use.Models != use.Counted:
-		findings = append(findings, policyUses.wanting(strconv.Itoa(use.Models)).at(use.Name, counted))
+		f = policyUses.wanting(strconv.Itoa(use.Models)).at(use.Name, counted)
+	default:
+		return nil
 	}
-	if c.mayRepair(findings) {
+	return c.tryRepair(f, func() (left string, err error) {
 		done, err := c.store.Recount(ctx, use)
-		if err != nil {
-			return err
-		}
-		left := ""
 		if !done {
 			left = "a model began or ceased to use it meanwhile; run --repair again"
 		}
-		conclude(findings, left)
-	}
-	c.add(findings...)
-	return nil
+		return left, err
+	})
 }

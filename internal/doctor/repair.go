@@ -62,12 +62,18 @@ func (c *checker) mayRepair(findings []Finding) bool {
 
 // repair reports a finding; if that is wanted and safe, it is repaired before.
 func (c *checker) repair(f Finding, fix func() error) error {
+	return c.tryRepair(f, func() (left string, err error) { return "", fix() })
+}
+
+// tryRepair is repair where fix may say why it left what it found.
+func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) error {
 	findings := []Finding{f}
 	if c.mayRepair(findings) {
-		if err := fix(); err != nil {
+		left, err := fix()
+		if err != nil {
 			return err
 		}
-		conclude(findings, "")
+		conclude(findings, left)
 	}
 	c.add(findings...)
 	return nil

@@ -38,14 +38,14 @@ func (b *budget) take(steps int) bool {
 
 func (b *budget) cut() bool { return *b < 0 }
 
-// tooDear refuses a line, because of itself or of the lines before it.
-func (r *ruleLine) tooDear() error {
-	return r.refuse("", wantSteps(maxCost), "more: a large COUNT, an INTERVAL that seldom meets the BY parts, or BYSETPOS in several lines")
-}
-
-// overBudget is the fault of a question that took too many steps.
-func overBudget(after time.Time) error {
-	return refuseRule(wantSteps(maxSteps), "more steps after "+after.UTC().Format(time.RFC3339))
+// within asks for what comes after an instant. The error says that it took too many steps.
+func within(after time.Time, ask func(*budget) (time.Time, bool)) (time.Time, bool, error) {
+	b := budget(maxSteps)
+	next, found := ask(&b)
+	if b.cut() {
+		return time.Time{}, false, refuseRule(wantSteps(maxSteps), "more steps after "+after.UTC().Format(time.RFC3339))
+	}
+	return next, found, nil
 }
 
 func wantSteps(steps int) string {

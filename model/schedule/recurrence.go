@@ -65,8 +65,18 @@ func filtersTimes(o *rrule.ROption) bool {
 	return len(o.Byhour)+len(o.Byminute)+len(o.Bysecond) > 0
 }
 
+// lasting is how long a rule lasts.
+type lasting struct{ until int64 } // the last instant
+
+func (l *lasting) ends() int64 { return l.until }
+
+func (l *lasting) end(last int64) { l.until = min(l.until, last) }
+
 // elapsed is a rule finer than a day without BY-parts: real time from dtstart on, whatever the clocks do.
-type elapsed struct{ start, step, until int64 }
+type elapsed struct {
+	lasting
+	start, step int64
+}
 
 func newElapsed(r *ruleLine, z zone, dtstart, until int64) *elapsed {
 	start, _, _ := z.resolve(dtstart)
@@ -74,7 +84,7 @@ func newElapsed(r *ruleLine, z zone, dtstart, until int64) *elapsed {
 	if r.Count > 0 {
 		until = min(until, start+int64(r.Count-1)*step)
 	}
-	return &elapsed{start: start, step: step, until: until}
+	return &elapsed{lasting{until}, start, step}
 }
 
 func (e *elapsed) next(after int64, _ *budget) (int64, bool) {
@@ -87,15 +97,11 @@ func (e *elapsed) next(after int64, _ *budget) (int64, bool) {
 
 func (*elapsed) names(int64, *budget) bool { return false }
 
-func (e *elapsed) ends() int64 { return e.until }
-
-func (e *elapsed) end(last int64) { e.until = min(e.until, last) }
-
 // calendar is every other rule: it names wall times, and the zone says when those are.
 type calendar struct {
+	lasting
 	zone    zone
 	dtstart int64 // wall time
-	until   int64 // the last instant
 	clock   dayClock
 	days    dayRule
 	chosen  positions // BYSETPOS
@@ -113,8 +119,8 @@ const worthKeeping = 16
 func newCalendar(r *ruleLine, z zone, dtstart, until int64, b *budget) (*calendar, error) {
 	option := withDefaults(r.ROption, time.Unix(dtstart, 0).UTC())
 	c := &calendar{
-		zone: z, dtstart: dtstart, until: until,
-		clock: newDayClock(&option, dtstart), days: newDayRule(&option, dtstart, until), chosen: option.Bysetpos,
+		lasting: lasting{until}, zone: z, dtstart: dtstart,
+		clock: newDayClock(&option, dtstart), days: newDayRule(&option, dtstart), chosen: option.Bysetpos,
 	}
 	if !c.clock.meets(b) && !b.cut() {
 		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
@@ -128,7 +134,7 @@ func newCalendar(r *ruleLine, z zone, dtstart, until int64, b *budget) (*calenda
 	return c, nil
 }
 
-// withDefaults writes down what a rule takes from dtstart, because dtstart will be moved.
+// withDefaults writes down what a rule takes from dtstart.
 func withDefaults(o rrule.ROption, dtstart time.Time) rrule.ROption {
 	if len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byweekday) == 0 {
 		switch o.Freq {
@@ -186,7 +192,7 @@ func (c *calendar) next(after int64, b *budget) (int64, bool) {
 		return known.next, b.step() && known.next <= c.until
 	}
 	before := *b
-	next := c.search(after, min(c.days.last, lastDay(known.after)), b)
+	next := c.search(after, lastDay(min(c.until, known.after)), b)
 	if next > known.after { // what comes behind is known
 		next = known.next
 	}
@@ -211,15 +217,8 @@ func (c *calendar) search(after, last int64, b *budget) int64 {
 }
 
 func (c *calendar) names(wall int64, b *budget) bool {
-	next, ok := c.wallAfter(wall-1, c.days.last, b)
+	next, ok := c.wallAfter(wall-1, lastDay(c.until), b)
 	return ok && next == wall
-}
-
-func (c *calendar) ends() int64 { return c.until }
-
-func (c *calendar) end(last int64) {
-	c.until = min(c.until, last)
-	c.days.last = lastDay(c.until)
 }
 
 // instantAfter returns the first instant later than after that belongs to a wall time after wall, up to a day, or endless.

@@ -15,7 +15,6 @@ type dayRule struct {
 	base   int64 // the beginning of one period
 	step   int64 // from one period to the next
 	span   int64 // the length of a period
-	last   int64 // the day at which the search ends
 }
 
 const (
@@ -24,12 +23,9 @@ const (
 	horizonYear = 2300
 )
 
-// newDayRule takes the options of a rule with its defaults filled in, the wall time of dtstart, and the instant at which it ends.
-func newDayRule(option *rrule.ROption, dtstart, until int64) dayRule {
-	d := dayRule{
-		filter: newDayFilter(option), base: floorDiv(dtstart, daySeconds), step: int64(option.Interval), span: 1,
-		last: lastDay(until),
-	}
+// newDayRule takes the options of a rule with its defaults filled in, and the wall time of dtstart.
+func newDayRule(option *rrule.ROption, dtstart int64) dayRule {
+	d := dayRule{filter: newDayFilter(option), base: floorDiv(dtstart, daySeconds), step: int64(option.Interval), span: 1}
 	year, month, _ := time.Unix(dtstart, 0).UTC().Date()
 	switch option.Freq {
 	case rrule.WEEKLY:

@@ -19,7 +19,7 @@ func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *bud
 	for ok {
 		begin, end := days.period(day)
 		var set [longestPeriod]int64
-		if chosen, found := p.choose(set[:days.list(begin, end, &set, b)], wall, clock, b); found {
+		if chosen, found := p.choose(days.list(set[:0], begin, end, b), wall, clock, b); found {
 			return chosen, true
 		}
 		day, ok = days.from(end+1, last, b)
@@ -27,19 +27,18 @@ func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *bud
 	return 0, false
 }
 
-// list writes down the days of the rule from first to last, and returns how many they are.
-func (d *dayRule) list(first, last int64, to *[longestPeriod]int64, b *budget) (length int) {
+// list appends the days of the rule from first to last to a list.
+func (d *dayRule) list(to []int64, first, last int64, b *budget) []int64 {
 	for day, ok := d.from(first, last, b); ok; day, ok = d.from(day+1, last, b) {
-		to[length] = day
-		length++
+		to = append(to, day)
 	}
-	return length
+	return to
 }
 
 // choose returns the first chosen time of a period that is not before a wall time.
-func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) (best int64, ok bool) {
+func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) (int64, bool) {
 	b.take(len(p))
-	times := clock.count()
+	best, times := int64(endless), clock.count()
 	for _, position := range p {
 		index := position - 1
 		if position < 0 {
@@ -48,10 +47,9 @@ func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) 
 		if index < 0 || index >= len(days)*times {
 			continue
 		}
-		at := days[index/times]*daySeconds + clock.at(index%times)
-		if at >= wall && (!ok || at < best) {
-			best, ok = at, true
+		if at := days[index/times]*daySeconds + clock.at(index%times); at >= wall {
+			best = min(best, at)
 		}
 	}
-	return best, ok
+	return best, best != endless
 }

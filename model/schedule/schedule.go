@@ -59,7 +59,8 @@ func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) 
 		}
 		dearest, found := probe(rule, b)
 		if cost += dearest; b.cut() || cost > maxCost {
-			return nil, line.tooDear()
+			found := "more: a large COUNT, an INTERVAL that seldom meets the BY parts, or BYSETPOS in several lines"
+			return nil, line.refuse("", wantSteps(maxCost), found)
 		}
 		if !found {
 			return nil, line.refuse("", "a rule that occurs at least once, from dtstart to the year 2299", "one that never does")
@@ -94,12 +95,7 @@ func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 // Evaluate is Next for those who want to know about an error: a *document.Error, when the search took too many steps and was
 // cut short. Parse refuses the rules of which that can be foreseen.
 func (s *Schedule) Evaluate(after time.Time) (next time.Time, ok bool, err error) {
-	b := budget(maxSteps)
-	next, ok = s.ask(after, &b)
-	if b.cut() {
-		return time.Time{}, false, overBudget(after)
-	}
-	return next, ok, nil
+	return within(after, func(b *budget) (time.Time, bool) { return s.ask(after, b) })
 }
 
 // ask is Next within a budget. It means nothing when that is cut.

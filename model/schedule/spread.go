@@ -22,12 +22,7 @@ func (s Spread) shifted(at, next time.Time, found bool) time.Time {
 // Evaluate returns the first shifted occurrence strictly after an instant. The error is that of Schedule.Evaluate, about all the
 // questions together that it takes.
 func (s Spread) Evaluate(after time.Time) (time.Time, bool, error) {
-	b := budget(maxSteps)
-	next, found := s.next(after, &b)
-	if b.cut() {
-		return time.Time{}, false, overBudget(after)
-	}
-	return next, found, nil
+	return within(after, func(b *budget) (time.Time, bool) { return s.next(after, b) })
 }
 
 func (s Spread) next(after time.Time, b *budget) (time.Time, bool) {

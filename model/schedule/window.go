@@ -80,22 +80,19 @@ func (w *Window) Open(at time.Time) (time.Time, error) {
 	if w == nil {
 		return at, nil
 	}
-	b := budget(maxSteps)
-	opens := w.open(at, &b)
-	if b.cut() {
-		return at, atWindow(overBudget(at))
+	opens, found, err := within(at, func(b *budget) (time.Time, bool) {
+		if first := w.shownFirst(at); w.holds(at, b) || !first.Equal(at) && w.holds(first, b) {
+			return at, true
+		}
+		return w.starts.ask(at, b)
+	})
+	if err != nil {
+		return at, atWindow(err)
+	}
+	if !found {
+		return at, nil
 	}
 	return opens, nil
-}
-
-func (w *Window) open(at time.Time, b *budget) time.Time {
-	if first := w.shownFirst(at); w.holds(at, b) || !first.Equal(at) && w.holds(first, b) {
-		return at
-	}
-	if opens, found := w.starts.ask(at, b); found {
-		return opens
-	}
-	return at
 }
 
 func (w *Window) holds(at time.Time, b *budget) bool {

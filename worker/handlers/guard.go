@@ -70,16 +70,18 @@ func (g *guard) client(given *http.Client) *http.Client {
 // transport connects only to allowed addresses. A proxy would connect in our place, to wherever it likes, so there is one only where
 // everything is allowed.
 func (g *guard) transport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: g.control}
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = dialer.DialContext
+	if g.private {
+		return transport
+	}
+	transport.Proxy, dialer.ControlContext = nil, g.control
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if written, err := netip.ParseAddrPort(address); err == nil && !g.private && !isPublic(written.Addr()) {
+		if written, err := netip.ParseAddrPort(address); err == nil && !isPublic(written.Addr()) {
 			return nil, refusal("expected a public address, found one of this machine or of a private network")
 		}
 		return dialer.DialContext(ctx, network, address)
-	}
-	if !g.private {
-		transport.Proxy = nil
 	}
 	return transport
 }
@@ -89,10 +91,7 @@ func (g *guard) transport() *http.Transport {
 var errInside = errors.New("the name leads to an address of this machine or of a private network")
 
 // control checks an address that is about to be connected to: the name has been resolved, and will not be again.
-func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
-	if g.private {
-		return nil
-	}
+func (*guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	resolved, err := netip.ParseAddrPort(address)
 	if err != nil || !isPublic(resolved.Addr()) {
 		return fmt.Errorf("%w: %s", errInside, address)

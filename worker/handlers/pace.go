@@ -12,8 +12,10 @@ import (
 )
 
 // pace ends the context of a download that stalls: when no response comes within one period, or too little of its body in any
-// later one.
+// later one. It is the body, whose bytes count.
 type pace struct {
+	io.ReadCloser // guarded by mu; nil: the response has not come
+
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	period time.Duration
@@ -22,7 +24,6 @@ type pace struct {
 	mu    sync.Mutex
 	timer *time.Timer // guarded by mu
 	turn  int         // guarded by mu: of the timer; one that fired in an earlier turn has nothing to say
-	body  bool        // guarded by mu: the response has come
 	came  int64       // guarded by mu: bytes of the body in this period
 }
 
@@ -57,27 +58,21 @@ func (p *pace) rest() {
 	p.turn++
 }
 
-// respond begins the first period of the body. The caller reads what it returns.
+// respond begins the first period of the body. The caller reads what it returns, in the same goroutine.
 func (p *pace) respond(body io.ReadCloser) io.ReadCloser {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.body = true
+	p.ReadCloser = body
 	p.timer.Stop()
 	p.begin()
-	return &paced{body, p}
+	return p
 }
 
-// paced is a body whose bytes count.
-type paced struct {
-	io.ReadCloser
-	pace *pace
-}
-
-func (b *paced) Read(to []byte) (int, error) {
-	n, err := b.ReadCloser.Read(to)
-	b.pace.add(n)
+func (p *pace) Read(to []byte) (int, error) {
+	n, err := p.ReadCloser.Read(to)
+	p.add(n)
 	if err != nil {
-		b.pace.rest()
+		p.rest()
 	}
 	return n, err
 }
@@ -107,7 +102,7 @@ func (p *pace) tick(turn int) {
 func (p *pace) judge() error {
 	period, rate := document.FormatDuration(p.period), float64(p.came)/p.period.Seconds()
 	switch {
-	case !p.body:
+	case p.ReadCloser == nil:
 		err := fmt.Errorf("expected a response within %s, found none", period)
 		return worker.UserFriendly(worker.ErrorType(err, "stalled"), "The server of the feed did not answer within "+period+".")
 	case p.came == 0:
