@@ -49,18 +49,24 @@ func (c *checker) policyUses(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Policies()] || c.wrongType[c.store.Keys.PolicyUses()] {
 		return nil
 	}
-	doubtful := make(map[string]bool)
-	for name := range c.stored {
-		doubtful[name] = policy.IsInline(name)
+	recorded := map[string]scripts.PolicyUse{}
+	err := c.store.EachPolicyUse(ctx, func(use scripts.PolicyUse) { recorded[use.Name] = use })
+	var doubtful []string
+	for name, use := range recorded {
+		if !c.stored[name] || use.Counted != c.used[name].models {
+			doubtful = append(doubtful, name)
+		}
 	}
-	err := c.store.EachPolicyUse(ctx, func(use scripts.PolicyUse) {
-		doubtful[use.Name] = !doubtful[use.Name] || use.Counted != c.used[use.Name].models
-	})
-	maps.DeleteFunc(doubtful, func(_ string, doubt bool) bool { return !doubt })
+	for name := range c.stored {
+		if _, is := recorded[name]; policy.IsInline(name) && !is {
+			doubtful = append(doubtful, name)
+		}
+	}
 	if err != nil || len(doubtful) == 0 {
 		return err
 	}
-	uses, err := c.store.CountPolicyUses(ctx, slices.Sorted(maps.Keys(doubtful)))
+	slices.Sort(doubtful)
+	uses, err := c.store.CountPolicyUses(ctx, doubtful)
 	if err != nil {
 		return err
 	}

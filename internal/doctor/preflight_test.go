@@ -120,6 +120,7 @@ func (q *queue) clockSkew(now func() time.Time) (skew, margin time.Duration, dir
 }
 
 func TestScriptsThatMayNotRunAreNoErrorOfTheQueue(t *testing.T) {
+	t.Setenv(fixture.UsersVariable, "")                                  // it is the default user who may not
 	q := &queue{fixture.New(t, testkit.Redis(t, "--maxmemory", "0")), t} // private: its users are changed
 	q.ok(q.Redis.Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha").Err())
 	if report := q.check(Options{}); report.Counts["scripts"].Severity != Info {
@@ -128,6 +129,7 @@ func TestScriptsThatMayNotRunAreNoErrorOfTheQueue(t *testing.T) {
 }
 
 func TestScriptsThatNobodyHasLoadedAreTold(t *testing.T) {
+	t.Setenv(fixture.UsersVariable, "")                                  // it is the default user who may not
 	q := &queue{fixture.New(t, testkit.Redis(t, "--maxmemory", "0")), t} // private: its users are changed
 	q.ok(q.Redis.Do(t.Context(), "ACL", "SETUSER", "default", "-script|load").Err())
 	if found := q.check(Options{}).Counts["scripts"]; found.Severity != Warning {
