@@ -87,3 +87,15 @@ func TestTheCheckerOfHeadersFindsEachFaultOfGo(t *testing.T) {
 		}
 	}
 }
+
+func TestArgumentsAreSplitAtTheCommasThatStandInNothingElse(t *testing.T) {
+	for text, want := range map[string][]string{
+		"a, b":                        {"a", "b"},
+		"'SET', key, 'a,b') .. ', c'": {"'SET'", "key", "'a,b'"},
+		"'(', list[1], f(a, b), {c, d}[1]) or ')'": {"'('", "list[1]", "f(a, b)", "{c, d}[1]"},
+	} {
+		if got := splitArguments(text); !slices.Equal(got, want) {
+			t.Errorf("%s: want %q, got %q", text, want, got)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package handlers
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -45,5 +46,23 @@ func TestOfTheOutputOfAProgramNoMoreThanTheMostIsPassedOn(t *testing.T) {
 	}
 	if want := strings.Repeat("y", 1000) + note; errs.String() != want {
 		t.Errorf("stderr: want 1000 bytes and a note, got %d", errs.Len())
+	}
+}
+
+func TestOutputThatJustFitsIsPassedOnWithoutANote(t *testing.T) {
+	var out bytes.Buffer
+	c := &capped{next: &out, left: 6}
+	for _, part := range []string{"abc", "def", ""} {
+		if n, err := io.WriteString(c, part); n != len(part) || err != nil {
+			t.Fatalf("%q: %d, %v", part, n, err)
+		}
+	}
+	if out.String() != "abcdef" {
+		t.Errorf("want all of it and no note, got %q", out.String())
+	}
+	_, _ = io.WriteString(c, "g")
+	_, _ = io.WriteString(c, "h")
+	if want := "abcdef\n[more output is dropped]\n"; out.String() != want {
+		t.Errorf("want %q, got %q", want, out.String())
 	}
 }

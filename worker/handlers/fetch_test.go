@@ -52,6 +52,13 @@ func TestAFeedIsFetchedAndTheNextTimeOnlyWhenItHasChanged(t *testing.T) {
 	}
 }
 
+func TestTheDefaultsOfAFetchAreThoseOfItsDocumentation(t *testing.T) {
+	want := FetchOptions{MaxBytes: 1073741824, Stall: time.Minute, LeastRate: 1024}
+	if diff := cmp.Diff(want, FetchOptions{}.withDefaults()); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
 func TestAConditionIsOnlySentForTheFileThatIsThere(t *testing.T) {
 	for name, change := range map[string]func(f *feed) (url string){
 		"another URL":  func(f *feed) string { return f.url + "?v=2" },

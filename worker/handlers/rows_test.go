@@ -35,6 +35,16 @@ func TestRowsAreTheRecordsAfterTheHeader(t *testing.T) {
 	}
 }
 
+func TestAFileWithAZeroByteHasNoRowsToTell(t *testing.T) {
+	for text, want := range map[string]bool{"id\n\x00\n": false, "id\n\x01\n": true} {
+		var c rowCount
+		_, _ = c.Write([]byte(text))
+		if _, ok := c.rows(); ok != want {
+			t.Errorf("%q: told %v, want %v", text, ok, want)
+		}
+	}
+}
+
 // TestRowsAreCountedAsTheStandardLibraryReadsThem writes random records, in pieces of random size.
 func TestRowsAreCountedAsTheStandardLibraryReadsThem(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
