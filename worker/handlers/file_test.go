@@ -105,3 +105,12 @@ func TestLeftoversOfKilledWorkersAreRemovedAndNothingElse(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
+
+func TestWhatIsMissingIsNoErrorAndAllElseIs(t *testing.T) {
+	if err := ignoreMissing(&os.PathError{Op: "open", Path: "x", Err: os.ErrNotExist}); err != nil {
+		t.Errorf("want no error, got %v", err)
+	}
+	if err := ignoreMissing(os.ErrPermission); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("want %v, got %v", os.ErrPermission, err)
+	}
+}
