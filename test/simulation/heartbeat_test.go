@@ -51,7 +51,7 @@ func (p *replay) checkHeartbeats() error {
 			if !known && !p.leaves && p.living(at) {
 				return fmt.Errorf("%s was forgotten, whose last heartbeat was at %s", owner, at)
 			}
-			if !known && p.found != "" && int64(at.UnixMilli()) != int64(count(p.found)) {
+			if !known && p.found != "" && at.UnixMilli() != int64(count(p.found)) {
 				return fmt.Errorf("%s was forgotten, whose last heartbeat was at %s, and not at %s", owner, at, p.found)
 			}
 		}
