@@ -141,8 +141,8 @@ func (s *Store) LacksPolicy(ctx context.Context, uid, name string) (bool, error)
 	if err := execReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the policy of a model: %w", err)
 	}
-	_, err := s.policies.parse(text.Val())
-	return named.Val() == name && (text.Err() != nil || err != nil), nil
+	_, err := s.policies.parse(text.Val()) // none is an empty text, which cannot be read either
+	return named.Val() == name && err != nil, nil
 }
 
 // RevBroken reports whether the revision, by which a change is noticed, is missing or no number.
