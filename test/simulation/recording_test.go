@@ -110,6 +110,8 @@ func copyReply(from, to redis.Cmder) {
 		to.SetVal(from.(*redis.SliceCmd).Val())
 	case *redis.StringSliceCmd:
 		to.SetVal(from.(*redis.StringSliceCmd).Val())
+	case *redis.ZSliceCmd:
+		to.SetVal(from.(*redis.ZSliceCmd).Val())
 	case *redis.IntCmd:
 		to.SetVal(from.(*redis.IntCmd).Val())
 	case *redis.BoolCmd:
