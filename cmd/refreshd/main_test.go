@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -36,7 +35,7 @@ func (c *console) getenv(name string) string { return c.env[name] }
 // run returns the exit code and what was printed.
 func (c *console) run(args ...string) (code int, stdout, stderr string) {
 	c.t.Helper()
-	var out, err bytes.Buffer
+	var out, err testkit.Buffer // connections may still be dialled, and complain of it, when the command has ended
 	code = run(c.t.Context(), args, strings.NewReader(c.in), &out, &err, c.getenv)
 	return code, out.String(), err.String()
 }
@@ -163,7 +162,7 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 func TestACancelledCommandEndsAndFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out, err bytes.Buffer
+	var out, err testkit.Buffer
 	c := at(t, testkit.Miniredis(t))
 	if code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.getenv); code != exitFailed {
 		t.Errorf("expected exit code 1, found %d", code)

@@ -12,8 +12,9 @@ const endless = 1 << 61
 
 // recurrence is one RRULE line, ready to be asked. Implementations are read only.
 type recurrence interface {
-	// next returns the first instant strictly after another. It means nothing when the budget is cut.
-	next(after int64, b *budget) (int64, bool)
+	// next returns the first instant strictly after one and before another, or that other one when there is none. The other is endless, or
+	// the next occurrence of what the set has besides. It means nothing when the budget is cut.
+	next(after, before int64, b *budget) int64
 
 	// names tells whether a wall time is among those that the rule names, which elapsed time has none of.
 	names(wall int64, b *budget) bool
@@ -43,11 +44,11 @@ func probe(r recurrence, b *budget) (dearest int, found bool) {
 	at := int64(-endless)
 	for range probes {
 		before := *b
-		next, ok := r.next(at, b)
+		next := r.next(at, endless, b)
 		if b.cut() {
 			return dearest, found
 		}
-		if !ok {
+		if next == endless {
 			r.end(at)
 			return dearest, found
 		}
@@ -87,12 +88,15 @@ func newElapsed(r *ruleLine, z zone, dtstart, until int64) *elapsed {
 	return &elapsed{lasting{until}, start, step}
 }
 
-func (e *elapsed) next(after int64, _ *budget) (int64, bool) {
+func (e *elapsed) next(after, before int64, _ *budget) int64 {
 	at := e.start
 	if after >= e.start {
 		at += (floorDiv(after-e.start, e.step) + 1) * e.step
 	}
-	return at, at <= e.until
+	if at > e.until {
+		return before
+	}
+	return min(at, before)
 }
 
 func (*elapsed) names(int64, *budget) bool { return false }
@@ -109,9 +113,9 @@ type calendar struct {
 	known atomic.Pointer[stretch] // the last one that took many steps to find; nil: none
 }
 
-// stretch is a time without occurrences: none comes after its beginning and before its end, which is one, or endless. Seldom rules
-// have long ones, so that what is dear to search is searched once.
-type stretch struct{ after, next int64 }
+// stretch is a time without occurrences: none comes after its beginning and before its end, which is an occurrence of the rule or of the
+// set that it belongs to, or endless. Seldom rules have long ones, so that what is dear to search is searched once.
+type stretch struct{ after, end int64 }
 
 // worthKeeping is the number of steps from which on a stretch is remembered.
 const worthKeeping = 16
@@ -170,8 +174,8 @@ func orDefault(list []int, value int) []int {
 func (c *calendar) last(count int, b *budget) int64 {
 	at := int64(-endless)
 	for range count {
-		next, ok := c.next(at, b)
-		if !ok {
+		next := c.next(at, endless, b)
+		if next == endless {
 			break
 		}
 		at = next
@@ -180,26 +184,31 @@ func (c *calendar) last(count int, b *budget) int64 {
 }
 
 // next remembers what was dear to find. The answer is the same without.
-func (c *calendar) next(after int64, b *budget) (int64, bool) {
+func (c *calendar) next(after, before int64, b *budget) int64 {
 	if after >= c.until {
-		return 0, false
+		return before
 	}
 	known := c.known.Load()
-	if known == nil || after >= known.next {
+	if known == nil || after >= known.end {
 		known = &stretch{endless, endless}
 	}
 	if known.after <= after {
-		return known.next, b.step() && known.next <= c.until
+		b.step()
+		return min(before, known.end)
 	}
-	before := *b
-	next := c.search(after, lastDay(min(c.until, known.after)), b)
-	if next > known.after { // what comes behind is known
-		next = known.next
+	spent := *b
+	at := c.search(after, lastDay(min(c.until, before, known.after)), b)
+	if at > known.after { // what comes behind is known
+		at = known.end
 	}
-	if !b.cut() && before-*b >= worthKeeping {
+	if at > c.until {
+		at = before
+	}
+	next := min(at, before)
+	if !b.cut() && spent-*b >= worthKeeping {
 		c.known.Store(&stretch{after, next})
 	}
-	return next, next <= c.until
+	return next
 }
 
 // search finds the next instant of the wall times up to a day, or endless. Wall times rise from one call to the next, and so do their instants, but for

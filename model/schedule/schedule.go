@@ -10,9 +10,9 @@ import (
 // Schedule says when a model is refreshed as planned. It is immutable and safe for concurrent use.
 type Schedule struct {
 	zone   zone
-	rules  []recurrence
-	dates  []int64 // RDATE: instants in rising order, in seconds since 1970
-	except []int64 // EXDATE: likewise
+	rules  []recurrence // the cheapest first
+	dates  []int64      // RDATE: instants in rising order, in seconds since 1970
+	except []int64      // EXDATE: likewise
 }
 
 // Parse compiles a rule.
@@ -52,6 +52,7 @@ func Parse(rule, timezone, dtstart string) (*Schedule, error) {
 
 func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) {
 	s, cost := &Schedule{zone: z, dates: sorted(set.dates), except: sorted(set.except)}, 0
+	var costs []int
 	for _, line := range set.rules {
 		rule, err := newRecurrence(line, z, dtstart, b)
 		if err != nil {
@@ -65,7 +66,8 @@ func compile(set *ruleSet, z zone, dtstart int64, b *budget) (*Schedule, error) 
 		if !found {
 			return nil, line.refuse("", "a rule that occurs at least once, from dtstart to the year 2299", "one that never does")
 		}
-		s.rules = append(s.rules, rule)
+		i, _ := slices.BinarySearch(costs, dearest)
+		s.rules, costs = slices.Insert(s.rules, i, rule), slices.Insert(costs, i, dearest)
 	}
 	if _, ok := s.next(-endless, b); b.cut() {
 		return nil, refuseRule(wantSteps(maxCost), "more to the first one that is not excluded")
@@ -107,13 +109,13 @@ func (s *Schedule) ask(after time.Time, b *budget) (time.Time, bool) {
 	return time.Unix(at, 0).UTC(), true
 }
 
-// next merges the lines. Each is asked again only when its own occurrence was excluded, so that one line which seldom occurs
-// does not pay for many exceptions of another.
+// next merges the lines. Each looks no farther than to what the cheaper ones have found, so that a line which seldom occurs is not
+// searched for years while another occurs each hour. It is asked again only behind what was excluded.
 func (s *Schedule) next(after int64, b *budget) (int64, bool) {
 	if after >= horizon {
 		return 0, false
 	}
-	var heads [maxRules]int64 // the next occurrence of each line, endless when there is none; not known while not after after
+	var heads [maxRules]int64 // nothing of a line comes after after and before its head; not known while that is not after after
 	for i := range heads {
 		heads[i] = -endless
 	}
@@ -121,10 +123,7 @@ func (s *Schedule) next(after int64, b *budget) (int64, bool) {
 		best := s.dateAfter(after)
 		for i, rule := range s.rules {
 			if heads[i] <= after {
-				heads[i] = endless
-				if at, found := rule.next(after, b); found {
-					heads[i] = at
-				}
+				heads[i] = rule.next(after, best, b)
 			}
 			best = min(best, heads[i])
 		}

@@ -111,7 +111,7 @@ func TestARuleSetThatTakesTooManyStepsIsRefused(t *testing.T) {
 const lateDear = "FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0"
 
 func TestASearchThatIsCutShortIsAnErrorAndNotTheEnd(t *testing.T) {
-	s, err := Parse(lateDear+"\nFREQ=YEARLY", "Europe/Berlin", "2026-01-01")
+	s, err := Parse(lateDear, "Europe/Berlin", "2026-01-01")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestALineThatHasEndedIsNotSearchedAgain(t *testing.T) {
 }
 
 func TestWhatWasDearToFindIsFoundOnce(t *testing.T) {
-	s, err := Parse("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO\nFREQ=HOURLY;BYHOUR=6", "", "2026-01-01")
+	s, err := Parse("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO", "", "2026-01-01")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +163,58 @@ func TestWhatWasDearToFindIsFoundOnce(t *testing.T) {
 		day = day.AddDate(0, 0, 1)
 		if again := ask(); first < 40 || again > 10 {
 			t.Fatalf("%d steps the first time, %d after %s", first, again, day)
+		}
+	}
+}
+
+// Seldom lines would be searched for centuries. What is searched up to the next occurrence of another line is searched once.
+func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnother(t *testing.T) {
+	for _, c := range []struct {
+		rule                string
+		dearest, mostOfThem int
+	}{
+		{lateDear + "\nFREQ=DAILY", 25, 25},
+		{"FREQ=DAILY\n" + lateDear, 25, 25},
+		{lateDear + "\nFREQ=MONTHLY", 100, 20},
+		{lateDear + "\nFREQ=YEARLY", 1_000, 20},
+	} {
+		s, err := Parse(c.rule, "Europe/Berlin", "2026-01-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var questions []int
+		for hour := range 300 * 24 {
+			after := time.Date(2026, 6, 1, hour, 0, 0, 0, time.UTC).Unix()
+			questions = append(questions, steps(func(b *budget) { s.next(after, b) }))
+		}
+		slices.Sort(questions)
+		if dearest, others := questions[len(questions)-1], questions[len(questions)*99/100]; dearest > c.dearest || others > c.mostOfThem {
+			t.Errorf("%q: one question takes %d steps, 99%% at most %d; want at most %d and %d", c.rule, dearest, others, c.dearest, c.mostOfThem)
+		}
+	}
+}
+
+func TestALineThatSeldomOccursIsNotForgottenBesideOthers(t *testing.T) {
+	seldom := "FREQ=DAILY;INTERVAL=3;BYMONTHDAY=13;BYDAY=FR;BYHOUR=12"
+	walk := func(rule string) (all []time.Time) {
+		s, err := Parse(rule, "", "2026-01-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+		for next, found := s.Next(at); found && next.Year() < 2130; next, found = s.Next(at) {
+			all, at = append(all, next), next
+			for year := range 10 { // what is remembered lies behind all this
+				s.Next(time.Date(2150+year, 1, 1, 0, 0, 0, 0, time.UTC))
+			}
+		}
+		return all
+	}
+	wanted := walk(seldom)
+	for _, other := range []string{"FREQ=YEARLY", "FREQ=YEARLY;INTERVAL=7\nEXDATE:20380101T000000,20450101T000000", "RDATE:20990101T000000"} {
+		found := slices.DeleteFunc(walk(seldom+"\n"+other), func(at time.Time) bool { return at.Hour() != 12 })
+		if len(wanted) < 50 || !slices.Equal(found, wanted) {
+			t.Errorf("beside %q: %d occurrences, want %d", other, len(found), len(wanted))
 		}
 	}
 }

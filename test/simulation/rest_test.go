@@ -68,14 +68,15 @@ func (l *loops) live() error {
 
 // heard expects that everybody in a set gave a heartbeat a moment ago.
 func (l *loops) heard(key string, within time.Duration) error {
-	heartbeats, _ := l.mini.SortedSet(key)
-	for owner, at := range heartbeats {
+	owners, _ := l.mini.ZMembers(key) // SortedSet would give the map itself, which the loops go on writing
+	for _, owner := range owners {
+		at, _ := l.mini.ZScore(key, owner)
 		if silent := time.Since(time.UnixMilli(int64(at))); silent > within+exactly {
 			return fmt.Errorf("%s has given no heartbeat for %s, want one every %s", owner, silent, within)
 		}
 	}
-	if len(heartbeats) != 1 {
-		return fmt.Errorf("want one heartbeat in %s, got %v", key, heartbeats)
+	if len(owners) != 1 {
+		return fmt.Errorf("want one heartbeat in %s, got %v", key, owners)
 	}
 	return nil
 }
