@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -24,17 +25,16 @@ func (m *Model) entry(s *State) string {
 	if !s.Running() {
 		return ""
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, `{"big_table_uid":%s,"refresh_attempt_uid":%s`, document.Quote(m.UID), document.Quote(s.AttemptUID))
+	text := make([]byte, 0, len(m.Payload)+256)
+	text = append(text, `{"big_table_uid":`+document.Quote(m.UID)+`,"refresh_attempt_uid":`+document.Quote(s.AttemptUID)...)
 	if fields := strings.TrimSuffix(strings.TrimPrefix(m.Payload, "{"), "}"); fields != "" {
-		text.WriteString("," + fields)
+		text = append(append(text, ','), fields...)
 	}
-	fmt.Fprintf(&text, `,"attempt_no":%d,"deadline_at":"%s"`, s.AttemptNo, FormatTime(s.EntryDeadlineAt))
+	text = append(text, `,"attempt_no":`+strconv.Itoa(s.AttemptNo)+`,"deadline_at":"`+FormatTime(s.EntryDeadlineAt)...)
 	if !s.EntryPlannedAt.IsZero() {
-		fmt.Fprintf(&text, `,"planned_at":"%s"`, FormatTime(s.EntryPlannedAt))
+		text = append(text, `","planned_at":"`+FormatTime(s.EntryPlannedAt)...)
 	}
-	text.WriteString(`,"v":1}`)
-	return text.String()
+	return string(append(text, `","v":1}`...))
 }
 
 // canonicalPayload renders a payload with sorted keys and no spaces, so that equal payloads are equal texts.

@@ -15,10 +15,14 @@ const MaxText = 500
 // and for each that turns the direction of writing.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
+		switch {
+		case ' ' <= r && r <= '~': // at once, because nearly all are
+			return r
+		case unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
 			return ' '
+		default:
+			return r
 		}
-		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 

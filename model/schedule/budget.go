@@ -9,9 +9,9 @@ import (
 // time, so that the same rule is refused on each machine and on each day. What was found before is remembered and costs nothing, so that
 // a search may be cut short in a daemon that has just begun, and not in one that has asked before.
 const (
-	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the
-	// last working day of a year takes 600.
-	maxCost = 1_500
+	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the first
+	// and the last working day of a year take 25, the hundredth takes 250.
+	maxCost = 500
 
 	// maxSteps is how many steps one question for the next occurrence may take: some times what is foreseen, for what EXDATE lines
 	// and a spread add, and for lines that become dearer than they began.

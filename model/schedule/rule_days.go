@@ -72,7 +72,7 @@ func (d *dayRule) begin(at *date) int64 {
 	if gone < d.span {
 		return at.day
 	}
-	return d.first(now - gone + d.step)
+	return d.dayOf(now - gone + d.step)
 }
 
 // period returns the first and the last day of the period of a day. It must lie in one.
@@ -80,7 +80,7 @@ func (d *dayRule) period(day int64) (first, last int64) {
 	at := dateOf(day)
 	now := d.unit(&at)
 	begin := now - floorMod(now-d.base, d.step)
-	return d.first(begin), d.first(begin+d.span) - 1
+	return d.dayOf(begin), d.dayOf(begin+d.span) - 1
 }
 
 // most returns a number of days that no period has more of.
@@ -98,7 +98,7 @@ func (d *dayRule) unit(at *date) int64 {
 	return at.day
 }
 
-func (d *dayRule) first(unit int64) int64 {
+func (d *dayRule) dayOf(unit int64) int64 {
 	if d.months {
 		return firstOfMonth(0, int(unit)+1)
 	}

@@ -18,8 +18,7 @@ func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *bud
 	day, ok := days.from(floorDiv(wall, daySeconds), last, b)
 	for ok {
 		begin, end := days.period(day)
-		var set [longestPeriod]int64
-		if chosen, found := p.choose(days.list(set[:0], begin, end, b), wall, clock, b); found {
+		if chosen, found := p.choose(begin, end, wall, days, clock, b); found {
 			return chosen, true
 		}
 		day, ok = days.from(end+1, last, b)
@@ -27,29 +26,52 @@ func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *bud
 	return 0, false
 }
 
-// list appends the days of the rule from first to last to a list.
-func (d *dayRule) list(to []int64, first, last int64, b *budget) []int64 {
-	for day, ok := d.from(first, last, b); ok; day, ok = d.from(day+1, last, b) {
-		to = append(to, day)
-	}
-	return to
-}
-
 // choose returns the first chosen time of a period that is not before a wall time.
-func (p positions) choose(days []int64, wall int64, clock *dayClock, b *budget) (int64, bool) {
+func (p positions) choose(begin, end, wall int64, days *dayRule, clock *dayClock, b *budget) (int64, bool) {
 	b.take(len(p))
+	var list [longestPeriod]int64
 	best, times := int64(endless), clock.count()
+	first := days.first(list[:0], begin, end, daysOf(slices.Max(p), times), b)
+	last := days.last(first[len(first):], begin, end, daysOf(-slices.Min(p), times), b)
 	for _, position := range p {
-		index := position - 1
+		set, index := first, position-1
 		if position < 0 {
-			index = len(days)*times + position
+			set, index = last, len(last)*times+position
 		}
-		if index < 0 || index >= len(days)*times {
+		if index < 0 || index >= len(set)*times {
 			continue
 		}
-		if at := days[index/times]*daySeconds + clock.at(index%times); at >= wall {
+		if at := set[index/times]*daySeconds + clock.at(index%times); at >= wall {
 			best = min(best, at)
 		}
 	}
 	return best, best != endless
+}
+
+// daysOf returns how many days have so many times, if each has some; none, if less than one is wanted.
+func daysOf(wanted, times int) int { return (max(wanted, 0) + times - 1) / times }
+
+// first appends at most so many days of the rule to a list: the first ones of a period.
+func (d *dayRule) first(to []int64, begin, end int64, most int, b *budget) []int64 {
+	for len(to) < most {
+		day, ok := d.from(begin, end, b)
+		if !ok {
+			break
+		}
+		to, begin = append(to, day), day+1
+	}
+	return to
+}
+
+// last appends the last ones, and perhaps some before them. It looks farther and farther back, as they mostly are among the last days.
+func (d *dayRule) last(to []int64, begin, end int64, want int, b *budget) []int64 {
+	if want == 0 {
+		return to
+	}
+	for from := end - int64(8*want); ; from = end - 4*(end-from) {
+		found := d.first(to, max(from, begin), end, longestPeriod, b)
+		if from <= begin || len(found) >= want {
+			return found
+		}
+	}
 }

@@ -81,13 +81,13 @@ func TestNoHostileRuleTakesMoreStepsThanItMay(t *testing.T) {
 	of1000 := func(n int) int { return questions[(len(questions)-1)*n/1000] }
 	t.Logf("%d rules, %d refused; of %d questions %d were cut short; steps: half take %d, 99%% at most %d, all at most %d",
 		len(rules), refused, len(questions), cut, of1000(500), of1000(990), of1000(1000))
-	if of1000(500) > 30 || of1000(990) > 1_000 || cut*100 > len(questions) {
-		t.Error("want half of the questions answered in 30 steps, 99% in 1000, and less than 1% cut short")
+	if of1000(500) > 30 || of1000(990) > 250 || cut*500 > len(questions) {
+		t.Error("want half of the questions answered in 30 steps, 99% in 250, and less than 1 of 500 cut short")
 	}
 }
 
 func TestARuleSetThatTakesTooManyStepsIsRefused(t *testing.T) {
-	yearly := "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=-1;INTERVAL=3"
+	yearly := "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=100;INTERVAL=3"
 	for _, c := range []struct{ rule, zone, field string }{
 		{"FREQ=SECONDLY;INTERVAL=86399;BYHOUR=0", "", "rrule"},
 		{"FREQ=DAILY\nFREQ=SECONDLY;INTERVAL=86399;BYHOUR=0", "", "rrule line 2"},
@@ -101,7 +101,7 @@ func TestARuleSetThatTakesTooManyStepsIsRefused(t *testing.T) {
 		if errors.As(err, &refused); c.field == "" && err == nil {
 			continue
 		}
-		if refused == nil || refused.Field != c.field || !strings.HasPrefix(refused.Want, "rules that find their next occurrence in at most 1500 steps") {
+		if refused == nil || refused.Field != c.field || !strings.HasPrefix(refused.Want, "rules that find their next occurrence in at most 500 steps") {
 			t.Errorf("%q: got %v, want a refusal of %q for its steps", c.rule, err, c.field)
 		}
 	}
