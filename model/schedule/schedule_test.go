@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -200,5 +201,22 @@ func TestTheAnchorOfPoliciesBeginsAWeekAMonthAndAYear(t *testing.T) {
 	at, err := time.Parse(dtstartLayout, DefaultDtstart)
 	if err != nil || at.Weekday() != time.Monday || at.YearDay() != 1 || !at.Equal(at.Truncate(24*time.Hour)) {
 		t.Errorf("%s: %v", DefaultDtstart, err)
+	}
+}
+
+// The first of January, however many of the last days of the month stand between it and the end.
+func TestAPositionFromTheEndIsFoundHoweverFarAwayItIs(t *testing.T) {
+	days := "1"
+	for n := 2; n <= 31; n++ {
+		days += "," + strconv.Itoa(33-n)
+		rule := "FREQ=MONTHLY;BYMONTH=1;BYMONTHDAY=" + days + ";BYSETPOS=-" + strconv.Itoa(n)
+		s, err := Parse(rule, "", "2026-01-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, _ := s.Next(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC))
+		if want := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC); !next.Equal(want) {
+			t.Errorf("%s: %s, want %s", rule, next, want)
+		}
 	}
 }
