@@ -107,6 +107,20 @@ func TestWhatIsCountedWhileTheBrakeIsMeasuredCounts(t *testing.T) {
 	})
 }
 
+func TestACounterOfTheBrakeThatIsNoNumberCountsForNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		at := strconv.FormatInt(b.now.UnixMilli()-1, 10)
+		b.seed(keys{":stats": hash{model.BrakeFailed + at: "many"}})
+		b.setBrake(aBrake())
+		for _, uid := range []string{"f1", "f2", "f3"} {
+			b.end(uid, false)
+		}
+		expectEqual(t, "three failures", BrakeUnchanged, b.measure())
+		b.end("f4", false)
+		expectEqual(t, "four failures", BrakeEngaged, b.measure())
+	})
+}
+
 func TestABrakeThatIsOffCountsNothingAndIsNeverEngaged(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		expectEqual(t, "of an empty queue", BrakeStatus{Brake: model.DefaultBrake()}, b.brake())

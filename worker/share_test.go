@@ -138,12 +138,13 @@ func TestWhatCannotBePutBackWhileRedisFailsIsHandedBackAtTheEnd(t *testing.T) {
 // looks counts what a pool takes.
 type looks struct {
 	Queue
-	entries, calls atomic.Int64
+	entries, calls, known atomic.Int64 // known: of the last call, how many entries the pool believed to hold
 }
 
 func (l *looks) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
 	taken, err := l.Queue.Take(ctx, taking)
 	l.calls.Add(1)
+	l.known.Store(int64(taking.Known))
 	l.entries.Add(int64(len(taken.Entries)))
 	return taken, err
 }
@@ -183,6 +184,9 @@ func TestAnEndedAttemptEndsTheRest(t *testing.T) {
 	run(t, q, config, b.handle)
 	testkit.Await(t, b.began, "the first attempt")
 	testkit.Eventually(t, "the pool rests for seconds", func() bool { return q.calls.Load() > 9 })
+	if known := q.known.Load(); known != 1 {
+		t.Errorf("after %d looks the pool believes to hold %d entries, want the one that began", q.calls.Load(), known)
+	}
 	b.result <- nil
 	testkit.Await(t, b.began, "the second attempt")
 	b.result <- nil

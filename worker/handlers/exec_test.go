@@ -133,6 +133,18 @@ func TestPayloadFieldsBecomeVariables(t *testing.T) {
 	}
 }
 
+// Of two fields that fill the room the second just fits, or is one byte too long.
+func TestTheVariablesOfAPayloadAreBoundedTogether(t *testing.T) {
+	for over, want := range map[int]int{0: 2, 1: 1} {
+		room := 128<<10 - len("REFRESHD_PAYLOAD_A") - len("REFRESHD_PAYLOAD_B")
+		a := &worker.Attempt{Payload: json.RawMessage(`{"a":"` + strings.Repeat("x", room/2) + `","b":"` + strings.Repeat("x", room-room/2+over) + `"}`)}
+		found := slices.DeleteFunc(environment(a), func(variable string) bool { return !strings.HasPrefix(variable, "REFRESHD_PAYLOAD_") })
+		if len(found) != want {
+			t.Errorf("%d bytes too long: %d variables, want %d", over, len(found), want)
+		}
+	}
+}
+
 // fifo returns the path of a named pipe and a function that waits until somebody has opened it for writing and everybody
 // who did has ended; began is closed in between.
 func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{}) {

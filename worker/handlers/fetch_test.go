@@ -211,6 +211,7 @@ func TestTheStatusTellsBytesAndAtTheEndRows(t *testing.T) {
 		"length known":   {table, true, []string{"Downloading: 20 B of 20 B", "Downloaded 2 rows, 20 B"}},
 		"length unknown": {table, false, []string{"Downloading: 20 B", "Downloaded 2 rows, 20 B"}},
 		"one row":        {"id\n1", true, []string{"Downloading: 4 B of 4 B", "Downloaded 1 row, 4 B"}},
+		"one byte":       {"x", true, []string{"Downloading: 1 B of 1 B", "Downloaded 0 rows, 1 B"}},
 		"empty":          {"", true, []string{"Downloaded 0 rows, 0 B"}},
 		"no CSV":         {"PK\x00\x01", true, []string{"Downloading: 4 B of 4 B", "Downloaded 4 B"}},
 	} {
