@@ -10,6 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	LogTo(nil)
-	_ = flags.Set("rapid.checks", long.Or("20", "100")) // unless the command line says how many
+	_ = flags.Set("rapid.checks", long.Or("10", "100")) // unless the command line says how many
 	testkit.Main(m)
 }

@@ -176,6 +176,7 @@ func TestAPoolThatFindsNothingToBeginRestsLongerAndLooksFarther(t *testing.T) {
 }
 
 func TestAnEndedAttemptEndsTheRest(t *testing.T) {
+	t.Parallel()
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	config := sharing()
 	config.FenceEvery, config.PerHost = time.Minute, 1

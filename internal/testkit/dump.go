@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,30 +37,25 @@ func (s *Server) Dump(t testing.TB) map[string]Value {
 	t.Helper()
 	all := map[string]Value{}
 	s.eachNode(t, "dump", func(ctx context.Context, client *redis.Client) error {
+		pipe, types, ttls := client.Pipeline(), map[string]*redis.StatusCmd{}, map[string]*redis.DurationCmd{}
 		keys := client.Scan(ctx, 0, "*", 1000).Iterator()
 		for keys.Next(ctx) {
-			value, err := readValue(ctx, client, keys.Val())
-			if err != nil {
-				return fmt.Errorf("read key %q: %w", keys.Val(), err)
-			}
-			all[keys.Val()] = value
+			types[keys.Val()], ttls[keys.Val()] = pipe.Type(ctx, keys.Val()), pipe.PTTL(ctx, keys.Val())
 		}
-		return keys.Err()
+		_, err := pipe.Exec(ctx)
+		if err = errors.Join(keys.Err(), err); err != nil {
+			return fmt.Errorf("read the types of keys: %w", err)
+		}
+		for key, kind := range types {
+			data, err := readData(ctx, client, kind.Val(), key)
+			if err != nil {
+				return fmt.Errorf("read key %q: %w", key, err)
+			}
+			all[key] = Value{Type: kind.Val(), Data: data, Expires: ttls[key].Val() > 0}
+		}
+		return nil
 	})
 	return all
-}
-
-func readValue(ctx context.Context, client *redis.Client, key string) (Value, error) {
-	kind, err := client.Type(ctx, key).Result()
-	if err != nil {
-		return Value{}, err
-	}
-	data, err := readData(ctx, client, kind, key)
-	if err != nil {
-		return Value{}, err
-	}
-	ttl, err := client.PTTL(ctx, key).Result()
-	return Value{Type: kind, Data: data, Expires: ttl > 0}, err
 }
 
 func readData(ctx context.Context, client *redis.Client, kind, key string) (any, error) {

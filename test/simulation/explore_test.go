@@ -130,8 +130,8 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 		open            func(*scope) (*place, error)
 		deepest, places int
 	}{
-		"from the start":         {(*scope).open, long.Or(7, 10), long.Or(9_000, 150_000)},
-		"from a passed deadline": {(*scope).later, long.Or(7, 11), long.Or(15_000, 400_000)},
+		"from the start":         {(*scope).open, long.Or(6, 10), long.Or(3_000, 150_000)},
+		"from a passed deadline": {(*scope).later, long.Or(6, 11), long.Or(6_000, 400_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, err := deepen(t, bug{}, opening.open, 2, opening.deepest)
