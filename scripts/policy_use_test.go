@@ -67,7 +67,7 @@ func (b *bench) expectUses(want map[int]int) {
 
 func TestManySavesOfOneModelLeaveOnePolicy(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		saves := long.Or(200, 5_000)
+		saves := long.Or(200, 20_000)
 		for i := range saves {
 			b.mustApply(b.decide(using("m1", i+1)))
 		}

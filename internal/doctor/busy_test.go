@@ -25,7 +25,7 @@ func TestABusyQueueRaisesNoFalseAlarm(t *testing.T) {
 		q := &queue{fixture.Live(t, server), t}
 		stop := q.keepBusy()
 		defer stop()
-		for i := 0; i < long.Or(2, 20) || q.Stats()["start"] < 100; i++ { // at least two, and until the queue has been busy
+		for i := 0; i < long.Or(2, 40) || q.Stats()["start"] < 100; i++ { // at least two, and until the queue has been busy
 			report := q.check(Options{Repair: i%2 == 1})
 			if report.Total(Error) > 0 || report.Repaired() > 0 || report.Counts["input-stale"].Found > 0 || report.Counts["claimed-orphan"].Found > 0 {
 				t.Fatalf("run %d: expected nothing wrong, found\n%s", i, report)
