@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A step is one look at a day, at a time of a day, at a line, or at the clocks of a zone: some tens of nanoseconds. Rules are bounded by steps and not by
-// time, so that the same rule is refused on each machine and on each day. What was found before is remembered and costs nothing, so that
-// a search may be cut short in a daemon that has just begun, and not in one that has asked before.
+// A step is one look at a day, at a time of a day, at a line, or at the clocks of a zone: some tens of nanoseconds. Rules are bounded
+// by steps and not by time, so that the same rule is refused on each machine and on each day. What was found before is remembered and
+// costs nothing, so that a search may be cut short in a daemon that has just begun, and not in one that has asked before.
 const (
 	// maxCost is how many steps the lines of a rule set may take together to find their next occurrences. Lines in use take ten, the first
 	// and the last working day of a year take 25, the hundredth takes 250.

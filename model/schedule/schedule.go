@@ -115,17 +115,17 @@ func (s *Schedule) next(after int64, b *budget) (int64, bool) {
 	if after >= horizon {
 		return 0, false
 	}
-	var heads [maxRules]int64 // nothing of a line comes after after and before its head; not known while that is not after after
-	for i := range heads {
-		heads[i] = -endless
+	var quiet [maxRules]int64 // up to when each line is known to have no occurrence
+	for i := range quiet {
+		quiet[i] = -endless
 	}
 	for {
 		best := s.dateAfter(after)
 		for i, rule := range s.rules {
-			if heads[i] <= after {
-				heads[i] = rule.next(after, best, b)
+			if quiet[i] <= after {
+				quiet[i] = rule.next(after, best, b)
 			}
-			best = min(best, heads[i])
+			best = min(best, quiet[i])
 		}
 		if _, excluded := slices.BinarySearch(s.except, best); !excluded || !b.step() {
 			return best, best != endless
