@@ -158,23 +158,6 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	}
 }
 
-func TestRunSaysHowManyMessagesItCouldNotPush(t *testing.T) {
-	r := newFixture(t, testkit.Miniredis(t))
-	q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
-	config := quick()
-	config.FlushTimeout = 20 * time.Millisecond
-	done := make(chan struct{})
-	p := run(t, q, config, func(context.Context, *Attempt) error {
-		close(done)
-		return nil
-	})
-	r.offer("m")
-	testkit.Await(t, done, "the attempt")
-	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "2 messages") {
-		t.Errorf("Run returned %v, want an error about 2 messages", err)
-	}
-}
-
 func TestTheEndOfAnAttemptIsToldByOneOnly(t *testing.T) {
 	f := &flight{}
 	if first, second := f.release(), f.release(); !first || second {
