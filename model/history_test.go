@@ -1,8 +1,6 @@
 package model
 
 import (
-	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -10,80 +8,104 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
-func TestTheRecordOfAnAttemptIsWrittenLikeEverythingElse(t *testing.T) {
-	s := tell(t, daily, `06:00 start | 06:10:00.500 failure "reason":"HTTP 503"`)
-	want := `{"started_at":"2026-01-05T06:00:00.000Z","ended_at":"2026-01-05T06:10:00.500Z","attempt_uid":"a1","attempt_no":1,"duration_ms":600500,` +
-		`"outcome":"failure","reason":"HTTP 503","deadline_at":"2026-01-05T07:00:00.000Z","delay_ms":0,"retry_at":"2026-01-05T06:10:00.500Z",` +
-		`"planned_at":"2026-01-05T16:00:00.000Z","overlap":"before","refresh_at":"2026-01-05T06:10:00.500Z","refresh_why":"retry 1/6 at once, before planned"}`
-	written, err := json.Marshal(s.decision.Ended)
-	if err != nil || string(written) != want {
-		t.Errorf("%v\n got %s\nwant %s", err, written, want)
-	}
-	var read Attempt
-	if err := json.Unmarshal(written, &read); err != nil || !reflect.DeepEqual(read, *s.decision.Ended) {
-		t.Errorf("%v\nread %+v\nwant %+v", err, read, *s.decision.Ended)
-	}
-}
-
-// A history outlives many versions: what older ones wrote is read, and written again byte for byte.
-func TestAnEntryOfTheHistoryIsReadAndWrittenByteForByte(t *testing.T) {
-	at := clock("06:00")
-	begin := `{"started_at":"2026-01-05T06:00:00.000Z","ended_at":"2026-01-05T06:10:00.250Z","attempt_uid":"a1","attempt_no":2,"duration_ms":600250,`
+func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
+	ended := clock("06:10:00.250")
 	attempt := func(outcome Event, change func(*Attempt)) Attempt {
-		a := Attempt{AttemptUID: "a1", AttemptNo: 2, StartedAt: at, EndedAt: clock("06:10:00.250"), Duration: 10*time.Minute + 250*time.Millisecond, Outcome: outcome}
+		a := Attempt{AttemptUID: "a1", AttemptNo: 2, StartedAt: clock("06:00"), EndedAt: ended, Duration: 10*time.Minute + 250*time.Millisecond, Outcome: outcome}
 		change(&a)
 		return a
 	}
+	const begin, hour = `{"at":"2026-01-05T06:10:00.250Z","took":600250,"uid":"a1","no":2,`, `"limit":3600000,`
+	retry := func(change func(*Attempt)) Attempt {
+		return attempt(EventFailure, func(a *Attempt) {
+			a.DeadlineAt, a.Delay, a.RetryAt, a.PlannedAt = clock("07:00"), 20*time.Minute, ended.Add(20*time.Minute), clock("16:00")
+			a.Overlap, a.RefreshAt, a.Why = policy.Before, a.RetryAt, "retry 2/6 +20m, before planned"
+			change(a)
+		})
+	}
+	const planned = `"planned":35399750,`
 	for text, want := range map[string]Attempt{
-		// Before deadline, delay and overlap were recorded
-		begin + `"outcome":"failure","final":true,"reason":"HTTP 404","error_type":"http","refresh_at":null,"refresh_why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
+		begin + `"is":"failure","final":true,"reason":"HTTP 404","type":"http","why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
 			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "final: not retryable"
 		}),
-		begin + `"outcome":"success","changed":false,"refresh_at":"2026-01-05T16:00:00.000Z","refresh_why":"planned"}`: attempt(EventSuccess, func(a *Attempt) {
+		begin + `"is":"success","changed":false,"next":35399750,"why":"planned"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Changed, a.RefreshAt, a.Why = ptr(false), clock("16:00"), "planned"
 		}),
-
-		begin + `"outcome":"timeout","retries_exhausted":true,"reason":"timeout","error_type":"timeout","worker":"w","deadline_at":"2026-01-05T06:10:00.000Z",` +
-			`"refresh_at":"2026-01-05T16:00:00.000Z","refresh_why":"exhausted after 2, planned"}`: attempt(EventTimeout, func(a *Attempt) {
-			a.Exhausted, a.Reason, a.ErrorType, a.Worker, a.Why = true, "timeout", "timeout", "w", "exhausted after 2, planned"
+		begin + `"is":"timeout","limit":600000,"exhausted":true,"reason":"a \"b\" é","worker":"w","next":35399750,"why":"exhausted after 2, planned"}`: attempt(EventTimeout, func(a *Attempt) {
+			a.Exhausted, a.Reason, a.Worker, a.Why = true, `a "b" é`, "w", "exhausted after 2, planned"
 			a.DeadlineAt, a.RefreshAt = clock("06:10"), clock("16:00")
 		}),
-		begin + `"outcome":"failure","deadline_at":"2026-01-05T07:00:00.000Z","delay_ms":1200000,"jitter_ms":-1500,"retry_at":"2026-01-05T06:29:58.750Z",` +
-			`"planned_at":"2026-01-05T06:30:00.000Z","overlap":"overlaps start","refresh_at":"2026-01-05T06:30:00.000Z","refresh_why":"retry 2/6 ~20m"}`: attempt(EventFailure, func(a *Attempt) {
-			a.DeadlineAt, a.Delay, a.Jitter, a.Why = clock("07:00"), 20*time.Minute, -1500*time.Millisecond, "retry 2/6 ~20m"
-			a.RetryAt, a.PlannedAt, a.Overlap, a.RefreshAt = clock("06:29:58.750"), clock("06:30"), policy.OverlapsStart, clock("06:30")
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":6}`:                 retry(func(*Attempt) {}),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":-1}`:                retry(func(a *Attempt) { a.Why = "retry 2 +20m, before planned" }),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"why":"retry 3/6 +20m"}`: retry(func(a *Attempt) { a.Why = "retry 3/6 +20m" }),
+		begin + `"is":"failure",` + hour + `"delay":1200000,"jitter":-1500,` + planned + `"next":1198500,"of":6}`: retry(func(a *Attempt) {
+			a.Jitter, a.RetryAt, a.RefreshAt, a.Why = -1500*time.Millisecond, ended.Add(1198500*time.Millisecond), ended.Add(1198500*time.Millisecond), "retry 2/6 ~19m59s, before planned"
 		}),
-		begin + `"outcome":"failure","delay_ms":0,"retry_at":"2026-01-05T06:10:00.250Z","overlap":"none planned","refresh_at":"2026-01-05T06:10:00.250Z",` +
-			`"refresh_why":"retry 2/6 at once, none planned"}`: attempt(EventFailure, func(a *Attempt) {
-			a.RetryAt, a.Overlap, a.RefreshAt, a.Why = clock("06:10:00.250"), policy.NonePlanned, clock("06:10:00.250"), "retry 2/6 at once, none planned"
+		begin + `"is":"failure",` + hour + `"delay":1200000,"retry":7200000,` + planned + `"next":7200000,"why":"retry 2/6 +20m in window, before planned"}`: retry(func(a *Attempt) {
+			a.RetryAt, a.RefreshAt, a.Why = ended.Add(2*time.Hour), ended.Add(2*time.Hour), "retry 2/6 +20m in window, before planned"
 		}),
-		// Waited for the planned refresh from the beginning
-		begin + `"outcome":"failure","planned_at":"2026-01-05T16:00:00.000Z","refresh_at":"2026-01-05T16:00:00.000Z","refresh_why":"retry 2/6 when planned"}`: attempt(EventFailure, func(a *Attempt) {
+		begin + `"is":"failure",` + hour + `"delay":1200000,"planned":1800000,"next":1800000,"of":6}`: retry(func(a *Attempt) {
+			a.PlannedAt, a.RefreshAt, a.Overlap, a.Why = ended.Add(30*time.Minute), ended.Add(30*time.Minute), policy.OverlapsStart, "retry 2/6 +20m, planned first: overlaps start"
+		}),
+		// The policy has got another timeout since, so that the overlap does not follow from the limit.
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"overlap":"overlaps start","next":1200000,"of":6}`: retry(func(a *Attempt) {
+			a.Overlap, a.Why = policy.OverlapsStart, "retry 2/6 +20m, retry first: overlaps start"
+		}),
+		begin + `"is":"failure","delay":0,"next":0,"of":6}`: attempt(EventFailure, func(a *Attempt) {
+			a.RetryAt, a.Overlap, a.RefreshAt, a.Why = ended, policy.NonePlanned, ended, "retry 2/6 at once, none planned"
+		}),
+		begin + `"is":"failure","planned":35399750,"next":35399750,"why":"retry 2/6 when planned"}`: attempt(EventFailure, func(a *Attempt) {
 			a.PlannedAt, a.RefreshAt, a.Why = clock("16:00"), clock("16:00"), "retry 2/6 when planned"
 		}),
+		`{"at":"2026-01-05T05:00:00.000Z","took":-3600000,"uid":"a1","no":2,"is":"success","why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
+			a.EndedAt, a.Duration, a.Why = clock("05:00"), 0, "finished: one-shot" // the clock was set back
+		}),
 	} {
-		var read Attempt
-		if err := json.Unmarshal([]byte(text), &read); err != nil {
-			t.Fatal(err)
+		if written := string(want.AppendEntry(nil)); written != text {
+			t.Errorf("written\n got %s\nwant %s", written, text)
 		}
-		if diff := cmp.Diff(want, read); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", text, diff)
-		}
-		if written, err := json.Marshal(read); err != nil || string(written) != text {
-			t.Errorf("%v\n got %s\nwant %s", err, written, text)
+		read, err := ParseAttempt(text)
+		if diff := cmp.Diff(want, read); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got)\n%s", text, err, diff)
 		}
 	}
 }
 
+func TestEachAttemptIsReadFromTheHistoryAsItWas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		instant := func(name string) time.Time {
+			return rapid.SampledFrom([]time.Time{{}, clock("06:00"), clock("06:05"), clock("06:20"), clock("16:00")}).Draw(t, name)
+		}
+		text := func(name string) string {
+			return rapid.SampledFrom([]string{"", "x", "retry 2/3 +5m, before planned", "retry 2 at once", "\t\"<é"}).Draw(t, name)
+		}
+		want := Attempt{
+			AttemptUID: "a1", AttemptNo: rapid.IntRange(0, 3).Draw(t, "no"), StartedAt: clock("06:00"), EndedAt: clock("06:05"), Duration: 5 * time.Minute,
+			Outcome: EventFailure, Final: rapid.Bool().Draw(t, "final"), Exhausted: rapid.Bool().Draw(t, "exhausted"),
+			Reason: text("reason"), ErrorType: text("type"), Worker: text("worker"), Why: text("why"),
+			DeadlineAt: instant("deadline"), PlannedAt: instant("planned"), RefreshAt: instant("refresh"),
+		}
+		if overlap := rapid.SampledFrom([]policy.Overlap{"", policy.NonePlanned, policy.Before, policy.OverlapsStart, policy.Same, policy.OverlapsEnd, policy.After}).Draw(t, "overlap"); overlap != "" {
+			want.Overlap, want.Delay, want.Jitter = overlap, 5*time.Minute, time.Duration(rapid.IntRange(-1, 1).Draw(t, "jitter"))*time.Minute
+			want.RetryAt = rapid.SampledFrom([]time.Time{want.delayed(), clock("06:20")}).Draw(t, "retry")
+		}
+		entry := string(want.AppendEntry(nil))
+		read, err := ParseAttempt(entry)
+		if diff := cmp.Diff(want, read); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got)\n%s", entry, err, diff)
+		}
+	})
+}
+
 func TestAnEntryOfTheHistoryThatIsHalfBrokenIsReadAsFarAsItGoes(t *testing.T) {
-	var read Attempt
-	if err := json.Unmarshal([]byte(`{"attempt_no":3,"deadline_at":"soon","refresh_at":"","retry_at":null}`), &read); err != nil || !reflect.DeepEqual(read, Attempt{AttemptNo: 3}) {
+	if read, err := ParseAttempt(`{"no":3,"at":"soon","why":"x","colour":"red"}`); err != nil || read.AttemptNo != 3 || read.Why != "x" {
 		t.Errorf("%v: read %+v", err, read)
 	}
-	for _, text := range []string{`"no object"`, `{"started_at":"soon"}`, `{"ended_at":"yesterday"}`, `{"attempt_no":"3"}`, `{"deadline_at":7}`} {
-		if err := json.Unmarshal([]byte(text), &read); err == nil {
+	for _, text := range []string{`"no object"`, `{"no":"3"}`, `{"took":"long"}`, `{"next":[]}`, ``} {
+		if _, err := ParseAttempt(text); err == nil {
 			t.Errorf("%s: expected an error", text)
 		}
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -18,13 +19,15 @@ const (
 // Mend decides that the due and running sets are to be written anew from the state as it is.
 func (m *Model) Mend() Decision { return Decision{Event: EventMend, Next: m.State} }
 
-// JournalEntry is one transition as the journal keeps it. A zero value is a field that the transition does not have.
+// JournalEntry is one transition as the journal keeps it. A zero value is a field that the transition does not have, or of the model a
+// field that it leaves as it was.
 type JournalEntry struct {
 	UID            string
 	Event          Event
 	At             time.Time
 	AttemptUID     string // of the attempt that was started, ended or withdrawn
 	AttemptNo      int
+	EndedNo        int // AttemptNo of an attempt that has ended
 	RefreshAt      time.Time
 	DeadlineAt     time.Time
 	Why            string
@@ -48,15 +51,16 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 		PolicyError: d.PolicyError, Held: d.Held, Final: d.Final,
 	}
 	if d.Event == EventWithdrawn { // the attempt ended without a record of it
-		e.AttemptUID, e.AttemptNo = d.Next.LastAttemptUID, d.Next.AttemptNo+1
+		e.AttemptUID, e.EndedNo = d.Next.LastAttemptUID, d.Next.AttemptNo+1
 	}
 	if d.Ended != nil {
-		e.AttemptUID, e.AttemptNo = d.Ended.AttemptUID, d.Ended.AttemptNo
+		e.AttemptUID, e.EndedNo = d.Ended.AttemptUID, d.Ended.AttemptNo
 		e.Reason, e.ErrorType, e.Changed = d.Ended.Reason, d.Ended.ErrorType, d.Ended.Changed
 	}
 	if d.Final {
 		e.DisabledReason = d.Next.DisabledReason
 	}
+	e.AttemptNo = cmp.Or(e.EndedNo, e.AttemptNo)
 	return e, true
 }
 

@@ -63,14 +63,14 @@ func TestNoScriptUnpacksWhatHasNoBound(t *testing.T) {
 func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ file, old, fault, want string }{
-		{"commit.lua", "unpack(set, first, last)", "unpack(set)", "unpack(set)"},
-		{"commit.lua", "unpack(set, first, last)", "unpack(delete, first, last)", "unpack(delete, first, last)"},
-		{"commit.lua", "unpack(set, first, last)", "unpack(set, 1, last)", "unpack(set, 1, last)"},
+		{"commit.lua", "unpack(wait, first, last)", "unpack(wait)", "unpack(wait)"},
+		{"commit.lua", "unpack(wait, first, last)", "unpack(start, first, last)", "unpack(start, first, last)"},
+		{"commit.lua", "unpack(wait, first, last)", "unpack(wait, 1, last)", "unpack(wait, 1, last)"},
 		{"commit.lua", "unpack(pushed, first, last)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
 		{"commit.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first, last)"},
-		{"commit.lua", "math.min(#event, 1000)", "#event", "unpack(event, 1, #event)"},
-		{"commit.lua", "math.min(#event, 1000)", "math.min(#event, 10000)", "math.min(#event, 10000)"},
-		{"commit.lua", "math.min(#event, 1000)", "math.min(#notice, 1000)", "math.min(#notice, 1000)"},
+		{"commit.lua", "math.min(#entry, 1000)", "#entry", "unpack(entry, 1, #entry)"},
+		{"commit.lua", "math.min(#entry, 1000)", "math.min(#entry, 10000)", "math.min(#entry, 10000)"},
+		{"commit.lua", "math.min(#entry, 1000)", "math.min(#notice, 1000)", "math.min(#notice, 1000)"},
 		{"commit.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
 		{"commit.lua", "local size = 1000", "local size = 999", "chunks of 999"},
 		{"measure-brake.lua", "'HDEL', stats, unpack(old, first, last)", "'HDEL', stats, unpack(old)", "unpack(old)"},

@@ -67,25 +67,46 @@ local function marked(mark, message)
   return mark .. message
 end
 
-local left = max_bytes - bytes
-for _ = 1, room - most_commands do
-  local message = left > 0 and redis.call('LPOP', output)
-  if not message then
-    break
+-- fit marks the messages that may be moved, and returns them and the bytes that are left.
+local function fit(messages, mark, left)
+  local kept = {}
+  for i, message in ipairs(messages) do
+    if left <= 0 then
+      break
+    end
+    left = left - #message
+    kept[i] = marked(mark, message)
   end
-  left = left - #message
-  entries[#entries + 1] = marked('o', message)
-  redis.call('RPUSH', claimed, entries[#entries]) --@ keep
+  return kept, left
 end
-left = max_bytes - bytes
-for _ = 1, most_commands do
-  local message = left > 0 and redis.call('LPOP', control)
-  if not message then
+
+local wanted, left = room - most_commands, max_bytes - bytes
+while wanted > 0 and left > 0 do
+  local kept
+  kept, left = fit(redis.call('LRANGE', output, 0, math.min(wanted, 100) - 1), 'o', left)
+  if #kept == 0 then
     break
   end
-  left = left - #message
-  commands[#commands + 1] = marked('c', message)
-  redis.call('RPUSH', lane, commands[#commands]) --@ keep the command
+  redis.call('RPUSH', claimed, unpack(kept, 1, math.min(#kept, 1000))) --@ keep
+  redis.call('LTRIM', output, #kept, -1)
+  for _, entry in ipairs(kept) do
+    entries[#entries + 1] = entry
+  end
+  wanted = wanted - #kept
+end
+wanted, left = most_commands, max_bytes - bytes
+while wanted > 0 and left > 0 do
+  local kept
+  kept, left = fit(redis.call('LRANGE', control, 0, math.min(wanted, 100) - 1), 'c', left)
+  if #kept == 0 then
+    break
+  end
+  redis.call('RPUSH', lane, unpack(kept, 1, math.min(#kept, 1000))) --@ keep the command
+  redis.call('LTRIM', control, #kept, -1)
+  for _, entry in ipairs(kept) do
+    commands[#commands + 1] = entry
+  end
+  wanted = wanted - #kept
 end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry

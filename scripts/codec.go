@@ -9,37 +9,83 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Fields of the hash <queue>:model:<uid> that are read one by one.
+// fieldRev is the field of the hash <queue>:model:<uid> that counts transitions.
+const fieldRev = "rev"
+
+// fieldNames are the other fields of that hash, in their order.
+var fieldNames = func() (names []string) {
+	c := codec{set: func(name, _ string) { names = append(names, name) }, absent: true}
+	c.model(new(model.Model))
+	return names
+}()
+
+// places are the places of fields in fieldNames.
+var places = func() map[string]int {
+	places := make(map[string]int, len(fieldNames))
+	for i, name := range fieldNames {
+		places[name] = i
+	}
+	return places
+}()
+
+// values are those of the fields of a hash, by their places. An absent value is an empty text.
+type values []string
+
+// of returns the value of a field.
+func (v values) of(name string) string {
+	if v == nil {
+		return ""
+	}
+	return v[places[name]]
+}
+
+// The fields that are read one by one.
 const (
-	fieldRev        = "rev"
 	fieldAttemptUID = "attempt_uid"
 	fieldDeadlineAt = "deadline_at"
 	fieldRefreshAt  = "refresh_at"
+	fieldWhy        = "refresh_why"
 )
 
-// codec turns a model into the fields of its hash, or a journal entry into those of its stream entry, and back. An absent value is an
-// absent field.
+// codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
 type codec struct {
-	get   func(name string) string // nil: it writes
-	set   func(name, value string)
-	fault string // what cannot be read
+	get    func(name string) string // nil: it writes
+	set    func(name, value string)
+	absent bool   // it writes absent values too
+	fault  string // what cannot be read
 }
 
-// encode renders a model as the fields of its hash, without rev.
-func encode(m *model.Model) map[string]string {
-	hash := make(map[string]string)
-	c := codec{set: func(name, value string) { hash[name] = value }}
+// encode renders a model as the values of its fields, without rev.
+func encode(m *model.Model) values {
+	v := make(values, 0, len(fieldNames))
+	c := codec{set: func(_, value string) { v = append(v, value) }, absent: true}
 	c.model(m)
-	return hash
+	return v
 }
 
-// decode reads the fields of a hash. A value that cannot be read is left out and told as a fault: the model then waits with
+// decode reads the values of fields. A value that cannot be read is left out and told as a fault: the model then waits with
 // safe values instead of stopping its batch.
-func decode(uid string, hash map[string]string) model.Model {
-	m, c := model.Model{UID: uid}, codec{get: func(name string) string { return hash[name] }}
+func decode(uid string, v values) model.Model {
+	m, place := model.Model{UID: uid}, -1
+	c := codec{get: func(string) string { place++; return v[place] }}
 	c.model(&m)
 	m.Fault = c.fault
 	return m
+}
+
+// split sorts the fields of a hash: rev, those of a model, and the names of others.
+func split(hash map[string]string) (rev string, v values, others []string) {
+	v = make(values, len(fieldNames))
+	for name, value := range hash {
+		if place, known := places[name]; known {
+			v[place] = value
+		} else if name == fieldRev {
+			rev = value
+		} else {
+			others = append(others, name)
+		}
+	}
+	return rev, v, others
 }
 
 // model lists all fields of the hash but rev.
@@ -50,12 +96,12 @@ func (c *codec) model(m *model.Model) {
 	c.text("policy", &m.PolicyName)
 
 	c.time(fieldRefreshAt, &m.RefreshAt)
-	c.text("refresh_why", &m.Why)
+	c.text(fieldWhy, &m.Why)
 	c.text(fieldAttemptUID, &m.AttemptUID)
 	c.number("attempt_no", &m.AttemptNo)
 	c.time("started_at", &m.StartedAt)
 	c.time(fieldDeadlineAt, &m.DeadlineAt)
-	c.time("entry_deadline_at", &m.EntryDeadlineAt)
+	c.entryDeadline(m)
 	c.time("entry_planned_at", &m.EntryPlannedAt)
 	c.time("processing_at", &m.ProcessingAt)
 	c.text("worker", &m.Worker)
@@ -75,16 +121,23 @@ func (c *codec) model(m *model.Model) {
 	c.number("retried_cycles", &m.RetriedCycles)
 }
 
-// journal lists all fields of a journal entry, in their order.
-func (c *codec) journal(e *model.JournalEntry) {
-	c.text("uid", &e.UID)
-	c.text("event", (*string)(&e.Event))
-	c.time("at", &e.At)
-	c.text("attempt_uid", &e.AttemptUID)
-	c.number("attempt_no", &e.AttemptNo)
-	c.time("refresh_at", &e.RefreshAt)
-	c.time("deadline_at", &e.DeadlineAt)
-	c.text("refresh_why", &e.Why)
+// entryDeadline is left out as long as it is the deadline.
+func (c *codec) entryDeadline(m *model.Model) {
+	at := m.EntryDeadlineAt
+	if at.Equal(m.DeadlineAt) {
+		at = time.Time{}
+	}
+	if c.time("entry_deadline_at", &at); c.get == nil {
+		return
+	}
+	if m.EntryDeadlineAt = at; at.IsZero() {
+		m.EntryDeadlineAt = m.DeadlineAt
+	}
+}
+
+// notes lists what a journal entry tells beside the changed fields of the model.
+func (c *codec) notes(e *model.JournalEntry) {
+	c.number("ended_attempt_no", &e.EndedNo)
 	c.text("reason", &e.Reason)
 	c.text("error_type", &e.ErrorType)
 	changed := "" // unlike the others it may be true, false or not told
@@ -98,14 +151,13 @@ func (c *codec) journal(e *model.JournalEntry) {
 	c.text("policy_error", &e.PolicyError)
 	c.flag("held", &e.Held)
 	c.flag("final", &e.Final)
-	c.text("disabled_reason", &e.DisabledReason)
 }
 
 func (c *codec) text(name string, value *string) {
 	switch {
 	case c.get != nil:
 		*value = c.get(name)
-	case *value != "":
+	case *value != "" || c.absent:
 		c.set(name, *value)
 	}
 }

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	gocmp "cmp"
 	"testing"
 	"time"
 
@@ -26,12 +27,13 @@ func aText(t *rapid.T, name string) string { return rapid.String().Draw(t, name)
 func aNumber(t *rapid.T, name string) int { return rapid.IntRange(0, 1<<40).Draw(t, name) }
 
 func aModel(t *rapid.T) model.Model {
+	deadline := anInstant(t, "deadline")
 	return model.Model{
 		UID: "m1", Rule: aText(t, "rule"), Timezone: aText(t, "timezone"), Dtstart: aText(t, "dtstart"), PolicyName: aText(t, "policy"),
 		State: model.State{
 			RefreshAt: anInstant(t, "refresh"), Why: aText(t, "why"),
 			AttemptUID: aText(t, "attempt"), AttemptNo: aNumber(t, "no"),
-			StartedAt: anInstant(t, "started"), DeadlineAt: anInstant(t, "deadline"), ProcessingAt: anInstant(t, "processing"),
+			StartedAt: anInstant(t, "started"), DeadlineAt: deadline, EntryDeadlineAt: gocmp.Or(anInstant(t, "entry"), deadline), EntryPlannedAt: anInstant(t, "planned"), ProcessingAt: anInstant(t, "processing"),
 			Worker: aText(t, "worker"), Again: rapid.Bool().Draw(t, "again"),
 			Disabled: rapid.Bool().Draw(t, "disabled"), DisabledReason: aText(t, "reason"),
 			UserFriendlyStatus: aText(t, "status"), Progress: aNumber(t, "progress"),
@@ -42,26 +44,46 @@ func aModel(t *rapid.T) model.Model {
 	}
 }
 
+// asHash are values as Redis holds them: an absent value is an absent field.
+func asHash(v values) hash {
+	fields := hash{}
+	for i, value := range v {
+		if value != "" {
+			fields[fieldNames[i]] = value
+		}
+	}
+	return fields
+}
+
 func TestEveryStateIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := aModel(t)
-		fields := encode(&want)
-		for name, value := range fields {
-			if value == "" {
-				t.Errorf("field %s is present and empty", name)
-			}
-		}
-		if diff := cmp.Diff(want, decode("m1", fields), cmpopts.IgnoreUnexported(schedule.Schedule{})); diff != "" {
+		read := newRecord("m1", asHash(encode(&want)))
+		if diff := cmp.Diff(want, read.Model, cmpopts.IgnoreUnexported(schedule.Schedule{})); diff != "" {
 			t.Errorf("model (-written +read):\n%s", diff)
 		}
 	})
 }
 
 func TestAnAbsentValueIsAnAbsentField(t *testing.T) {
-	expectEqual(t, "fields of a blank model", hash{}, encode(&model.Model{UID: "m1"}))
+	expectEqual(t, "fields of a blank model", hash{}, asHash(encode(&model.Model{UID: "m1"})))
+}
+
+func TestTheDeadlineInTheEntryIsAFieldOnlyWhileItIsNotTheDeadline(t *testing.T) {
+	m := model.Model{UID: "m1", State: model.State{AttemptUID: "a1", DeadlineAt: time.UnixMilli(1), EntryDeadlineAt: time.UnixMilli(1)}}
+	expectEqual(t, "fields", hash{"attempt_uid": "a1", "deadline_at": "1970-01-01T00:00:00.001Z"}, asHash(encode(&m)))
+	m.DeadlineAt = time.UnixMilli(2)
+	expectEqual(t, "fields", hash{"attempt_uid": "a1", "deadline_at": "1970-01-01T00:00:00.002Z", "entry_deadline_at": "1970-01-01T00:00:00.001Z"}, asHash(encode(&m)))
 }
 
 func TestTimesOfOtherZonesAreReadAsUTC(t *testing.T) {
-	m := decode("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
+	m := newRecord("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
 	expectEqual(t, "refresh_at", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
+}
+
+func TestRevAndFieldsOfNoModelAreToldApart(t *testing.T) {
+	rev, v, others := split(hash{"rev": "7", "policy": "p", "colour": "red"})
+	expectEqual(t, "rev", "7", rev)
+	expectEqual(t, "fields", hash{"policy": "p"}, asHash(v))
+	expectEqual(t, "others", []string{"colour"}, others)
 }

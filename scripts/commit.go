@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 var commit = load("commit.lua")
@@ -77,16 +80,29 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
 		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(),
 	}
-	args := []any{batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner}
+	all := wordings{kinds: map[string]int{}}
 	for _, item := range batch.Items {
-		if t := item.Transition; t != nil {
-			keys = append(keys, k.Model(t.uid), k.Payload(t.uid), k.History(t.uid))
-			args = t.arguments(args, item.Message, batch.Now)
-		} else {
-			args = append(args, "settle", item.UID, item.Message.Entry, 1, item.Counter, item.rejected(batch.Now))
+		t := item.Transition
+		if t == nil {
+			all.add(item.settle(batch.Now))
+			continue
 		}
+		all.add(t.item(item.Message, batch.Now, &s.config))
+		own := []string{k.Model(t.uid), k.History(t.uid), k.Payload(t.uid)}
+		keys = append(keys, own[:t.keys(&s.config)]...)
 	}
-	return runCodes(ctx, s.clients.Write, commit, keys, args)
+	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, len(all.kinds)}
+	return runCodes(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.items))
+}
+
+// settle tells commit.lua of a message that changes no model.
+func (i Item) settle(now time.Time) (w wording) {
+	w.announce(i.UID)
+	w.say("settle", "")
+	w.tell("message", i.Message.Entry)
+	w.tell("reject", i.rejected(now))
+	w.say("count=", i.Counter)
+	return w
 }
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.

@@ -16,19 +16,26 @@
 -- KEYS[12] <queue>:policies hash, name -> canonical JSON
 -- KEYS[13] <queue>:policy_uses hash, inline policy -> "<models that use it> <number of its last change>", "?" models =
 --   stored before they were counted; and changes, how many there were
--- KEYS[14..] per item that changes a model: <queue>:model:<uid> hash, <queue>:payload:<uid> string,
---   <queue>:history:<uid> list
--- ARGV[1] most entries in input
--- ARGV[2] journal cap, in entries
--- ARGV[3] history cap, in entries of one model
--- ARGV[4] rejected cap, in entries
--- ARGV[5] owner of the claimed messages, "" = there are none
--- ARGV[6..] per item, "" = none, a list behind its length: set, remove or settle; uid; claimed entry; list of counters.
---   Then of settle: entry for rejected. Of set and remove: rev expected; attempt_uid expected; entry to push; entry to
---   take back if it is queued, where one to push then takes its place; 1 = it must be queued; due in Unix ms; running
---   in Unix ms; payload; history entry; 1 = wake a dispatcher; lists of fields and values to set, of fields to delete,
---   of the journal entry, of the outbox entry, of the inline policies that it ceases to use ("" = none) and begins to
---   use ("" = none), with the text of that
+-- KEYS[14..] per item that changes a model: <queue>:model:<uid> hash, and as many of the next two as the keys of its
+--   kind are more than 1, <queue>:history:<uid> list, <queue>:payload:<uid> string
+-- ARGV[1] the instant of the batch in RFC 3339
+-- ARGV[2] most entries in input
+-- ARGV[3] journal cap, in entries
+-- ARGV[4] history cap, in entries of one model
+-- ARGV[5] rejected cap, in entries
+-- ARGV[6] owner of the claimed messages, "" = there are none
+-- ARGV[7] how many kinds of items there are
+-- ARGV[8..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
+--   and what the words of the kind announce, in this order: message = the claimed entry; reject = the entry for
+--   rejected; rev = the one expected; push = the entry to push; back = the entry to take back if it is queued, where
+--   one to push then takes its place; due, running = the score in Unix ms, without the word it leaves the set;
+--   payload; history = the entry; notice = the entry for the outbox, a list behind its length; uses = the inline
+--   policy that the model ceases to use, the one that it begins to use ("" = none) and the text of that; strange =
+--   fields to delete that no model has, a list behind its length; note=<name> = what only the journal is told;
+--   field=<name> = the value of a field. These words announce nothing: settle = no model changes; remove = the model
+--   goes; keys=<n> = how many of its keys are passed; must = what is taken back must be queued; wake = call a
+--   dispatcher; event=<name> = what the journal calls it, without the word it is not told; count=<name> = a counter;
+--   now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash)
@@ -37,9 +44,9 @@
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local policies, policy_uses = KEYS[12], KEYS[13]
-local max_queued = tonumber(ARGV[1])
-local journal_cap, history_cap, rejected_cap = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local owner = ARGV[5]
+local instant, max_queued = ARGV[1], tonumber(ARGV[2])
+local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local owner = ARGV[6]
 
 -- Check: a shared key of another type would end the script between two writes.
 local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
@@ -48,7 +55,7 @@ if wrong then
   return wrong
 end
 
-local at, key = 6, 14
+local at, key = 8, 14
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -61,41 +68,79 @@ local function take_list()
   return list
 end
 
+-- Most items of a batch are of few kinds. Each has tables that the values of its items are filled into, one after the
+-- other.
+local function new_kind(words)
+  local kind = {applied = 0, counters = {}, notes = {}, now = {}, fields = {}, delete = {}, set = {}}
+  local lists = {count = kind.counters, note = kind.notes, now = kind.now, field = kind.fields, gone = kind.delete}
+  for _, word in ipairs(words) do
+    local name, value = string.match(word, '^(%l+)=?(.*)$')
+    if lists[name] then
+      table.insert(lists[name], value)
+    else
+      kind[name] = value
+    end
+  end
+  kind.entry = {'event', kind.event or '', 'uid', '', 'at', instant}
+  for _, note in ipairs(kind.notes) do
+    table.insert(kind.entry, note)
+    table.insert(kind.entry, '')
+  end
+  for _, field in ipairs(kind.fields) do
+    for _, list in ipairs({kind.set, kind.entry}) do
+      table.insert(list, field)
+      table.insert(list, '')
+    end
+  end
+  for _, field in ipairs(kind.now) do
+    for _, list in ipairs({kind.set, kind.entry}) do
+      table.insert(list, field)
+      table.insert(list, instant)
+    end
+  end
+  for _, field in ipairs(kind.delete) do
+    table.insert(kind.entry, field)
+    table.insert(kind.entry, '')
+  end
+  return kind
+end
+local kinds = {}
+for i = 1, math.min(tonumber(ARGV[7]), #ARGV) do
+  kinds[i] = new_kind(take_list())
+end
+
 local codes, refused = {}, {}
 local queued = redis.call('LLEN', input)
 -- What is written at the end.
 local uids, due_at, deadline_at = {}, {}, {}
-local pushed, rejects, events, notices = {}, {}, {}, {}
-local names, counts = {}, {}
+local pushed, rejects, notices = {}, {}, {}
 local used, users, texts = {}, {}, {}
-local call = false
-
-local function count(counters)
-  for _, name in ipairs(counters) do
-    if not counts[name] then
-      names[#names + 1] = name
-    end
-    counts[name] = (counts[name] or 0) + 1
-  end
-end
+local call, told = false, false
 
 -- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
--- an older version has left there.
-local holds = redis.call('GET', holder) == owner --@ holder
-local function in_lane(message)
-  return string.lower(string.sub(message, 1, 1)) == 'c' and redis.call('LPOS', lane, message)
-end
-local function is_claimed(message)
-  if in_lane(message) then
-    return holds
+-- an older version has left there. A message may stand there more than once.
+local holds = owner ~= '' and redis.call('GET', holder) == owner --@ holder
+local results = owner ~= '' and redis.call('LRANGE', claimed, 0, -1) or {}
+local commands = holds and redis.call('LRANGE', lane, 0, -1) or {}
+local function tally(messages)
+  local times = {}
+  for _, message in ipairs(messages) do
+    times[message] = (times[message] or 0) + 1
   end
-  return redis.call('LPOS', claimed, message)
+  return times
+end
+local in_claimed, in_lane = tally(results), tally(commands)
+local done_results, done_commands = {}, {}
+local function is_claimed(message)
+  return (in_lane[message] or 0) + (in_claimed[message] or 0) > 0
 end
 local function drop(message)
-  if in_lane(message) then
-    redis.call('LREM', lane, 1, message) --@ command is removed
+  if (in_lane[message] or 0) > 0 then
+    in_lane[message] = in_lane[message] - 1
+    done_commands[#done_commands + 1] = message --@ command is removed
   else
-    redis.call('LREM', claimed, 1, message) --@ claimed is removed
+    in_claimed[message] = in_claimed[message] - 1
+    done_results[#done_results + 1] = message --@ claimed is removed
   end
 end
 
@@ -106,16 +151,16 @@ local function use(policy, models)
   users[policy] = (users[policy] or 0) + models --@ uses are added
 end
 
-while at <= #ARGV do
-  local op = take()
+local last_at = #ARGV
+while at <= last_at do
+  local kind = kinds[tonumber(take())]
   local uid = take()
-  local message = take()
-  local counters = take_list()
-  local gone = message ~= '' and not is_claimed(message) --@ claimed is looked for
+  local message = kind.message and take()
+  local reject = kind.reject and take()
+  local gone = message and not is_claimed(message) --@ claimed is looked for
   local code = 1
 
-  if op == 'settle' then
-    local reject = take()
+  if kind.settle then
     -- Check
     if gone then --@ settled is looked for
       code = 3
@@ -125,65 +170,86 @@ while at <= #ARGV do
     -- Write
     if code == 1 then
       drop(message) --@ settled is removed
-      count(counters) --@ settled is counted
-      rejects[#rejects + 1] = reject ~= '' and reject or nil --@ rejected is kept
+      kind.applied = kind.applied + 1 --@ settled is counted
+      rejects[#rejects + 1] = reject or nil --@ rejected is kept
     end
   else
-    local rev, attempt_uid = take(), take()
-    local push, back, must = take(), take(), take()
-    local due_ms, running_ms = take(), take()
-    local payload, past = take(), take()
-    local wakes = take()
-    local set, delete, event, notice = take_list(), take_list(), take_list(), take_list()
-    local uses = take_list()
-    local ceases, begins, text = uses[1], uses[2], uses[3]
+    local rev = take()
+    local push = kind.push and take()
+    local back = kind.back and take()
+    local due_ms = kind.due and take() or ''
+    local running_ms = kind.running and take() or ''
+    local payload = kind.payload and take()
+    local past = kind.history and take()
+    local notice = kind.notice and take_list()
+    local ceases = kind.uses and take()
+    local begins = kind.uses and take()
+    local text = kind.uses and take()
+    local strange = kind.strange and take_list()
+    local entry, set, delete = kind.entry, kind.set, kind.delete
+    entry[4] = uid
+    local place = 6
+    for _ = 1, #kind.notes do
+      place = place + 2
+      entry[place] = take()
+    end
+    for i = 2, 2 * #kind.fields, 2 do
+      place = place + 2
+      set[i] = take()
+      entry[place] = set[i]
+    end
     local hash = KEYS[key]
-    local body = KEYS[key + 1]
-    local history = KEYS[key + 2]
-    key = key + 3
+    local history = KEYS[key + 1]
+    local body = KEYS[key + 2]
+    key = key + kind.keys
     -- Check
-    local is = redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
-    if is.err then
+    local is = redis.pcall('HGET', hash, 'rev')
+    if is and type(is) == 'table' then
       code = 6
     elseif gone then --@ gone
       code = 3
-    elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid then --@ fence
+    elseif refused[uid] or (is or '') ~= rev then --@ fence
       code = 2
-    elseif must ~= '' and not redis.call('LPOS', input, back) then --@ taken
+    elseif kind.must and not redis.call('LPOS', input, back) then --@ taken
       code = 4
-    elseif push ~= '' and back == '' and queued >= max_queued then --@ full
+    elseif push and not back and queued >= max_queued then --@ full
       code = 5
     end
     refused[uid] = refused[uid] or code ~= 1 --@ refuse
     -- Write what is the model's own, and note what is shared.
     if code == 1 then
-      if op == 'remove' then
+      if kind.remove then
         redis.call('DEL', hash, body, history) --@ remove
       end
-      for first, last in chunks(set) do
-        redis.call('HSET', hash, unpack(set, first, last))
+      if #set > 0 then
+        redis.call('HSET', hash, unpack(set, 1, math.min(#set, 1000)))
       end
-      for first, last in chunks(delete) do
-        redis.call('HDEL', hash, unpack(delete, first, last)) --@ delete fields
+      if #delete > 0 then
+        redis.call('HDEL', hash, unpack(delete, 1, math.min(#delete, 1000))) --@ delete fields
       end
-      if payload ~= '' then
+      if strange then
+        redis.call('HDEL', hash, unpack(strange, 1, math.min(#strange, 1000)))
+      end
+      if payload then
         redis.call('SET', body, payload)
       end
-      if past ~= '' then
-        redis.pcall('LPUSH', history, past) --@ history
-        redis.pcall('LTRIM', history, 0, history_cap - 1) --@ history cap
+      if past then
+        local ended = redis.pcall('LPUSH', history, past) --@ history
+        if type(ended) == 'number' and ended > history_cap then
+          redis.call('LTRIM', history, 0, history_cap - 1) --@ history cap
+        end
       end
-      if message ~= '' then
+      if message then
         drop(message)
       end
-      if back ~= '' and push ~= '' then
-        local place = redis.call('LPOS', input, back)
-        if place then
-          redis.call('LSET', input, place, push) --@ in its place
+      if back and push then
+        local stands = redis.call('LPOS', input, back)
+        if stands then
+          redis.call('LSET', input, stands, push) --@ in its place
         end
-      elseif back ~= '' then
+      elseif back then
         queued = queued - redis.call('LREM', input, 1, back) --@ take back
-      elseif push ~= '' then
+      elseif push then
         pushed[#pushed + 1] = push --@ push
         queued = queued + 1
       end
@@ -192,10 +258,13 @@ while at <= #ARGV do
       end
       due_at[uid] = due_ms --@ due
       deadline_at[uid] = running_ms
-      events[#events + 1] = #event > 0 and event or nil --@ journal
-      notices[#notices + 1] = #notice > 0 and notice or nil --@ outbox
-      count(counters) --@ count
-      call = call or wakes ~= '' --@ call
+      if kind.event then --@ journal
+        redis.call('XADD', journal, '*', unpack(entry, 1, math.min(#entry, 1000)))
+        told = true
+      end
+      notices[#notices + 1] = notice or nil --@ outbox
+      kind.applied = kind.applied + 1 --@ count
+      call = call or kind.wake --@ call
       if ceases then
         use(ceases, -1) --@ cease
         use(begins, 1) --@ begin
@@ -237,19 +306,40 @@ end
 for first, last in chunks(pushed) do
   redis.call('RPUSH', input, unpack(pushed, first, last))
 end
+-- What is done stands in front, in its order, unless something before it was refused.
+local done = 0
+while done < #done_results and done_results[done + 1] == results[done + 1] do
+  done = done + 1
+end
+if done > 0 then
+  redis.call('LTRIM', claimed, done, -1) --@ what is done is removed
+end
+for i = done + 1, #done_results do
+  redis.call('LREM', claimed, 1, done_results[i])
+end
+for _, command in ipairs(done_commands) do
+  redis.call('LREM', lane, 1, command)
+end
 for first, last in chunks(rejects) do
   redis.call('RPUSH', rejected, unpack(rejects, first, last))
   redis.call('LTRIM', rejected, -rejected_cap, -1)
 end
--- An entry of a stream is written at once, or not: those of Go have some dozens of fields and values.
-for _, event in ipairs(events) do
-  redis.call('XADD', journal, 'MAXLEN', '~', journal_cap, '*', unpack(event, 1, math.min(#event, 1000)))
+if told then
+  redis.call('XTRIM', journal, 'MAXLEN', '~', journal_cap) --@ journal cap
 end
 for _, notice in ipairs(notices) do
   redis.call('XADD', outbox, '*', unpack(notice, 1, math.min(#notice, 1000)))
 end
-for _, name in ipairs(names) do
-  redis.pcall('HINCRBY', stats, name, counts[name]) --@ counters
+local counts = {}
+for _, kind in ipairs(kinds) do
+  for _, name in ipairs(kind.counters) do
+    counts[name] = (counts[name] or 0) + kind.applied
+  end
+end
+for name, count in pairs(counts) do
+  if count > 0 then
+    redis.pcall('HINCRBY', stats, name, count) --@ counters
+  end
 end
 local change = 0
 if #used > 0 then -- a dispatcher may not read them

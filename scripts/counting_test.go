@@ -150,12 +150,13 @@ func TestAModelThatGivesUpWhileItWaitsTellsSoWithoutAnEndedAttempt(t *testing.T)
 		b.mustApply(record.Decide(record.Wake(b.now, "never"), b.now))
 
 		journal := b.entries(":journal")
-		last := map[string]any{"event": "give_up", "attempt_no": "1", "refresh_why": "final: no success for 1h", "final": "1",
-			"disabled_reason": "Cannot refresh after 1 attempt: no success for 1h"}
+		last := map[string]any{"event": "give_up", "final": "1", "rev": "4", "refresh_at": "", "refresh_why": "final: no success for 1h",
+			"refresh_disabled_until_update": "1", "final_failure_at": "2026-11-21T08:00:01.000Z",
+			"refresh_disabled_user_friendly_reason": "Cannot refresh after 1 attempt: no success for 1h"}
 		if diff := cmp.Diff(last, journal[len(journal)-1]); diff != "" {
 			t.Errorf("journal (-want +got):\n%s", diff)
 		}
-		notice := map[string]any{"event": "disabled", "attempt_no": "1", "reason": last["disabled_reason"], "refresh_why": last["refresh_why"]}
+		notice := map[string]any{"event": "disabled", "attempt_no": "1", "reason": last["refresh_disabled_user_friendly_reason"], "refresh_why": last["refresh_why"]}
 		if diff := cmp.Diff([]map[string]any{notice}, b.entries(":outbox")); diff != "" {
 			t.Errorf("outbox (-want +got):\n%s", diff)
 		}

@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/refreshd/refreshd/model"
@@ -16,8 +15,7 @@ func (s *Store) History(ctx context.Context, uid string) ([]model.Attempt, error
 	}
 	attempts := make([]model.Attempt, 0, len(entries))
 	for _, entry := range entries {
-		var attempt model.Attempt
-		if json.Unmarshal([]byte(entry), &attempt) == nil {
+		if attempt, err := model.ParseAttempt(entry); err == nil {
 			attempts = append(attempts, attempt)
 		}
 	}

@@ -94,9 +94,9 @@ func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner
 
 func newInspection(uid string, replies inspectionReplies) *Inspection {
 	hash, err := replies.hash.Result()
-	c := &Inspection{Record: &Record{Model: decode(uid, hash), Exists: len(hash) > 0 || err != nil, hash: hash}}
+	c := &Inspection{Record: newRecord(uid, hash)}
 	if err != nil {
-		c.Broken, c.Record.hash = err.Error(), map[string]string{}
+		c.Broken, c.Record.Exists = err.Error(), true
 	}
 	c.Field, c.Record.Fault = c.Record.Fault, ""
 	c.Due, c.Running = newMembership(replies.due), newMembership(replies.running)
@@ -155,7 +155,7 @@ func (c *Inspection) RevBroken() bool {
 func (c *Inspection) Mend(now time.Time) *Transition {
 	t := c.Record.Mend()
 	if c.RevBroken() {
-		t.set = []string{fieldRev, millis(now)}
+		t.newRev = millis(now)
 	}
 	return t
 }

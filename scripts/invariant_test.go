@@ -101,7 +101,7 @@ func brokenInvariants(all keys) (broken list) {
 	wantDue, wantRunning := scores{}, scores{}
 	for _, uid := range modelNames {
 		fields, _ := all[":model:"+uid].(hash)
-		m := decode(uid, fields)
+		m := newRecord(uid, fields).Model
 		if m.AttemptUID != "" {
 			wantRunning[uid] = float64(m.DeadlineAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() {

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -11,15 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
-
-// journalEntry lists the fields of one entry of <queue>:journal, in order; empty for what is no transition.
-func (t *Transition) journalEntry(now time.Time) (fields []string) {
-	if e, is := t.decision.Journal(t.uid, now); is {
-		c := codec{set: func(name, value string) { fields = append(fields, name, value) }}
-		c.journal(&e)
-	}
-	return fields
-}
 
 // notification lists the fields of one entry of <queue>:outbox, in order; empty: nobody is told.
 func (t *Transition) notification(now time.Time) []string {
@@ -41,7 +33,14 @@ func entryCodec(values map[string]any) codec {
 
 func readJournalEntry(values map[string]any) (e model.JournalEntry) {
 	c := entryCodec(values)
-	c.journal(&e)
+	c.text("uid", &e.UID)
+	c.text("event", (*string)(&e.Event))
+	c.time("at", &e.At)
+	c.notes(&e)
+	var m model.Model // of which the entry holds what has changed
+	c.model(&m)
+	e.AttemptUID, e.AttemptNo = cmp.Or(m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
+	e.RefreshAt, e.DeadlineAt, e.Why, e.DisabledReason = m.RefreshAt, m.DeadlineAt, m.Why, m.DisabledReason
 	return e
 }
 

@@ -18,13 +18,13 @@ func TestAJournalEntryIsReadByTheNamesOfItsFields(t *testing.T) {
 	}{
 		{
 			map[string]any{
-				"uid": "tbl_1", "event": "failure", "at": "2026-11-21T07:00:00.001Z", "attempt_uid": "a1", "attempt_no": "2",
+				"uid": "tbl_1", "event": "failure", "at": "2026-11-21T07:00:00.001Z", "last_attempt_uid": "a1", "ended_attempt_no": "2",
 				"refresh_at": "2026-11-21T07:01:00.001Z", "deadline_at": "2026-11-21T07:02:00.001Z", "refresh_why": "retry 2/3 +1m",
 				"reason": "HTTP 503", "error_type": "http_503", "changed": "false", "policy_error": "no such field", "held": "1",
-				"final": "1", "disabled_reason": "The feed is gone",
+				"final": "1", "refresh_disabled_user_friendly_reason": "The feed is gone",
 			},
 			model.JournalEntry{
-				UID: "tbl_1", Event: model.EventFailure, At: at, AttemptUID: "a1", AttemptNo: 2,
+				UID: "tbl_1", Event: model.EventFailure, At: at, AttemptUID: "a1", AttemptNo: 2, EndedNo: 2,
 				RefreshAt: at.Add(time.Minute), DeadlineAt: at.Add(2 * time.Minute), Why: "retry 2/3 +1m",
 				Reason: "HTTP 503", ErrorType: "http_503", Changed: &no, PolicyError: "no such field", Held: true,
 				Final: true, DisabledReason: "The feed is gone",

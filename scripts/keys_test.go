@@ -116,10 +116,10 @@ func TestAStoreRefusesAConfigurationThatCannotWork(t *testing.T) {
 		want      string
 	}{
 		{Config{Queue: "a b"}, false, "queue: expected"},
-		{Config{JournalCap: -1}, false, "journal cap: expected at least 1, found -1"},
+		{Config{JournalCap: -2}, false, "journal cap: expected at least 1, or none, found -2"},
 		{Config{MessageCap: 1000}, false, "message cap: expected 4096 to 67108864 bytes, found 1000"},
 		{Config{MessageCap: 64<<20 + 1}, false, "message cap: expected 4096 to 67108864 bytes, found 67108865"},
-		{Config{HistoryCap: -1}, false, "history cap: expected at least 1, found -1"},
+		{Config{HistoryCap: -2}, false, "history cap: expected at least 1, or none, found -2"},
 		{Config{RejectedCap: -1}, false, "rejected cap: expected at least 1, found -1"},
 		{Config{}, true, `queue: expected braces on Redis Cluster as in "{bigtables}", found "bigtables"`},
 	}

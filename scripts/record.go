@@ -21,20 +21,35 @@ type Record struct {
 	// Exists is false for a model that is not stored.
 	Exists bool
 
-	hash map[string]string // the stored fields, "rev" among them
+	rev    string
+	stored values   // of the fields, as they are stored
+	others []string // names of fields that are none of a model: they go with the next transition
+}
+
+// newRecord reads a hash.
+func newRecord(uid string, hash map[string]string) *Record {
+	r := &Record{Exists: len(hash) > 0}
+	r.rev, r.stored, r.others = split(hash)
+	r.Model = decode(uid, r.stored)
+	return r
 }
 
 // Rev is the revision that was read; empty: none.
-func (r *Record) Rev() string { return r.hash[fieldRev] }
+func (r *Record) Rev() string { return r.rev }
 
 // RefreshUnreadable reports whether there is a refresh_at that is no time. Without one the model waits for nothing.
 func (r *Record) RefreshUnreadable() bool {
-	return r.hash[fieldRefreshAt] != "" && r.RefreshAt.IsZero()
+	return r.stored.of(fieldRefreshAt) != "" && r.RefreshAt.IsZero()
 }
 
-// Load reads the models with these uids, in that order, with policy and schedule resolved. A model that is not stored has
-// Exists false; one that cannot be read carries a Fault. Duplicate uids share one record.
+// Load reads the models with these uids, in that order, with payload, and with policy and schedule resolved. A model that is not
+// stored has Exists false; one that cannot be read carries a Fault. Duplicate uids share one record.
 func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, error) {
+	return s.load(ctx, uids, uids)
+}
+
+// load reads the models with these uids, and the payloads of some of them.
+func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Record, error) {
 	records := make(map[string]*Record, len(uids))
 	if len(uids) == 0 {
 		return records, nil
@@ -43,7 +58,12 @@ func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, er
 	pipe := s.clients.Read.Pipeline()
 	for _, uid := range uids {
 		if hashes[uid] == nil {
-			hashes[uid], payloads[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid)), pipe.Get(ctx, s.Keys.Payload(uid))
+			hashes[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid))
+		}
+	}
+	for _, uid := range whole {
+		if payloads[uid] == nil {
+			payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
 		}
 	}
 	settings := pipe.HMGet(ctx, s.Keys.Brake(), brakeSettings...)
@@ -53,12 +73,14 @@ func (s *Store) Load(ctx context.Context, uids []string) (map[string]*Record, er
 	brake := decodeBrake(namedValues(brakeSettings, settings.Val()))
 	for uid, reply := range hashes {
 		hash, err := reply.Result()
-		record := &Record{Model: decode(uid, hash), Exists: len(hash) > 0, hash: hash}
+		record := newRecord(uid, hash)
 		if err != nil {
-			record.Exists, record.hash, record.Fault = true, map[string]string{}, "hash: "+err.Error()
+			record.Exists, record.Fault = true, "hash: "+err.Error()
 		}
-		if record.Payload, err = payloads[uid].Result(); err != nil && !missing(err) {
-			record.Fault = "payload: " + err.Error()
+		if payload := payloads[uid]; payload != nil {
+			if record.Payload, err = payload.Result(); err != nil && !missing(err) {
+				record.Fault = "payload: " + err.Error()
+			}
 		}
 		record.Brake = brake
 		records[uid] = record

@@ -14,20 +14,31 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-func TestTheDifferenceTurnsOneHashIntoTheOther(t *testing.T) {
-	some := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.SampledFrom([]string{"1", "2"}))
+func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		before, after := some.Draw(t, "before"), some.Draw(t, "after")
-		set, deleted := difference(before, after)
-		got := but(before, set...)
-		for _, name := range deleted {
-			delete(got, name)
+		before, after := make(values, len(fieldNames)), make(values, len(fieldNames))
+		for i := range before {
+			before[i] = rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "before")
+			after[i] = rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "after")
 		}
-		if !cmp.Equal(after, got) {
-			t.Errorf("%v with %v set and %v deleted is %v, want %v", before, set, deleted, got, after)
+		var w wording
+		w.fields(&Transition{before: before, after: after}, "2", false)
+		got, words := asHash(before), strings.Split(string(w.words), "\n")[1:]
+		for _, word := range words {
+			switch kind, name, _ := strings.Cut(word, "="); kind {
+			case "gone":
+				delete(got, name)
+			case "now":
+				got[name] = "2"
+			case "field":
+				got[name], w.announced = w.announced[0].(string), w.announced[1:]
+			}
 		}
-		if len(set)/2+len(deleted) > len(before)+len(after) || cmp.Equal(before, after) && len(set)+len(deleted) > 0 {
-			t.Errorf("%v and %v: more than the difference is written: %v, %v", before, after, set, deleted)
+		if !cmp.Equal(asHash(after), got) || len(w.announced) > 0 {
+			t.Errorf("%v with %v is %v, want %v", asHash(before), words, got, asHash(after))
+		}
+		if changed := changed(asHash(before), asHash(after)); len(words) != len(changed) {
+			t.Errorf("more than the difference is told: %v, want %v", words, changed)
 		}
 	})
 }

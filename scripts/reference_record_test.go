@@ -3,6 +3,7 @@ package scripts
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 type occasion struct {
 	uid, event string
 	before     hash
+	after      hash // of a model that goes: nil
 	next       *model.State
 	message    map[string]any
 	at         time.Time
@@ -90,12 +92,9 @@ func (o *occasion) journal() map[string]any {
 	if o.is("status", "mend") {
 		return nil
 	}
-	entry := map[string]any{
-		"uid": o.uid, "event": o.event, "at": stamp(o.at), "attempt_uid": o.next.AttemptUID, "attempt_no": strconv.Itoa(o.next.AttemptNo),
-		"refresh_at": stamp(o.next.RefreshAt), "deadline_at": stamp(o.next.DeadlineAt), "refresh_why": o.next.Why,
-	}
+	entry := map[string]any{"uid": o.uid, "event": o.event, "at": stamp(o.at)}
 	if o.ended() || o.is("withdrawn") {
-		entry["attempt_uid"], entry["attempt_no"] = o.before["attempt_uid"], o.before["attempt_no"]
+		entry["ended_attempt_no"] = o.before["attempt_no"]
 	}
 	if o.ended() {
 		entry["reason"], entry["error_type"], entry["changed"] = o.message["reason"], o.message["error_type"], ""
@@ -112,12 +111,15 @@ func (o *occasion) journal() map[string]any {
 		}
 	}
 	if o.final() {
-		entry["final"], entry["disabled_reason"] = "1", o.next.DisabledReason
+		entry["final"] = "1"
 	}
 	for name, value := range entry {
 		if value == "" || value == nil || value == "0" {
 			delete(entry, name)
 		}
+	}
+	if o.after != nil {
+		maps.Copy(entry, told(o.before, o.after))
 	}
 	return entry
 }

@@ -196,7 +196,7 @@ func (r *reference) judge(owner string, maxQueued int, item Item, refused bool) 
 	switch {
 	case item.Message.Entry != "" && !r.claims(owner, item.Message.Entry):
 		return CodeGone
-	case refused || is["rev"] != t.rev || is["attempt_uid"] != t.attemptUID:
+	case refused || is["rev"] != t.rev:
 		return CodeConflict
 	case t.decision.Event == model.EventWithdrawn && !slices.Contains(r.input, t.TakeBack):
 		return CodeTaken
@@ -214,9 +214,10 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 		delete(r.models, t.uid)
 		delete(r.payloads, t.uid)
 		delete(r.history, t.uid)
-	} else if len(t.set) > 0 || len(t.deleted) > 0 {
+	} else if t.after != nil || t.newRev != "" {
 		r.change(t)
 	}
+	o.after = r.models[t.uid]
 	next := t.decision.Next
 	due := next.RefreshAt
 	if next.Disabled || next.AttemptUID != "" {
@@ -242,12 +243,12 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 
 func (r *reference) change(t *Transition) {
 	fields := hash{}
-	maps.Copy(fields, r.models[t.uid])
-	for pair := range slices.Chunk(t.set, 2) {
-		fields[pair[0]] = pair[1]
+	if t.after == nil {
+		maps.Copy(fields, r.models[t.uid])
 	}
-	for _, name := range t.deleted {
-		delete(fields, name)
+	maps.Copy(fields, asHash(t.after))
+	if fields["rev"] = t.rev; t.newRev != "" {
+		fields["rev"] = t.newRev
 	}
 	if r.models[t.uid] = fields; t.payload != "" {
 		r.payloads[t.uid] = t.payload
@@ -263,7 +264,7 @@ func setScore(set scores, uid string, at time.Time) {
 func (r *reference) record(t *Transition, o *occasion) {
 	r.journal = appendEntry(r.journal, o.journal())
 	r.outbox = appendEntry(r.outbox, o.notice())
-	if past := t.historyEntry(); past != "" {
+	if past := t.historyEntry(&Config{HistoryCap: 10}); past != "" {
 		entries := append(list{past}, r.history[t.uid]...)
 		r.history[t.uid] = entries[:min(len(entries), 10)]
 	}

@@ -17,9 +17,13 @@ type Snapshot struct {
 	Policies model.Policies
 }
 
-// Read reads the models with these uids and whatever else the commands about them need.
+// Read reads the models with these uids, and whatever else the commands about some of them need: only these have their payload.
 func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error) {
-	records, err := s.Load(ctx, uids)
+	whole := make([]string, len(commands))
+	for i, command := range commands {
+		whole[i] = command.UID
+	}
+	records, err := s.load(ctx, uids, whole)
 	if err != nil {
 		return nil, err
 	}

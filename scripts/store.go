@@ -21,9 +21,9 @@ import (
 type Config struct {
 	// Queue is the name of the queue and the prefix of its keys. Defaults to "bigtables".
 	Queue string
-	// JournalCap is how many transitions the journal keeps, approximately. Defaults to 100,000.
+	// JournalCap is how many transitions the journal keeps, approximately; None: no journal. Defaults to 100,000.
 	JournalCap int
-	// HistoryCap is how many ended attempts each model keeps. Defaults to 10.
+	// HistoryCap is how many ended attempts each model keeps; None: no history. Defaults to 10.
 	HistoryCap int
 	// RejectedCap is how many messages the rejected list keeps. Defaults to 1,000.
 	RejectedCap int
@@ -33,6 +33,9 @@ type Config struct {
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time
 }
+
+// None is the cap of what is not kept at all.
+const None = -1
 
 // DefaultQueue is the queue of a program that names none.
 const DefaultQueue = "bigtables"
@@ -49,10 +52,13 @@ func (c Config) WithDefaults() Config {
 
 // Validate reports the first field out of range.
 func (c Config) Validate() error {
-	for name, value := range map[string]int{"journal cap": c.JournalCap, "history cap": c.HistoryCap, "rejected cap": c.RejectedCap} {
-		if value < 1 {
-			return fmt.Errorf("%s: expected at least 1, found %d", name, value)
+	for name, value := range map[string]int{"journal cap": c.JournalCap, "history cap": c.HistoryCap} {
+		if value < 1 && value != None {
+			return fmt.Errorf("%s: expected at least 1, or none, found %d", name, value)
 		}
+	}
+	if c.RejectedCap < 1 {
+		return fmt.Errorf("rejected cap: expected at least 1, found %d", c.RejectedCap)
 	}
 	if c.MessageCap < 4<<10 || c.MessageCap > 64<<20 {
 		return fmt.Errorf("message cap: expected 4096 to 67108864 bytes, found %d", c.MessageCap)

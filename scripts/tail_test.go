@@ -70,7 +70,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 				RefreshAt: now.Add(policy.DefaultTimeout), DeadlineAt: now.Add(policy.DefaultTimeout), Why: "if lost: retry 1/3 at once, none planned",
 			},
 			{
-				UID: "tbl_1", Event: model.EventFailure, At: now, AttemptUID: "a1", AttemptNo: 1, Why: "final: not retryable",
+				UID: "tbl_1", Event: model.EventFailure, At: now, AttemptUID: "a1", AttemptNo: 1, EndedNo: 1, Why: "final: not retryable",
 				Reason: "HTTP 404", Final: true, DisabledReason: "The feed is gone",
 			},
 		}

@@ -2,9 +2,6 @@ package scripts
 
 import (
 	"cmp"
-	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -13,12 +10,14 @@ import (
 
 // Transition is one decided change of one model, with what must still hold when it is committed.
 type Transition struct {
-	uid, rev, attemptUID string // as read
-	decision             model.Decision
-	brake                model.Brake
-	set, deleted         []string // fields of the hash: with values, and without
-	payload              string   // empty: it stays
-	use                  []string // of inline policies, as policyUse tells it
+	uid, rev      string // as read
+	decision      model.Decision
+	brake         model.Brake
+	newRev        string   // empty: it stays
+	before, after values   // of the fields of the hash; nil: they stay
+	others        []string // fields of the hash that go
+	payload       string   // empty: it stays
+	use           []string // of inline policies, as policyUse tells it
 
 	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
 	// its place to the changed one. Empty: none.
@@ -34,7 +33,7 @@ func (t *Transition) UID() string { return t.uid }
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.Rev(), attemptUID: r.hash[fieldAttemptUID], decision: decision, brake: r.Brake}
+	t := &Transition{uid: r.UID, rev: r.rev, decision: decision, brake: r.Brake}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -55,10 +54,14 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.State = decision.Next
-	after := encode(&r.Model)
-	after[fieldRev] = r.nextRev(decision.Event, now)
-	t.set, t.deleted = difference(r.hash, after)
-	r.hash, r.Exists = after, true
+	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
+	if t.before == nil {
+		t.before = make(values, len(fieldNames))
+	}
+	if next := r.nextRev(decision.Event, now); next != r.rev {
+		t.newRev, r.rev = next, next
+	}
+	r.stored, r.others, r.Exists = t.after, nil, true
 	return t
 }
 
@@ -94,51 +97,87 @@ func (r *Record) nextRev(event model.Event, now time.Time) string {
 	}
 }
 
-// difference lists what turns one hash into the other: fields with values to set, and fields to delete.
-func difference(before, after map[string]string) (set, deleted []string) {
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if before[name] != after[name] {
-			set = append(set, name, after[name])
+// item tells commit.lua of the transition.
+func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wording) {
+	next, announced := &t.decision.Next, make([]any, 0, 20)
+	w = wording{words: make([]byte, 0, 512), announced: announced}
+	w.announce(t.uid)
+	w.tell("message", message.Entry)
+	w.say("rev", "")
+	w.announce(t.rev)
+	w.tell("push", t.decision.Message)
+	w.tell("back", t.TakeBack)
+	w.tell("due", millis(next.DueAt()))
+	w.tell("running", millis(next.DeadlineAt))
+	w.tell("payload", t.payload)
+	w.tell("history", t.historyEntry(config))
+	w.list("notice", t.notification(now))
+	if t.use != nil {
+		w.say("uses", "")
+		w.announce(t.use...)
+	}
+	w.list("strange", t.others)
+	e, journaled := t.decision.Journal(t.uid, now)
+	if journaled && config.JournalCap > 0 {
+		w.say("event=", string(e.Event))
+		c := codec{set: func(name, value string) { w.tell("note="+name, value) }}
+		c.notes(&e)
+	}
+	w.fields(t, model.FormatTime(now), journaled)
+	for _, name := range t.decision.Counters(t.brake, now) {
+		w.say("count=", name)
+	}
+	w.say("keys=", strconv.Itoa(t.keys(config)))
+	if t.removes() {
+		w.say("remove", "")
+	}
+	if t.decision.Event == model.EventWithdrawn {
+		w.say("must", "")
+	}
+	if t.decision.WakesDispatcher(now) {
+		w.say("wake", "")
+	}
+	return w
+}
+
+// fields tells what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.
+func (w *wording) fields(t *Transition, now string, journaled bool) {
+	w.tell("field=rev", t.newRev)
+	for i, value := range t.after {
+		switch before := t.before[i]; {
+		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):
+		case value == "":
+			w.say("gone=", fieldNames[i])
+		case value == now:
+			w.say("now=", fieldNames[i])
+		default:
+			w.say("field=", fieldNames[i])
+			w.announce(value)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, kept := after[name]; !kept {
-			deleted = append(deleted, name)
-		}
-	}
-	return set, deleted
 }
 
-// arguments appends what commit.lua is told of the transition.
-func (t *Transition) arguments(args []any, message Claimed, now time.Time) []any {
-	op := "set"
-	if t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan {
-		op = "remove"
-	}
-	next := &t.decision.Next
-	args = appendList(append(args, op, t.uid, message.Entry), t.decision.Counters(t.brake, now))
-	args = append(args, t.rev, t.attemptUID, t.decision.Message, t.TakeBack, flag(t.decision.Event == model.EventWithdrawn),
-		millis(next.DueAt()), millis(next.DeadlineAt), t.payload, t.historyEntry(), flag(t.decision.WakesDispatcher(now)))
-	for _, list := range [][]string{t.set, t.deleted, t.journalEntry(now), t.notification(now), t.use} {
-		args = appendList(args, list)
-	}
-	return args
+// removes reports whether the model goes.
+func (t *Transition) removes() bool {
+	return t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan
 }
 
-// appendList appends a list behind its length.
-func appendList(args []any, list []string) []any {
-	args = append(args, len(list))
-	for _, item := range list {
-		args = append(args, item)
+// keys is how many of the keys of the model change: its hash, with its history, and with its payload too.
+func (t *Transition) keys(config *Config) int {
+	switch {
+	case t.removes() || t.payload != "":
+		return 3
+	case t.decision.Ended != nil && config.HistoryCap > 0:
+		return 2
+	default:
+		return 1
 	}
-	return args
 }
 
-// historyEntry is the ended attempt as JSON; empty: none ended.
-func (t *Transition) historyEntry() string {
-	if t.decision.Ended == nil {
+// historyEntry is the ended attempt as JSON; empty: none ended, or none is kept.
+func (t *Transition) historyEntry(config *Config) string {
+	if t.decision.Ended == nil || config.HistoryCap <= 0 {
 		return ""
 	}
-	text, _ := json.Marshal(t.decision.Ended) // texts and numbers only
-	return string(text)
+	return string(t.decision.Ended.AppendEntry(make([]byte, 0, 256)))
 }

@@ -34,6 +34,8 @@ type app struct {
 	logLevel string // one of logLevels; default info
 	connect  scripts.ConnectOptions
 	store    scripts.Config
+
+	historyCap, journalCap int // 0: none, which is scripts.None
 }
 
 // defaultRedis is where Redis is looked for when nobody says where it is.
@@ -58,7 +60,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
+		benchCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
 	return root
 }
@@ -73,8 +75,9 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.connect.CertFile, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")
 	flags.StringVar(&a.connect.KeyFile, "tls-key", "", "PEM `FILE` of the key of --tls-cert")
 	flags.StringVar(&a.connect.ServerName, "tls-server-name", "", "`NAME` expected in the certificate of Redis")
-	flags.IntVar(&a.store.HistoryCap, "history-cap", 0, "ended attempts to keep of each model (default 10)")
-	flags.IntVar(&a.store.JournalCap, "journal-cap", 0, "transitions to keep in the journal, about (default 100000)")
+	defaults := scripts.Config{}.WithDefaults()
+	flags.IntVar(&a.historyCap, "history-cap", defaults.HistoryCap, "ended attempts to keep of each model; 0: none")
+	flags.IntVar(&a.journalCap, "journal-cap", defaults.JournalCap, "transitions to keep in the journal, about; 0: none")
 	flags.IntVar(&a.store.MessageCap, "message-cap", 0, "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
 	flags.IntVar(&a.store.RejectedCap, "rejected-cap", 0, "unusable messages to keep (default 1000)")
 }
@@ -108,6 +111,7 @@ func (a *app) open(address string) (*scripts.Store, func(), error) {
 			a.log.Debug().Err(err).Msg("closing connections")
 		}
 	}
+	a.store.HistoryCap, a.store.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
 	store, err := scripts.New(clients, a.store)
 	if err != nil {
 		done()

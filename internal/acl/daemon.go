@@ -18,7 +18,8 @@ func dispatcher(k scripts.Keys) part {
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input()}},
-			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody), k.Lane()}},
+			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
+			{[]string{"lrange", "lrem"}, []string{k.Lane()}},
 			{[]string{"rpush", "ltrim"}, []string{k.Rejected()}},
 			{[]string{"hsetnx", "hdel"}, []string{k.Policies()}}, // and changes no definition
 			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},

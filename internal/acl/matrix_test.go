@@ -38,19 +38,19 @@ var everyKey = map[string]string{
 // t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
 var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
-		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
-		"q:journal": "a", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a",
+		"q-input": "acr", "q:holder": "r", "q:model:m": "acdr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
+		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a",
 	},
 	acl.Poller: {
-		"q-input": "c", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
-		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "a", "q:outbox": "a", "q:rejected": "a", "q:brake": "f", "q:wake": "a",
+		"q-input": "c", "q-output": "rw", "q-control": "rw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
+		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "a", "q:rejected": "a", "q:brake": "f", "q:wake": "a",
 	},
 	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
 	acl.Application:   {"q-control": "a"},
 	acl.Operator: {
 		"q-input": "cr", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
-		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "ar", "q:outbox": "ar",
+		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:outbox": "ar",
 		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar",
 	},
 	acl.Viewer: {

@@ -28,7 +28,8 @@ func operator(k scripts.Keys) part {
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},
-			{[]string{"lpos", "lrem"}, []string{k.Claimed(nobody), k.Lane()}},
+			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
+			{[]string{"lrange", "lrem"}, []string{k.Lane()}},
 		},
 		direct: append(viewer(k).direct,
 			allow("hset hdel", both(k.Policies())),

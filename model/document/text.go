@@ -52,10 +52,19 @@ func Cut(text string, width int) string {
 }
 
 // Quote renders a text as JSON.
-func Quote(text string) string {
+func Quote(text string) string { return string(AppendQuoted(nil, text)) }
+
+// AppendQuoted appends a text as JSON.
+func AppendQuoted(to []byte, text string) []byte {
+	if strings.IndexFunc(text, escaped) < 0 {
+		return append(append(append(to, '"'), text...), '"')
+	}
 	quoted, _ := json.Marshal(text) // a string always marshals
-	return string(quoted)
+	return append(to, quoted...)
 }
+
+// escaped reports whether a text with the character may look different in JSON.
+func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\\<>&`, r) }
 
 var uidPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:@/+=~-]{0,199}$`)
 

@@ -1,12 +1,13 @@
 package scenarios
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 var outcomes = map[string]string{"succeed": "success", "fail": "failure", "lost": "timeout"}
@@ -28,25 +29,22 @@ func (s *story) checkHistory(verb, started string, step step) {
 	if !ends {
 		return
 	}
-	want := map[string]any{"attempt_uid": fmt.Sprintf("a%d", s.starts), "outcome": outcome, "started_at": started, "ended_at": text(step.at), "refresh_why": step.why, "refresh_at": any(nil)}
-	if step.refresh != "" {
-		want["refresh_at"] = text(step.refresh)
-	}
-	if step.reason != "" {
-		want["final"] = true
-	}
-	s.hold(records[0], want, step)
-}
-
-// hold compares those fields of a JSON record that are wanted.
-func (s *story) hold(record string, want map[string]any, step step) {
-	s.t.Helper()
-	var got map[string]any
-	if err := json.Unmarshal([]byte(record), &got); err != nil {
+	got, err := model.ParseAttempt(records[0])
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	maps.DeleteFunc(got, func(name string, _ any) bool { _, wanted := want[name]; return !wanted })
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := model.Attempt{
+		AttemptUID: fmt.Sprintf("a%d", s.starts), Outcome: model.Event(outcome), Final: step.reason != "",
+		StartedAt: instant(started).UTC(), EndedAt: instant(step.at).UTC(), Why: step.why,
+	}
+	if step.refresh != "" {
+		want.RefreshAt = instant(step.refresh).UTC()
+	}
+	told := model.Attempt{
+		AttemptUID: got.AttemptUID, Outcome: got.Outcome, Final: got.Final,
+		StartedAt: got.StartedAt, EndedAt: got.EndedAt, Why: got.Why, RefreshAt: got.RefreshAt,
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
 		s.t.Fatalf("%s %s: history, -want +got\n%s", step.at, step.do, diff)
 	}
 }
@@ -62,18 +60,30 @@ func (s *story) checkJournal(verb string, step step) {
 	if err := s.redis.XTrimMaxLen(s.t.Context(), "bigtables:journal", 0).Err(); err != nil { // all of it would be compared before each step
 		s.t.Fatal(err)
 	}
-	want := map[string]any{"uid": "tbl_1", "at": text(step.at), "event": event(verb, s.journal), "refresh_why": step.why}
-	for name, value := range map[string]string{"refresh_at": text(step.refresh), "deadline_at": text(step.deadline), "disabled_reason": step.reason} {
-		if value != "" {
-			want[name] = value
-		}
-	}
-	got := entries[0].Values
-	for _, other := range []string{"attempt_uid", "attempt_no", "reason", "error_type", "final"} {
-		delete(got, other)
-	}
+	entry := entries[0].Values
+	got := map[string]any{"uid": entry["uid"], "at": entry["at"], "event": entry["event"]}
+	want := map[string]any{"uid": "tbl_1", "at": text(step.at), "event": event(verb, s.journal)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.t.Fatalf("%s %s: journal, -want +got\n%s", step.at, step.do, diff)
+	}
+	s.rebuild(entry)
+	hash, err := s.redis.HGetAll(s.t.Context(), "bigtables:model:tbl_1").Result()
+	if diff := cmp.Diff(hash, s.told); err != nil || diff != "" {
+		s.t.Fatalf("%s %s: the model as the journal tells it, %v, -is +told\n%s", step.at, step.do, err, diff)
+	}
+}
+
+// rebuild follows the journal, as anybody can who wants to know what a model was.
+func (s *story) rebuild(entry map[string]any) {
+	beside := []string{"uid", "at", "event", "ended_attempt_no", "reason", "error_type", "changed", "policy_error", "held", "final"}
+	for name, value := range entry {
+		switch text := fmt.Sprint(value); {
+		case slices.Contains(beside, name):
+		case text == "":
+			delete(s.told, name)
+		default:
+			s.told[name] = text
+		}
 	}
 }
 

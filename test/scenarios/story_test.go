@@ -56,6 +56,7 @@ type story struct {
 	seen    map[string]string // fields that the last step has left
 	ended   int               // entries in the history
 	journal int               // entries in the journal
+	told    map[string]string // hash of the model as the journal tells it
 }
 
 // tell runs a story on both servers and compares what is left of it.
@@ -71,7 +72,7 @@ func tell(t *testing.T, definition string, steps []step, left remains) {
 
 func open(t *testing.T, server *testkit.Server, definition string) *story {
 	client := server.Client(t)
-	s := &story{t: t, redis: client, server: server, definition: definition, seen: map[string]string{}}
+	s := &story{t: t, redis: client, server: server, definition: definition, seen: map[string]string{}, told: map[string]string{}}
 	var err error
 	if s.dispatcher, err = dispatcher.New(s.store(acl.Dispatcher), dispatcher.Config{NewUID: s.newUID}); err != nil {
 		t.Fatal(err)
@@ -254,10 +255,8 @@ func (s *story) fence(is map[string]string, verb string, step step) {
 	switch {
 	case verb == "start" || verb == "queue":
 		is["attempt_uid"], is["started_at"] = fmt.Sprintf("a%d", s.starts), text(step.at)
-		is["entry_deadline_at"] = text(step.deadline)
 	case step.deadline != "": // a save during the attempt
 		is["attempt_uid"], is["started_at"], is["again"] = s.seen["attempt_uid"], s.seen["started_at"], "1"
-		is["entry_deadline_at"] = s.seen["entry_deadline_at"]
 	case s.seen["attempt_uid"] != "":
 		is["last_attempt_uid"] = s.seen["attempt_uid"]
 	}

@@ -219,13 +219,12 @@ func (o *outside) workOnce() {
 func (o *outside) lastDelay(uid string) time.Duration {
 	o.t.Helper()
 	var record struct {
-		EndedAt   time.Time `json:"ended_at"`
-		RefreshAt time.Time `json:"refresh_at"`
+		Next int `json:"next"` // ms after the end
 	}
 	if err := json.Unmarshal([]byte(o.cli("LINDEX", "bigtables:history:"+uid, "0")), &record); err != nil {
 		o.t.Fatal(err)
 	}
-	return record.RefreshAt.Sub(record.EndedAt)
+	return time.Duration(record.Next) * time.Millisecond
 }
 
 // clock reads a time of a model.

@@ -1,0 +1,134 @@
+// Package bench measures a queue on a real Redis: how many cycles a second it can do, what a cycle costs, and how late it is. A cycle is
+// one attempt from its start over a worker, which only pops and pushes, to the model that waits for its schedule again.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Plan says what to measure.
+type Plan struct {
+	// Models is how many models stand in the queue, at least 1.
+	Models int
+	// Duration is for how long all models are made due and refreshed again; at least one pass is finished.
+	Duration time.Duration
+	// Workers is how many connections pop attempts and push results, up to 500 at once. At least 1.
+	Workers int
+	// Paced is how many more models become due one after the other, a millisecond apart, to measure lateness. 0: none.
+	Paced int
+	// Start starts the daemons.
+	Start func() (Stop, error)
+}
+
+// Stop ends the daemons and tells for how long they kept processors busy.
+type Stop func() (busy time.Duration, err error)
+
+// Report is what was measured. A cost is nil where Redis does not tell.
+type Report struct {
+	Models           int      `json:"models"`
+	Cycles           int      `json:"cycles"`
+	CyclesPerSecond  float64  `json:"cycles_per_second"`
+	RedisCPU         *float64 `json:"redis_cpu_us_per_cycle"`
+	DaemonCPU        float64  `json:"daemon_cpu_us_per_cycle"`
+	BytesPerModel    *float64 `json:"bytes_per_model"`
+	StartLateness    *Spread  `json:"start_lateness_ms"`
+	ApplyLateness    *Spread  `json:"apply_lateness_ms"`
+	RedisVersion     string   `json:"redis_version"`
+	PolicyInPlaceFor string   `json:"-"`
+}
+
+// Spread tells of many lengths of time the median, the 99th percentile and the longest, in milliseconds.
+type Spread struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// NewSpread sums up lengths of time; nil: there are none.
+func NewSpread(all []time.Duration) *Spread {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	ms := func(share float64) float64 {
+		return float64(all[int(share*float64(len(all)-1))].Microseconds()) / 1000
+	}
+	return &Spread{ms(0.50), ms(0.99), ms(1)}
+}
+
+// Bench is one queue under measurement. Nothing else may use it, nor the Redis, if the costs are to say anything.
+type Bench struct {
+	Store *scripts.Store
+	Redis redis.UniversalClient
+}
+
+// Run fills the queue, measures as planned, and removes all keys of the queue again.
+func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
+	defer func() { err = errors.Join(err, b.Clear(context.WithoutCancel(ctx))) }()
+	if err := b.putPolicy(ctx); err != nil {
+		return report, err
+	}
+	before, err := b.Store.Server(ctx)
+	if err != nil {
+		return report, err
+	}
+	report.Models, report.RedisVersion = plan.Models, before["redis_version"]
+	if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {
+		return report, err
+	}
+	filled, err := b.Store.Server(ctx)
+	if err != nil {
+		return report, err
+	}
+	if bytes, told := used(before, filled, "used_memory"); told {
+		report.BytesPerModel = new(bytes / float64(plan.Models))
+	}
+	if err := b.passes(ctx, plan, &report); err != nil || plan.Paced == 0 {
+		return report, err
+	}
+	starts, applied, err := b.Paced(ctx, plan)
+	report.StartLateness, report.ApplyLateness = NewSpread(starts), NewSpread(applied)
+	return report, err
+}
+
+// passes makes all models due and lets them be refreshed, until the time is over.
+func (b *Bench) passes(ctx context.Context, plan Plan, report *Report) error {
+	var total Pass
+	for began := time.Now(); ; {
+		pass, err := b.Drain(ctx, plan)
+		if err != nil {
+			return err
+		}
+		total.add(pass)
+		if time.Since(began) >= plan.Duration {
+			break
+		}
+		if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {
+			return err
+		}
+	}
+	report.Cycles = total.Cycles
+	cycles := float64(total.Cycles)
+	report.CyclesPerSecond = cycles / total.Took.Seconds()
+	report.DaemonCPU = float64(total.Daemons.Microseconds()) / cycles
+	if total.RedisTold {
+		report.RedisCPU = new(float64(total.Redis.Microseconds()) / cycles)
+	}
+	return nil
+}
+
+// used is by how much a number that Redis tells of itself has grown; false: it does not tell.
+func used(before, after scripts.Server, field string) (float64, bool) {
+	var a, b float64
+	_, errA := fmt.Sscan(before[field], &a)
+	_, errB := fmt.Sscan(after[field], &b)
+	return b - a, errA == nil && errB == nil
+}

@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// popped is how many attempts a worker takes at once.
+const popped = 500
+
+// work pops attempts and says of each that it has succeeded, until ctx ends. It tells when it got the first.
+func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
+	keys := b.Store.Keys
+	for first := true; ctx.Err() == nil; {
+		entries, err := b.Redis.LPopCount(ctx, keys.Input(), popped).Result()
+		switch {
+		case errors.Is(err, redis.Nil):
+			_, err = b.Store.WaitInput(context.WithoutCancel(ctx))
+		case err == nil:
+			if first {
+				first = false
+				began <- time.Now()
+			}
+			err = b.Redis.RPush(ctx, keys.Output(), successes(entries)...).Err()
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func successes(entries []string) []any {
+	results := make([]any, len(entries))
+	for i, text := range entries {
+		uid, attempt := uidsOf(text)
+		results[i] = `{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + attempt + `"}`
+	}
+	return results
+}
+
+func uidsOf(text string) (uid, attempt string) {
+	var entry struct {
+		UID     string `json:"big_table_uid"`
+		Attempt string `json:"refresh_attempt_uid"`
+	}
+	_ = json.Unmarshal([]byte(text), &entry) // written by the dispatcher
+	return entry.UID, entry.Attempt
+}
