@@ -97,6 +97,7 @@ func (y *tally) note(entry redis.XMessage) {
 	case event == model.EventStart:
 		y.starts[attempt]++
 	case isEnd[event]:
+		attempt = fmt.Sprint(entry.Values["last_attempt_uid"])
 		y.ends[attempt]++
 		y.ended[attempt] = ending{event, at}
 	}

@@ -164,7 +164,7 @@ func (f *fleet) succeeded() map[string]string {
 	all := map[string]string{}
 	for _, entry := range entries {
 		if entry.Values["event"] == string(model.EventSuccess) {
-			all[fmt.Sprint(entry.Values["uid"])] += fmt.Sprintf("%v no %v", entry.Values["attempt_uid"], entry.Values["attempt_no"])
+			all[fmt.Sprint(entry.Values["uid"])] += fmt.Sprintf("%v no %v", entry.Values["last_attempt_uid"], entry.Values["ended_attempt_no"])
 		}
 	}
 	return all

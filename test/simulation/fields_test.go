@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"maps"
 	"strconv"
 	"time"
@@ -23,6 +24,9 @@ func fields(m *model.Model) map[string]string {
 		"total_retries": digits(m.TotalRetries), "successful_retries": digits(m.SuccessfulRetries), "retried_cycles": digits(m.RetriedCycles),
 		"rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "policy": m.PolicyName,
 	}
+	if m.EntryDeadlineAt.Equal(m.DeadlineAt) {
+		hash["entry_deadline_at"] = ""
+	}
 	maps.DeleteFunc(hash, func(_, value string) bool { return value == "" })
 	return hash
 }
@@ -38,7 +42,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
 			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
 			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
-			EntryDeadlineAt: instant(hash["entry_deadline_at"]), EntryPlannedAt: instant(hash["entry_planned_at"]),
+			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(hash["entry_planned_at"]),
 			ProcessingAt: instant(hash["processing_at"]), Worker: hash["worker"], Again: hash["again"] != "",
 			Disabled: hash["refresh_disabled_until_update"] != "", DisabledReason: hash["refresh_disabled_user_friendly_reason"],
 			LastSuccessAt: instant(hash["last_success_at"]), FailingSince: instant(hash["failing_since"]),

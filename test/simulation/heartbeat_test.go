@@ -32,7 +32,7 @@ func (d *deed) read(k scripts.Keys, command redis.Cmder) {
 	case keys[0] == k.Workers() && len(keys) > 1:
 		d.leaves, d.found = values[1] == "", values[1]
 	case slices.Contains(keys, k.Lane()) && !slices.Contains(keys, k.Control()):
-		d.commits = values[4]
+		d.commits = values[5]
 	case slices.Contains(keys, k.Pollers()), slices.Contains(keys, k.Workers()):
 		d.alive = values[1]
 	}

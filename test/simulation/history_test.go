@@ -1,10 +1,10 @@
 package simulation
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,17 +13,11 @@ import (
 
 // record is what the history must tell of an attempt that has ended.
 type record struct {
-	AttemptUID string      `json:"attempt_uid"`
-	AttemptNo  int         `json:"attempt_no"`
-	StartedAt  string      `json:"started_at"`
-	EndedAt    string      `json:"ended_at"`
-	DurationMS int64       `json:"duration_ms"`
-	DeadlineAt string      `json:"deadline_at"`
-	Outcome    model.Event `json:"outcome"`
-	Reason     string      `json:"reason"`
-	Worker     string      `json:"worker"`
-	RefreshAt  string      `json:"refresh_at"`
-	Why        string      `json:"refresh_why"`
+	AttemptUID, Reason, Worker, Why           string
+	AttemptNo                                 int
+	StartedAt, EndedAt, DeadlineAt, RefreshAt time.Time
+	Duration                                  time.Duration
+	Outcome                                   model.Event
 }
 
 // historyCap is how many attempts a history keeps.
@@ -33,9 +27,9 @@ const historyCap = 3
 func (p *replay) remember(uid string, m *model.Model, event model.Event, entry map[string]string) {
 	ended := instant(entry["at"])
 	p.records[uid] = slices.Insert(p.records[uid], 0, record{
-		AttemptUID: m.AttemptUID, AttemptNo: m.AttemptNo, StartedAt: model.FormatTime(m.StartedAt), EndedAt: entry["at"],
-		DurationMS: max(0, ended.Sub(m.StartedAt).Milliseconds()), DeadlineAt: model.FormatTime(m.DeadlineAt), Outcome: event,
-		Reason: entry["reason"], Worker: m.Worker, RefreshAt: entry["refresh_at"], Why: entry["refresh_why"],
+		AttemptUID: m.AttemptUID, AttemptNo: m.AttemptNo, StartedAt: m.StartedAt, EndedAt: ended,
+		Duration: max(0, ended.Sub(m.StartedAt)), DeadlineAt: m.DeadlineAt, Outcome: event,
+		Reason: entry["reason"], Worker: m.Worker, RefreshAt: instant(entry["refresh_at"]), Why: entry["refresh_why"],
 	})
 }
 
@@ -58,10 +52,11 @@ func (p *replay) checkHistories() error {
 			return fmt.Errorf("the history of %s is %q, want %d attempts before %q", uid, got, len(fresh), kept)
 		}
 		for i, want := range fresh {
-			var is record
-			if err := json.Unmarshal([]byte(got[i]), &is); err != nil {
+			a, err := model.ParseAttempt(got[i])
+			if err != nil {
 				return fmt.Errorf("the history of %s: %w", uid, err)
 			}
+			is := record{a.AttemptUID, a.Reason, a.Worker, a.Why, a.AttemptNo, a.StartedAt, a.EndedAt, a.DeadlineAt, a.RefreshAt, a.Duration, a.Outcome}
 			if is != want {
 				return fmt.Errorf("the history of %s (-want +got):\n%s", uid, cmp.Diff(want, is))
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -128,6 +129,8 @@ func (p *replay) enter(entry map[string]string) error {
 		}
 		return nil
 	}
+	delta := entry
+	entry = completed(m, delta)
 	decision, err := p.decide(uid, m, event, at, entry)
 	if err != nil {
 		return err
@@ -145,8 +148,50 @@ func (p *replay) enter(entry map[string]string) error {
 		p.remember(uid, m, event, entry)
 		p.count(event, at)
 	}
-	return p.follow(uid, m, decision, at)
+	if err := p.follow(uid, m, decision, at); err != nil {
+		return err
+	}
+	return rebuilds(m, p.models[uid], delta)
 }
+
+// completed is an entry with what it leaves as it was.
+func completed(m *model.Model, entry map[string]string) map[string]string {
+	entry = maps.Clone(entry)
+	if m == nil {
+		return entry
+	}
+	for name, value := range fields(m) {
+		if _, changed := entry[name]; !changed {
+			entry[name] = value
+		}
+	}
+	return entry
+}
+
+// rebuilds checks that an entry holds what turns a model into what has become of it.
+func rebuilds(before, after *model.Model, entry map[string]string) error {
+	if after == nil {
+		return nil
+	}
+	was, is := map[string]string{}, fields(after)
+	if before != nil {
+		was = fields(before)
+	}
+	for name := range is {
+		was[name] = cmp.Or(was[name], "") // each name once
+	}
+	for name, value := range was {
+		if name != "refresh_why" && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]) {
+			return fmt.Errorf("%s was %q and is %q", name, value, is[name])
+		}
+	}
+	if entry["refresh_why"] != is["refresh_why"] {
+		return fmt.Errorf("refresh_why is %q", is["refresh_why"])
+	}
+	return nil
+}
+
+func contains(entry map[string]string, name string) bool { _, found := entry[name]; return found }
 
 // model returns a model as the entries before this one left it; nil: there is none.
 func (p *replay) model(uid string) *model.Model {
