@@ -12,6 +12,9 @@ import (
 
 // Config tunes a dispatcher. The zero value is usable.
 type Config struct {
+	// Owner names the dispatcher among those that share the work; no two may have the same name. Defaults to 26 random letters and
+	// digits.
+	Owner string
 	// Batch is how many models one round reads of each kind, due and expired. 1 to 1,000. Defaults to 200.
 	Batch int
 	// MaxQueued is the high-water mark of the input list: no attempt is started while so many wait, so that a deadline is
@@ -37,6 +40,7 @@ type Config struct {
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	nop := zerolog.Nop()
+	c.Owner = cmp.Or(c.Owner, strings.ToLower(rand.Text()))
 	c.Batch = cmp.Or(c.Batch, 200)
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
 	c.Tick = cmp.Or(c.Tick, time.Second)
@@ -55,6 +59,8 @@ func (c Config) WithDefaults() Config {
 // Validate reports the first field out of range.
 func (c Config) Validate() error {
 	switch {
+	case len(c.Owner) > 100:
+		return fmt.Errorf("owner: expected at most 100 characters, found %d", len(c.Owner))
 	case c.Batch < 1 || c.Batch > 1000:
 		return fmt.Errorf("batch: expected 1 to 1000, found %d", c.Batch)
 	case c.MaxQueued < 1:

@@ -75,8 +75,8 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 // expired already, was started since by a dispatcher that had paused between its decision and the write.
 type emptyAtFirst struct{ *scripts.Store }
 
-func (s emptyAtFirst) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
-	due, err := s.Store.ReadDue(ctx, limit)
+func (s emptyAtFirst) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
 	due.Queued = 0
 	return due, err
 }

@@ -14,10 +14,11 @@ import (
 
 // Store is what a dispatcher needs of Redis. *scripts.Store is one.
 type Store interface {
-	ReadDue(ctx context.Context, limit int) (scripts.Due, error)
+	ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error)
 	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
+	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string) error
 	WaitWake(ctx context.Context) (bool, error)
 	MeasureBrake(ctx context.Context, now time.Time) (scripts.BrakeChange, error)
@@ -29,6 +30,7 @@ type Dispatcher struct {
 	config   Config
 	measured time.Time       // when the brake was measured, on the clock of Redis; run goroutine only
 	faults   backoff.Sampler // of models; run goroutine only
+	called   bool            // it was woken by a call, which the others did not get; run goroutine only
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.
@@ -63,9 +65,19 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			sleep = round.Sleep
 			d.report(round)
 		}
-		backoff.Rest(ctx, sleep, wake)
+		d.called = backoff.Rest(ctx, sleep, wake)
 	}
+	d.retire(ctx)
 	return nil
+}
+
+// retire tells the others that they need not leave anything to this one; if Redis does not hear it, the lease runs out instead.
+func (d *Dispatcher) retire(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config.Tick)
+	defer cancel()
+	if err := d.store.Retire(ctx, d.config.Owner); err != nil {
+		d.config.Log.Warn().Err(err).Msg("dispatcher: retiring failed")
+	}
 }
 
 // listen turns wake calls in Redis into signals for Run. A waiting call ends within a second of the end of ctx.

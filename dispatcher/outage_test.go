@@ -25,7 +25,7 @@ type away struct {
 	back chan struct{}
 }
 
-func (s *away) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
+func (s *away) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
 	if s.left--; s.left >= 0 {
 		s.met()
 		return scripts.Due{}, errors.New("dial tcp 127.0.0.1:6379: connect: connection refused")
@@ -33,7 +33,7 @@ func (s *away) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
 	if s.left == -2 {
 		close(s.back)
 	}
-	return s.Store.ReadDue(ctx, limit)
+	return s.Store.ReadDue(ctx, asked)
 }
 
 func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {

@@ -24,9 +24,20 @@ type Round struct {
 	Sleep time.Duration
 }
 
+// pause is how long a dispatcher leaves what is due to each one before it. A round takes milliseconds, so that it finds nothing left unless
+// those before it have much to do, or are dead.
+const pause = 25 * time.Millisecond
+
+// leaseTicks is how many ticks a dispatcher without a heartbeat still counts as alive.
+const leaseTicks = 4
+
 // RunOnce does one round: it reads what is due and what has expired, decides, and commits everything in one script.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
-	due, err := d.store.ReadDue(ctx, d.config.Batch)
+	asked := scripts.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause}
+	if d.called {
+		asked.Pause = 0
+	}
+	due, err := d.store.ReadDue(ctx, asked)
 	if err != nil {
 		return Round{}, err
 	}
@@ -34,6 +45,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		return Round{}, err
 	}
 	room := max(0, d.config.MaxQueued-due.Queued)
+	room = (room + due.Sharers - 1) / max(1, due.Sharers) // what does not fit in would be read and decided for nothing
 	full := len(due.Due) > room
 	due.Due = due.Due[:min(len(due.Due), room)]
 	round := Round{Queued: due.Queued, Sleep: d.sleep(due, full)}

@@ -37,7 +37,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	ctx := t.Context()
 	put, settle := Item{Transition: b.put("<uid>", "{}")}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
 	var errs [11]error
-	_, errs[0] = b.ReadDue(ctx, 1)
+	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureBrake(ctx, b.now)
 	_, errs[3] = b.Claim(ctx, "<owner>", 1, testLease)

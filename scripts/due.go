@@ -12,21 +12,36 @@ var readDue = load("read-due.lua")
 type Due struct {
 	Now     time.Time
 	Queued  int       // entries in the input list
+	Sharers int       // dispatchers that start something of what is due now, this one included
 	Due     []string  // uids whose refresh_at has come, oldest first
 	Expired []string  // uids whose deadline has passed, oldest first
-	Next    time.Time // the next refresh_at or deadline after Now; zero: none
+	Next    time.Time // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
 }
 
-// ReadDue reads the clock, what is due and what has expired, at most limit uids of each.
-func (s *Store) ReadDue(ctx context.Context, limit int) (Due, error) {
-	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input()}
-	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 5, keys, s.clockArg(), limit)
+// DueRequest is what a dispatcher asks for.
+type DueRequest struct {
+	// Limit is the most uids of each kind.
+	Limit int
+	// Owner names the dispatcher; no two may share a name. Empty: it does not share the work with others.
+	Owner string
+	// Lease is how long a dispatcher without a heartbeat still counts as alive.
+	Lease time.Duration
+	// Pause is how long a dispatcher leaves what is due to each one before it, unless there is more than one page of it.
+	Pause time.Duration
+}
+
+// ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
+func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
+	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers()}
+	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 6, keys,
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
 	queued, _ := reply[0].(int64)
-	due := Due{Now: now, Queued: int(queued), Due: texts(reply[3]), Expired: texts(reply[4])}
-	for _, next := range reply[1:3] {
+	sharers, _ := reply[1].(int64)
+	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[4]), Expired: texts(reply[5])}
+	for _, next := range reply[2:4] {
 		at, err := parseScore(text(next))
 		if err != nil {
 			return Due{}, fmt.Errorf("read due models: %w", err)
@@ -36,6 +51,11 @@ func (s *Store) ReadDue(ctx context.Context, limit int) (Due, error) {
 		}
 	}
 	return due, nil
+}
+
+// Retire tells the other dispatchers that one has ended.
+func (s *Store) Retire(ctx context.Context, owner string) error {
+	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
 }
 
 // Forget takes a uid out of the due and running sets; for a key of a model that holds something else.

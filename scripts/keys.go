@@ -72,6 +72,9 @@ const LaneOwner = "control"
 // Holder is a string: the poller that holds the lane. It holds it no longer when it is not known in Pollers, or silent.
 func (k Keys) Holder() string { return k.queue + ":holder" }
 
+// Dispatchers is a zset: name of a dispatcher to its last heartbeat in Unix ms.
+func (k Keys) Dispatchers() string { return k.queue + ":dispatchers" }
+
 // Pollers is a zset: owner of a claimed list to its last heartbeat in Unix ms.
 func (k Keys) Pollers() string { return k.queue + ":pollers" }
 

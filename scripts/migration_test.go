@@ -63,7 +63,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	store, err := New(connect(t, "redis-cluster://"+s.Addr, ConnectOptions{}), Config{Queue: benchQueue})
 	must(t, err)
 	claim := func(ctx context.Context) error { _, err := store.Claim(ctx, "p", 1, time.Second); return err }
-	read := func(ctx context.Context) error { _, err := store.ReadDue(ctx, 1); return err }
+	read := func(ctx context.Context) error { _, err := store.ReadDue(ctx, DueRequest{Limit: 1}); return err }
 
 	m := newMigration(t, s)
 	m.set(m.target, "IMPORTING", m.source)

@@ -110,7 +110,7 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	ctx := t.Context()
 	calls := map[string]func() error{
-		"read due models: ":                func() error { _, err := b.ReadDue(ctx, 1); return err },
+		"read due models: ":                func() error { _, err := b.ReadDue(ctx, DueRequest{Limit: 1}); return err },
 		"claim messages: ":                 func() error { _, err := b.Claim(ctx, "p1", 1, testLease); return err },
 		"give a heartbeat: ":               func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err },
 		"take entries of the input list: ": func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err },

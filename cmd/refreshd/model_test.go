@@ -95,7 +95,7 @@ func TestModelsAreSteered(t *testing.T) {
 // start lets a dispatcher do one round.
 func start(t *testing.T, q *fixture.Queue) {
 	t.Helper()
-	due, err := q.Store.ReadDue(t.Context(), 100)
+	due, err := q.Store.ReadDue(t.Context(), scripts.DueRequest{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

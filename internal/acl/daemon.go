@@ -25,7 +25,7 @@ func dispatcher(k scripts.Keys) part {
 			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},
 		},
 		direct: append(models(k),
-			allow("zrem", writing(k.Due(), k.Running())),
+			allow("zrem", writing(k.Due(), k.Running(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
 			allow("lrange", reading(k.Input())),
 		),

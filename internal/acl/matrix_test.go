@@ -173,7 +173,10 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 
 // workAfterAFlush is work of each role that runs scripts.
 var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *scripts.Store) error{
-	acl.Dispatcher: func(ctx context.Context, s *scripts.Store) error { _, err := s.ReadDue(ctx, 1); return err },
+	acl.Dispatcher: func(ctx context.Context, s *scripts.Store) error {
+		_, err := s.ReadDue(ctx, scripts.DueRequest{Limit: 1})
+		return err
+	},
 	acl.Poller: func(ctx context.Context, s *scripts.Store) error {
 		_, err := s.Claim(ctx, "p", 1, time.Second)
 		return err

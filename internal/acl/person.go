@@ -7,7 +7,7 @@ import "github.com/refreshd/refreshd/scripts"
 func viewer(k scripts.Keys) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
-	sets := reading(k.Due(), k.Running(), k.Pollers(), k.Workers())
+	sets := reading(k.Due(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers())
 	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake())
 	streams := reading(k.Journal(), k.Outbox())
 	return part{direct: []grant{

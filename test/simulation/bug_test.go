@@ -195,8 +195,8 @@ func (s hasty) Claim(ctx context.Context, owner string, limit int, lease time.Du
 // roomy sees an empty input list.
 type roomy struct{ *scripts.Store }
 
-func (s roomy) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
-	due, err := s.Store.ReadDue(ctx, limit)
+func (s roomy) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
 	due.Queued = 0
 	return due, err
 }
@@ -204,8 +204,8 @@ func (s roomy) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
 // early reads the clock an hour fast.
 type early struct{ *scripts.Store }
 
-func (s early) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
-	due, err := s.Store.ReadDue(ctx, limit)
+func (s early) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
 	due.Now = due.Now.Add(time.Hour)
 	due.Due, due.Expired = []string{"m1", "m2", "m3"}, nil
 	return due, err
@@ -214,8 +214,8 @@ func (s early) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
 // fastDispatcher reads the clock two seconds fast.
 type fastDispatcher struct{ *scripts.Store }
 
-func (s fastDispatcher) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
-	due, err := s.Store.ReadDue(ctx, limit)
+func (s fastDispatcher) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
 	due.Now = due.Now.Add(2 * time.Second)
 	return due, err
 }

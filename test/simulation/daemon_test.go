@@ -6,6 +6,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -38,6 +39,14 @@ func (p pollerRole) round(ctx context.Context) error {
 
 // resign does what poller.Run does at its end.
 func (p pollerRole) resign(ctx context.Context) { _ = p.queue.Resign(ctx, p.owner) }
+
+// crowded lets each dispatcher see all that is due, as if it were alone.
+type crowded struct{ queue }
+
+func (c crowded) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	asked.Owner = ""
+	return c.queue.ReadDue(ctx, asked)
+}
 
 func newDispatcher(q queue, config dispatcher.Config) (role, error) {
 	d, err := dispatcher.New(q, config)

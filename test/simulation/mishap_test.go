@@ -21,6 +21,7 @@ type temper struct {
 	maxQueued int
 	jumps     []time.Duration
 	brake     map[string]string // its settings; nil: it is off
+	crowd     bool              // dispatchers do not share the work: all decide about the same
 	pools     bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
 }
 
@@ -59,6 +60,7 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 	if rng.IntN(3) == 0 || planted.brake {
 		t.brake = map[string]string{"on": "1", "share": []string{"0.5", "0.9"}[rng.IntN(2)], "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
 	}
+	t.crowd = rng.IntN(2) == 0
 	return t
 }
 

@@ -141,8 +141,8 @@ func (restless) WaitOutput(ctx context.Context) (bool, error) { return true, ctx
 // sleepless expects something in the next millisecond.
 type sleepless struct{ *scripts.Store }
 
-func (s sleepless) ReadDue(ctx context.Context, limit int) (scripts.Due, error) {
-	due, err := s.Store.ReadDue(ctx, limit)
+func (s sleepless) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
 	due.Next = due.Now.Add(time.Millisecond)
 	return due, err
 }

@@ -208,7 +208,7 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 			name := at.owners[process]
 			uid := func() string { return fmt.Sprintf("a%d%s", len(at.oracle.attempts), name) }
 			drawn := 0
-			role, err = newDispatcher(s.server.store, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
+			role, err = newDispatcher(crowded{s.server.store}, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
 				drawn++
 				return p.draw(func() string { return uid() + strconv.Itoa(drawn) })
 			}})

@@ -114,7 +114,11 @@ func (w *world) bear(kind string) error {
 func (w *world) role(kind, name string) (role, error) {
 	switch kind {
 	case "d":
-		return newDispatcher(w.queue, dispatcher.Config{Batch: w.temper.batch, MaxQueued: w.temper.maxQueued, NewUID: w.newUID})
+		q := w.queue
+		if w.temper.crowd {
+			q = crowded{q}
+		}
+		return newDispatcher(q, dispatcher.Config{Owner: name, Batch: w.temper.batch, MaxQueued: w.temper.maxQueued, NewUID: w.newUID})
 	case "p":
 		owner := name
 		if n := len(w.owners); n > 2 && w.rng.IntN(4) == 0 && !w.alive(w.owners[n-1]) {
