@@ -48,7 +48,7 @@ var resultOf = map[model.CommandType]string{
 
 const (
 	// batchSize is how many commands are decided and applied at once.
-	batchSize = 200
+	batchSize = 500
 	// maxPasses bounds how often a command is decided again because its model changed meanwhile.
 	maxPasses = 50
 )

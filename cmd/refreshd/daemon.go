@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -128,17 +127,10 @@ func (a *app) loopCommand(
 	return command
 }
 
-// gcPercent lets the heap of a daemon grow to five times what it keeps, some 20 MB. It keeps little and drops much, so that with Go's own
-// 100 a third of its time went into looking for garbage.
-const gcPercent = 400
-
 // withLife runs do on a queue that need not answer, with its health told, until the time of --for is over.
 func (a *app) withLife(
 	ctx context.Context, address string, flags *loopFlags, do func(context.Context, *scripts.Store) error,
 ) error {
-	if a.getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	store, done, err := a.open(address)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -53,28 +54,102 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 	}
 	defer in.Close()
 	tally := newTally(a)
-	batch := make([]*request, 0, batchSize)
-	flush := func() error {
-		if err := execute(ctx, store, batch); err != nil {
-			return fmt.Errorf("after %d documents: %w", tally.documents, err)
+	saving := startSaving(ctx, store, tally)
+	err = definitions.ReadModels(name, a.showProgress(in), format, func(m definitions.Model) error {
+		if saving.batch = append(saving.batch, putRequest(m)); len(saving.batch) == batchSize {
+			saving.send()
 		}
-		err := tally.tell(batch)
-		batch = batch[:0]
-		return err
-	}
-	err = definitions.ReadModels(name, in, format, func(m definitions.Model) error {
-		if batch = append(batch, putRequest(m)); len(batch) < batchSize {
-			return ctx.Err()
-		}
-		return flush()
+		return saving.ctx.Err()
 	})
 	if err == nil {
-		err = flush()
+		saving.send()
 	}
-	if err != nil {
+	if err := cmp.Or(saving.end(), err); err != nil {
 		return err
 	}
 	return tally.end()
+}
+
+// saving carries out batches of requests, some of them at a time, and tells of them in their order.
+type saving struct {
+	ctx     context.Context // it ends when a batch has failed
+	store   queue
+	tally   *tally
+	batch   []*request   // that is being filled
+	last    []*flight    // that were begun last
+	flights chan *flight // that are to be told of
+	told    chan error   // the first failure, when all was told
+}
+
+// flight is a batch that is being carried out.
+type flight struct {
+	batch []*request
+	uids  map[string]bool
+	ended chan struct{} // closed when err is known
+	err   error
+}
+
+// inFlight is how many batches are carried out at a time: while Redis works on one, others are read, decided and told of.
+const inFlight = 3
+
+func startSaving(ctx context.Context, store queue, tally *tally) *saving {
+	ctx, stop := context.WithCancel(ctx)
+	s := &saving{ctx: ctx, store: store, tally: tally, flights: make(chan *flight, inFlight-1), told: make(chan error, 1)}
+	go func() { s.told <- s.tell(stop) }()
+	return s
+}
+
+// send begins with the batch, but not before those have ended that have a model of it too: what is saved last must be saved last.
+func (s *saving) send() {
+	f := &flight{batch: s.batch, uids: make(map[string]bool, len(s.batch)), ended: make(chan struct{})}
+	for _, request := range f.batch {
+		f.uids[request.command.UID] = true
+	}
+	for _, other := range s.last {
+		if other.shares(f) {
+			<-other.ended
+		}
+	}
+	go func() {
+		defer close(f.ended)
+		f.err = execute(s.ctx, s.store, f.batch)
+	}()
+	s.flights <- f
+	s.batch, s.last = nil, append(s.last, f)[max(0, len(s.last)+1-2*inFlight):]
+}
+
+func (f *flight) shares(other *flight) bool {
+	for uid := range other.uids {
+		if f.uids[uid] {
+			return true
+		}
+	}
+	return false
+}
+
+// tell tells of each batch when it has ended, up to the first that has failed.
+func (s *saving) tell(stop func()) (failed error) {
+	defer stop()
+	for f := range s.flights {
+		<-f.ended
+		switch {
+		case failed != nil:
+		case f.err != nil:
+			failed = fmt.Errorf("after %d documents: %w", s.tally.documents, f.err)
+		default:
+			failed = s.tally.tell(f.batch)
+		}
+		if failed != nil {
+			stop()
+		}
+	}
+	return failed
+}
+
+// end waits until all was told.
+func (s *saving) end() error {
+	close(s.flights)
+	return <-s.told
 }
 
 // putRequest is the request to save a model of a file, refused already if it is none.

@@ -96,6 +96,22 @@ func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
 	}
 }
 
+func TestAModelSavedAgainAndAgainEndsAsTheLastHoweverManyBatchesAreInFlight(t *testing.T) {
+	c := at(t, testkit.Redis(t))
+	var lines strings.Builder
+	for n := range 10 * batchSize {
+		fmt.Fprintf(&lines, "{\"uid\":\"m%d\",\"payload\":{\"n\":%d}}\n", n%3, n)
+	}
+	c.in = lines.String()
+	c.do("model", "put", "-", "--format", "jsonl")
+	for uid := range 3 {
+		last := 10*batchSize - 1 - (10*batchSize-1-uid)%3
+		if diff := cmp.Diff(map[string]any{"n": float64(last)}, c.object("model", "get", fmt.Sprint("m", uid))["payload"]); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestAPolicyMayBeUsedByItsNameInTheFileThatBringsIt(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	policy, err := policy.Parse(map[string]any{"timeout": "7m"})
