@@ -15,7 +15,7 @@ type Config struct {
 	// Owner names the dispatcher among those that share the work; no two may have the same name. Defaults to 26 random letters and
 	// digits.
 	Owner string
-	// Batch is how many models one round reads of each kind, due and expired. 1 to 1,000. Defaults to 200.
+	// Batch is how many models one round reads of each kind, due and expired. 1 to 1,000. Defaults to 500.
 	Batch int
 	// MaxQueued is the high-water mark of the input list: no attempt is started while so many wait, so that a deadline is
 	// not spent waiting in line. At least 1. Defaults to 1,000.
@@ -41,7 +41,7 @@ type Config struct {
 func (c Config) WithDefaults() Config {
 	nop := zerolog.Nop()
 	c.Owner = cmp.Or(c.Owner, strings.ToLower(rand.Text()))
-	c.Batch = cmp.Or(c.Batch, 200)
+	c.Batch = cmp.Or(c.Batch, 500)
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.FullTick = cmp.Or(c.FullTick, min(20*time.Millisecond, c.Tick))

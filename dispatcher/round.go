@@ -1,7 +1,9 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -100,30 +102,89 @@ func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
 	return min(due.Next.Sub(due.Now), d.config.Tick)
 }
 
-// pass decides about models and commits the decisions. It returns the models whose attempt was to be withdrawn, and is not queued. queued
-// are the entries of the input list by attempt uid; nil: nobody has looked yet.
+// partSize is how many models are decided and committed at once: while Redis works on one part, another is decided, and the next one read.
+const partSize = 100
+
+// pass decides about models and commits the decisions, part by part. It returns the models whose attempt was to be withdrawn, and is not
+// queued. queued are the entries of the input list by attempt uid; nil: nobody has looked yet.
 func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[string]string, round *Round) (missing []string, err error) {
-	records, err := d.store.Load(ctx, slices.Concat(due.Expired, due.Due))
-	if err != nil {
-		return nil, err
+	read, stop := context.WithCancel(ctx)
+	defer stop()
+	committed := make(chan outcome, 1)
+	committed <- outcome{}
+	for p := range d.read(read, slices.Concat(due.Expired, due.Due)) {
+		if err = cmp.Or(err, p.err); err != nil {
+			stop() // what is read already is taken out of the channel
+			continue
+		}
+		batch := d.decide(p, len(due.Expired), queued, due.Now)
+		more, failed := d.count(ctx, <-committed, round, due.Now)
+		missing, err = append(missing, more...), failed
+		go func() {
+			codes, err := d.store.Commit(ctx, batch)
+			committed <- outcome{batch, codes, err}
+		}()
 	}
-	batch := scripts.Batch{Now: due.Now, MaxQueued: d.config.MaxQueued}
-	for _, uid := range due.Expired {
-		batch.Items = append(batch.Items, scripts.Item{Transition: d.expire(records[uid], queued, due.Now)})
+	more, failed := d.count(ctx, <-committed, round, due.Now)
+	return append(missing, more...), errors.Join(err, failed)
+}
+
+// part is some of the models of a round.
+type part struct {
+	first   int // place of the first in the round
+	uids    []string
+	records map[string]*scripts.Record
+	err     error // nothing could be read, and there is no further part
+}
+
+// read reads models part by part, one ahead of what is decided: a read must not wait in Redis behind the commit of the part before it.
+// The channel is closed behind the last, or when ctx has ended.
+func (d *Dispatcher) read(ctx context.Context, uids []string) <-chan part {
+	parts := make(chan part, 1)
+	go func() {
+		defer close(parts)
+		for first := 0; first < len(uids) && ctx.Err() == nil; first += partSize {
+			p := part{first: first, uids: uids[first:min(first+partSize, len(uids))]}
+			p.records, p.err = d.store.Load(ctx, p.uids)
+			if parts <- p; p.err != nil {
+				return
+			}
+		}
+	}()
+	return parts
+}
+
+// outcome is what has become of a batch.
+type outcome struct {
+	batch scripts.Batch
+	codes []scripts.Code
+	err   error
+}
+
+// decide decides about the models of a part: the first ones of the round have expired, the others are due.
+func (d *Dispatcher) decide(p part, expired int, queued map[string]string, now time.Time) scripts.Batch {
+	batch := scripts.Batch{Now: now, MaxQueued: d.config.MaxQueued, Items: make([]scripts.Item, len(p.uids))}
+	for i, uid := range p.uids {
+		if p.first+i < expired {
+			batch.Items[i].Transition = d.expire(p.records[uid], queued, now)
+		} else {
+			batch.Items[i].Transition = d.start(p.records[uid], now)
+		}
 	}
-	for _, uid := range due.Due {
-		batch.Items = append(batch.Items, scripts.Item{Transition: d.start(records[uid], due.Now)})
-	}
-	codes, err := d.store.Commit(ctx, batch)
-	for i, code := range codes {
-		transition := batch.Items[i].Transition
+	return batch
+}
+
+// count counts what has become of a batch, and returns the models whose attempt was to be withdrawn and is not queued.
+func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []string, err error) {
+	for i, code := range o.codes {
+		transition := o.batch.Items[i].Transition
 		switch code {
 		case scripts.CodeApplied:
 			*round.counter(transition.Event())++
 		case scripts.CodeTaken:
 			missing = append(missing, transition.UID())
 		case scripts.CodeBroken:
-			d.warn(transition.UID(), "the key of the model holds something else", due.Now)
+			d.warn(transition.UID(), "the key of the model holds something else", now)
 			if err := d.store.Forget(ctx, transition.UID()); err != nil {
 				return nil, err
 			}
@@ -131,7 +192,7 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[strin
 			round.Refused++
 		}
 	}
-	return missing, err
+	return missing, o.err
 }
 
 // start decides about a model that stands in the due set.

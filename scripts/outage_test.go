@@ -51,11 +51,11 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		command, key, want string
 		call               func() error
 	}{
-		{"HMGET", k.Policies(), "read policies: ", load},
+		{"HMGET", k.Policies(), "read models: ", load},
 		{"LLEN", k.Input(), "read the length of the input list: ", load},
 		{"HGETALL", k.Model("m1"), "read models: ", open(force)},
 		{"LRANGE", k.Input(), "read queued attempts: ", func() error { _, err := b.Queued(ctx); return err }},
-		{"HMGET", k.Policies(), "read policies: ", open(put)},
+		{"HMGET", k.Policies(), "read models: ", open(put)},
 		{"HKEYS", k.Policies(), "list policies: ", open(put)},
 		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
 		{"ZCARD", k.Running(), "read stats: ", stats},

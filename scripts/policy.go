@@ -21,6 +21,24 @@ type policyCache struct {
 	mu     sync.Mutex
 	byText map[string]policy.Policy
 	bytes  int // that they take, by cachedSize
+
+	last []string // names of the policies of the models that were read last
+}
+
+// maxGuessed bounds how many policies are read with models before anybody knows which they use.
+const maxGuessed = 50
+
+// guess names the policies that the models which are read next may use: those that were used last.
+func (c *policyCache) guess() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string{""}, c.last...)
+}
+
+func (c *policyCache) guessNext(names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = slices.DeleteFunc(slices.Clone(names[:min(len(names), maxGuessed)]), func(name string) bool { return name == "" })
 }
 
 // maxCachedPolicies bounds the cache, in bytes.
@@ -57,27 +75,38 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 // Policies reads stored policies by name; the empty name is the default policy. A name that is missing in the result is not
 // stored, or its text cannot be read.
 func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy.Policy, error) {
-	policies := make(map[string]policy.Policy, len(names))
 	if len(names) == 0 {
-		return policies, nil
+		return map[string]policy.Policy{}, nil
 	}
+	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), policyFields(names)...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read policies: %w", err)
+	}
+	return s.compile(names, texts), nil
+}
+
+// policyFields are the names under which policies are stored.
+func policyFields(names []string) []string {
 	fields := make([]string, len(names))
 	for i, name := range names {
 		fields[i] = cmp.Or(name, DefaultPolicyName)
 	}
-	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), fields...).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read policies: %w", err)
-	}
-	for i, name := range names {
-		text, stored := texts[i].(string)
+	return fields
+}
+
+// compile reads the texts of policies, as Redis has answered for their fields; none: nothing was answered.
+func (s *Store) compile(names []string, texts []any) map[string]policy.Policy {
+	policies := make(map[string]policy.Policy, len(names))
+	for i, text := range texts {
+		name := names[i]
+		text, stored := text.(string)
 		if p, err := s.policies.parse(text); stored && err == nil {
 			policies[name] = p
-		} else if !stored && fields[i] == DefaultPolicyName {
+		} else if !stored && cmp.Or(name, DefaultPolicyName) == DefaultPolicyName {
 			policies[name] = policy.Default()
 		}
 	}
-	return policies, nil
+	return policies
 }
 
 // EachPolicy hands over all stored policies. problem says why one cannot be read; empty: it can. One may come twice.

@@ -67,6 +67,8 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 		}
 	}
 	settings := pipe.HMGet(ctx, s.Keys.Brake(), brakeSettings...)
+	guess := s.policies.guess()
+	guessed := pipe.HMGet(ctx, s.Keys.Policies(), policyFields(guess)...)
 	if err := execReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
@@ -85,7 +87,8 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 		record.Brake = brake
 		records[uid] = record
 	}
-	return records, s.resolve(ctx, records)
+	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error
+	return records, s.resolve(ctx, records, s.compile(guess, texts))
 }
 
 // namedValues gives the values of HMGET their names.
@@ -106,12 +109,17 @@ func policyNames(records iter.Seq[*Record]) (names []string) {
 	return slices.Compact(names)
 }
 
-// resolve puts policy and schedule in force. What cannot be resolved becomes a fault with a safe replacement.
-func (s *Store) resolve(ctx context.Context, records map[string]*Record) error {
-	policies, err := s.Policies(ctx, policyNames(maps.Values(records)))
+// resolve puts policy and schedule in force; some policies are known already. What cannot be resolved becomes a fault with a safe
+// replacement.
+func (s *Store) resolve(ctx context.Context, records map[string]*Record, policies map[string]policy.Policy) error {
+	names := policyNames(maps.Values(records))
+	s.policies.guessNext(names)
+	unknown := slices.DeleteFunc(names, func(name string) bool { _, known := policies[name]; return known })
+	more, err := s.Policies(ctx, unknown)
 	if err != nil {
 		return err
 	}
+	maps.Copy(policies, more)
 	asks := false
 	for _, record := range records {
 		p, found := policies[record.PolicyName]

@@ -35,6 +35,8 @@ func benchCommand(a *app) *cobra.Command {
 	set.IntVar(&flags.plan.Models, "models", 20_000, "models in the queue")
 	set.DurationVar(&flags.plan.Duration, "duration", 0, "how long to go on")
 	set.IntVar(&flags.plan.Workers, "workers", 1, "connections that pop attempts and push results")
+	set.IntVar(&flags.plan.Paced, "paced", 2000, "")
+	set.DurationVar(&flags.plan.Spacing, "spacing", time.Millisecond, "")
 	set.IntVar(&flags.dispatchers, "dispatchers", 1, "")
 	set.IntVar(&flags.pollers, "pollers", 1, "")
 	return command
@@ -48,7 +50,7 @@ func (a *app) bench(ctx context.Context, store *scripts.Store, flags *benchFlags
 	defer clients.Close()
 	plan := flags.plan
 	plan.Start = func() (bench.Stop, error) { return a.startDaemons(flags) }
-	b := bench.Bench{Store: store, Redis: clients.Write}
+	b := bench.Bench{Store: store, Redis: clients.Write, Now: time.Now}
 	report, err := b.Run(ctx, plan)
 	if err != nil {
 		return err

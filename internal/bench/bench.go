@@ -22,8 +22,10 @@ type Plan struct {
 	Duration time.Duration
 	// Workers is how many connections pop attempts and push results, up to 500 at once. At least 1.
 	Workers int
-	// Paced is how many more models become due one after the other, a millisecond apart, to measure lateness. 0: none.
-	Paced int
+	// Paced is how many more models become due one after the other, and Spacing how long after each other, to measure lateness. 0: none.
+	// Without spacing all results are held back until the last has been started.
+	Paced   int
+	Spacing time.Duration
 	// Start starts the daemons.
 	Start func() (Stop, error)
 }
@@ -33,16 +35,15 @@ type Stop func() (busy time.Duration, err error)
 
 // Report is what was measured. A cost is nil where Redis does not tell.
 type Report struct {
-	Models           int      `json:"models"`
-	Cycles           int      `json:"cycles"`
-	CyclesPerSecond  float64  `json:"cycles_per_second"`
-	RedisCPU         *float64 `json:"redis_cpu_us_per_cycle"`
-	DaemonCPU        float64  `json:"daemon_cpu_us_per_cycle"`
-	BytesPerModel    *float64 `json:"bytes_per_model"`
-	StartLateness    *Spread  `json:"start_lateness_ms"`
-	ApplyLateness    *Spread  `json:"apply_lateness_ms"`
-	RedisVersion     string   `json:"redis_version"`
-	PolicyInPlaceFor string   `json:"-"`
+	Models          int      `json:"models"`
+	Cycles          int      `json:"cycles"`
+	CyclesPerSecond float64  `json:"cycles_per_second"`
+	RedisCPU        *float64 `json:"redis_cpu_us_per_cycle"`
+	DaemonCPU       float64  `json:"daemon_cpu_us_per_cycle"`
+	BytesPerModel   *float64 `json:"bytes_per_model"`
+	StartLateness   *Spread  `json:"start_lateness_ms"`
+	ApplyLateness   *Spread  `json:"apply_lateness_ms"`
+	RedisVersion    string   `json:"redis_version"`
 }
 
 // Spread tells of many lengths of time the median, the 99th percentile and the longest, in milliseconds.
@@ -68,6 +69,7 @@ func NewSpread(all []time.Duration) *Spread {
 type Bench struct {
 	Store *scripts.Store
 	Redis redis.UniversalClient
+	Now   func() time.Time
 }
 
 // Run fills the queue, measures as planned, and removes all keys of the queue again.
@@ -94,21 +96,21 @@ func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
 	if err := b.passes(ctx, plan, &report); err != nil || plan.Paced == 0 {
 		return report, err
 	}
-	starts, applied, err := b.Paced(ctx, plan)
-	report.StartLateness, report.ApplyLateness = NewSpread(starts), NewSpread(applied)
+	late, err := b.Paced(ctx, plan, plan.Models)
+	report.StartLateness, report.ApplyLateness = NewSpread(late.Starts), NewSpread(late.Applied)
 	return report, err
 }
 
 // passes makes all models due and lets them be refreshed, until the time is over.
 func (b *Bench) passes(ctx context.Context, plan Plan, report *Report) error {
 	var total Pass
-	for began := time.Now(); ; {
+	for began := b.Now(); ; {
 		pass, err := b.Drain(ctx, plan)
 		if err != nil {
 			return err
 		}
 		total.add(pass)
-		if time.Since(began) >= plan.Duration {
+		if b.Now().Sub(began) >= plan.Duration {
 			break
 		}
 		if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {

@@ -52,7 +52,7 @@ func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
 	if err == nil {
 		err = b.awaitSuccesses(ctx, done+plan.Models, failed)
 		if err == nil {
-			pass.Took = time.Since(<-began)
+			pass.Took = b.Now().Sub(<-began)
 		}
 		busy, stopErr := stop()
 		pass.Daemons, err = busy, errors.Join(err, stopErr)

@@ -12,6 +12,9 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
+// uidPrefix begins each uid, before the number of the model.
+const uidPrefix = "tbl_"
+
 // policyName is the policy that all models share.
 const policyName = "bench"
 
@@ -55,7 +58,7 @@ func (b *Bench) Fill(ctx context.Context, first, count int, when When) error {
 func (b *Bench) save(ctx context.Context, numbers []int, now time.Time, when When) error {
 	uids, commands := make([]string, len(numbers)), make([]*model.Command, len(numbers))
 	for i, n := range numbers {
-		uids[i] = fmt.Sprintf("tbl_%08d", n)
+		uids[i] = fmt.Sprintf(uidPrefix+"%09d", n)
 		url := fmt.Sprintf("https://feeds.example.com/%s/", uids[i])
 		url += strings.Repeat("x", 100-len(url))
 		commands[i] = &model.Command{Type: model.CommandPut, UID: uids[i], Definition: model.Definition{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,7 +25,7 @@ func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
 		case err == nil:
 			if first {
 				first = false
-				began <- time.Now()
+				began <- b.Now()
 			}
 			err = b.Redis.RPush(ctx, keys.Output(), successes(entries)...).Err()
 		}
@@ -41,6 +43,11 @@ func successes(entries []string) []any {
 		results[i] = `{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + attempt + `"}`
 	}
 	return results
+}
+
+func numberOf(uid string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)) // written by fill
+	return n
 }
 
 func uidsOf(text string) (uid, attempt string) {
