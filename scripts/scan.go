@@ -83,6 +83,28 @@ func (s *Store) scanKeys(ctx context.Context, doing, prefix string, visit func(k
 	}, visit)
 }
 
+// Clear removes all keys of the queue. Nobody may use it meanwhile.
+func (s *Store) Clear(ctx context.Context) error {
+	k := s.Keys
+	err := s.clients.Write.Unlink(ctx, k.Input(), k.Output(), k.Control()).Err()
+	if err != nil {
+		return fmt.Errorf("clear the queue: %w", err)
+	}
+	return s.scanKeys(ctx, "clear the queue", k.Queue()+":", func(keys []string) error {
+		return s.clients.Write.Unlink(ctx, keys...).Err()
+	})
+}
+
+// Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
+func (s *Store) Size(ctx context.Context) (int, error) {
+	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+	if err != nil {
+		return 0, fmt.Errorf("count keys: %w", err)
+	}
+	keys, err := node.DBSize(ctx).Result()
+	return int(keys), wrap(err, "count keys")
+}
+
 // sort keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
 func (k Keys) sort(names []string) []QueueKey {
 	prefixes := map[KeyKind]string{KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken("")}

@@ -1,17 +1,21 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/bench"
+	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -20,74 +24,148 @@ type benchFlags struct {
 	plan        bench.Plan
 	dispatchers int
 	pollers     int
-	force       bool
+	beside      bool // other data may stand in the same Redis
 }
 
 func benchCommand(a *app) *cobra.Command {
 	var flags benchFlags
 	command := &cobra.Command{
-		Use: "bench", Short: "Measure how many cycles a second this Redis can do, and what a cycle costs", Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withStore(command.Context(), func(store *scripts.Store) error { return a.bench(command.Context(), store, &flags) })
-		},
+		Use: "bench", Short: "Measure how many cycles a second a Redis can do, what a cycle costs, and how late it is", Args: cobra.NoArgs,
+		Long: `Measure a Redis with models, dispatchers and pollers of their own, and workers that only pop and push: how many cycles a
+second it can do, from the start of an attempt to the model that waits again; what a cycle costs Redis and the daemons;
+what a model takes in memory; and how late attempts start and results are applied when one comes each millisecond.
+
+The queue of the measurement is named like --queue with -bench behind it, and is removed at the end. Nothing else may use
+the Redis meanwhile: what else it does is measured too. Without --redis it runs on an embedded one, which shows how a
+report looks and measures nothing.`,
+		RunE: func(command *cobra.Command, _ []string) error { return a.bench(command, &flags) },
 	}
 	set := command.Flags()
-	set.IntVar(&flags.plan.Models, "models", 20_000, "models in the queue")
-	set.DurationVar(&flags.plan.Duration, "duration", 0, "how long to go on")
-	set.IntVar(&flags.plan.Workers, "workers", 1, "connections that pop attempts and push results")
-	set.IntVar(&flags.plan.Paced, "paced", 2000, "")
-	set.DurationVar(&flags.plan.Spacing, "spacing", time.Millisecond, "")
-	set.IntVar(&flags.dispatchers, "dispatchers", 1, "")
-	set.IntVar(&flags.pollers, "pollers", 1, "")
+	set.IntVar(&flags.plan.Models, "models", 20_000, "`N` models, all due at once")
+	set.Var((*duration)(&flags.plan.Duration), "duration", "how long to make all models due again and again (default once)")
+	set.IntVar(&flags.plan.Workers, "workers", 1, "`N` connections that pop up to 500 attempts at once, and push as many results")
+	set.IntVar(&flags.plan.Paced, "paced", 2_000, "`N` models that become due one each millisecond; 0: lateness is not measured")
+	set.IntVar(&flags.dispatchers, "dispatchers", 1, "`N` dispatchers, each a process")
+	set.IntVar(&flags.pollers, "pollers", 1, "`N` pollers, each a process")
+	set.BoolVar(&flags.beside, "beside-data", false, "measure a Redis that holds other data; they stay as they are")
 	return command
 }
 
-func (a *app) bench(ctx context.Context, store *scripts.Store, flags *benchFlags) error {
-	clients, err := scripts.Connect(a.address(), a.connect)
-	if err != nil {
-		return err
+func (f *benchFlags) validate() error {
+	for name, count := range map[string]int{
+		"models": f.plan.Models, "workers": f.plan.Workers, "dispatchers": f.dispatchers, "pollers": f.pollers, "paced": f.plan.Paced + 1,
+	} {
+		if count < 1 {
+			return usagef("--%s: expected at least 1, found %d", name, count)
+		}
 	}
-	defer clients.Close()
-	plan := flags.plan
-	plan.Start = func() (bench.Stop, error) { return a.startDaemons(flags) }
-	b := bench.Bench{Store: store, Redis: clients.Write, Now: time.Now}
-	report, err := b.Run(ctx, plan)
-	if err != nil {
-		return err
-	}
-	return a.printJSON(report)
+	return nil
 }
 
-// startDaemons starts daemons as processes of their own, so that each costs what it costs.
-func (a *app) startDaemons(flags *benchFlags) (bench.Stop, error) {
+func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
+	if err := flags.validate(); err != nil {
+		return err
+	}
+	if a.redis == "" {
+		server, err := embedded.Start(0)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		a.redis = server.URL()
+		a.complain("no --redis is given: this is the embedded one, in the same process, and its numbers are no measurement")
+	}
+	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
+	return a.withStore(command.Context(), func(store *scripts.Store) error {
+		report, err := a.measure(command, store, flags)
+		if err != nil {
+			return err
+		}
+		return a.print(report, benchPairs(&report))
+	})
+}
+
+func (a *app) measure(command *cobra.Command, store *scripts.Store, flags *benchFlags) (report bench.Report, err error) {
+	switch keys, err := store.Size(command.Context()); {
+	case err != nil:
+		return report, err
+	case keys > 0 && !flags.beside:
+		return report, fmt.Errorf("expected an empty Redis, as what else it does is measured too, found %d keys; --beside-data measures it as it is", keys)
+	}
+	clients, err := scripts.Connect(a.address(), a.connect)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, clients.Close()) }()
+	plan := flags.plan
+	plan.Spacing = time.Millisecond
+	plan.Start = func() (bench.Stop, error) { return a.startDaemons(command.InheritedFlags(), flags) }
+	b := bench.Bench{Store: store, Redis: clients.Write, Now: time.Now}
+	return b.Run(command.Context(), plan)
+}
+
+// startDaemons starts daemons as processes of their own, so that each costs what it costs elsewhere. They get the settings of this
+// process by their environment, where nobody else sees a password.
+func (a *app) startDaemons(settings *pflag.FlagSet, flags *benchFlags) (bench.Stop, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start daemons: %w", err)
 	}
+	environ := os.Environ()
+	settings.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "config" && flag.Name != "output" {
+			environ = append(environ, "REFRESHD_"+strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))+"="+flag.Value.String())
+		}
+	})
 	var running []*exec.Cmd
-	start := func(name string) error {
-		command := exec.Command(self, name, "--redis", a.address(), "--queue", a.store.Queue)
-		if err := command.Start(); err != nil {
-			return fmt.Errorf("start a %s: %w", name, err)
+	for i := range flags.dispatchers + flags.pollers {
+		name := "dispatcher"
+		if i >= flags.dispatchers {
+			name = "poller"
 		}
-		running = append(running, command)
-		return nil
-	}
-	for range flags.dispatchers {
-		err = errors.Join(err, start("dispatcher"))
-	}
-	for range flags.pollers {
-		err = errors.Join(err, start("poller"))
-	}
-	stop := func() (busy time.Duration, err error) {
-		for _, command := range running {
-			_ = command.Process.Signal(syscall.SIGTERM)
-			err = errors.Join(err, command.Wait())
-			used := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-			fmt.Fprintln(a.stderr, command.Args[1], used)
-			busy += used
+		daemon := exec.Command(self, name)
+		daemon.Env, daemon.Stderr = environ, new(bytes.Buffer)
+		if err := daemon.Start(); err != nil {
+			_, stopErr := stopDaemons(running)
+			return nil, errors.Join(fmt.Errorf("start a %s: %w", name, err), stopErr)
 		}
-		return busy, err
+		running = append(running, daemon)
 	}
-	return stop, err
+	return func() (time.Duration, error) { return stopDaemons(running) }, nil
+}
+
+// stopDaemons ends processes and returns for how long they have kept processors busy.
+func stopDaemons(running []*exec.Cmd) (busy time.Duration, err error) {
+	for _, daemon := range running {
+		_ = daemon.Process.Signal(syscall.SIGTERM) // one that has ended already is waited for all the same
+	}
+	for _, daemon := range running {
+		if failed := daemon.Wait(); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w: %s", daemon.Args[1], failed, daemon.Stderr))
+		}
+		busy += daemon.ProcessState.UserTime() + daemon.ProcessState.SystemTime()
+	}
+	return busy, err
+}
+
+func benchPairs(r *bench.Report) [][2]string {
+	number := func(n *float64, unit string) string {
+		if n == nil {
+			return "unknown: this Redis does not tell"
+		}
+		return strconv.FormatFloat(*n, 'f', 1, 64) + unit
+	}
+	spread := func(s *bench.Spread) string {
+		if s == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.1f ms half of them, %.1f ms 99 %%, %.1f ms at most", s.P50, s.P99, s.Max)
+	}
+	return [][2]string{
+		{"redis", r.RedisVersion}, {"models", strconv.Itoa(r.Models)}, {"cycles", strconv.Itoa(r.Cycles)},
+		{"cycles a second", strconv.FormatFloat(r.CyclesPerSecond, 'f', 0, 64)},
+		{"CPU of Redis", number(r.RedisCPU, " µs a cycle")}, {"CPU of the daemons", number(&r.DaemonCPU, " µs a cycle")},
+		{"memory", number(r.BytesPerModel, " bytes a model")},
+		{"starts late by", spread(r.StartLateness)}, {"results applied after", spread(r.ApplyLateness)},
+	}
 }

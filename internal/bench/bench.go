@@ -74,24 +74,12 @@ type Bench struct {
 
 // Run fills the queue, measures as planned, and removes all keys of the queue again.
 func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
-	defer func() { err = errors.Join(err, b.Clear(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, b.Store.Clear(context.WithoutCancel(ctx))) }()
 	if err := b.putPolicy(ctx); err != nil {
 		return report, err
 	}
-	before, err := b.Store.Server(ctx)
-	if err != nil {
+	if err := b.fill(ctx, plan, &report); err != nil {
 		return report, err
-	}
-	report.Models, report.RedisVersion = plan.Models, before["redis_version"]
-	if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {
-		return report, err
-	}
-	filled, err := b.Store.Server(ctx)
-	if err != nil {
-		return report, err
-	}
-	if bytes, told := used(before, filled, "used_memory"); told {
-		report.BytesPerModel = new(bytes / float64(plan.Models))
 	}
 	if err := b.passes(ctx, plan, &report); err != nil || plan.Paced == 0 {
 		return report, err
@@ -99,6 +87,27 @@ func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
 	late, err := b.Paced(ctx, plan, plan.Models)
 	report.StartLateness, report.ApplyLateness = NewSpread(late.Starts), NewSpread(late.Applied)
 	return report, err
+}
+
+// fill saves all models, and measures how much memory they take. The journal, which is as long with few models, does not count.
+func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
+	before, err := b.Store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	report.Models, report.RedisVersion = plan.Models, before["redis_version"]
+	if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {
+		return err
+	}
+	filled, err := b.Store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if bytes, told := used(before, filled, "used_memory"); told {
+		journal, _ := b.Redis.MemoryUsage(ctx, b.Store.Keys.Journal(), 0).Result() // none is 0
+		report.BytesPerModel = new((bytes - float64(journal)) / float64(plan.Models))
+	}
+	return nil
 }
 
 // passes makes all models due and lets them be refreshed, until the time is over.

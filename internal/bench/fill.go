@@ -73,8 +73,11 @@ func (b *Bench) save(ctx context.Context, numbers []int, now time.Time, when Whe
 	for i, command := range commands {
 		record := snapshot.Records[uids[i]]
 		decision, outcome, err := record.Execute(command, snapshot.Policies, record.Exists, now)
-		if err != nil || outcome != model.Applied {
-			return fmt.Errorf("save %s: expected it to be applied, found %s (%v)", uids[i], outcome, err)
+		if err != nil {
+			return fmt.Errorf("save %s: %w", uids[i], err)
+		}
+		if outcome != model.Applied {
+			return fmt.Errorf("save %s: expected it to be applied, found %s", uids[i], outcome)
 		}
 		decision.Next.RefreshAt = when(numbers[i], now)
 		batch.Items = append(batch.Items, scripts.Item{Transition: snapshot.Apply(command, decision, now)})
@@ -84,23 +87,4 @@ func (b *Bench) save(ctx context.Context, numbers []int, now time.Time, when Whe
 		err = fmt.Errorf("save models: expected all to be applied, found %v", codes)
 	}
 	return err
-}
-
-// Clear removes all keys of the queue.
-func (b *Bench) Clear(ctx context.Context) error {
-	var cursor uint64
-	for {
-		keys, next, err := b.Redis.Scan(ctx, cursor, b.Store.Keys.Queue()+"*", fillBatch).Result()
-		if err != nil {
-			return fmt.Errorf("clear the queue: %w", err)
-		}
-		if len(keys) > 0 {
-			if err := b.Redis.Unlink(ctx, keys...).Err(); err != nil {
-				return fmt.Errorf("clear the queue: %w", err)
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
 }
