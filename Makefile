@@ -19,8 +19,8 @@ race: ## run the tests under the race detector
 lint: ## check format, Go (golangci-lint) and Lua (luacheck)
 	.ci/run format vet lint lua
 
-bench: ## run all benchmarks and report memory
-	go test -run='^$$' -bench=. -benchmem ./...
+bench: ## measure refreshd and its peers in turns, and write the table of docs/performance.md
+	cd bench && go run . --write ../docs/performance.md
 
 fuzz: ## give each fuzz target many inputs
 	FUZZ_INPUTS=200000 .ci/run fuzz

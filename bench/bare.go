@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// barePipelines is the floor: the same lists and sets in pipelines of 200, one after the other, without a check, a retry or a record.
+func barePipelines(ctx context.Context, s *server, n int) (result, error) {
+	const size = 200
+	if err := eachBatch(ctx, s.client, n, size, func(pipe redis.Pipeliner, i int) {
+		pipe.HSet(ctx, "model:"+uid(i), "refresh_at", "now", "payload", payload(i))
+		pipe.ZAdd(ctx, "due", redis.Z{Score: 1, Member: uid(i)})
+	}); err != nil {
+		return result{}, err
+	}
+	inAnHour := float64(time.Now().Add(time.Hour).UnixMilli())
+	return s.around(ctx, n, func() error {
+		return eachBatch(ctx, s.client, n, size, func(pipe redis.Pipeliner, i int) {
+			pipe.HGetAll(ctx, "model:"+uid(i))
+			pipe.HSet(ctx, "model:"+uid(i), "attempt_uid", fmt.Sprint("a", i), "started_at", "now", "deadline_at", "later")
+			pipe.ZRem(ctx, "due", uid(i))
+			pipe.RPush(ctx, "input", payload(i))
+			pipe.LPop(ctx, "input")
+			pipe.RPush(ctx, "output", uid(i))
+			pipe.LPop(ctx, "output")
+			pipe.HSet(ctx, "model:"+uid(i), "refresh_at", "in an hour")
+			pipe.HDel(ctx, "model:"+uid(i), "attempt_uid", "started_at", "deadline_at")
+			pipe.ZAdd(ctx, "due", redis.Z{Score: inAnHour, Member: uid(i)})
+		})
+	})
+}
+
+func eachBatch(ctx context.Context, client *redis.Client, n, size int, add func(redis.Pipeliner, int)) error {
+	for first := 0; first < n; first += size {
+		pipe := client.Pipeline()
+		for i := first; i < min(n, first+size); i++ {
+			add(pipe, i)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
