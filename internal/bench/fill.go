@@ -18,10 +18,10 @@ const uidPrefix = "tbl_"
 // policyName is the policy that all models share.
 const policyName = "bench"
 
-// putPolicy stores the policy of all models: hourly, three retries.
+// putPolicy stores the policy of all models: hourly, ten retries.
 func (b *Bench) putPolicy(ctx context.Context) error {
 	p, err := policy.Parse(map[string]any{
-		"name": policyName, "rrule": "FREQ=HOURLY", "timeout": "30m", "retries": []any{"5m", "10m", "30m"},
+		"name": policyName, "rrule": "FREQ=HOURLY", "timeout": "30m", "retries": []any{"1m", "2m", "5m", "5m", "10m", "10m", "10m", "20m", "20m", "30m"},
 	})
 	if err != nil {
 		return fmt.Errorf("make a policy: %w", err)
