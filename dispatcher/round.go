@@ -121,8 +121,9 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[strin
 		more, failed := d.count(ctx, <-committed, round, due.Now)
 		missing, err = append(missing, more...), failed
 		go func() {
-			codes, err := d.store.Commit(ctx, batch)
-			committed <- outcome{batch, codes, err}
+			o := outcome{batch: batch}
+			defer func() { committed <- o }()
+			o.codes, o.err = d.store.Commit(ctx, batch)
 		}()
 	}
 	more, failed := d.count(ctx, <-committed, round, due.Now)
