@@ -75,7 +75,7 @@ func put(uid string, fields ...string) string {
 
 func (b *bundle) dispatch() {
 	b.t.Helper()
-	d, err := dispatcher.New(b.Store, dispatcher.Config{})
+	d, err := dispatcher.New(b.Store, dispatcher.Config{Owner: "d"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
 		t.Fatalf("expected 2 warnings, found %d\n%s", len(lines), stderr)
 	}
 	expectContains(t, lines[0], "warning: ", "models.yaml line 4: policy.timeout: 2h is not shorter than the interval of 2h: ")
-	expectContains(t, lines[1], "models.yaml line 1608: policy.timeout: 2h is not shorter than the interval of 1h: ")
+	expectContains(t, lines[1], fmt.Sprintf("models.yaml line %d: ", 4*(2*batchSize+2)), "policy.timeout: 2h is not shorter than the interval of 1h: ")
 }
 
 func TestAWarningStandsInTheOutcomeOfItsModel(t *testing.T) {

@@ -141,11 +141,12 @@ func (s *story) stay() {
 	}
 }
 
-// dump is everything but the pollers' signs of life.
+// dump is everything but signs of life.
 func (s *story) dump() map[string]testkit.Value {
 	s.t.Helper()
 	all := s.server.Dump(s.t)
 	delete(all, "bigtables:pollers")
+	delete(all, "bigtables:dispatchers")
 	return all
 }
 
