@@ -112,7 +112,8 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[strin
 	defer stop()
 	committed := make(chan outcome, 1)
 	committed <- outcome{}
-	for p := range d.read(read, slices.Concat(due.Expired, due.Due)) {
+	uids := slices.Concat(due.Expired, due.Due)
+	for p := range d.read(read, uids) {
 		if err = cmp.Or(err, p.err); err != nil {
 			stop() // what is read already is taken out of the channel
 			continue
@@ -120,11 +121,11 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[strin
 		batch := d.decide(p, len(due.Expired), queued, due.Now)
 		more, failed := d.count(ctx, <-committed, round, due.Now)
 		missing, err = append(missing, more...), failed
-		go func() {
+		begin(len(uids) > partSize, func() {
 			o := outcome{batch: batch}
 			defer func() { committed <- o }()
 			o.codes, o.err = d.store.Commit(ctx, batch)
-		}()
+		})
 	}
 	more, failed := d.count(ctx, <-committed, round, due.Now)
 	return append(missing, more...), errors.Join(err, failed)
@@ -142,7 +143,7 @@ type part struct {
 // The channel is closed behind the last, or when ctx has ended.
 func (d *Dispatcher) read(ctx context.Context, uids []string) <-chan part {
 	parts := make(chan part, 1)
-	go func() {
+	begin(len(uids) > partSize, func() {
 		defer close(parts)
 		for first := 0; first < len(uids) && ctx.Err() == nil; first += partSize {
 			p := part{first: first, uids: uids[first:min(first+partSize, len(uids))]}
@@ -151,8 +152,17 @@ func (d *Dispatcher) read(ctx context.Context, uids []string) <-chan part {
 				return
 			}
 		}
-	}()
+	})
 	return parts
+}
+
+// begin does something beside what follows. A single part has nothing beside it, so that it is done at once.
+func begin(beside bool, do func()) {
+	if beside {
+		go do()
+	} else {
+		do()
+	}
 }
 
 // outcome is what has become of a batch.

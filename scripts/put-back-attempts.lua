@@ -12,10 +12,14 @@ local moved = 0
 for i = 1, #ARGV do
   local at = redis.call('LPOS', taken, ARGV[i], 'RANK', -1)
   if at then --@ put back
+    local behind = redis.call('LLEN', taken) - at - 1
     for _ = at + 2, redis.call('LLEN', taken) do --@ turn
       redis.call('LMOVE', taken, taken, 'RIGHT', 'LEFT')
     end
     redis.call('LMOVE', taken, input, 'RIGHT', 'LEFT')
+    for _ = 1, behind do
+      redis.call('LMOVE', taken, taken, 'LEFT', 'RIGHT') --@ turn back
+    end
     moved = moved + 1
   end
 end

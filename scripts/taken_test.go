@@ -125,7 +125,7 @@ func TestEntriesThatAPoolDoesNotBeginWithGoToTheTailOfTheInputListInTheirOrderAn
 			return moved
 		}
 		expectEqual(t, "moved", 3, put("c", "x", "d", "b"))
-		b.expect(keys{":taken:w1": list{"e", "a", "b"}, ":taken:w2": list{"x"}, "-input": list{"f", "g", "c", "d", "b"}})
+		b.expect(keys{":taken:w1": list{"a", "b", "e"}, ":taken:w2": list{"x"}, "-input": list{"f", "g", "c", "d", "b"}})
 		b.unchanged(func() { expectEqual(t, "moved again", 0, put("c", "x", "d")) })
 	})
 }
