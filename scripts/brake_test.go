@@ -207,3 +207,17 @@ func TestAnyNumberOfExpiredCountersIsForgotten(t *testing.T) {
 		expectEqual(t, "counters", any(hash{"failure": "9"}), b.state()[":stats"])
 	})
 }
+
+func TestTheBrakeIsMeasuredWithoutAJournalToo(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.setBrake(aBrake())
+		for _, uid := range []string{"f1", "f2", "f3", "f4"} {
+			b.end(uid, false)
+		}
+		expectEqual(t, "of four", BrakeEngaged, b.measure())
+		if journal := b.state()[":journal"]; journal != nil {
+			t.Errorf("want no journal, got %v", journal)
+		}
+		expectEqual(t, "outbox", any("brake_engaged"), b.newest(b.Keys.Outbox())["event"])
+	}, func(c *Config) { c.JournalCap = None })
+}

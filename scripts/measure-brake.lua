@@ -7,11 +7,11 @@
 -- KEYS[4] <queue>:outbox stream
 -- ARGV[1] now in Unix ms
 -- ARGV[2] the same in RFC 3339
--- ARGV[3] journal cap, in entries
+-- ARGV[3] journal cap, in entries; below 1: there is no journal
 -- Returns {"engaged", "released" or "" when nothing changed, successes in the window, failures in the window}
 -- include: chunks
 local brake, stats, journal, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local now, text, cap = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local now, text, cap = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
 -- Check
 local set = redis.call('HMGET', brake, 'on', 'share', 'window_ms', 'min', 'engaged_at')
@@ -48,7 +48,9 @@ if changed == '' then
   return {changed, count.ok, count.failed}
 end
 local event = {'event', 'brake_' .. changed, 'at', text, 'successes', count.ok, 'failures', count.failed}
-redis.call('XADD', journal, 'MAXLEN', '~', cap, '*', unpack(event))
+if cap > 0 then
+  redis.call('XADD', journal, 'MAXLEN', '~', cap, '*', unpack(event))
+end
 redis.call('XADD', outbox, '*', unpack(event))
 if changed == 'engaged' then
   redis.call('HSET', brake, 'engaged_at', text)
