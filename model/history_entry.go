@@ -76,13 +76,16 @@ func (a *Attempt) AppendEntry(text []byte) []byte {
 	return append(w.text, '}')
 }
 
-// ParseAttempt reads an entry of the history. A time that cannot be read stays zero.
+// ParseAttempt reads an entry of the history, also one of an earlier version. A time that cannot be read stays zero.
 func ParseAttempt(text string) (Attempt, error) {
+	if earlier, is := parseEarlier(text); is {
+		return earlier, nil
+	}
 	var e attemptEntry
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
 		return Attempt{}, err
 	}
-	at, _ := time.Parse(time.RFC3339, e.At)
+	at := readTime(e.At)
 	a := Attempt{
 		AttemptUID: e.UID, AttemptNo: e.No, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: e.Is,
 		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Why: e.Why,

@@ -100,6 +100,50 @@ func TestEachAttemptIsReadFromTheHistoryAsItWas(t *testing.T) {
 	})
 }
 
+// A history outlives many versions.
+func TestEntriesOfAnEarlierVersionAreRead(t *testing.T) {
+	at := clock("06:00")
+	begin := `{"started_at":"2026-01-05T06:00:00.000Z","ended_at":"2026-01-05T06:10:00.250Z","attempt_uid":"a1","attempt_no":2,"duration_ms":600250,`
+	attempt := func(outcome Event, change func(*Attempt)) Attempt {
+		a := Attempt{AttemptUID: "a1", AttemptNo: 2, StartedAt: at, EndedAt: clock("06:10:00.250"), Duration: 10*time.Minute + 250*time.Millisecond, Outcome: outcome}
+		change(&a)
+		return a
+	}
+	for text, want := range map[string]Attempt{
+		// Before deadline, delay and overlap were recorded
+		begin + `"outcome":"failure","final":true,"reason":"HTTP 404","error_type":"http","refresh_at":null,"refresh_why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
+			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "final: not retryable"
+		}),
+		begin + `"outcome":"success","changed":false,"refresh_at":"2026-01-05T16:00:00.000Z","refresh_why":"planned"}`: attempt(EventSuccess, func(a *Attempt) {
+			a.Changed, a.RefreshAt, a.Why = ptr(false), clock("16:00"), "planned"
+		}),
+
+		begin + `"outcome":"timeout","retries_exhausted":true,"reason":"timeout","error_type":"timeout","worker":"w","deadline_at":"2026-01-05T06:10:00.000Z",` +
+			`"refresh_at":"2026-01-05T16:00:00.000Z","refresh_why":"exhausted after 2, planned"}`: attempt(EventTimeout, func(a *Attempt) {
+			a.Exhausted, a.Reason, a.ErrorType, a.Worker, a.Why = true, "timeout", "timeout", "w", "exhausted after 2, planned"
+			a.DeadlineAt, a.RefreshAt = clock("06:10"), clock("16:00")
+		}),
+		begin + `"outcome":"failure","deadline_at":"2026-01-05T07:00:00.000Z","delay_ms":1200000,"jitter_ms":-1500,"retry_at":"2026-01-05T06:29:58.750Z",` +
+			`"planned_at":"2026-01-05T06:30:00.000Z","overlap":"overlaps start","refresh_at":"2026-01-05T06:30:00.000Z","refresh_why":"retry 2/6 ~20m"}`: attempt(EventFailure, func(a *Attempt) {
+			a.DeadlineAt, a.Delay, a.Jitter, a.Why = clock("07:00"), 20*time.Minute, -1500*time.Millisecond, "retry 2/6 ~20m"
+			a.RetryAt, a.PlannedAt, a.Overlap, a.RefreshAt = clock("06:29:58.750"), clock("06:30"), policy.OverlapsStart, clock("06:30")
+		}),
+		begin + `"outcome":"failure","delay_ms":0,"retry_at":"2026-01-05T06:10:00.250Z","overlap":"none planned","refresh_at":"2026-01-05T06:10:00.250Z",` +
+			`"refresh_why":"retry 2/6 at once, none planned"}`: attempt(EventFailure, func(a *Attempt) {
+			a.RetryAt, a.Overlap, a.RefreshAt, a.Why = clock("06:10:00.250"), policy.NonePlanned, clock("06:10:00.250"), "retry 2/6 at once, none planned"
+		}),
+		// Waited for the planned refresh from the beginning
+		begin + `"outcome":"failure","planned_at":"2026-01-05T16:00:00.000Z","refresh_at":"2026-01-05T16:00:00.000Z","refresh_why":"retry 2/6 when planned"}`: attempt(EventFailure, func(a *Attempt) {
+			a.PlannedAt, a.RefreshAt, a.Why = clock("16:00"), clock("16:00"), "retry 2/6 when planned"
+		}),
+	} {
+		read, err := ParseAttempt(text)
+		if diff := cmp.Diff(want, read); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got)\n%s", text, err, diff)
+		}
+	}
+}
+
 func TestAnEntryOfTheHistoryThatIsHalfBrokenIsReadAsFarAsItGoes(t *testing.T) {
 	if read, err := ParseAttempt(`{"no":3,"at":"soon","why":"x","colour":"red"}`); err != nil || read.AttemptNo != 3 || read.Why != "x" {
 		t.Errorf("%v: read %+v", err, read)
