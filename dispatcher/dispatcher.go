@@ -1,7 +1,7 @@
 // Package dispatcher does everything that time triggers: it starts what is due and ends attempts whose deadline has passed.
 //
 // A dispatcher keeps no state; any number may run side by side. Each round reads what is due, lets package model decide, and
-// commits the decisions in one script that refuses what another dispatcher has done meanwhile.
+// commits the decisions part by part, in a script that refuses what another dispatcher has done meanwhile.
 package dispatcher
 
 import (

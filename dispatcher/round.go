@@ -33,7 +33,7 @@ const pause = 25 * time.Millisecond
 // leaseTicks is how many ticks a dispatcher without a heartbeat still counts as alive.
 const leaseTicks = 4
 
-// RunOnce does one round: it reads what is due and what has expired, decides, and commits everything in one script.
+// RunOnce does one round: it reads what is due and what has expired, decides, and commits part by part.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	asked := scripts.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause}
 	if d.called {

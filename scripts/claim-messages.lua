@@ -24,6 +24,7 @@
 --   message, or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is
 --   too large
 -- include: clock
+-- include: chunks
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -67,46 +68,32 @@ local function marked(mark, message)
   return mark .. message
 end
 
--- fit marks the messages that may be moved, and returns them and the bytes that are left.
-local function fit(messages, mark, left)
-  local kept = {}
-  for i, message in ipairs(messages) do
-    if left <= 0 then
-      break
-    end
-    left = left - #message
-    kept[i] = marked(mark, message)
-  end
-  return kept, left
-end
-
-local wanted, left = room - most_commands, max_bytes - bytes
-while wanted > 0 and left > 0 do
-  local kept
-  kept, left = fit(redis.call('LRANGE', output, 0, math.min(wanted, 100) - 1), 'o', left)
-  if #kept == 0 then
+-- Messages are popped one by one, as each may be large, and kept together.
+local left, kept = max_bytes - bytes, {}
+for _ = 1, room - most_commands do
+  local message = left > 0 and redis.call('LPOP', output)
+  if not message then
     break
   end
-  redis.call('RPUSH', claimed, unpack(kept, 1, math.min(#kept, 1000))) --@ keep
-  redis.call('LTRIM', output, #kept, -1)
-  for _, entry in ipairs(kept) do
-    entries[#entries + 1] = entry
-  end
-  wanted = wanted - #kept
+  left = left - #message
+  kept[#kept + 1] = marked('o', message)
+  entries[#entries + 1] = kept[#kept]
 end
-wanted, left = most_commands, max_bytes - bytes
-while wanted > 0 and left > 0 do
-  local kept
-  kept, left = fit(redis.call('LRANGE', control, 0, math.min(wanted, 100) - 1), 'c', left)
-  if #kept == 0 then
+for first, last in chunks(kept) do
+  redis.call('RPUSH', claimed, unpack(kept, first, last)) --@ keep
+end
+left, kept = max_bytes - bytes, {}
+for _ = 1, most_commands do
+  local message = left > 0 and redis.call('LPOP', control)
+  if not message then
     break
   end
-  redis.call('RPUSH', lane, unpack(kept, 1, math.min(#kept, 1000))) --@ keep the command
-  redis.call('LTRIM', control, #kept, -1)
-  for _, entry in ipairs(kept) do
-    commands[#commands + 1] = entry
-  end
-  wanted = wanted - #kept
+  left = left - #message
+  kept[#kept + 1] = marked('c', message)
+  commands[#commands + 1] = kept[#kept]
+end
+for first, last in chunks(kept) do
+  redis.call('RPUSH', lane, unpack(kept, first, last)) --@ keep the command
 end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry

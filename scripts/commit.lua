@@ -27,15 +27,15 @@
 -- ARGV[7] how many kinds of items there are
 -- ARGV[8..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
 --   and what the words of the kind announce, in this order: message = the claimed entry; reject = the entry for
---   rejected; rev = the one expected; push = the entry to push; back = the entry to take back if it is queued, where
---   one to push then takes its place; due, running = the score in Unix ms, without the word it leaves the set;
---   payload; history = the entry; notice = the entry for the outbox, a list behind its length; uses = the inline
---   policy that the model ceases to use, the one that it begins to use ("" = none) and the text of that; strange =
---   fields to delete that no model has, a list behind its length; note=<name> = what only the journal is told;
---   field=<name> = the value of a field. These words announce nothing: settle = no model changes; remove = the model
---   goes; keys=<n> = how many of its keys are passed; must = what is taken back must be queued; wake = call a
---   dispatcher; event=<name> = what the journal calls it, without the word it is not told; count=<name> = a counter;
---   now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
+--   rejected; rev, attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back
+--   = the entry to take back if it is queued, where one to push then takes its place; due, running = the score in Unix
+--   ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a list
+--   behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none)
+--   and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> = what
+--   only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
+--   changes; remove = the model goes; keys=<n> = how many of its keys are passed; must = what is taken back must be
+--   queued; wake = call a dispatcher; event=<name> = what the journal calls it, without the word it is not told;
+--   count=<name> = a counter; now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash)
@@ -68,6 +68,14 @@ local function take_list()
   return list
 end
 
+-- append puts names with the same value behind what a list of names and values holds.
+local function append(list, names, value)
+  for _, name in ipairs(names) do
+    list[#list + 1] = name
+    list[#list + 1] = value
+  end
+end
+
 -- Most items of a batch are of few kinds. Each has tables that the values of its items are filled into, one after the
 -- other.
 local function new_kind(words)
@@ -82,26 +90,12 @@ local function new_kind(words)
     end
   end
   kind.entry = {'event', kind.event or '', 'uid', '', 'at', instant}
-  for _, note in ipairs(kind.notes) do
-    table.insert(kind.entry, note)
-    table.insert(kind.entry, '')
+  append(kind.entry, kind.notes, '')
+  for _, list in ipairs({kind.set, kind.entry}) do
+    append(list, kind.fields, '')
+    append(list, kind.now, instant)
   end
-  for _, field in ipairs(kind.fields) do
-    for _, list in ipairs({kind.set, kind.entry}) do
-      table.insert(list, field)
-      table.insert(list, '')
-    end
-  end
-  for _, field in ipairs(kind.now) do
-    for _, list in ipairs({kind.set, kind.entry}) do
-      table.insert(list, field)
-      table.insert(list, instant)
-    end
-  end
-  for _, field in ipairs(kind.delete) do
-    table.insert(kind.entry, field)
-    table.insert(kind.entry, '')
-  end
+  append(kind.entry, kind.delete, '')
   return kind
 end
 local kinds = {}
@@ -175,6 +169,7 @@ while at <= last_at do
     end
   else
     local rev = take()
+    local attempt_uid = kind.attempt and take() or ''
     local push = kind.push and take()
     local back = kind.back and take()
     local due_ms = kind.due and take() or ''
@@ -198,17 +193,18 @@ while at <= last_at do
       set[i] = take()
       entry[place] = set[i]
     end
+    -- Keys that the kind does not pass are those of the next item here, and not touched.
     local hash = KEYS[key]
     local history = KEYS[key + 1]
     local body = KEYS[key + 2]
     key = key + kind.keys
     -- Check
-    local is = redis.pcall('HGET', hash, 'rev')
-    if is and type(is) == 'table' then
+    local is = redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
+    if is.err then
       code = 6
     elseif gone then --@ gone
       code = 3
-    elseif refused[uid] or (is or '') ~= rev then --@ fence
+    elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid then --@ fence
       code = 2
     elseif kind.must and not redis.call('LPOS', input, back) then --@ taken
       code = 4

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,6 +35,14 @@ func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing
 		b.now = b.now.Add(time.Minute)
 		record := b.load("m1")
 		b.mustApply(record.Decide(record.Interrupt(b.now), b.now))
+		var last struct {
+			At   time.Time `json:"at"`
+			Took int64     `json:"took"`
+		}
+		if err := json.Unmarshal([]byte(b.state()[":history:m1"].(list)[0]), &last); err != nil {
+			t.Fatal(err)
+		}
+		expectEqual(t, "start in the history", started, last.At.Add(-time.Duration(last.Took)*time.Millisecond).Format("2006-01-02T15:04:05.000Z"))
 		records, err := b.History(t.Context(), "m1")
 		if err != nil || len(records) != 1 || model.FormatTime(records[0].StartedAt) != started {
 			t.Errorf("the history was read as %+v (%v), want a start at %s", records, err, started)

@@ -196,7 +196,7 @@ func (r *reference) judge(owner string, maxQueued int, item Item, refused bool) 
 	switch {
 	case item.Message.Entry != "" && !r.claims(owner, item.Message.Entry):
 		return CodeGone
-	case refused || is["rev"] != t.rev:
+	case refused || is["rev"] != t.rev || is["attempt_uid"] != t.attemptUID:
 		return CodeConflict
 	case t.decision.Event == model.EventWithdrawn && !slices.Contains(r.input, t.TakeBack):
 		return CodeTaken

@@ -10,14 +10,14 @@ import (
 
 // Transition is one decided change of one model, with what must still hold when it is committed.
 type Transition struct {
-	uid, rev      string // as read
-	decision      model.Decision
-	brake         model.Brake
-	newRev        string   // empty: it stays
-	before, after values   // of the fields of the hash; nil: they stay
-	others        []string // fields of the hash that go
-	payload       string   // empty: it stays
-	use           []string // of inline policies, as policyUse tells it
+	uid, rev, attemptUID string // as read
+	decision             model.Decision
+	brake                model.Brake
+	newRev               string   // empty: it stays
+	before, after        values   // of the fields of the hash; nil: they stay
+	others               []string // fields of the hash that go
+	payload              string   // empty: it stays
+	use                  []string // of inline policies, as policyUse tells it
 
 	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
 	// its place to the changed one. Empty: none.
@@ -33,7 +33,7 @@ func (t *Transition) UID() string { return t.uid }
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.rev, decision: decision, brake: r.Brake}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -99,12 +99,13 @@ func (r *Record) nextRev(event model.Event, now time.Time) string {
 
 // item tells commit.lua of the transition.
 func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wording) {
-	next, announced := &t.decision.Next, make([]any, 0, 20)
-	w = wording{words: make([]byte, 0, 512), announced: announced}
+	next := &t.decision.Next
+	w = wording{words: make([]byte, 0, 512), announced: make([]any, 0, 20)}
 	w.announce(t.uid)
 	w.tell("message", message.Entry)
 	w.say("rev", "")
 	w.announce(t.rev)
+	w.tell("attempt", t.attemptUID)
 	w.tell("push", t.decision.Message)
 	w.tell("back", t.TakeBack)
 	w.tell("due", millis(next.DueAt()))

@@ -33,7 +33,7 @@ var refusals = []struct {
 	{
 		name:      "conflict, for another attempt runs",
 		seed:      runningKeys(),
-		meanwhile: func(b *bench) { b.seed(keys{":model:m1": hash{"rev": "9", "attempt_uid": "a2"}}) },
+		meanwhile: func(b *bench) { b.seed(keys{":model:m1": hash{"attempt_uid": "a2"}}) },
 		act:       expiryOf,
 		want:      CodeConflict,
 	},

@@ -24,7 +24,7 @@ import (
 
 // loopFlags are what every long-running command understands. Where nothing else is said, 0 stands for the default of the daemon.
 type loopFlags struct {
-	batch    int           // models or messages of one round; default 200 models, 100 messages
+	batch    int           // models or messages of one round; default 500 models, 100 messages
 	tick     time.Duration // the longest sleep between two rounds; default 1 s
 	backoff  time.Duration // the first pause after an error of Redis, which doubles; default 50 ms
 	life     time.Duration // how long to run; 0: for ever
@@ -37,7 +37,7 @@ type loopFlags struct {
 
 func (f *loopFlags) bind(flags *pflag.FlagSet) {
 	f.bindLife(flags)
-	flags.IntVar(&f.batch, "batch", 0, "models or messages to handle in one round (default 200 models, 100 messages)")
+	flags.IntVar(&f.batch, "batch", 0, "models or messages to handle in one round (default 500 models, 100 messages)")
 	flags.Var((*duration)(&f.tick), "tick", "longest sleep between two rounds (default 1s)")
 	flags.BoolVar(&f.strict, "strict", false, "refuse to begin unless version, memory, persistence and clock of Redis are as they should be")
 	f.checks = true

@@ -38,11 +38,11 @@ var everyKey = map[string]string{
 // t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
 var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
-		"q-input": "acr", "q:holder": "r", "q:model:m": "acdr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
+		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a",
 	},
 	acl.Poller: {
-		"q-input": "c", "q-output": "rw", "q-control": "rw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
+		"q-input": "c", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
 		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "a", "q:rejected": "a", "q:brake": "f", "q:wake": "a",
 	},
 	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},

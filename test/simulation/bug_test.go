@@ -25,8 +25,8 @@ type bug struct {
 
 // bugs are the planted bugs that the simulation must find.
 var bugs = []bug{
-	{name: "rev is not compared", file: "commit.lua", mark: "fence", line: "elseif refused[uid] then"},
-	{name: "what was decided on top of a refusal is applied", file: "commit.lua", mark: "fence", line: "elseif false then"},
+	{name: "rev is not compared", file: "commit.lua", mark: "fence", line: "elseif refused[uid] or (is[2] or '') ~= attempt_uid then"},
+	{name: "rev and uid are not compared", file: "commit.lua", mark: "fence", line: "elseif false then"},
 	{name: "the claimed entry is not looked for", file: "commit.lua", mark: "gone", line: "elseif false then"},
 	{name: "the claimed entry is removed before the checks", file: "commit.lua", mark: "claimed is looked for",
 		line: "local gone = message and not is_claimed(message) if message and not gone then drop(message) end"},
@@ -65,7 +65,7 @@ var bugs = []bug{
 	{name: "what was claimed before is not replayed", slow: true, file: "claim-messages.lua", mark: "replay", line: "return {now, holds and 1 or 0, {unpack(entries, limit - room + 1)}}"},
 	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, holds and 1 or 0, entries}"},
 	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat"},
-	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "if #entries < 4 then redis.call('RPUSH', claimed, unpack(kept)) end"},
+	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "redis.call('RPUSH', claimed, unpack(kept, first, math.min(3, last)))"},
 
 	{name: "adopted messages are dropped", file: "adopt-messages.lua", mark: "adopt", line: "local message = redis.call('LPOP', orphan)"},
 	{name: "a poller is forgotten with messages left", slow: true, file: "adopt-messages.lua", mark: "forget", line: "if true then"},
@@ -95,7 +95,7 @@ var bugs = []bug{
 	{name: "a living holder loses the lane", file: "claim-messages.lua", mark: "hold", line: "holds = silence >= lease / 10 or silence < 0"},
 	{name: "everybody holds the lane", file: "claim-messages.lua", mark: "hold", line: "holds = true"},
 	{name: "nobody holds the lane", slow: true, file: "claim-messages.lua", mark: "take the lane"},
-	{name: "the lane is filled from its front", file: "claim-messages.lua", mark: "keep the command", line: "redis.call('LPUSH', lane, unpack(kept))"},
+	{name: "the lane is filled from its front", file: "claim-messages.lua", mark: "keep the command", line: "redis.call('LPUSH', lane, unpack(kept, first, last))"},
 	{name: "what is applied stays in the lane", file: "commit.lua", mark: "command is removed"},
 	{name: "the history is forgotten", file: "commit.lua", mark: "history", line: "local ended = 0"},
 	{name: "the history is written at its end", file: "commit.lua", mark: "history", line: "local ended = redis.pcall('RPUSH', history, past)"},
