@@ -14,7 +14,7 @@ import (
 
 // ReservedFields are the names that refreshd itself puts into the message to a worker; a payload must not use them, in
 // upper case either: many JSON readers, Go's own among them, take both for the same field.
-var ReservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "v"}
+var ReservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "reply_to", "v"}
 
 // Entry renders the entry of the input list for the running attempt: the two uids, the payload's own fields at top level beside them,
 // and fields that a worker may ignore. It follows from the state alone, byte for byte, because an entry is taken back by its value.
@@ -33,6 +33,9 @@ func (m *Model) entry(s *State) string {
 	text = append(text, `,"attempt_no":`+strconv.Itoa(s.AttemptNo)+`,"deadline_at":"`+FormatTime(s.EntryDeadlineAt)...)
 	if !s.EntryPlannedAt.IsZero() {
 		text = append(text, `","planned_at":"`+FormatTime(s.EntryPlannedAt)...)
+	}
+	if m.ReplyTo != "" {
+		text = append(text, `","reply_to":"`+m.ReplyTo...) // the name of a queue has nothing that JSON escapes
 	}
 	return string(append(text, `","v":1}`...))
 }

@@ -56,6 +56,7 @@ const (
 	CounterNoUID       = "no_uid"
 	CounterUnknownType = "unknown_type"
 	CounterOversized   = "oversized"
+	CounterForwarded   = "forwarded" // commands that were passed on to the part of their model
 )
 
 // DecodeMessage reads one entry of the output list. Every error is a *Rejection.

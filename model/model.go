@@ -31,6 +31,8 @@ type Model struct {
 	Brake Brake
 	// QueueDepth is the length of the input list as it was when the model was read; only where an expression asks for it.
 	QueueDepth int
+	// ReplyTo is the list on which attempts are answered; empty: workers are not told, as the queue has one.
+	ReplyTo string
 }
 
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.

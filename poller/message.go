@@ -70,8 +70,8 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 	return uids, commands
 }
 
-// decide turns the message into an item to commit.
-func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
+// decide turns the message into an item to commit. elsewhere is the list in which a result of another part of the queue is expected.
+func (m *message) decide(snapshot *scripts.Snapshot, now time.Time, elsewhere string) scripts.Item {
 	item := scripts.Item{Message: m.claimed, Counter: m.counter, Reason: m.reason}
 	if m.counter != "" {
 		return item
@@ -96,6 +96,9 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 		item.Counter, item.Reason = refusal(err)
 	case outcome == model.UnknownModel:
 		item.Reason = field + ": expected a stored model, found " + document.Found(item.UID)
+		if elsewhere != "" {
+			item.Reason = field + ": expected in " + elsewhere + ", as reply_to said, found " + document.Found(item.UID)
+		}
 	case outcome == model.Busy:
 		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
 	case outcome == model.Applied:

@@ -23,6 +23,8 @@ type Store interface {
 	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
 	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error
+	Home(uid string) (home scripts.Keys, own bool)
+	Forward(ctx context.Context, commands []scripts.Forwarded) (map[scripts.Keys]bool, error)
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)
 }
@@ -32,6 +34,8 @@ type Poller struct {
 	store   Store
 	config  Config
 	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
+
+	unreachable time.Time // when another part of the queue did not answer, on the clock of Redis; run goroutine only
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.
@@ -66,9 +70,9 @@ func (p *Poller) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			backoff.Rest(ctx, pause, nil)
-		case round.Claimed == 0:
+		case round.Claimed == round.Waiting:
 			backoff.Signal(output.asked)
-			if round.HoldsLane { // to any other poller a command would be a call for nothing
+			if round.HoldsLane && round.Waiting == 0 { // to any other poller a command would be a call for nothing
 				backoff.Signal(control.asked)
 			}
 			backoff.Rest(ctx, p.config.Tick, ready)

@@ -15,6 +15,7 @@ type Round struct {
 	Settled  int // messages that changed nothing: counted, and kept in rejected if unusable
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
+	Waiting  int // of Left: commands for another part of the queue, which does not answer
 	// HoldsLane says that commands are this poller's to apply.
 	HoldsLane bool
 }
@@ -33,12 +34,14 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	for i, entry := range claim.Messages {
 		pending[i] = decode(entry)
 	}
+	pending = p.forward(ctx, pending, claim.Now)
+	round.Waiting = len(claim.Messages) - len(pending)
 	for pass := 0; len(pending) > 0 && pass < maxPasses; pass++ {
 		if pending, err = p.pass(ctx, pending, claim.Now, &round); err != nil {
 			return round, err
 		}
 	}
-	round.Left = len(pending)
+	round.Left = len(pending) + round.Waiting
 	return round, p.adopt(ctx, claim.Now)
 }
 
@@ -51,7 +54,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	}
 	batch := scripts.Batch{Now: now, Owner: p.config.Owner, Items: make([]scripts.Item, len(messages))}
 	for i, message := range messages {
-		batch.Items[i] = message.decide(snapshot, now)
+		batch.Items[i] = message.decide(snapshot, now, p.elsewhere(message))
 	}
 	codes, err := p.store.Commit(ctx, batch)
 	for i, code := range codes {

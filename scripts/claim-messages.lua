@@ -13,21 +13,26 @@
 -- KEYS[4] <queue>:claimed:control list, the lane
 -- KEYS[5] <queue>:holder string, the poller that holds the lane
 -- KEYS[6] <queue>:pollers zset, owner -> last heartbeat in Unix ms
+-- KEYS[7] <queue>:forwarded hash, numbered -> number of the last command that was numbered; and number of a part ->
+--   number of the last command that came from there
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
 -- ARGV[3] most entries that stand there for the owner
 -- ARGV[4] largest message in bytes
 -- ARGV[5] bytes that stand there above which nothing is moved from a list
 -- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
+-- ARGV[7] 1 = the queue has several parts: commands are numbered, so that each is forwarded once; "" = it has one
 -- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
 --   claimed, and behind it the lane if the owner holds it}}. An entry is "c" (control) or "o" (output) before the raw
---   message, or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is
---   too large
+--   message, or "n", the number and a space before a command that is numbered, or "C" or "O" before the size, a slash,
+--   the largest size, a space and the beginning of a message that is too large
 -- include: clock
 -- include: chunks
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local forwarded = KEYS[7]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local several = ARGV[7] == '1'
 
 redis.call('ZADD', pollers, now, owner) --@ heartbeat
 
@@ -60,10 +65,14 @@ if holds and #commands == 0 then --@ finish first
   most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
 end
 
--- marked returns a message as it is claimed: behind the mark of its list, and without what is too much of it.
-local function marked(mark, message)
+-- marked returns a message as it is claimed: behind the mark of its list, or its number if it has one, and without what
+-- is too much of it.
+local function marked(mark, message, number)
   if #message > largest then
     return string.upper(mark) .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
+  end
+  if number then
+    return string.format('n%.0f ', number) .. message
   end
   return mark .. message
 end
@@ -83,14 +92,21 @@ for first, last in chunks(kept) do
   redis.call('RPUSH', claimed, unpack(kept, first, last)) --@ keep
 end
 left, kept = max_bytes - bytes, {}
+local number = most_commands > 0 and several and tonumber(redis.call('HGET', forwarded, 'numbered') or 0)
+-- Numbers grow with the clock too: a node that has taken over may not know the last ones.
+number = number and math.max(number, now * 1000)
 for _ = 1, most_commands do
   local message = left > 0 and redis.call('LPOP', control)
   if not message then
     break
   end
   left = left - #message
-  kept[#kept + 1] = marked('c', message)
+  number = number and number + 1
+  kept[#kept + 1] = marked('c', message, number)
   commands[#commands + 1] = kept[#kept]
+end
+if number then
+  redis.call('HSET', forwarded, 'numbered', string.format('%.0f', number))
 end
 for first, last in chunks(kept) do
   redis.call('RPUSH', lane, unpack(kept, first, last)) --@ keep the command

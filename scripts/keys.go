@@ -3,6 +3,7 @@ package scripts
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -101,3 +102,21 @@ func (k Keys) Brake() string { return k.queue + ":brake" }
 
 // Wake is a list of at most one token: it calls a dispatcher that waits.
 func (k Keys) Wake() string { return k.queue + ":wake" }
+
+// bare is the name of the queue without braces.
+func (k Keys) bare() string { return strings.Trim(k.queue, "{}") }
+
+// tag is the name of the queue in braces.
+func (k Keys) tag() string { return "{" + k.bare() + "}" }
+
+// part are the keys of a part of the queue.
+func (k Keys) part(i int) Keys { return Keys{"{" + k.bare() + ":" + strconv.Itoa(i) + "}"} }
+
+// AllParts are patterns that match the keys of all parts of the queue.
+func (k Keys) AllParts() Keys { return Keys{"{" + k.bare() + ":*}"} }
+
+// Settings is a hash: what all daemons must agree on. It is the same one whether the name of the queue has braces or not.
+func (k Keys) Settings() string { return k.tag() + ":settings" }
+
+// Forwarded is a hash: number of another part to that of the last command from there; numbered, the last that was claimed here.
+func (k Keys) Forwarded() string { return k.queue + ":forwarded" }

@@ -28,6 +28,7 @@ type Claimed struct {
 // The marks that claim-messages.lua puts before a message, and before the beginning of one that is too large.
 const (
 	markControl      = "c"
+	markNumbered     = "n" // a command of a queue of several parts: its number and a space follow
 	markLargeControl = "C"
 	markLargeOutput  = "O"
 )
@@ -40,15 +41,21 @@ func (c Claimed) marked(marks string) bool {
 }
 
 // FromControl reports whether the message came from the control list, not from the output list.
-func (c Claimed) FromControl() bool { return c.marked(markControl + markLargeControl) }
+func (c Claimed) FromControl() bool { return c.marked(markControl + markNumbered + markLargeControl) }
 
 // Raw is the message as its sender wrote it; of one that is too large its beginning.
 func (c Claimed) Raw() string {
-	if _, _, large := c.Large(); large {
+	if c.marked(markNumbered + markLargeControl + markLargeOutput) {
 		_, raw, _ := strings.Cut(c.Entry, " ")
 		return raw
 	}
 	return c.Entry[min(1, len(c.Entry)):]
+}
+
+// number is the number that a command of a queue of several parts got when it was claimed.
+func (c Claimed) number() string {
+	number, _, _ := strings.Cut(c.Entry, " ")
+	return strings.TrimPrefix(number, markNumbered)
 }
 
 // Large tells the size of a message that is too large, and the largest that is accepted, in bytes.
@@ -77,9 +84,9 @@ type Claim struct {
 // owner's heartbeat. To repeat it is safe.
 func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
 	k := s.Keys
-	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers()}
+	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers(), k.Forwarded()}
 	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 2, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds())
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""))
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}

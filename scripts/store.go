@@ -67,13 +67,15 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Store is one queue in Redis. It is safe for concurrent use and keeps nothing but caches.
+// Store is one queue in Redis, or one part of it. It is safe for concurrent use and keeps nothing but caches.
 type Store struct {
 	// Keys names the queue's keys, for messages to people.
 	Keys Keys
 
 	config    Config
 	clients   *Clients
+	queue     *Queue // of which it is a part; nil: it was opened by itself
+	place     int    // its number among the parts
 	schedules schedule.Cache
 	policies  policyCache
 }

@@ -1,0 +1,72 @@
+package poller
+
+import (
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// forward passes commands about models of other parts of the queue on to these, where they are applied, and returns what is to be decided
+// or settled here. Those whose part does not answer are left out: they stay in the lane, and keep their order.
+func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time) []*message {
+	var commands []scripts.Forwarded
+	for _, m := range messages {
+		if _, away := p.away(m); away {
+			commands = append(commands, scripts.Forwarded{UID: m.uid(), Claimed: m.claimed})
+		}
+	}
+	if len(commands) == 0 {
+		return messages
+	}
+	done := p.forwardOnce(ctx, commands, now)
+	rest := make([]*message, 0, len(messages))
+	for _, m := range messages {
+		home, away := p.away(m)
+		switch {
+		case !away:
+			rest = append(rest, m)
+		case done[home]:
+			m.counter = model.CounterForwarded
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
+// away tells in which other part of the queue the model of a command lives; false: it lives here, or the message is no command to apply.
+func (p *Poller) away(m *message) (home scripts.Keys, away bool) {
+	if m.command == nil || m.counter != "" {
+		return home, false
+	}
+	home, own := p.store.Home(m.uid())
+	return home, !own
+}
+
+// forwardOnce returns the parts that have their commands. One that does not answer is left alone for a tick, as results wait meanwhile.
+func (p *Poller) forwardOnce(ctx context.Context, commands []scripts.Forwarded, now time.Time) map[scripts.Keys]bool {
+	if backoff.Recent(p.unreachable, now, p.config.Tick) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.config.Tick)
+	defer cancel()
+	done, err := p.store.Forward(ctx, commands)
+	if err != nil {
+		p.unreachable = now
+		p.config.Log.Warn().Err(err).Msg("poller: commands wait for another part of the queue")
+	}
+	return done
+}
+
+// elsewhere is the list in which a result should have been pushed; empty: it stood in the right one.
+func (p *Poller) elsewhere(m *message) string {
+	if m.result == nil || m.counter != "" {
+		return ""
+	}
+	if home, own := p.store.Home(m.result.UID); !own {
+		return home.Output()
+	}
+	return ""
+}

@@ -1,0 +1,237 @@
+package scripts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// MaxParts is the most parts that a queue may have.
+const MaxParts = 1024
+
+// Queue is a queue with all of its parts. Each part is a store with keys of its own, which may live on a node of its own of a Redis
+// Cluster; most queues have one. It is safe for concurrent use.
+type Queue struct {
+	// Name is how the queue was called.
+	Name string
+	// Parts are in order, at least one.
+	Parts []*Store
+}
+
+// Open reads how many parts a queue has, and returns it. A queue that was not created has one part, with its own name.
+func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	keys := Keys{config.Queue}
+	count, err := readParts(ctx, clients, keys)
+	if err != nil {
+		return nil, err
+	}
+	return newQueue(clients, config, count)
+}
+
+// readParts reads how many parts a queue was created with; 1: it was not, or with one.
+func readParts(ctx context.Context, clients *Clients, keys Keys) (int, error) {
+	text, err := clients.Read.HGet(ctx, keys.Settings(), settingParts).Result()
+	if missing(err) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the settings of the queue: %w", err)
+	}
+	count, err := strconv.Atoi(text)
+	if err != nil || count < 1 || count > MaxParts {
+		return 0, document.Refuse(keys.Settings()+" "+settingParts, fmt.Sprintf("1 to %d", MaxParts), document.Found(text))
+	}
+	return count, nil
+}
+
+// settingParts is a field of <queue>:settings.
+const settingParts = "parts"
+
+func newQueue(clients *Clients, config Config, count int) (*Queue, error) {
+	q := &Queue{Name: config.Queue, Parts: make([]*Store, count)}
+	for i := range q.Parts {
+		own := config
+		if count > 1 {
+			own.Queue = Keys{config.Queue}.part(i).Queue()
+		}
+		store, err := New(clients, own)
+		if err != nil {
+			return nil, err
+		}
+		store.queue, store.place = q, i
+		q.Parts[i] = store
+	}
+	return q, nil
+}
+
+// Create fixes how many parts a queue has, for ever, before anything is stored in it. To create it again alike changes nothing.
+func Create(ctx context.Context, clients *Clients, config Config, parts int) error {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	if parts < 1 || parts > MaxParts {
+		return document.Refuse("parts", fmt.Sprintf("1 to %d", MaxParts), strconv.Itoa(parts))
+	}
+	keys := Keys{config.Queue}
+	if err := refuseUsed(ctx, clients, config); err != nil {
+		return err
+	}
+	if err := clients.Write.HSetNX(ctx, keys.Settings(), settingParts, parts).Err(); err != nil {
+		return fmt.Errorf("store the settings of the queue: %w", err)
+	}
+	found, err := readParts(ctx, clients, keys)
+	if err == nil && found != parts {
+		err = document.Refuse("parts", fmt.Sprintf("the %d that it was created with, as its models are where they are", found), strconv.Itoa(parts))
+	}
+	return err
+}
+
+// refuseUsed refuses a queue that has keys already as one of one part, be it its daemons that are running.
+func refuseUsed(ctx context.Context, clients *Clients, config Config) error {
+	keys := Keys{config.Queue}
+	for _, name := range []string{keys.bare(), keys.tag()} {
+		config.Queue = name
+		store, err := New(clients, config)
+		if err != nil {
+			continue // without braces it cannot live on this Redis
+		}
+		found, err := store.anyKey(ctx)
+		if err != nil {
+			return err
+		}
+		if found != "" {
+			return document.Refuse("queue", "one that nobody uses yet; stop its daemons, and save its models again behind this", document.Found(found))
+		}
+	}
+	return nil
+}
+
+// anyKey is one of the keys of the queue; empty: there is none.
+func (s *Store) anyKey(ctx context.Context) (found string, err error) {
+	k := s.Keys
+	for _, list := range []string{k.Input(), k.Output(), k.Control()} {
+		if count, err := s.clients.Read.Exists(ctx, list).Result(); err != nil || count > 0 {
+			return list, wrap(err, "look for keys of the queue")
+		}
+	}
+	enough := errors.New("enough")
+	err = s.scanKeys(ctx, "look for keys of the queue", k.Queue()+":", func(keys []string) error {
+		for _, key := range keys {
+			if key != k.Settings() {
+				found = key
+				return enough
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return found, err
+}
+
+// PartOf is the number of the part in which a model lives, of so many parts: CRC-32 (IEEE 802.3) of its uid, modulo parts.
+func PartOf(uid string, parts int) int { return int(crc32.ChecksumIEEE([]byte(uid)) % uint32(parts)) }
+
+// Of is the part in which a model lives.
+func (q *Queue) Of(uid string) *Store { return q.Parts[PartOf(uid, len(q.Parts))] }
+
+// PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
+func (q *Queue) PutPolicy(ctx context.Context, p policy.Policy) error {
+	return q.each(func(part *Store) error { return part.PutPolicy(ctx, p) })
+}
+
+// RemovePolicy forgets a stored policy in every part; false: there was none of that name.
+func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
+	err = q.each(func(part *Store) error {
+		is, err := part.RemovePolicy(ctx, name)
+		removed = removed || is
+		return err
+	})
+	return removed, err
+}
+
+// SetBrake sets the mass-failure brake of every part. Each measures for itself.
+func (q *Queue) SetBrake(ctx context.Context, brake model.Brake) error {
+	return q.each(func(part *Store) error { return part.SetBrake(ctx, brake) })
+}
+
+// each does something with every part, in order, until one fails.
+func (q *Queue) each(do func(*Store) error) error {
+	for _, part := range q.Parts {
+		if err := do(part); err != nil {
+			return q.name(part, err)
+		}
+	}
+	return nil
+}
+
+// name says in which part something went wrong, if there are several.
+func (q *Queue) name(part *Store, err error) error {
+	if err != nil && len(q.Parts) > 1 {
+		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
+	}
+	return err
+}
+
+// Home is the keys of the part in which a model lives; own: it is this one.
+func (s *Store) Home(uid string) (home Keys, own bool) {
+	if s.queue == nil {
+		return s.Keys, true
+	}
+	part := s.queue.Of(uid)
+	return part.Keys, part == s
+}
+
+// replyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
+func (s *Store) replyTo() string {
+	if s.queue == nil || len(s.queue.Parts) == 1 {
+		return ""
+	}
+	return s.Keys.Output()
+}
+
+var receiveCommands = load("receive-commands.lua")
+
+// Forwarded is a command on its way to the part of its model.
+type Forwarded struct {
+	UID     string
+	Claimed Claimed
+}
+
+// Forward pushes commands about models of other parts to the control lists of these parts, each once and in their order: give it all that
+// stand in the lane. It returns the parts that have theirs, by Keys. After an error it is repeated with all of them.
+func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[Keys]bool, err error) {
+	byPart := map[*Store][]any{}
+	for _, c := range commands {
+		part := s.queue.Of(c.UID)
+		byPart[part] = append(byPart[part], c.Claimed.number(), c.Claimed.Raw())
+	}
+	done = map[Keys]bool{}
+	var failed []error
+	for part, numbered := range byPart {
+		if refused := part.receive(ctx, s.place, numbered); refused != nil {
+			failed = append(failed, fmt.Errorf("forward commands to %s: %w", part.Keys.Queue(), refused))
+			continue
+		}
+		done[part.Keys] = true
+	}
+	return done, errors.Join(failed...)
+}
+
+// receive pushes commands to the control list, each behind its number, as another part of the queue has claimed them.
+func (s *Store) receive(ctx context.Context, from int, numbered []any) error {
+	keys := []string{s.Keys.Control(), s.Keys.Forwarded()}
+	return run(ctx, s.clients.Write, receiveCommands, keys, append([]any{from}, numbered...)...).Err()
+}

@@ -1,0 +1,264 @@
+package scripts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// onEach runs a test with the clients of a fake server, a real one and a cluster.
+func onEach(t *testing.T, test func(t *testing.T, server *testkit.Server, clients *Clients)) {
+	t.Helper()
+	with := func(t *testing.T, s *testkit.Server) {
+		client := s.Client(t)
+		test(t, s, &Clients{Read: client, Write: client, Block: client, Clustered: s.IsCluster()})
+	}
+	testkit.Both(t, with)
+	t.Run("cluster", func(t *testing.T) { with(t, testkit.Cluster(t)) })
+}
+
+// TestTheHomeOfAModelIsTheOneThatIsDocumented holds what readers in other languages compute: CRC-32 of "123456789" is 0xCBF43926.
+func TestTheHomeOfAModelIsTheOneThatIsDocumented(t *testing.T) {
+	for parts, want := range map[int]int{1: 0, 2: 0, 8: 6, 16: 6, 1000: 262} {
+		expectEqual(t, fmt.Sprintf("part of %d", parts), want, PartOf("123456789", parts))
+	}
+	expectEqual(t, "without a uid", 0, PartOf("", 8))
+}
+
+func TestModelsAreSpreadEvenlyOverTheParts(t *testing.T) {
+	const parts, models = 16, 16_000
+	var counts [parts]int
+	for i := range models {
+		counts[PartOf(fmt.Sprintf("tbl_%d", i), parts)]++
+	}
+	for part, count := range counts {
+		if count < models/parts*9/10 || count > models/parts*11/10 {
+			t.Errorf("part %d: want about %d models, got %d", part, models/parts, count)
+		}
+	}
+}
+
+func TestAQueueHasThePartsThatItWasCreatedWith(t *testing.T) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+		config := Config{Queue: "{bigtables}"}
+		open := func() *Queue {
+			q, err := Open(t.Context(), clients, config)
+			must(t, err)
+			return q
+		}
+		if q := open(); len(q.Parts) != 1 || q.Parts[0].Keys.Queue() != "{bigtables}" || q.Parts[0].replyTo() != "" {
+			t.Errorf("before it was created: want one part of the same name, got %+v", q)
+		}
+		must(t, Create(t.Context(), clients, config, 8))
+		must(t, Create(t.Context(), clients, config, 8)) // again alike
+		q := open()
+		if len(q.Parts) != 8 || q.Parts[3].Keys.Queue() != "{bigtables:3}" || q.Parts[3].replyTo() != "{bigtables:3}-output" {
+			t.Errorf("want eight parts, got %+v", q)
+		}
+		if home, own := q.Parts[3].Home("123456789"); own || home != q.Parts[6].Keys || q.Of("123456789") != q.Parts[6] {
+			t.Errorf("want the model in part 6, got %v, %v", home, own)
+		}
+		err := Create(t.Context(), clients, config, 16)
+		if want := "parts: expected the 8 that it was created with, as its models are where they are, found 16"; err == nil || err.Error() != want {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	})
+}
+
+func TestAQueueWithoutBracesMayHavePartsToo(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		client := server.Client(t)
+		clients := &Clients{Read: client, Write: client, Block: client}
+		must(t, Create(t.Context(), clients, Config{Queue: "bigtables"}, 2))
+		for _, name := range []string{"bigtables", "{bigtables}"} {
+			q, err := Open(t.Context(), clients, Config{Queue: name})
+			must(t, err)
+			expectEqual(t, name, "{bigtables:1}", q.Parts[1].Keys.Queue())
+		}
+	})
+}
+
+func TestAQueueThatIsInUseKeepsItsOnePart(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		for _, key := range []string{"bigtables:model:m", "{bigtables}:due", "bigtables-output", "bigtables:pollers"} {
+			server.Flush(t)
+			client := server.Client(t)
+			must(t, client.RPush(t.Context(), key, "x").Err())
+			clients := &Clients{Read: client, Write: client, Block: client}
+			err := Create(t.Context(), clients, Config{Queue: "bigtables"}, 2)
+			if err == nil || !strings.Contains(err.Error(), `found "`+key+`"`) {
+				t.Errorf("want %s told, got %v", key, err)
+			}
+			q, err := Open(t.Context(), clients, Config{Queue: "bigtables"})
+			if err != nil || len(q.Parts) != 1 {
+				t.Errorf("want one part, got %+v, %v", q, err)
+			}
+		}
+	})
+}
+
+func TestSettingsThatCannotBeReadKeepADaemonFromGuessing(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		client := server.Client(t)
+		for _, value := range []string{"", "0", "-1", "1025", "many", "8 "} {
+			must(t, client.HSet(t.Context(), "{q}:settings", "parts", value).Err())
+			if _, err := Open(t.Context(), &Clients{Read: client, Write: client}, Config{Queue: "q"}); err == nil || !strings.Contains(err.Error(), "{q}:settings parts: expected 1 to 1024") {
+				t.Errorf("%q: want a refusal, got %v", value, err)
+			}
+		}
+	})
+}
+
+// twoParts opens a queue of two parts, and names a model in each.
+func twoParts(t *testing.T, clients *Clients) (first, second *Store, inFirst, inSecond string) {
+	t.Helper()
+	must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 2))
+	q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
+	must(t, err)
+	for i := 0; inFirst == "" || inSecond == ""; i++ {
+		if uid := fmt.Sprintf("m%d", i); PartOf(uid, 2) == 0 {
+			inFirst = uid
+		} else {
+			inSecond = uid
+		}
+	}
+	return q.Parts[0], q.Parts[1], inFirst, inSecond
+}
+
+func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+		first, second, _, uid := twoParts(t, clients)
+		ctx := t.Context()
+		claim := func(limit int) (commands []Forwarded) {
+			claimed, err := first.Claim(ctx, "p", limit, time.Minute)
+			must(t, err)
+			for _, c := range claimed.Messages {
+				commands = append(commands, Forwarded{uid, c})
+			}
+			return commands
+		}
+		forward := func(commands []Forwarded) {
+			t.Helper()
+			done, err := first.Forward(ctx, commands)
+			if diff := cmp.Diff(map[Keys]bool{second.Keys: true}, done, cmp.AllowUnexported(Keys{})); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			found, err := clients.Read.LRange(ctx, second.Keys.Control(), 0, -1).Result()
+			if diff := cmp.Diff(want, found); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		}
+		settle := func(commands []Forwarded) {
+			t.Helper()
+			var items []Item
+			for _, c := range commands {
+				items = append(items, Item{Message: c.Claimed, UID: c.UID, Counter: "forwarded"})
+			}
+			now, err := first.Now(ctx)
+			must(t, err)
+			codes, err := first.Commit(ctx, Batch{Now: now, Owner: "p", Items: items})
+			if err != nil || codes[0] != CodeApplied {
+				t.Fatalf("settle: %v, %v", codes, err)
+			}
+		}
+		must(t, clients.Write.RPush(ctx, first.Keys.Control(), "one", "two two", "").Err())
+		old := claim(10)
+		forward(old)
+		forward(old) // the reply was lost
+		expect("one", "two two", "")
+		settle(old)
+		must(t, clients.Write.RPush(ctx, first.Keys.Control(), "four").Err())
+		fresh := claim(10)
+		forward(fresh)
+		forward(old) // by a poller that was paused
+		expect("one", "two two", "", "four")
+		settle(fresh)
+
+		// A node that has taken over may have lost the last numbers.
+		must(t, clients.Write.Del(ctx, first.Keys.Forwarded()).Err())
+		must(t, clients.Write.RPush(ctx, first.Keys.Control(), "five").Err())
+		forward(claim(10))
+		expect("one", "two two", "", "four", "five")
+	})
+}
+
+func TestAPartThatDoesNotAnswerKeepsItsCommandsWaitingAlone(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		client := server.Client(t)
+		first, second, inFirst, inSecond := twoParts(t, &Clients{Read: client, Write: client, Block: client})
+		must(t, client.Set(t.Context(), first.Keys.Control(), "of another type", 0).Err())
+		done, err := second.Forward(t.Context(), []Forwarded{{inFirst, Claimed{"n1 a"}}, {inSecond, Claimed{"n2 b"}}})
+		if diff := cmp.Diff(map[Keys]bool{second.Keys: true}, done, cmp.AllowUnexported(Keys{})); diff != "" {
+			t.Error(diff)
+		}
+		if err == nil || !strings.Contains(err.Error(), "forward commands to {q:0}: ") || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Errorf("want the part named, got %v", err)
+		}
+	})
+}
+
+func TestPoliciesAndTheBrakeAreTheSameInEveryPart(t *testing.T) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 3))
+		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
+		must(t, err)
+		nightly := policy.Default()
+		nightly.Name = "nightly"
+		must(t, q.PutPolicy(t.Context(), nightly))
+		must(t, q.SetBrake(t.Context(), aBrake()))
+		for _, part := range q.Parts {
+			names, err := part.PolicyNames(t.Context())
+			must(t, err)
+			brake, err := part.Brake(t.Context())
+			must(t, err)
+			expectEqual(t, part.Keys.Queue(), []string{"default", "nightly"}, names)
+			expectEqual(t, part.Keys.Queue(), aBrake(), brake.Brake)
+		}
+		for _, want := range []bool{true, false} {
+			removed, err := q.RemovePolicy(t.Context(), "nightly")
+			if err != nil || removed != want {
+				t.Errorf("want removed %v, got %v, %v", want, removed, err)
+			}
+		}
+	})
+}
+
+func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+		_, second, _, uid := twoParts(t, clients)
+		b := &bench{Store: second, t: t, server: server, redis: clients.Write.(redis.UniversalClient), now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
+		b.mustApply(b.put(uid, `{"input_url":"http://feed"}`))
+		b.mustApply(b.start(uid, "a1"))
+		entry := b.redis.LIndex(t.Context(), second.Keys.Input(), 0).Val()
+		if !strings.Contains(entry, `"input_url":"http://feed"`) || !strings.Contains(entry, `"reply_to":"{q:1}-output","v":1}`) {
+			t.Errorf("want reply_to beside the payload, got %s", entry)
+		}
+		if record := b.load(uid); record.Entry() != entry {
+			t.Errorf("want an entry that can be taken back, got %s", record.Entry())
+		}
+	})
+}
+
+func TestAQueueThatCannotBeReadIsNotOpened(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	client := testkit.Miniredis(t).Client(t)
+	if _, err := Open(ctx, &Clients{Read: client}, Config{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read the settings of the queue") {
+		t.Errorf("want the error, got %v", err)
+	}
+	if _, err := Open(t.Context(), &Clients{Read: client}, Config{Queue: "a b"}); err == nil {
+		t.Error("want the name refused")
+	}
+}
