@@ -99,40 +99,47 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	return nil
 }
 
-// open connects to the queue at an address. It dials nothing yet. The caller calls the returned function when it is done.
-func (a *app) open(address string) (*scripts.Store, func(), error) {
+// connectTo makes the clients for an address. It dials nothing yet. The caller calls the returned function when it is done.
+func (a *app) connectTo(address string) (*scripts.Clients, func(), error) {
 	a.connect.ClientName = "refreshd"
 	clients, err := scripts.Connect(address, a.connect)
+	if err == nil {
+		err = a.storeConfig().Validate()
+	}
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	done := func() {
+	return clients, func() {
 		if err := clients.Close(); err != nil {
 			a.log.Debug().Err(err).Msg("closing connections")
 		}
-	}
-	a.store.HistoryCap, a.store.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
-	store, err := scripts.New(clients, a.store)
-	if err != nil {
-		done()
-		return nil, nil, usageError{err}
-	}
-	return store, done, nil
+	}, nil
+}
+
+// storeConfig is what the flags say about the queue.
+func (a *app) storeConfig() scripts.Config {
+	config := a.store
+	config.HistoryCap, config.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
+	return config.WithDefaults()
 }
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
 // withStore runs do with a queue that answers.
 func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) error {
-	store, done, err := a.open(a.address())
+	clients, done, err := a.connectTo(a.address())
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := store.Ping(ctx); err != nil {
+	queue, err := scripts.Open(ctx, clients, a.storeConfig())
+	switch {
+	case errors.Is(err, scripts.ErrUnread):
 		return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
+	case err != nil:
+		return usageError{err}
 	}
-	return do(store)
+	return do(queue.Parts[0])
 }
 
 // onStore is the body of a command that needs a queue that answers.
