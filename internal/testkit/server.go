@@ -2,6 +2,8 @@ package testkit
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +64,15 @@ func Cluster(t testing.TB) *Server {
 	t.Helper()
 	RequireProgram(t, "redis-server", "redis-server")
 	return lend(t, clusters)
+}
+
+// ReplicatedCluster starts a Redis Cluster of three masters with a replica each, for one test alone: it may kill a master and move slots.
+// It counts as one of the clusters that are lent, so a test that holds the last of those must not ask for it.
+func ReplicatedCluster(t testing.TB) *Server {
+	t.Helper()
+	RequireProgram(t, "redis-server", "redis-server")
+	clusters.reserve(t)
+	return private(t, startReplicated)
 }
 
 func newServer(addrs []string) *Server {
@@ -141,10 +152,14 @@ func (s *Server) nodes(t testing.TB) []*node {
 	return s.backend.nodes
 }
 
-// eachNode calls do with a plain client of each node, one after the other.
+// eachNode calls do with a plain client of each node that has keys of its own, one after the other.
 func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *redis.Client) error) {
 	t.Helper()
-	for _, addr := range s.Addrs {
+	addrs := s.Addrs
+	if s.IsCluster() {
+		addrs = slices.Sorted(maps.Keys(s.masters(t)))
+	}
+	for _, addr := range addrs {
 		if err := withNode(addr, do); err != nil {
 			t.Fatalf("%s %s: %v", verb, addr, err)
 		}
