@@ -23,13 +23,20 @@ type Server struct {
 }
 
 // Both runs test twice, as the subtests "miniredis" and "redis-server", each with a server of its own. The two differ in
-// details that matter (numbers in Lua, undeclared keys), so whatever talks to Redis is to be tested with this. The test runs
-// beside others, as each owns its servers: it must not change what they share, such as an environment variable.
+// details that matter (numbers in Lua, undeclared keys), so whatever talks to Redis is to be tested with this. Both run beside
+// each other and beside other tests, as each owns its server: test must not change what they share, such as an environment
+// variable. They run when the function that called Both has returned.
 func Both(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("miniredis", func(t *testing.T) { test(t, Miniredis(t)) })
-	t.Run("redis-server", func(t *testing.T) { test(t, Redis(t)) })
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		test(t, Miniredis(t))
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		t.Parallel()
+		test(t, Redis(t))
+	})
 }
 
 // Miniredis starts an in-process server whose TTLs follow its clock.
