@@ -207,8 +207,19 @@ func (d *drill) counter(name string) int64 {
 // refreshAll waits until every model has succeeded again. So none is stuck.
 func (d *drill) refreshAll() {
 	d.t.Helper()
-	var now time.Time
+	d.refreshedAfter(d.now())
+}
+
+// now asks for the clock of Redis until it is told.
+func (d *drill) now() (now time.Time) {
+	d.t.Helper()
 	d.until("the clock of redis", func() (ok bool, err error) { now, err = d.store.Now(d.ctx); return true, err })
+	return now
+}
+
+// refreshedAfter waits until every model has succeeded after an instant.
+func (d *drill) refreshedAfter(now time.Time) {
+	d.t.Helper()
 	d.until("a refresh of every model", func() (bool, error) {
 		records, err := d.store.Load(d.ctx, d.uids)
 		for _, uid := range d.uids {
@@ -225,7 +236,7 @@ func (d *drill) refreshAll() {
 func (d *drill) settle() {
 	d.t.Helper()
 	d.refreshAll()
-	d.until("the clock of redis", func() (ok bool, err error) { d.healed, err = d.store.Now(d.ctx); return true, err })
+	d.healed = d.now()
 	d.examine()
 	once := d.policy
 	once.Rule, once.Spread, once.Retries = "", 0, policy.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}

@@ -1,0 +1,329 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/worker"
+)
+
+const (
+	spreadParts  = 8
+	spreadModels = 20_000
+	spreadEvery  = 20 // seconds between two refreshes of a model: 1,000 of them a second
+)
+
+// spread is a queue of several parts on a Redis Cluster, under load. Each part is a drill with the models that live there.
+type spread struct {
+	*drill  // that of the first part, for what all share
+	server  *testkit.Server
+	queue   *scripts.Queue
+	parts   []*drill
+	workers sync.WaitGroup
+	log     spreadLog
+}
+
+// spreadLog is what the workers know.
+type spreadLog struct {
+	mu     sync.Mutex
+	popped map[string]time.Time // guarded by mu: when a worker first had an attempt
+	acked  map[string]time.Time // guarded by mu: when Redis first acknowledged its result
+}
+
+func (l *spreadLog) had(attempt string) { l.note(l.popped, attempt) }
+
+func (l *spreadLog) told(attempt string) { l.note(l.acked, attempt) }
+
+func (l *spreadLog) note(in map[string]time.Time, attempt string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := in[attempt]; !known {
+		in[attempt] = time.Now()
+	}
+}
+
+func newSpread(t *testing.T) *spread {
+	t.Helper()
+	server := testkit.ReplicatedCluster(t)
+	address := "redis-cluster://" + server.Addrs[0] + "," + server.Addrs[1] + "," + server.Addrs[5]
+	s := &spread{server: server, log: spreadLog{popped: map[string]time.Time{}, acked: map[string]time.Time{}}}
+	clients, err := scripts.Connect(address, scripts.ConnectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = clients.Close() })
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
+	t.Cleanup(func() { stop(); s.workers.Wait() })
+	config := scripts.Config{Queue: "bigtables"}
+	if err := scripts.Create(ctx, clients, config, spreadParts); err != nil {
+		t.Fatal(err)
+	}
+	if s.queue, err = scripts.Open(ctx, clients, config); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range s.queue.Parts {
+		s.parts = append(s.parts, &drill{t: t, ctx: ctx, address: address, clients: clients, store: part, policy: spreadPolicy()})
+	}
+	s.drill = s.parts[0]
+	for i := range spreadModels {
+		uid := fmt.Sprint("m", i)
+		home := s.parts[scripts.PartOf(uid, spreadParts)]
+		home.uids = append(home.uids, uid)
+	}
+	return s
+}
+
+func spreadPolicy() policy.Policy {
+	return policy.Policy{
+		Name: "load", Rule: fmt.Sprintf("FREQ=SECONDLY;INTERVAL=%d", spreadEvery), Spread: (spreadEvery - 1) * time.Second,
+		Timeout: 10 * time.Second, Alignment: policy.AlignPlanned, OnExhausted: policy.NextPlanned,
+	}
+}
+
+// save pushes the models to whatever part comes next, as an application does that knows nothing of hashes.
+func (s *spread) save() {
+	s.t.Helper()
+	s.check("store the policy", s.queue.PutPolicy(s.ctx, s.policy))
+	for first := 0; first < spreadModels; first += 500 {
+		pipe := s.clients.Write.Pipeline()
+		for i := first; i < first+500; i++ {
+			pipe.RPush(s.ctx, s.queue.Parts[i%spreadParts].Keys.Control(), s.put(fmt.Sprint("m", i), 0))
+		}
+		_, err := pipe.Exec(s.ctx)
+		s.check("push commands", err)
+	}
+	s.untilCounted(string(model.EventCreate), spreadModels)
+}
+
+// put is the command that saves a version of a model.
+func (s *spread) put(uid string, version int) []byte {
+	command, err := json.Marshal(map[string]any{"type": "put", "uid": uid, "policy": s.policy.Name, "payload": map[string]any{"version": version}})
+	s.check("encode a command", err)
+	return command
+}
+
+// counted sums a counter over all parts.
+func (s *spread) counted(name string) (sum int64, err error) {
+	for _, part := range s.queue.Parts {
+		stats, err := part.Stats(s.ctx)
+		if err != nil {
+			return 0, err
+		}
+		sum += stats.Counters[name]
+	}
+	return sum, nil
+}
+
+func (s *spread) untilCounted(name string, count int64) {
+	s.t.Helper()
+	s.until(name, func() (bool, error) {
+		sum, err := s.counted(name)
+		return sum >= count, err
+	})
+}
+
+// progress waits until so many more results have been applied.
+func (s *spread) progress(count int64) {
+	s.t.Helper()
+	var before int64
+	s.until("the counters", func() (ok bool, err error) { before, err = s.counted(string(model.EventSuccess)); return true, err })
+	s.untilCounted(string(model.EventSuccess), before+count)
+}
+
+// work runs a foreign worker for each input list, which answers as the entries tell, and a pool of our own for all.
+func (s *spread) work(ctx context.Context) {
+	queues := make([]worker.Queue, spreadParts)
+	for i, part := range s.queue.Parts {
+		queues[i] = part
+		s.workers.Go(func() {
+			for ctx.Err() == nil {
+				s.workOnce(ctx, part.Keys.Input())
+			}
+		})
+	}
+	pool, err := worker.NewForParts(queues, func(_ context.Context, a *worker.Attempt) error {
+		s.log.had(a.AttemptUID)
+		return nil
+	}, worker.Config{Concurrency: 50, MaxBackoff: time.Second})
+	s.check("open a worker pool", err)
+	s.workers.Go(func() {
+		if err := pool.Run(ctx); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// workOnce pops up to fifty entries and pushes their results until Redis says yes.
+func (s *spread) workOnce(ctx context.Context, input string) {
+	whole := context.WithoutCancel(ctx)
+	entries, err := s.clients.Write.LPopCount(whole, input, 50).Result()
+	if errors.Is(err, redis.Nil) {
+		err = s.clients.Block.BLMove(whole, input, input, "LEFT", "LEFT", time.Second).Err()
+	}
+	if err != nil {
+		pause(ctx)
+		return
+	}
+	for _, raw := range entries {
+		var entry struct {
+			fixture.Entry
+			ReplyTo string `json:"reply_to"`
+		}
+		if err := json.Unmarshal([]byte(raw), &entry); err != nil || entry.ReplyTo == "" {
+			s.t.Errorf("want an entry that says where to answer, got %s: %v", raw, err)
+			return
+		}
+		s.log.had(entry.AttemptUID)
+		for s.clients.Write.RPush(whole, entry.ReplyTo, fixture.Result("success", entry.UID, entry.AttemptUID)).Err() != nil {
+			pause(ctx)
+		}
+		s.log.told(entry.AttemptUID)
+	}
+}
+
+// failover kills the master of a part, and returns between which instants what Redis acknowledged may be gone.
+func (s *spread) failover(part int) (from, to time.Time) {
+	s.t.Helper()
+	key := s.queue.Parts[part].Keys.Due()
+	from = time.Now().Add(-time.Second) // the replica may lag behind
+	killed := s.server.KillMaster(s.t, key)
+	s.server.AwaitFailover(s.t, key, killed)
+	to = time.Now()
+	s.progress(1_000)
+	s.server.RestartNode(s.t, killed)
+	return from, to
+}
+
+// moveAll moves the slot of every part while it is used, and saves some of its models several times meanwhile.
+func (s *spread) moveAll(versions int) (saved []string) {
+	s.t.Helper()
+	for i, part := range s.parts {
+		moved := part.uids[:20]
+		saved = append(saved, moved...)
+		for version := range versions {
+			for _, uid := range moved {
+				list := s.queue.Parts[(i+1)%spreadParts].Keys.Control()
+				s.until("a command is pushed", func() (bool, error) {
+					err := s.clients.Write.RPush(s.ctx, list, s.put(uid, version+1)).Err()
+					return err == nil, err
+				})
+			}
+			if version == versions/2 {
+				s.server.MoveSlot(s.t, part.store.Keys.Due())
+			}
+		}
+	}
+	s.progress(1_000)
+	return saved
+}
+
+// expectVersion wants that the last save of each model counts.
+func (s *spread) expectVersion(uids []string, version int) {
+	s.t.Helper()
+	want := fmt.Sprintf(`{"version":%d}`, version)
+	for _, uid := range uids {
+		records, err := s.queue.Of(uid).Load(s.ctx, []string{uid})
+		s.check("read a model", err)
+		if payload := records[uid].Payload; payload != want {
+			s.t.Errorf("%s: want the payload of the last command, %s, got %s", uid, want, payload)
+		}
+	}
+}
+
+// settleAll waits until every model was refreshed again, takes the schedule away, and waits until nothing is left to do.
+func (s *spread) settleAll() {
+	s.t.Helper()
+	now := s.now()
+	for _, part := range s.parts {
+		part.refreshedAfter(now)
+		part.healed = part.now()
+	}
+	once := s.policy
+	once.Rule, once.Spread, once.Retries = "", 0, policy.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	s.check("store the policy", s.queue.PutPolicy(s.ctx, once))
+	for _, part := range s.parts {
+		part.until("an empty part", func() (bool, error) {
+			stats, err := part.store.Stats(s.ctx)
+			return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
+		})
+	}
+}
+
+// audit holds journal, counters, models and the log of the workers against each other.
+func (s *spread) audit(from, to time.Time) {
+	s.t.Helper()
+	started, ended, applied := map[string]int{}, map[string]int{}, 0
+	for _, part := range s.parts {
+		part.examine()
+		y := part.count()
+		part.checkAttempts(y)
+		part.checkCounters(y)
+		part.checkModels()
+		applied += y.results
+		for uid, count := range y.starts {
+			started[uid] += count
+		}
+		for uid, count := range y.ends {
+			ended[uid] += count
+		}
+	}
+	unknown := 0
+	for uid, at := range s.log.acked {
+		popped := s.log.popped[uid]
+		switch lost := popped.Before(to) && at.After(from); {
+		case started[uid] == 1 && ended[uid] == 1:
+		case started[uid] == 0 && lost: // the node that took over does not know of it
+			unknown++
+		default:
+			s.t.Errorf("attempt %s, popped at %s and answered at %s: want one start and one end, got %d and %d", uid, popped, at, started[uid], ended[uid])
+		}
+	}
+	forwarded, err := s.counted(model.CounterForwarded)
+	s.check("read the counters", err)
+	if forwarded < spreadModels/2 {
+		s.t.Errorf("the fault did not strike: want most commands forwarded, got %d", forwarded)
+	}
+	s.t.Logf("attempts started %d, results applied %d, commands forwarded %d, attempts that the failover forgot %d; it took %s",
+		len(started), applied, forwarded, unknown, to.Sub(from.Add(time.Second)).Round(10*time.Millisecond))
+}
+
+func TestAQueueOfEightPartsOutlivesAKilledMasterAndMovingSlots(t *testing.T) {
+	long.Only(t)
+	s := newSpread(t)
+	var daemons []*testkit.Process
+	for range 2 {
+		for _, name := range []string{"dispatcher", "poller"} {
+			daemons = append(daemons, testkit.Refreshd(t, name, "--redis", s.address, "--queue", "bigtables", "--log-level", "warn"))
+		}
+	}
+	working, stop := context.WithCancel(s.ctx)
+	defer stop()
+	s.work(working)
+	s.save()
+	s.progress(2_000)
+	from, to := s.failover(0)
+	saved := s.moveAll(6)
+	s.settleAll()
+	for _, daemon := range daemons {
+		if code := daemon.Stop(); code != 0 {
+			t.Errorf("want a daemon that ends well, got exit code %d", code)
+		}
+	}
+	stop()
+	s.workers.Wait()
+	s.expectVersion(saved, 6)
+	s.audit(from, to)
+}
