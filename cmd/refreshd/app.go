@@ -60,7 +60,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		benchCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
+		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
 	return root
 }
@@ -122,24 +122,72 @@ func (a *app) open(address string) (*scripts.Store, func(), error) {
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
-// withStore runs do with a queue that answers.
-func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) error {
-	store, done, err := a.open(a.address())
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := store.Ping(ctx); err != nil {
-		return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
-	}
-	return do(store)
+// withQueue runs do with a queue that answers.
+func (a *app) withQueue(ctx context.Context, do func(*scripts.Queue) error) error {
+	return a.withClients(ctx, func(clients *scripts.Clients) error {
+		queue, err := scripts.Open(ctx, clients, a.store)
+		if _, refused := scripts.New(clients, a.store); err != nil && refused != nil {
+			return usageError{err} // on a cluster only a queue of several parts needs no braces
+		}
+		if err != nil {
+			return err
+		}
+		return do(queue)
+	})
 }
 
-// onStore is the body of a command that needs a queue that answers.
-func (a *app) onStore(do func(ctx context.Context, store *scripts.Store, args []string) error) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, args []string) error {
-		return a.withStore(command.Context(), func(store *scripts.Store) error { return do(command.Context(), store, args) })
+// withClients runs do with connections to a Redis that answers, when the settings of the queue are known to be in range.
+func (a *app) withClients(ctx context.Context, do func(*scripts.Clients) error) error {
+	a.store.HistoryCap, a.store.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
+	a.connect.ClientName = "refreshd"
+	clients, err := scripts.Connect(a.address(), a.connect)
+	if err != nil {
+		return usageError{err}
 	}
+	defer func() {
+		if err := clients.Close(); err != nil {
+			a.log.Debug().Err(err).Msg("closing connections")
+		}
+	}()
+	if err := a.store.WithDefaults().Validate(); err != nil {
+		return usageError{err}
+	}
+	if err := clients.Read.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("%s: reach redis: %w", redisurl.Redacted(a.address()), err)
+	}
+	return do(clients)
+}
+
+// onQueue is the body of a command that needs a queue that answers.
+func (a *app) onQueue(do func(ctx context.Context, queue *scripts.Queue, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return do(command.Context(), queue, args) })
+	}
+}
+
+// onPart is the body of a command about the model that its first argument names. It gets the part of the queue in which that lives.
+func (a *app) onPart(do func(ctx context.Context, part *scripts.Store, uids []string) error) func(*cobra.Command, []string) error {
+	return a.onQueue(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
+		return do(ctx, queue.Of(uids[0]), uids)
+	})
+}
+
+// eachPart does something with every part of a queue, in order, until one fails.
+func eachPart(queue *scripts.Queue, do func(part *scripts.Store) error) error {
+	for _, part := range queue.Parts {
+		if err := do(part); err != nil {
+			return inPart(queue, part, err)
+		}
+	}
+	return nil
+}
+
+// inPart says in which part something went wrong, if there are several.
+func inPart(queue *scripts.Queue, part *scripts.Store, err error) error {
+	if err != nil && len(queue.Parts) > 1 {
+		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
+	}
+	return err
 }
 
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it.
