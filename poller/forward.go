@@ -14,7 +14,7 @@ import (
 func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time) []*message {
 	var commands []scripts.Forwarded
 	for _, m := range messages {
-		if _, away := p.away(m); away {
+		if m.command != nil && !m.own {
 			commands = append(commands, scripts.Forwarded{UID: m.uid(), Claimed: m.claimed})
 		}
 	}
@@ -24,25 +24,15 @@ func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time
 	done := p.forwardOnce(ctx, commands, now)
 	rest := make([]*message, 0, len(messages))
 	for _, m := range messages {
-		home, away := p.away(m)
 		switch {
-		case !away:
+		case m.command == nil || m.own:
 			rest = append(rest, m)
-		case done[home]:
+		case done[m.home]:
 			m.counter = model.CounterForwarded
 			rest = append(rest, m)
 		}
 	}
 	return rest
-}
-
-// away tells in which other part of the queue the model of a command lives; false: it lives here, or the message is no command to apply.
-func (p *Poller) away(m *message) (home scripts.Keys, away bool) {
-	if m.command == nil || m.counter != "" {
-		return home, false
-	}
-	home, own := p.store.Home(m.uid())
-	return home, !own
 }
 
 // forwardOnce returns the parts that have their commands. One that does not answer is left alone for a tick, as results wait meanwhile.
@@ -58,15 +48,4 @@ func (p *Poller) forwardOnce(ctx context.Context, commands []scripts.Forwarded, 
 		p.config.Log.Warn().Err(err).Msg("poller: commands wait for another part of the queue")
 	}
 	return done
-}
-
-// elsewhere is the list in which a result should have been pushed; empty: it stood in the right one.
-func (p *Poller) elsewhere(m *message) string {
-	if m.result == nil || m.counter != "" {
-		return ""
-	}
-	if home, own := p.store.Home(m.result.UID); !own {
-		return home.Output()
-	}
-	return ""
 }

@@ -15,12 +15,16 @@ type message struct {
 	result  *model.Message // nil: none
 	command *model.Command // nil: none
 
+	home scripts.Keys // the part of the queue in which its model lives
+	own  bool         // that is this part, or the message is about no model
+
 	// Why the message changes no model; an empty counter: it is still to be decided.
 	counter, reason string
 }
 
-func decode(claimed scripts.Claimed) *message {
-	m := &message{claimed: claimed}
+// decode reads a message; home tells where a model lives.
+func decode(claimed scripts.Claimed, home func(uid string) (scripts.Keys, bool)) *message {
+	m := &message{claimed: claimed, own: true}
 	if size, most, large := claimed.Large(); large {
 		m.counter, m.reason = model.CounterOversized, "expected at most "+most+" bytes, found "+size
 		return m
@@ -35,7 +39,9 @@ func decode(claimed scripts.Claimed) *message {
 	}
 	if err != nil {
 		m.counter, m.reason = refusal(err)
+		return m
 	}
+	m.home, m.own = home(m.uid())
 	return m
 }
 
@@ -70,8 +76,8 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 	return uids, commands
 }
 
-// decide turns the message into an item to commit. elsewhere is the list in which a result of another part of the queue is expected.
-func (m *message) decide(snapshot *scripts.Snapshot, now time.Time, elsewhere string) scripts.Item {
+// decide turns the message into an item to commit.
+func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
 	item := scripts.Item{Message: m.claimed, Counter: m.counter, Reason: m.reason}
 	if m.counter != "" {
 		return item
@@ -96,8 +102,8 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time, elsewhere st
 		item.Counter, item.Reason = refusal(err)
 	case outcome == model.UnknownModel:
 		item.Reason = field + ": expected a stored model, found " + document.Found(item.UID)
-		if elsewhere != "" {
-			item.Reason = field + ": expected in " + elsewhere + ", as reply_to said, found " + document.Found(item.UID)
+		if !m.own {
+			item.Reason = field + ": expected in " + m.home.Output() + ", as reply_to said, found " + document.Found(item.UID)
 		}
 	case outcome == model.Busy:
 		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"

@@ -32,7 +32,7 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	round := Round{Claimed: len(claim.Messages), HoldsLane: claim.HoldsLane}
 	pending := make([]*message, len(claim.Messages))
 	for i, entry := range claim.Messages {
-		pending[i] = decode(entry)
+		pending[i] = decode(entry, p.store.Home)
 	}
 	pending = p.forward(ctx, pending, claim.Now)
 	round.Waiting = len(claim.Messages) - len(pending)
@@ -54,7 +54,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	}
 	batch := scripts.Batch{Now: now, Owner: p.config.Owner, Items: make([]scripts.Item, len(messages))}
 	for i, message := range messages {
-		batch.Items[i] = message.decide(snapshot, now, p.elsewhere(message))
+		batch.Items[i] = message.decide(snapshot, now)
 	}
 	codes, err := p.store.Commit(ctx, batch)
 	for i, code := range codes {

@@ -56,7 +56,6 @@ func (m *migration) move(keys ...string) {
 func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testing.T) {
 	t.Parallel()
 	s := testkit.Cluster(t)
-	t.Cleanup(func() { s.Kill(t) }) // the next test wants a cluster of which all nodes agree
 	b := newBench(t, s)
 	b.seed(keys{":due": scores{"m": 1}, ":running": scores{"n": 1}, "-output": list{"o"}})
 	before := b.state()

@@ -24,6 +24,9 @@ type Queue struct {
 	Parts []*Store
 }
 
+// ErrUnread says that Redis did not tell how many parts a queue has: it may later.
+var ErrUnread = errors.New("read the settings of the queue")
+
 // Open reads how many parts a queue has, and returns it. A queue that was not created has one part, with its own name.
 func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
 	config = config.WithDefaults()
@@ -45,7 +48,7 @@ func readParts(ctx context.Context, clients *Clients, keys Keys) (int, error) {
 		return 1, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read the settings of the queue: %w", err)
+		return 0, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 1 || count > MaxParts {

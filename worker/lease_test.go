@@ -303,7 +303,7 @@ func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSession(t.Context(), pool)
+		s := newSession(t.Context(), pool, pool.queues[0], newSlots(&pool.config))
 		defer s.cancel(nil)
 		if err := s.look(t.Context(), "own", time.Time{}); !errors.Is(err, errBroken) {
 			t.Errorf("%v: got %v, want the error of Redis", expired, err)

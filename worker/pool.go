@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ type Handler func(ctx context.Context, attempt *Attempt) error
 
 // Pool runs a handler for every attempt that it takes. It is safe for concurrent use.
 type Pool struct {
-	queue   Queue
+	queues  []Queue
 	handler Handler
 	config  Config
 
@@ -47,14 +48,19 @@ type Pool struct {
 
 // New returns a pool. It opens nothing: the caller closes the connections of the queue.
 func New(queue Queue, handler Handler, config Config) (*Pool, error) {
+	return NewForParts([]Queue{queue}, handler, config)
+}
+
+// NewForParts returns a pool that serves all parts of a queue with the same slots. Parts that have something to take do so in turn.
+func NewForParts(queues []Queue, handler Handler, config Config) (*Pool, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	if queue == nil || handler == nil {
+	if len(queues) == 0 || slices.Contains(queues, nil) || handler == nil {
 		return nil, errors.New("worker: expected a queue and a handler, found nil")
 	}
-	return &Pool{queue: queue, handler: handler, config: config}, nil
+	return &Pool{queues: queues, handler: handler, config: config}, nil
 }
 
 // Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in flight the grace to finish;
@@ -71,9 +77,21 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 // The error says how many handlers ignored their context and were abandoned, and how many messages could not be pushed. Run
 // may be called again, also while another call is running.
 func (p *Pool) Run(ctx context.Context) error {
+	slots := newSlots(&p.config)
+	errs := make([]error, len(p.queues))
+	var sessions sync.WaitGroup
+	for i, queue := range p.queues {
+		s := newSession(context.WithoutCancel(ctx), p, queue, slots)
+		sessions.Go(func() { errs[i] = s.run(ctx) })
+	}
+	sessions.Wait()
+	return errors.Join(errs...)
+}
+
+// run is Run for one queue.
+func (s *session) run(ctx context.Context) error {
 	// Work outlives the end of ctx, and pushing and watching outlive the work.
 	background := context.WithoutCancel(ctx)
-	s := newSession(background, p)
 	defer s.cancel(ErrShutdown)
 	stopBeating := during(background, s.beat)
 	stopPushing := during(background, s.sender.run)

@@ -12,14 +12,15 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// session is one call of Pool.Run.
+// session is one call of Pool.Run on one queue.
 type session struct {
 	*Pool
+	queue   Queue
 	holding *holding
 	sender  *sender
 	overdue chan struct{} // asks for a check of the fences
-	slots   chan struct{} // holds one token per attempt in flight
-	share   *share
+	slots   *slots
+	search  *search
 
 	unreadable backoff.Sampler // takeAll only
 	heartbeats heartbeats      // beat only
@@ -31,16 +32,17 @@ type session struct {
 	flights sync.Map // the keys are *flight
 }
 
-func newSession(background context.Context, p *Pool) *session {
+func newSession(background context.Context, p *Pool, queue Queue, slots *slots) *session {
 	s := &session{
 		Pool:    p,
+		queue:   queue,
 		holding: newHolding(),
 		overdue: make(chan struct{}, 1),
-		slots:   make(chan struct{}, p.config.Concurrency),
-		share:   newShare(&p.config),
+		slots:   slots,
+		search:  slots.share.newSearch(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(background)
-	s.sender = newSender(p.queue, s.holding, &p.config)
+	s.sender = newSender(queue, s.holding, &p.config)
 	return s
 }
 
@@ -49,41 +51,43 @@ func (s *session) takeAll(ctx context.Context) {
 	retry := s.config.retry("taking attempts")
 	for ctx.Err() == nil {
 		s.sender.room(ctx)
-		free := s.reserve(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		found, err := s.takeOnce(ctx, free)
+		found, err := s.takeInTurn(ctx)
 		if err == nil && !found {
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
 		backoff.Rest(ctx, retry.After(err), nil)
-		backoff.Rest(ctx, s.share.rest(), s.share.freed)
+		backoff.Rest(ctx, s.search.rest(), s.search.freed)
 	}
 }
 
-// reserve waits for a free slot and returns how many there are. Only this goroutine fills them, so they stay free.
-func (s *session) reserve(ctx context.Context) int {
-	select {
-	case <-ctx.Done():
-	case s.slots <- struct{}{}:
-		<-s.slots
+// takeInTurn takes what there are free slots for when the turn is this session's; false: there was nothing to take.
+func (s *session) takeInTurn(ctx context.Context) (bool, error) {
+	free, end := s.slots.begin(ctx)
+	if free == 0 || ctx.Err() != nil {
+		end()
+		return true, nil
 	}
-	return cap(s.slots) - len(s.slots)
+	found, crowd, err := s.takeOnce(ctx, free)
+	end()
+	if len(crowd) > 0 {
+		s.putBack(ctx, crowd)
+	}
+	return found, err
 }
 
-// takeOnce takes as many entries as there are free slots and starts them; false: there was none. What may not start goes back. A call
-// that has begun is finished: an entry that is taken while its caller has gone would wait until the pool leaves.
-func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
-	whole := context.WithoutCancel(ctx)
-	asked := s.holding.ask(s.share.look(free))
+// takeOnce takes as many entries as there are free slots and starts them; false: there was none. The crowd may not start: it goes back. A
+// call that has begun is finished: an entry that is taken while its caller has gone would wait until the pool leaves.
+func (s *session) takeOnce(ctx context.Context, free int) (found bool, crowd []*flight, err error) {
+	whole, cancel := s.patience(ctx)
+	defer cancel()
+	asked := s.holding.ask(s.search.look(free))
 	taken, err := s.queue.Take(whole, asked)
 	switch {
 	case err != nil:
 		s.holding.doubted()
-		return false, err
+		return false, nil, err
 	case taken.Forgotten:
-		return true, s.forgotten(whole, asked.Owner)
+		return true, nil, s.forgotten(whole, asked.Owner)
 	}
 	entries := s.holding.receive(asked, taken)
 	flights := s.decode(asked.Owner, entries)
@@ -93,7 +97,6 @@ func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 	if err != nil {
 		now = taken.Now
 	}
-	var crowd []*flight
 	for i, f := range flights {
 		current := f.AttemptUID
 		if err == nil && fences[i].Err == nil {
@@ -105,11 +108,8 @@ func (s *session) takeOnce(ctx context.Context, free int) (bool, error) {
 		}
 	}
 	s.count(&s.stats.Taken, len(entries)-len(crowd))
-	s.share.looked(len(flights)-len(crowd), len(crowd))
-	if len(crowd) > 0 {
-		s.putBack(ctx, asked.Owner, crowd)
-	}
-	return len(entries) > 0, nil
+	s.search.looked(len(flights)-len(crowd), len(crowd))
+	return len(entries) > 0, crowd, nil
 }
 
 // decode drops what cannot be read: without uids nobody can be told about it. There may be a million of them, so only some are
@@ -142,7 +142,7 @@ func (s *session) admit(ctx context.Context, f *flight, current string, now time
 		s.sender.add(f.over(message{}))
 	case isPast(f.DeadlineAt, now), ctx.Err() != nil:
 		s.end(f, f.message(model.MessageInterrupted))
-	case len(s.slots) == cap(s.slots), !s.share.admit(f): // only this goroutine fills slots, and may have taken more than there are
+	case s.slots.full(), !s.slots.share.admit(f): // nobody else fills slots now, but more may have been taken than there are
 		return false
 	default:
 		s.start(f, now)
@@ -154,7 +154,7 @@ func (s *session) admit(ctx context.Context, f *flight, current string, now time
 func (s *session) start(f *flight, now time.Time) {
 	f.ctx, f.cancel = context.WithCancelCause(s.ctx)
 	f.status = &status{every: s.config.StatusEvery, send: s.sender.add}
-	s.slots <- struct{}{}
+	s.slots.tokens <- struct{}{}
 	s.flights.Store(f, nil)
 	if !s.holding.is(f.owner) { // asked after Store: whoever forgets the owner now finds f, and who did before is found here
 		f.cancel(ErrRequeued)
@@ -171,8 +171,8 @@ func (s *session) work(f *flight) {
 	defer func() {
 		s.finish(f, err)
 		f.cancel(nil)
-		<-s.slots
-		s.share.release(f)
+		<-s.slots.tokens
+		s.slots.share.release(f)
 	}()
 	err = f.call(s.handler, &s.config)
 }

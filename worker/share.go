@@ -14,16 +14,29 @@ type share struct {
 	host  func(*Attempt) string // nil: no attempt asks one
 	most  int                   // attempts in flight for one host
 	every time.Duration         // the longest rest
-	freed chan struct{}         // ends a rest
 
-	fruitless int // takeAll only: looks in a row that began nothing and put something back
+	mu       sync.Mutex
+	held     map[string]int // guarded by mu: attempts in flight by host
+	searches []*search      // guarded by mu
+}
 
-	mu   sync.Mutex
-	held map[string]int // guarded by mu: attempts in flight by host
+// search looks in one input list for attempts that may begin.
+type search struct {
+	share     *share
+	freed     chan struct{} // ends a rest
+	fruitless int           // takeAll only: looks in a row that began nothing and put something back
 }
 
 func newShare(c *Config) *share {
-	return &share{host: c.Host, most: c.PerHost, every: c.FenceEvery, freed: make(chan struct{}, 1), held: map[string]int{}}
+	return &share{host: c.Host, most: c.PerHost, every: c.FenceEvery, held: map[string]int{}}
+}
+
+func (s *share) newSearch() *search {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	search := &search{share: s, freed: make(chan struct{}, 1)}
+	s.searches = append(s.searches, search)
+	return search
 }
 
 // admit notes that an attempt begins; false: its host has its share already.
@@ -51,7 +64,9 @@ func (s *share) release(f *flight) {
 	if s.held[f.host]--; s.held[f.host] <= 0 {
 		delete(s.held, f.host)
 	}
-	backoff.Signal(s.freed)
+	for _, search := range s.searches {
+		backoff.Signal(search.freed)
+	}
 }
 
 // farthest is how many entries are taken at once, at most, to find one that may begin behind those that may not.
@@ -61,10 +76,10 @@ const farthest = 100
 const leastRest = 10 * time.Millisecond
 
 // look is how many entries to take with so many free slots: twice as many after each look that began nothing.
-func (s *share) look(free int) int { return max(free, min(free<<min(s.fruitless, 10), farthest)) }
+func (s *search) look(free int) int { return max(free, min(free<<min(s.fruitless, 10), farthest)) }
 
 // looked notes what came of a look.
-func (s *share) looked(began, back int) {
+func (s *search) looked(began, back int) {
 	if began > 0 || back == 0 {
 		s.fruitless = 0
 	} else {
@@ -73,23 +88,23 @@ func (s *share) looked(began, back int) {
 }
 
 // rest is how long to let the list be: what was put back comes again.
-func (s *share) rest() time.Duration {
+func (s *search) rest() time.Duration {
 	if s.fruitless == 0 {
 		return 0
 	}
-	return min(leastRest<<min(s.fruitless-1, 10), s.every)
+	return min(leastRest<<min(s.fruitless-1, 10), s.share.every)
 }
 
 // putBack moves what may not begin to the tail of the input list, before anything else is taken: to repeat it after that could move
 // what has begun meanwhile. If ctx ends while Redis fails, it is requeued when the pool leaves.
-func (s *session) putBack(ctx context.Context, owner string, crowd []*flight) {
+func (s *session) putBack(ctx context.Context, crowd []*flight) {
 	messages, entries := make([]message, len(crowd)), make([]string, len(crowd))
 	for i, f := range crowd {
 		messages[i], entries[i] = f.over(message{}), f.entry
 	}
 	retry := s.config.retry("putting attempts back")
 	for {
-		_, err := s.queue.PutBack(context.WithoutCancel(ctx), owner, entries)
+		_, err := s.queue.PutBack(context.WithoutCancel(ctx), crowd[0].owner, entries)
 		pause := retry.After(err)
 		if err == nil {
 			s.holding.release(messages)

@@ -150,7 +150,7 @@ func (l *looks) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.T
 }
 
 func TestAPoolThatFindsNothingToBeginRestsLongerAndLooksFarther(t *testing.T) {
-	s := newShare(&Config{FenceEvery: time.Second})
+	s := newShare(&Config{FenceEvery: time.Second}).newSearch()
 	var rests []time.Duration
 	var farLooks []int
 	for range 9 {

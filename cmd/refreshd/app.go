@@ -99,62 +99,53 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	return nil
 }
 
-// open connects to the queue at an address. It dials nothing yet. The caller calls the returned function when it is done.
-func (a *app) open(address string) (*scripts.Store, func(), error) {
+// connectTo makes the clients for an address. It dials nothing yet. The caller calls the returned function when it is done.
+func (a *app) connectTo(address string) (*scripts.Clients, func(), error) {
 	a.connect.ClientName = "refreshd"
 	clients, err := scripts.Connect(address, a.connect)
+	if err == nil {
+		err = a.storeConfig().Validate()
+	}
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	done := func() {
+	return clients, func() {
 		if err := clients.Close(); err != nil {
 			a.log.Debug().Err(err).Msg("closing connections")
 		}
-	}
-	a.store.HistoryCap, a.store.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
-	store, err := scripts.New(clients, a.store)
-	if err != nil {
-		done()
-		return nil, nil, usageError{err}
-	}
-	return store, done, nil
+	}, nil
+}
+
+// storeConfig is what the flags say about the queue.
+func (a *app) storeConfig() scripts.Config {
+	config := a.store
+	config.HistoryCap, config.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
+	return config.WithDefaults()
 }
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
 // withQueue runs do with a queue that answers.
 func (a *app) withQueue(ctx context.Context, do func(*scripts.Queue) error) error {
-	return a.withClients(ctx, func(clients *scripts.Clients) error {
-		queue, err := scripts.Open(ctx, clients, a.store)
-		if _, refused := scripts.New(clients, a.store); err != nil && refused != nil {
-			return usageError{err} // on a cluster only a queue of several parts needs no braces
-		}
-		if err != nil {
-			return err
+	return a.withClients(func(clients *scripts.Clients) error {
+		queue, err := scripts.Open(ctx, clients, a.storeConfig())
+		switch {
+		case errors.Is(err, scripts.ErrUnread):
+			return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
+		case err != nil:
+			return usageError{err}
 		}
 		return do(queue)
 	})
 }
 
-// withClients runs do with connections to a Redis that answers, when the settings of the queue are known to be in range.
-func (a *app) withClients(ctx context.Context, do func(*scripts.Clients) error) error {
-	a.store.HistoryCap, a.store.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
-	a.connect.ClientName = "refreshd"
-	clients, err := scripts.Connect(a.address(), a.connect)
+// withClients runs do with connections.
+func (a *app) withClients(do func(*scripts.Clients) error) error {
+	clients, done, err := a.connectTo(a.address())
 	if err != nil {
-		return usageError{err}
+		return err
 	}
-	defer func() {
-		if err := clients.Close(); err != nil {
-			a.log.Debug().Err(err).Msg("closing connections")
-		}
-	}()
-	if err := a.store.WithDefaults().Validate(); err != nil {
-		return usageError{err}
-	}
-	if err := clients.Read.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("%s: reach redis: %w", redisurl.Redacted(a.address()), err)
-	}
+	defer done()
 	return do(clients)
 }
 

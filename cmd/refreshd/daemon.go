@@ -58,11 +58,14 @@ type daemon interface {
 	Run(ctx context.Context) error
 }
 
+// prepared builds a daemon for a queue. What its flags say has been checked before anybody asks Redis.
+type prepared func(*scripts.Queue) (daemon, error)
+
 func dispatcherCommand(a *app) *cobra.Command {
 	var config dispatcher.Config
 	command := a.loopCommand("dispatcher", "Start what is due and end what is past its deadline", (*loopFlags).bind,
-		func(_ context.Context, store *scripts.Store, loop *loopFlags, _ []string) (daemon, error) {
-			return a.newDispatcher(store, loop, config)
+		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
+			return a.prepareDispatcher(loop, config)
 		})
 	bindDispatcher(command.Flags(), &config)
 	return command
@@ -73,18 +76,26 @@ func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
 	flags.Var((*duration)(&config.FullTick), "full-tick", "sleep while so many wait (default 20ms)")
 }
 
-func (a *app) newDispatcher(store *scripts.Store, loop *loopFlags, config dispatcher.Config) (*dispatcher.Dispatcher, error) {
+func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prepared, error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Log, config.Clock = &a.log, time.Now
-	config.Observe = a.checks.Loop("dispatcher", loop.tick, false).Begin
-	return dispatcher.New(store, config)
+	if err := config.WithDefaults().Validate(); err != nil {
+		return nil, err
+	}
+	return func(queue *scripts.Queue) (daemon, error) {
+		return forParts(a, queue, "dispatcher", loop.tick, func(part *scripts.Store, observe func() func(error)) (*dispatcher.Dispatcher, error) {
+			config.Observe = observe
+			return dispatcher.New(part, config)
+		})
+	}, nil
 }
 
 func pollerCommand(a *app) *cobra.Command {
 	var config poller.Config
 	command := a.loopCommand("poller", "Apply the results of workers and the messages of applications", (*loopFlags).bind,
-		func(_ context.Context, store *scripts.Store, loop *loopFlags, _ []string) (daemon, error) {
-			return a.newPoller(store, loop, config)
+		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
+			pollers, err := a.preparePollers(loop, config)
+			return func(queue *scripts.Queue) (daemon, error) { return pollers(queue) }, err
 		})
 	bindPoller(command.Flags(), &config)
 	return command
@@ -95,28 +106,35 @@ func bindPoller(flags *pflag.FlagSet, config *poller.Config) {
 	flags.Var((*duration)(&config.Lease), "lease", "how long a poller may go without a heartbeat before others take over its messages (default 10s)")
 }
 
-func (a *app) newPoller(store poller.Store, loop *loopFlags, config poller.Config) (*poller.Poller, error) {
+func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*scripts.Queue) (parts[*poller.Poller], error), error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Log, config.Clock = &a.log, time.Now
-	config.Observe = a.checks.Loop("poller", loop.tick, false).Begin
-	return poller.New(store, config)
+	return func(queue *scripts.Queue) (parts[*poller.Poller], error) {
+		return forParts(a, queue, "poller", loop.tick, func(part *scripts.Store, observe func() func(error)) (*poller.Poller, error) {
+			config.Observe = observe
+			return poller.New(part, config)
+		})
+	}, config.WithDefaults().Validate()
 }
 
 // loopCommand is a command that runs one daemon until it is told to stop. It understands the loopFlags that bind binds.
 func (a *app) loopCommand(
-	use, short string, bind func(*loopFlags, *pflag.FlagSet),
-	build func(context.Context, *scripts.Store, *loopFlags, []string) (daemon, error),
+	use, short string, bind func(*loopFlags, *pflag.FlagSet), prepare func(context.Context, *loopFlags, []string) (prepared, error),
 ) *cobra.Command {
 	var flags loopFlags
 	command := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withLife(command.Context(), a.address(), &flags, func(ctx context.Context, store *scripts.Store) error {
-				loop, err := build(ctx, store, &flags, args)
+			build, err := prepare(command.Context(), &flags, args)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.withLife(command.Context(), command.Name(), a.address(), &flags, func(ctx context.Context, queue *scripts.Queue) error {
+				loop, err := build(queue)
 				if err != nil {
 					return usageError{err}
 				}
-				if err := a.preflight(ctx, command.Name(), store, a.address(), &flags); err != nil {
+				if err := a.preflight(ctx, queue, &flags); err != nil {
 					return err
 				}
 				return a.runDaemon(ctx, command.Name(), loop, flags.grace)
@@ -127,11 +145,11 @@ func (a *app) loopCommand(
 	return command
 }
 
-// withLife runs do on a queue that need not answer, with its health told, until the time of --for is over.
+// withLife runs do on a queue, as soon as Redis answers, with its health told, until the time of --for is over. name is what begins.
 func (a *app) withLife(
-	ctx context.Context, address string, flags *loopFlags, do func(context.Context, *scripts.Store) error,
+	ctx context.Context, name, address string, flags *loopFlags, do func(context.Context, *scripts.Queue) error,
 ) error {
-	store, done, err := a.open(address)
+	clients, done, err := a.connectTo(address)
 	if err != nil {
 		return err
 	}
@@ -146,7 +164,19 @@ func (a *app) withLife(
 		return err
 	}
 	defer closeHealth()
-	return do(ctx, store)
+	a.log.Info().Str("part", name).Str("queue", a.store.Queue).Str("redis", redisurl.Redacted(address)).
+		Str("version", readVersion().Version).Msg("started")
+	queue, err := a.awaitQueue(ctx, clients, flags)
+	switch {
+	case ctx.Err() != nil:
+		a.log.Info().Str("part", name).Msg("stopped") // before it could begin
+		return nil
+	case errors.Is(err, scripts.ErrUnread):
+		return fmt.Errorf("--strict: check redis: %w", err)
+	case err != nil:
+		return usageError{err}
+	}
+	return do(ctx, queue)
 }
 
 // openHealth serves the health checks of the loops of this process. The caller calls the returned function when
@@ -179,41 +209,44 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags) (func(), error) 
 // preflightTime bounds the look of a daemon at its Redis before it begins.
 const preflightTime = 5 * time.Second
 
-// preflight logs what begins, and what a daemon should know of its Redis. A Redis that does not answer is only worth a warning:
-// the daemons wait for it. With --strict it refuses to begin unless all is well.
-func (a *app) preflight(ctx context.Context, name string, store *scripts.Store, address string, flags *loopFlags) error {
-	a.log.Info().Str("part", name).Str("queue", store.Keys.Queue()).Str("redis", redisurl.Redacted(address)).
-		Str("version", readVersion().Version).Msg("started")
-	if err := store.Ping(ctx); err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Str("part", name).Msg("waiting for redis")
-	} else if err := store.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
-		a.log.Warn().Err(err).Str("part", name).Msg("loading the scripts failed")
-	}
-	if !flags.checks {
-		return nil
-	}
+// preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is
+// well.
+func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFlags) error {
 	ctx, cancel := context.WithTimeout(ctx, preflightTime)
 	defer cancel()
-	report, err := doctor.Preflight(ctx, store, doctor.Options{Now: time.Now})
 	var refused []string
-	levels := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}
-	for _, f := range report.Findings {
-		level, told := levels[f.Severity]
-		if !told {
+	told := map[doctor.Finding]bool{}
+	for _, part := range queue.Parts {
+		if err := part.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
+			a.log.Warn().Err(err).Str("queue", part.Keys.Queue()).Msg("loading the scripts failed")
+		}
+		if !flags.checks {
 			continue
 		}
-		refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
-		a.log.WithLevel(level).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
+		report, err := doctor.Preflight(ctx, part, doctor.Options{Now: time.Now})
+		if err != nil {
+			refused = append(refused, "check redis: "+err.Error())
+		}
+		for _, f := range report.Findings {
+			if !told[f] && a.tell(f) { // parts may share a server
+				refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
+			}
+			told[f] = true
+		}
 	}
-	switch {
-	case !flags.strict:
-		return nil
-	case err != nil:
-		return fmt.Errorf("--strict: check redis: %w", err)
-	case len(refused) > 0:
+	if flags.strict && len(refused) > 0 {
 		return errors.New("--strict: " + strings.Join(refused, "; "))
 	}
 	return nil
+}
+
+// tell logs a finding; false: it is none to worry about.
+func (a *app) tell(f doctor.Finding) bool {
+	level, worth := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}[f.Severity]
+	if worth {
+		a.log.WithLevel(level).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
+	}
+	return worth
 }
 
 // runDaemon runs a daemon until ctx ends, and then for no longer than the grace. A worker bounds the time of its own end.

@@ -47,7 +47,7 @@ func TestDoctorReportsSomeOfManyAndCountsTheRest(t *testing.T) {
 	expectContains(t, stdout, "and 2 more of payload-orphan\n", "3 errors")
 	at(t, server).fail(exitUsage, "doctor", "--limit", "0")
 	at(t, server).fail(exitUsage, "doctor", "extra")
-	expectContains(t, at(t, server).fail(exitFailed, "doctor", "--redis", "redis://127.0.0.1:1"), "reach redis")
+	expectContains(t, at(t, server).fail(exitFailed, "doctor", "--redis", "redis://127.0.0.1:1"), "read the settings of the queue")
 }
 
 func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {

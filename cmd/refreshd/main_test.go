@@ -133,7 +133,7 @@ func TestExitCodeTellsWrongUsageFromFailure(t *testing.T) {
 		"arguments without program":  {[]string{"worker", "--fetch", "x", "y"}, exitUsage, "expected arguments only with --exec, found y"},
 		"a port beside an address":   {[]string{"up", "--redis", "redis://x", "--port", "1"}, exitUsage, "--port: expected no --redis beside it"},
 		"a file that is not there":   {[]string{"stats", "--config", "/no/such/file"}, exitUsage, "--config: open /no/such/file"},
-		"a redis that does not hear": {[]string{"stats", "--redis", "redis://127.0.0.1:1"}, exitFailed, "redis://127.0.0.1:1: reach redis: "},
+		"a redis that does not hear": {[]string{"stats", "--redis", "redis://127.0.0.1:1"}, exitFailed, "redis://127.0.0.1:1: read the settings of the queue: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := *c

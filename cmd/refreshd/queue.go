@@ -37,7 +37,7 @@ All commands and daemons find the parts by the name of the queue. To look at one
 }
 
 func (a *app) createQueue(ctx context.Context, parts int) error {
-	err := a.withClients(ctx, func(clients *scripts.Clients) error { return scripts.Create(ctx, clients, a.store, parts) })
+	err := a.withClients(func(clients *scripts.Clients) error { return scripts.Create(ctx, clients, a.storeConfig(), parts) })
 	if err != nil {
 		return err
 	}

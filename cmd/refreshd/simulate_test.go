@@ -105,7 +105,7 @@ func TestAStoredPolicyIsSimulatedByItsName(t *testing.T) {
 	}
 	stderr := c.fail(exitFailed, "simulate", "--policy", "thrice-daily")
 	expectContains(t, stderr, "thrice-daily: expected a file or the name of a stored policy, found neither")
-	expectContains(t, nowhere(t).fail(exitFailed, "simulate", "--policy", "twice-daily"), "reach redis")
+	expectContains(t, nowhere(t).fail(exitFailed, "simulate", "--policy", "twice-daily"), "read the settings of the queue")
 }
 
 func TestTwoPoliciesMeetTheSameFate(t *testing.T) {

@@ -65,22 +65,26 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		defer server.Close()
 		address = server.URL()
 	}
-	return a.withLife(ctx, address, &flags.loop, func(ctx context.Context, store *scripts.Store) error {
-		daemons, err := a.newDaemons(ctx, flags, store, args)
+	build, err := a.prepareDaemons(ctx, flags, args)
+	if err != nil {
+		return usageError{err}
+	}
+	return a.withLife(ctx, "up", address, &flags.loop, func(ctx context.Context, queue *scripts.Queue) error {
+		daemons, err := build(queue)
 		if err != nil {
 			return usageError{err}
 		}
 		if a.redis == "" {
-			if err := a.hint(address, store.Keys); err != nil {
+			if err := a.hint(address, queue.Parts[0].Keys); err != nil {
 				return err
 			}
 		}
-		if err := a.preflight(ctx, "up", store, address, &flags.loop); err != nil {
+		if err := a.preflight(ctx, queue, &flags.loop); err != nil {
 			return err
 		}
 		if flags.models != "" {
 			// One that is refused has been named, and keeps none of the others from running.
-			if err := a.put(ctx, &scripts.Queue{Parts: []*scripts.Store{store}}, flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
+			if err := a.put(ctx, queue, flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
 				return err
 			}
 		}
@@ -105,28 +109,38 @@ func (a *app) hint(address string, keys scripts.Keys) error {
 
 type daemons struct {
 	app     *app
-	store   *scripts.Store
+	queue   *scripts.Queue
 	senders map[string]daemon // dispatcher and worker: they make messages for the poller
-	poller  *poller.Poller
+	pollers parts[*poller.Poller]
 	flags   *upFlags
 }
 
-func (a *app) newDaemons(ctx context.Context, flags *upFlags, store *scripts.Store, args []string) (*daemons, error) {
+// prepareDaemons checks the flags of all daemons, and returns what builds them.
+func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string) (func(*scripts.Queue) (*daemons, error), error) {
 	if flags.poller.Owner == "" {
 		flags.poller.Owner = strings.ToLower(rand.Text())
 	}
-	d := &daemons{app: a, store: store, senders: make(map[string]daemon), flags: flags}
+	senders := make(map[string]prepared)
 	var err error
-	if d.senders["dispatcher"], err = a.newDispatcher(store, &flags.loop, flags.dispatcher); err != nil {
-		return nil, err
-	}
-	if d.poller, err = a.newPoller(store, &flags.loop, flags.poller); err != nil {
+	if senders["dispatcher"], err = a.prepareDispatcher(&flags.loop, flags.dispatcher); err != nil {
 		return nil, err
 	}
 	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
-		d.senders["worker"], err = a.newWorker(ctx, store, &flags.loop, w, args)
+		if senders["worker"], err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
+			return nil, err
+		}
 	}
-	return d, err
+	pollers, err := a.preparePollers(&flags.loop, flags.poller)
+	return func(queue *scripts.Queue) (*daemons, error) {
+		d := &daemons{app: a, queue: queue, senders: make(map[string]daemon), flags: flags}
+		for name, build := range senders {
+			if d.senders[name], err = build(queue); err != nil {
+				return nil, err
+			}
+		}
+		d.pollers, err = pollers(queue)
+		return d, err
+	}, err
 }
 
 // run runs all daemons until ctx ends, and stops them in two steps. Dispatcher and worker end first, and the poller goes on
@@ -136,7 +150,7 @@ func (d *daemons) run(ctx context.Context) error {
 	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPolling()
 	polled := make(chan error, 1)
-	go func() { polled <- d.app.runDaemon(polling, "poller", d.poller, d.flags.loop.grace) }()
+	go func() { polled <- d.app.runDaemon(polling, "poller", d.pollers, d.flags.loop.grace) }()
 	sent := make(chan error, len(d.senders))
 	for name, sender := range d.senders {
 		go func() { sent <- d.app.runDaemon(ctx, name, sender, d.flags.loop.grace) }()
@@ -152,18 +166,26 @@ func (d *daemons) run(ctx context.Context) error {
 // drainTime bounds how long up applies at its end what workers, also those of other processes, say meanwhile.
 const drainTime = 5 * time.Second
 
-// drain applies what was said while the poller stopped. What is left stands in Redis for the next poller.
+// drain applies what was said while the pollers stopped. What is left stands in Redis for the next ones.
 func (d *daemons) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
-	for ctx.Err() == nil {
-		round, err := d.poller.RunOnce(ctx)
-		if err != nil {
+	for i, part := range d.queue.Parts {
+		if err := drainPart(ctx, d.pollers[i]); err != nil {
 			return fmt.Errorf("apply the last messages: %w", err)
 		}
-		if round.Claimed == 0 {
-			break
+		if err := part.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner); err != nil {
+			return err
 		}
 	}
-	return d.store.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner)
+	return nil
+}
+
+func drainPart(ctx context.Context, poller *poller.Poller) error {
+	for ctx.Err() == nil {
+		if round, err := poller.RunOnce(ctx); err != nil || round.Claimed == round.Waiting {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // service is a web service that refreshes models.
@@ -178,12 +179,16 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
 		a := &app{}
-		store, done, err := a.open(server.URL)
+		build, err := a.prepareDaemons(t.Context(), &upFlags{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer done()
-		daemons, err := a.newDaemons(t.Context(), &upFlags{}, store, nil)
+		client := server.Client(t)
+		queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		daemons, err := build(queue)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,8 +260,7 @@ func TestADaemonEndsWhenItsTimeIsOver(t *testing.T) {
 func TestADaemonWaitsForARedisThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	poller := (&console{t: t}).start("poller", "--redis", "redis://127.0.0.1:1", "--tick", "10ms")
-	awaitLog(t, poller, `"message":"waiting for redis"`)
-	awaitLog(t, poller, `"message":"poller: round failed"`)
+	awaitLog(t, poller, `"message":"queue: opening failed"`)
 	if code := poller.stop(); code != exitDone {
 		t.Errorf("expected exit code 0, found %d", code)
 	}

@@ -54,11 +54,14 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 5s)")
 }
 
-func (a *app) newWorker(
-	ctx context.Context, store worker.Queue, loop *loopFlags, own *workerFlags, args []string,
-) (*worker.Pool, error) {
+func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFlags, args []string) (prepared, error) {
 	handler, err := own.handler(args)
 	if err != nil {
+		return nil, err
+	}
+	config := own.config(loop, &a.log)
+	config.Hurry = hurryOf(ctx)
+	if err := config.WithDefaults().Validate(); err != nil {
 		return nil, err
 	}
 	if own.exec != "" {
@@ -66,9 +69,9 @@ func (a *app) newWorker(
 			return nil, err
 		}
 	}
-	config := own.config(loop, &a.log)
-	config.Hurry = hurryOf(ctx)
-	return worker.New(checked(store, a.checks, config), handler, config)
+	return func(queue *scripts.Queue) (daemon, error) {
+		return worker.NewForParts(checked(queue, a.checks, config), handler, config)
+	}, nil
 }
 
 func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config {
@@ -131,8 +134,8 @@ var httpName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 func workerCommand(a *app) *cobra.Command {
 	var own workerFlags
 	command := a.loopCommand("worker", "Refresh models: run a program, call a web service, or download", (*loopFlags).bindLife,
-		func(ctx context.Context, store *scripts.Store, loop *loopFlags, args []string) (daemon, error) {
-			return a.newWorker(ctx, store, loop, &own, args)
+		func(ctx context.Context, loop *loopFlags, args []string) (prepared, error) {
+			return a.prepareWorker(ctx, loop, &own, args)
 		})
 	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR"
 	command.Args = cobra.ArbitraryArgs

@@ -17,15 +17,22 @@ type checkedQueue struct {
 	steady, taking, pushing *health.Progress
 }
 
-// checked returns the queue itself when nobody asks about health.
-func checked(queue worker.Queue, checks *health.Checks, config worker.Config) worker.Queue {
-	if checks == nil {
-		return queue
+// checked returns the parts of a queue. Each is checked for itself, unless nobody asks about health.
+func checked(queue *scripts.Queue, checks *health.Checks, config worker.Config) []worker.Queue {
+	queues, tick := make([]worker.Queue, len(queue.Parts)), config.WithDefaults().FenceEvery
+	for i, part := range queue.Parts {
+		queues[i] = part
+		name := ""
+		if len(queue.Parts) > 1 {
+			name = " " + part.Keys.Queue()
+		}
+		if checks != nil {
+			queues[i] = &checkedQueue{
+				part, checks.Loop("worker"+name, tick, false), checks.Loop("taking"+name, tick, true), checks.Loop("pushing"+name, tick, true),
+			}
+		}
 	}
-	tick := config.WithDefaults().FenceEvery
-	return &checkedQueue{
-		queue, checks.Loop("worker", tick, false), checks.Loop("taking", tick, true), checks.Loop("pushing", tick, true),
-	}
+	return queues
 }
 
 // begin notes one call for the worker as a whole and for one of its parts. The returned function notes what it came to.

@@ -3,8 +3,9 @@
 
     python3 worker.py HOST PORT [QUEUE]
 
-It needs two lists and JSON: BLPOP attempts from QUEUE-input, RPUSH messages to QUEUE-output. Replace refresh() by your own
-work; it may be a generator of messages, the last of which tells how the attempt ended.
+It needs two lists and JSON: BLPOP attempts from QUEUE-input, RPUSH messages to the list that the attempt names as reply_to, or
+to QUEUE-output if it names none. Replace refresh() by your own work; it may be a generator of messages, the last of which tells
+how the attempt ended.
 """
 
 import json
@@ -66,7 +67,7 @@ def work(redis, queue, refresh):
 
     for message in refresh(attempt, current):
         message = {"big_table_uid": uid, "refresh_attempt_uid": fence, **message}
-        redis.command("RPUSH", queue + "-output", json.dumps(message))
+        redis.command("RPUSH", attempt.get("reply_to", queue + "-output"), json.dumps(message))
 
 
 def main():

@@ -27,7 +27,7 @@ func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
 				first = false
 				began <- b.Now()
 			}
-			err = b.Redis.RPush(ctx, keys.Output(), successes(entries)...).Err()
+			err = b.Redis.RPush(ctx, keys.Output(), results(entries)...).Err()
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -36,13 +36,14 @@ func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
 	return nil
 }
 
-func successes(entries []string) []any {
-	results := make([]any, len(entries))
+// results are messages that say of each attempt that it has succeeded.
+func results(entries []string) []any {
+	messages := make([]any, len(entries))
 	for i, text := range entries {
 		uid, attempt := uidsOf(text)
-		results[i] = `{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + attempt + `"}`
+		messages[i] = `{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + attempt + `"}`
 	}
-	return results
+	return messages
 }
 
 func numberOf(uid string) int {

@@ -2,6 +2,9 @@
 //
 //	Main                           runs the tests of a package, and fails when a goroutine is left
 //	Redis, Miniredis, Cluster      an empty Server of that kind
+//	ReplicatedCluster              a Redis Cluster with replicas, for one test alone
+//	Server.KillMaster              a crash of one master of it; Server.AwaitFailover, Server.RestartNode: what comes then
+//	Server.MoveSlot                a slot of a cluster goes to another master while it is used
 //	Both                           one test on a miniredis and on a redis-server
 //	TLS, NewAuthority              a redis-server that listens for TLS, and the certificates for it
 //	Server.Kill, Server.Restart    a crash of the server, and its return

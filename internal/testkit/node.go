@@ -149,6 +149,16 @@ func (n *node) kill() {
 	<-n.exited
 }
 
+// isDead tells whether the process has ended.
+func (n *node) isDead() bool {
+	select {
+	case <-n.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // stop ends the process and removes its directory.
 func (n *node) stop() {
 	n.kill()

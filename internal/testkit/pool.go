@@ -58,12 +58,17 @@ var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/
 // lend takes an idle backend or starts one, and takes it back when the test ends.
 func lend(t testing.TB, p *pool) *Server {
 	t.Helper()
-	p.lent <- struct{}{}
-	t.Cleanup(func() { <-p.lent })
+	p.reserve(t)
 	b, err := p.take()
 	must(t, err)
 	t.Cleanup(func() { p.giveBack(b) })
 	return b.server()
+}
+
+// reserve waits until few enough tests have a backend of this kind.
+func (p *pool) reserve(t testing.TB) {
+	p.lent <- struct{}{}
+	t.Cleanup(func() { <-p.lent })
 }
 
 // private starts a backend for one test only.

@@ -2,6 +2,8 @@ package testkit
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,13 +23,20 @@ type Server struct {
 }
 
 // Both runs test twice, as the subtests "miniredis" and "redis-server", each with a server of its own. The two differ in
-// details that matter (numbers in Lua, undeclared keys), so whatever talks to Redis is to be tested with this. The test runs
-// beside others, as each owns its servers: it must not change what they share, such as an environment variable.
+// details that matter (numbers in Lua, undeclared keys), so whatever talks to Redis is to be tested with this. Both run beside
+// each other and beside other tests, as each owns its server: test must not change what they share, such as an environment
+// variable. They run when the function that called Both has returned.
 func Both(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("miniredis", func(t *testing.T) { test(t, Miniredis(t)) })
-	t.Run("redis-server", func(t *testing.T) { test(t, Redis(t)) })
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		test(t, Miniredis(t))
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		t.Parallel()
+		test(t, Redis(t))
+	})
 }
 
 // Miniredis starts an in-process server whose TTLs follow its clock.
@@ -62,6 +71,15 @@ func Cluster(t testing.TB) *Server {
 	t.Helper()
 	RequireProgram(t, "redis-server", "redis-server")
 	return lend(t, clusters)
+}
+
+// ReplicatedCluster starts a Redis Cluster of three masters with a replica each, for one test alone: it may kill a master and move slots.
+// It counts as one of the clusters that are lent, so a test that holds the last of those must not ask for it.
+func ReplicatedCluster(t testing.TB) *Server {
+	t.Helper()
+	RequireProgram(t, "redis-server", "redis-server")
+	clusters.reserve(t)
+	return private(t, startReplicated)
 }
 
 func newServer(addrs []string) *Server {
@@ -141,10 +159,14 @@ func (s *Server) nodes(t testing.TB) []*node {
 	return s.backend.nodes
 }
 
-// eachNode calls do with a plain client of each node, one after the other.
+// eachNode calls do with a plain client of each node that has keys of its own, one after the other.
 func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *redis.Client) error) {
 	t.Helper()
-	for _, addr := range s.Addrs {
+	addrs := s.Addrs
+	if s.IsCluster() {
+		addrs = slices.Sorted(maps.Keys(s.masters(t)))
+	}
+	for _, addr := range addrs {
 		if err := withNode(addr, do); err != nil {
 			t.Fatalf("%s %s: %v", verb, addr, err)
 		}

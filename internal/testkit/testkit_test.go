@@ -99,6 +99,19 @@ func TestSpoiltServerIsNotLentAgain(t *testing.T) {
 	}
 }
 
+func TestAClusterWithAMovedSlotIsNotLentAgain(t *testing.T) {
+	var moved *Server
+	t.Run("moves a slot", func(t *testing.T) {
+		moved = Cluster(t)
+		moved.MoveSlot(t, "k")
+	})
+	t.Run("and after", func(t *testing.T) {
+		if s := Cluster(t); moved != nil && s.Addr == moved.Addr {
+			t.Errorf("got the cluster at %s again", s.Addr)
+		}
+	})
+}
+
 func TestConnectionsOfAnEarlierTestAreClosed(t *testing.T) {
 	var leaked *redis.Client
 	lent(t, "leaks a connection", func(t *testing.T, s *Server) {

@@ -35,7 +35,7 @@ func TestDaemonsSpeakTLSWithAPrivateAuthorityAndACertificateOfTheirOwn(t *testin
 	}
 	stranger := testkit.Refreshd(t, append([]string{"stats"}, secured...)...)
 	// In TLS 1.3 the refusal may come as an alert or, when the client was writing already, as a reset.
-	if code := stranger.Wait(); code != 1 || !strings.Contains(stranger.Output(), "reach redis") {
+	if code := stranger.Wait(); code != 1 || !strings.Contains(stranger.Output(), "read the settings of the queue") {
 		t.Errorf("without a certificate: want exit code 1 and Redis out of reach, got %d\n%s", code, stranger.Output())
 	}
 }

@@ -3,12 +3,13 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,55 +23,74 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // outside is a running refreshd as its users see it: through redis-cli.
 type outside struct {
-	t     *testing.T
-	port  string
+	t *testing.T
+	place
 	users *fixture.Users // nil: everybody may do everything
 }
 
-// setup starts a redis-server, a dispatcher and a poller.
-func setup(t *testing.T) *outside {
-	t.Helper()
-	return enter(t, testkit.Redis(t), nil)
-}
+// setup starts a dispatcher and a poller at a place.
+func setup(t *testing.T, at place) *outside { t.Helper(); return enter(t, at, nil) }
 
-// setupWithUsers does so with a user for each part, and wants that Redis refuses nothing to anybody.
+// setupWithUsers does so on a server with a user for each part, and wants that Redis refuses nothing to anybody.
 func setupWithUsers(t *testing.T) *outside {
 	t.Helper()
 	users := fixture.WithUsers(t, scripts.DefaultQueue)
 	t.Cleanup(func() { users.ExpectNoRefusal(t) })
-	return enter(t, users.Server, users)
+	return enter(t, place{server: users.Server}, users)
 }
 
-func enter(t *testing.T, server *testkit.Server, users *fixture.Users) *outside {
+func enter(t *testing.T, at place, users *fixture.Users) *outside {
 	t.Helper()
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
-	_, port, err := net.SplitHostPort(server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, role := range []acl.Role{acl.Dispatcher, acl.Poller} {
-		url := server.URL
+		flags := at.flags()
 		if users != nil {
-			url = users.URL(t, role)
+			flags = []string{"--redis", users.URL(t, role)}
 		}
-		testkit.Refreshd(t, string(role), "--redis", url)
+		testkit.Refreshd(t, append([]string{string(role)}, flags...)...)
 	}
-	return &outside{t, port, users}
+	return &outside{t, at, users}
 }
 
 // as are the words by which redis-cli logs in as a role.
 func (o *outside) as(role acl.Role) []string {
 	if o.users == nil {
-		return []string{"-p", o.port}
+		return o.login()
 	}
 	name, password := o.users.Credentials(o.t, role)
-	return []string{"-p", o.port, "--user", name, "--pass", password, "--no-auth-warning"}
+	return append(o.login(), "--user", name, "--pass", password, "--no-auth-warning")
 }
 
-// cli runs one command of redis-cli, as whoever may do everything.
-func (o *outside) cli(words ...string) string {
+// cli runs one command of redis-cli on what a key stands for, as whoever may do everything. Each key adds what it has to say.
+func (o *outside) cli(command, name string, words ...string) string {
 	o.t.Helper()
-	return o.redisCLI([]string{"-p", o.port}, words...)
+	var answers []string
+	for _, key := range o.keys(name) {
+		if answer := o.redisCLI(o.login(), append([]string{command, key}, words...)...); answer != "" {
+			answers = append(answers, answer)
+		}
+	}
+	return strings.Join(answers, "\n")
+}
+
+// length is that of all lists together that a key stands for.
+func (o *outside) length(name string) (length int) {
+	o.t.Helper()
+	for text := range strings.Lines(o.cli("LLEN", name)) {
+		length += number(strings.TrimSpace(text))
+	}
+	return length
+}
+
+// find searches every node for keys.
+func (o *outside) find(pattern string) (found string) {
+	o.t.Helper()
+	for _, address := range o.server.Addrs {
+		for _, keys := range o.keys(pattern) {
+			found += o.redisCLI([]string{"-p", port(address)}, "KEYS", keys)
+		}
+	}
+	return found
 }
 
 func (o *outside) redisCLI(login []string, words ...string) string {
@@ -82,12 +102,15 @@ func (o *outside) redisCLI(login []string, words ...string) string {
 	return strings.TrimSuffix(string(output), "\n")
 }
 
-// hash reads a hash.
+// hash reads a hash. If there is one in each part, they hold counters, and the sums are what counts.
 func (o *outside) hash(key string) map[string]string {
 	o.t.Helper()
 	fields := map[string]string{}
 	lines := strings.Split(o.cli("HGETALL", key), "\n")
 	for i := 0; i+1 < len(lines); i += 2 {
+		if sum, found := fields[lines[i]]; found {
+			lines[i+1] = strconv.Itoa(number(sum) + number(lines[i+1]))
+		}
 		fields[lines[i]] = lines[i+1]
 	}
 	return fields
@@ -116,16 +139,23 @@ func (o *outside) count(counters map[string]string) {
 	}
 }
 
-// command pushes a command as an application does.
+// command pushes a command as an application does, to a part that has to forward it if there are several.
 func (o *outside) command(fields map[string]any) {
 	o.t.Helper()
-	o.redisCLI(o.as(acl.Application), "RPUSH", "bigtables-control", o.json(fields))
+	o.redisCLI(o.as(acl.Application), "RPUSH", o.elsewhere(fmt.Sprint(fields["uid"]))+"-control", o.json(fields))
 }
 
-// say pushes a message as a worker does.
+// say pushes a message as a worker does, to the part of the model that it is about.
 func (o *outside) say(message string) {
 	o.t.Helper()
-	o.redisCLI(o.as(acl.ForeignWorker), "RPUSH", "bigtables-output", message)
+	var about fixture.Entry
+	_ = json.Unmarshal([]byte(message), &about) // garbage is about no model
+	o.answer(o.queueOf(about.UID)+"-output", message)
+}
+
+func (o *outside) answer(list, message string) {
+	o.t.Helper()
+	o.redisCLI(o.as(acl.ForeignWorker), "RPUSH", list, message)
 }
 
 func (o *outside) json(value any) string {
@@ -155,14 +185,20 @@ type worker func(o *outside)
 // workers are the two that the wire must serve: one by hand, one in another language.
 var workers = map[string]worker{"redis-cli": workByHand, "python": workInPython}
 
-// withEachWorker runs a test once for each worker, and once with the users of Redis that refreshd acl prints.
+// withEachPlace runs a test once at each place.
+func withEachPlace(t *testing.T, test func(t *testing.T, o *outside)) {
+	t.Helper()
+	for name, enter := range places {
+		t.Run(name, func(t *testing.T) { test(t, setup(t, enter(t))) })
+	}
+}
+
+// withEachWorker runs a test once for each worker at each place, and once with the users of Redis that refreshd acl prints.
 func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 	t.Helper()
 	for name, worker := range workers {
 		t.Run(name, func(t *testing.T) {
-			o := setup(t)
-			worker(o)
-			test(t, o)
+			withEachPlace(t, func(t *testing.T, o *outside) { worker(o); test(t, o) })
 		})
 	}
 	t.Run("redis-cli with users", func(t *testing.T) {
@@ -178,32 +214,35 @@ func workInPython(o *outside) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	testkit.Start(o.t, "python3", script, "127.0.0.1", o.port)
+	testkit.Start(o.t, "python3", append([]string{script, "127.0.0.1", port(o.server.Addr)}, o.queues()...)...)
 }
 
+// workByHand serves the input lists of all parts. They are in different slots, so one BLPOP cannot wait for them all.
 func workByHand(o *outside) {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	o.t.Cleanup(func() { cancel(); <-done })
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			o.workOnce()
-		}
-	}()
+	var done sync.WaitGroup
+	o.t.Cleanup(func() { cancel(); done.Wait() })
+	for _, queue := range o.queues() {
+		done.Go(func() {
+			for ctx.Err() == nil {
+				o.workOnce(queue)
+			}
+		})
+	}
 }
 
 // workOnce takes one attempt, if one comes within a second, and sends what its plan says.
-func (o *outside) workOnce() {
-	taken, err := exec.Command("redis-cli", append(o.as(acl.ForeignWorker), "BLPOP", "bigtables-input", "1")...).Output()
+func (o *outside) workOnce(queue string) {
+	taken, err := exec.Command("redis-cli", append(o.as(acl.ForeignWorker), "BLPOP", queue+"-input", "1")...).Output()
 	_, raw, found := strings.Cut(strings.TrimSpace(string(taken)), "\n")
 	if err != nil || !found {
 		return
 	}
-	var attempt struct {
+	attempt := struct {
 		fixture.Entry
-		Plan plan `json:"plan"`
-	}
+		ReplyTo string `json:"reply_to"`
+		Plan    plan   `json:"plan"`
+	}{ReplyTo: queue + "-output"}
 	if err := json.Unmarshal([]byte(raw), &attempt); err != nil {
 		o.t.Errorf("read attempt %s: %v", raw, err)
 		return
@@ -211,7 +250,7 @@ func (o *outside) workOnce() {
 	for _, fields := range attempt.Plan[min(attempt.AttemptNo, len(attempt.Plan))-1] {
 		message := map[string]any{"big_table_uid": attempt.UID, "request_attempt_uid": attempt.AttemptUID}
 		maps.Copy(message, fields)
-		o.say(o.json(message))
+		o.answer(attempt.ReplyTo, o.json(message))
 	}
 }
 

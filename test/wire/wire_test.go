@@ -87,8 +87,8 @@ func TestWhatIsNotForTheCurrentAttemptChangesNothing(t *testing.T) {
 			"malformed": "1", "stale": "1", "unknown_model": "1", "unknown_type": "1", "duplicate": "1",
 			"start": "2", "failure": "1", "success": "1",
 		})
-		if rejected := o.cli("LLEN", "bigtables:rejected"); rejected != "3" {
-			t.Errorf("want garbage, unknown model and unknown type kept, got %s", rejected)
+		if rejected := o.length("bigtables:rejected"); rejected != 3 {
+			t.Errorf("want garbage, unknown model and unknown type kept, got %d", rejected)
 		}
 	})
 }
@@ -110,45 +110,47 @@ func TestABannerSavedTwiceGetsItsSecondThumbnail(t *testing.T) {
 
 func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
 	t.Parallel()
-	o := setup(t)
-	o.put("tbl", "50ms", plan{})
-	for number(o.hash("bigtables:stats")["withdrawn"]) < 20 {
-	}
-	tbl := o.await("bigtables:model:tbl", "attempt_uid", "*")
-	if tbl["attempt_no"] != "1" || tbl["refresh_disabled_until_update"] != "" || tbl["failing_since"] != "" {
-		t.Errorf("want a healthy model in its first attempt, got %v", tbl)
-	}
-	if stats := o.hash("bigtables:stats"); stats["timeout"]+stats["retry"]+stats["failure"] != "" {
-		t.Errorf("want nothing counted as a failure, got %v", stats)
-	}
-	if queued := o.cli("LLEN", "bigtables-input"); number(queued) > 1 {
-		t.Errorf("want at most one entry in the input list, got %s", queued)
-	}
+	withEachPlace(t, func(t *testing.T, o *outside) {
+		o.put("tbl", "50ms", plan{})
+		for number(o.hash("bigtables:stats")["withdrawn"]) < 20 {
+		}
+		tbl := o.await("bigtables:model:tbl", "attempt_uid", "*")
+		if tbl["attempt_no"] != "1" || tbl["refresh_disabled_until_update"] != "" || tbl["failing_since"] != "" {
+			t.Errorf("want a healthy model in its first attempt, got %v", tbl)
+		}
+		if stats := o.hash("bigtables:stats"); stats["timeout"]+stats["retry"]+stats["failure"] != "" {
+			t.Errorf("want nothing counted as a failure, got %v", stats)
+		}
+		if queued := o.length("bigtables-input"); queued > 1 {
+			t.Errorf("want at most one entry in the input list, got %d", queued)
+		}
+	})
 }
 
 func TestAnApplicationSteersAModelWithCommands(t *testing.T) {
 	t.Parallel()
-	o := setup(t)
-	o.command(say{"type": "put", "uid": "tbl", "rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "timezone": "Europe/Berlin"})
-	o.await("bigtables:model:tbl", "refresh_why", "planned")
-	o.command(say{"type": "run", "uid": "tbl"})
-	o.await("bigtables:model:tbl", "attempt_no", "1")
-	o.command(say{"type": "run", "uid": "tbl"})
-	o.count(map[string]string{"busy": "1"})
-	o.command(say{"type": "disable", "uid": "tbl", "reason": "not paid"})
-	if tbl := o.await("bigtables:model:tbl", "refresh_disabled_until_update", "1"); tbl["refresh_disabled_user_friendly_reason"] != "not paid" || tbl["attempt_uid"] != "" {
-		t.Errorf("want it disabled without an attempt, got %v", tbl)
-	}
-	o.command(say{"type": "enable", "uid": "tbl"})
-	o.await("bigtables:model:tbl", "refresh_why", "planned")
-	o.command(say{"type": "remove", "uid": "tbl"})
-	o.count(map[string]string{"remove": "1"})
-	if left := o.cli("KEYS", "bigtables:*:tbl"); left != "" {
-		t.Errorf("want every key of the model gone, got %s", left)
-	}
-	o.command(say{"type": "put", "uid": "tbl", "colour": "red"})
-	o.count(map[string]string{"malformed": "1"})
-	if rejected := o.cli("LINDEX", "bigtables:rejected", "-1"); !strings.Contains(rejected, "colour: expected one of uid, ") {
-		t.Errorf("want the unknown field named, got %s", rejected)
-	}
+	withEachPlace(t, func(t *testing.T, o *outside) {
+		o.command(say{"type": "put", "uid": "tbl", "rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "timezone": "Europe/Berlin"})
+		o.await("bigtables:model:tbl", "refresh_why", "planned")
+		o.command(say{"type": "run", "uid": "tbl"})
+		o.await("bigtables:model:tbl", "attempt_no", "1")
+		o.command(say{"type": "run", "uid": "tbl"})
+		o.count(map[string]string{"busy": "1"})
+		o.command(say{"type": "disable", "uid": "tbl", "reason": "not paid"})
+		if tbl := o.await("bigtables:model:tbl", "refresh_disabled_until_update", "1"); tbl["refresh_disabled_user_friendly_reason"] != "not paid" || tbl["attempt_uid"] != "" {
+			t.Errorf("want it disabled without an attempt, got %v", tbl)
+		}
+		o.command(say{"type": "enable", "uid": "tbl"})
+		o.await("bigtables:model:tbl", "refresh_why", "planned")
+		o.command(say{"type": "remove", "uid": "tbl"})
+		o.count(map[string]string{"remove": "1"})
+		if left := o.find("bigtables:*:tbl"); left != "" {
+			t.Errorf("want every key of the model gone, got %s", left)
+		}
+		o.command(say{"type": "put", "uid": "tbl", "colour": "red"})
+		o.count(map[string]string{"malformed": "1"})
+		if rejected := o.cli("LINDEX", "bigtables:rejected", "-1"); !strings.Contains(rejected, "colour: expected one of uid, ") {
+			t.Errorf("want the unknown field named, got %s", rejected)
+		}
+	})
 }

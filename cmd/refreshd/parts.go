@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// parts are daemons side by side, one for each part of a queue.
+type parts[D daemon] []D
+
+// Run runs all of them until ctx ends.
+func (p parts[D]) Run(ctx context.Context) error {
+	errs := make([]error, len(p))
+	var running sync.WaitGroup
+	for i, part := range p {
+		running.Go(func() { errs[i] = part.Run(ctx) })
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// forParts builds a daemon for each part of a queue. Each is told how to report its rounds to the health checks.
+func forParts[D daemon](
+	a *app, queue *scripts.Queue, name string, tick time.Duration, build func(part *scripts.Store, observe func() func(error)) (D, error),
+) (parts[D], error) {
+	daemons := make(parts[D], len(queue.Parts))
+	for i, part := range queue.Parts {
+		loop := name
+		if len(queue.Parts) > 1 {
+			loop += " " + part.Keys.Queue()
+		}
+		var err error
+		if daemons[i], err = build(part, a.checks.Loop(loop, tick, false).Begin); err != nil {
+			return nil, err
+		}
+	}
+	return daemons, nil
+}
+
+// awaitQueue opens a queue as soon as Redis tells how many parts it has. With --strict it does not wait.
+func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, flags *loopFlags) (*scripts.Queue, error) {
+	retry := backoff.New(backoff.Config{
+		Part: "queue", What: "opening", First: max(flags.backoff, firstWait), Max: max(flags.backoff, longestWait), Log: &a.log, Clock: time.Now,
+	})
+	for {
+		queue, err := scripts.Open(ctx, clients, a.storeConfig())
+		if !errors.Is(err, scripts.ErrUnread) || flags.strict || ctx.Err() != nil {
+			return queue, err
+		}
+		backoff.Rest(ctx, retry.After(err), nil)
+	}
+}
+
+const (
+	firstWait   = 50 * time.Millisecond
+	longestWait = time.Second
+)

@@ -1,0 +1,207 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// KillMaster ends the node of a cluster that serves a key, as kill -9 would, and returns its address.
+func (s *Server) KillMaster(t testing.TB, key string) (address string) {
+	t.Helper()
+	address, _ = s.master(t, keySlot(t, s, key))
+	s.node(t, address).kill()
+	return address
+}
+
+// AwaitFailover waits until every living node of a cluster knows another master than the killed one for a key, and serves.
+func (s *Server) AwaitFailover(t testing.TB, key, killed string) {
+	t.Helper()
+	s.awaitMaster(t, keySlot(t, s, key), func(master string) bool { return master != killed })
+}
+
+// RestartNode starts a killed node of a cluster again, and returns when it has found its place: that of a replica if another was
+// promoted meanwhile.
+func (s *Server) RestartNode(t testing.TB, address string) {
+	t.Helper()
+	must(t, s.node(t, address).start())
+	must(t, s.backend.awaitCluster())
+}
+
+// MoveSlot moves the slot of a key to another master, with all its keys, while it is in use. It returns when every node knows.
+func (s *Server) MoveSlot(t testing.TB, key string) {
+	t.Helper()
+	m := s.newMove(t, keySlot(t, s, key))
+	must(t, m.set(m.target, "IMPORTING", m.sourceID))
+	must(t, m.set(m.source, "MIGRATING", m.targetID))
+	must(t, m.drain())
+	// The target first: a source that has given the slot away already would send clients there who would be sent back.
+	for _, master := range append([]string{m.target, m.source}, m.others...) {
+		must(t, m.set(master, "NODE", m.targetID))
+	}
+	m.expectEmpty(t)
+	s.awaitMaster(t, m.slot, func(master string) bool { return master == m.target })
+}
+
+// move is a slot on its way from one master to another.
+type move struct {
+	slot               int
+	source, target     string // addresses
+	sourceID, targetID string
+	others             []string // addresses of the other masters
+}
+
+func (s *Server) newMove(t testing.TB, slot int) *move {
+	t.Helper()
+	m := &move{slot: slot}
+	m.source, m.sourceID = s.master(t, slot)
+	for address, id := range s.masters(t) {
+		switch {
+		case address == m.source:
+		case m.target == "":
+			m.target, m.targetID = address, id
+		default:
+			m.others = append(m.others, address)
+		}
+	}
+	return m
+}
+
+func (m *move) set(address, state, id string) error {
+	return withNode(address, func(ctx context.Context, client *redis.Client) error {
+		if err := client.Do(ctx, "CLUSTER", "SETSLOT", m.slot, state, id).Err(); err != nil {
+			return fmt.Errorf("set slot %d %s at %s: %w", m.slot, state, address, err)
+		}
+		return nil
+	})
+}
+
+// drain moves keys until none is left. A source that migrates lets no new ones come.
+func (m *move) drain() error {
+	host, port, err := net.SplitHostPort(m.target)
+	if err != nil {
+		return err
+	}
+	return withNode(m.source, func(ctx context.Context, source *redis.Client) error {
+		for {
+			keys, err := source.ClusterGetKeysInSlot(ctx, m.slot, 100).Result()
+			if err != nil || len(keys) == 0 {
+				return err
+			}
+			words := []any{"MIGRATE", host, port, "", 0, Limit.Milliseconds(), "KEYS"}
+			for _, key := range keys {
+				words = append(words, key)
+			}
+			if err := source.Do(ctx, words...).Err(); err != nil {
+				return fmt.Errorf("move %d keys to %s: %w", len(keys), m.target, err)
+			}
+		}
+	})
+}
+
+// expectEmpty wants that no key was left where nobody would look for it.
+func (m *move) expectEmpty(t testing.TB) {
+	t.Helper()
+	must(t, withNode(m.source, func(ctx context.Context, client *redis.Client) error {
+		count, err := client.ClusterCountKeysInSlot(ctx, m.slot).Result()
+		if err == nil && count > 0 {
+			err = fmt.Errorf("slot %d: expected no keys left at %s, found %d", m.slot, m.source, count)
+		}
+		return err
+	}))
+}
+
+func keySlot(t testing.TB, s *Server, key string) (slot int) {
+	t.Helper()
+	s.ask(t, func(ctx context.Context, client *redis.Client) error {
+		found, err := client.ClusterKeySlot(ctx, key).Result()
+		slot = int(found)
+		return err
+	})
+	return slot
+}
+
+// ask calls do with a client of a node that lives.
+func (s *Server) ask(t testing.TB, do func(context.Context, *redis.Client) error) {
+	t.Helper()
+	s.nodes(t)
+	living := s.backend.living()
+	if len(living) == 0 {
+		t.Fatal("expected a node that lives, found none")
+	}
+	must(t, withNode(living[0].addr, do))
+}
+
+// master returns the address and the id of the master of a slot, as a node that lives knows it.
+func (s *Server) master(t testing.TB, slot int) (address, id string) {
+	t.Helper()
+	s.ask(t, func(ctx context.Context, client *redis.Client) (err error) {
+		address, id, err = masterOf(ctx, client, slot)
+		return err
+	})
+	return address, id
+}
+
+// masters returns the id of each master that serves slots, by address.
+func (s *Server) masters(t testing.TB) map[string]string {
+	t.Helper()
+	masters := map[string]string{}
+	s.ask(t, func(ctx context.Context, client *redis.Client) error {
+		shards, err := client.ClusterShards(ctx).Result()
+		for _, shard := range shards {
+			if len(shard.Slots) > 0 {
+				address, id := masterIn(shard)
+				masters[address] = id
+			}
+		}
+		return err
+	})
+	return masters
+}
+
+// masterOf asks a node for the master of a slot.
+func masterOf(ctx context.Context, client *redis.Client, slot int) (address, id string, err error) {
+	shards, err := client.ClusterShards(ctx).Result()
+	for _, shard := range shards {
+		if slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool { return int(r.Start) <= slot && slot <= int(r.End) }) {
+			address, id = masterIn(shard)
+		}
+	}
+	if err == nil && id == "" {
+		err = fmt.Errorf("slot %d: expected a master, found none", slot)
+	}
+	return address, id, err
+}
+
+func masterIn(shard redis.ClusterShard) (address, id string) {
+	for _, n := range shard.Nodes {
+		if n.Role == "master" {
+			return net.JoinHostPort(n.IP, strconv.FormatInt(n.Port, 10)), n.ID
+		}
+	}
+	return "", ""
+}
+
+// awaitMaster waits until every living node serves and knows a master of a slot that is the right one.
+func (s *Server) awaitMaster(t testing.TB, slot int, right func(address string) bool) {
+	t.Helper()
+	must(t, s.backend.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
+		address, _, err := masterOf(ctx, client, slot)
+		return err == nil && right(address) && clusterServes(ctx, client)
+	}))
+}
+
+func (s *Server) node(t testing.TB, address string) *node {
+	t.Helper()
+	nodes := s.nodes(t)
+	i := slices.IndexFunc(nodes, func(n *node) bool { return n.addr == address })
+	if i < 0 {
+		t.Fatalf("expected a node of the cluster, found %s", address)
+	}
+	return nodes[i]
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"fmt"
+	"hash/crc32"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// severalParts is whether refreshd knows queues of several parts.
+const severalParts = false
+
+// place is where the queue of a test lives: whole on a single server, or in parts on a Redis Cluster.
+type place struct {
+	server *testkit.Server
+	parts  int // 0: the queue is whole
+}
+
+// places are those where every test of the wire must pass.
+var places = map[string]func(t *testing.T) place{"server": onServer, "cluster": onCluster}
+
+func onServer(t *testing.T) place { t.Helper(); return place{server: testkit.Redis(t)} }
+
+// onCluster makes a queue of eight parts.
+func onCluster(t *testing.T) place {
+	t.Helper()
+	if !severalParts {
+		t.Skip("no queue of several parts yet")
+	}
+	long.Only(t)
+	p := place{server: testkit.Cluster(t), parts: 8}
+	create := testkit.Refreshd(t, append([]string{"queue", "create", "--parts", fmt.Sprint(p.parts)}, p.flags()...)...)
+	if code := create.Wait(); code != 0 {
+		t.Fatalf("create a queue of %d parts: want exit code 0, got %d", p.parts, code)
+	}
+	return p
+}
+
+// flags tell refreshd where the queue is.
+func (p place) flags() []string {
+	if p.parts == 0 {
+		return []string{"--redis", p.server.URL}
+	}
+	return []string{"--redis", "redis-cluster://" + p.server.Addr, "--queue", scripts.DefaultQueue}
+}
+
+// login are the words by which redis-cli, as whoever may do everything, reaches every key.
+func (p place) login() []string {
+	words := []string{"-p", port(p.server.Addr)}
+	if p.server.IsCluster() {
+		words = append(words, "-c")
+	}
+	return words
+}
+
+// queues are the names under which the parts have their keys.
+func (p place) queues() []string {
+	if p.parts == 0 {
+		return []string{scripts.DefaultQueue}
+	}
+	var names []string
+	for part := range p.parts {
+		names = append(names, fmt.Sprintf("{%s:%d}", scripts.DefaultQueue, part))
+	}
+	return names
+}
+
+// queueOf is the name of the part that has a model.
+func (p place) queueOf(uid string) string { return p.queueAfter(uid, 0) }
+
+// elsewhere is the name of another part than that which has a model, if there are several.
+func (p place) elsewhere(uid string) string { return p.queueAfter(uid, 1) }
+
+func (p place) queueAfter(uid string, further int) string {
+	names := p.queues()
+	return names[(int(crc32.ChecksumIEEE([]byte(uid)))+further)%len(names)]
+}
+
+// keys are what a key of the whole queue stands for: one in the part of its model, or one in each part.
+func (p place) keys(name string) []string {
+	rest := strings.TrimPrefix(name, scripts.DefaultQueue)
+	if words := strings.SplitN(rest, ":", 3); len(words) == 3 {
+		return []string{p.queueOf(words[2]) + rest}
+	}
+	keys := p.queues()
+	for i := range keys {
+		keys[i] += rest
+	}
+	return keys
+}
+
+func port(address string) string { _, port, _ := net.SplitHostPort(address); return port }

@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// newParts returns queues that stand for the parts of one.
+func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFixture, queues []Queue) {
+	t.Helper()
+	client := server.Client(t)
+	for i := range count {
+		store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: fmt.Sprintf("{q:%d}", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &queueFixture{Store: store, t: t, redis: client}
+		parts, queues = append(parts, r), append(queues, r)
+	}
+	return parts, queues
+}
+
+// runParts runs a pool over several queues until the test ends.
+func runParts(t *testing.T, queues []Queue, config Config, handler Handler) {
+	t.Helper()
+	pool, err := NewForParts(queues, handler, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- pool.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		parts, queues := newParts(t, server, 3)
+		for i, r := range parts {
+			for n := range 20 {
+				r.offer(fmt.Sprintf("%d/%d", i, n))
+			}
+		}
+		b, config := newBench(), quick()
+		config.Concurrency, config.Grace = 1, -1
+		runParts(t, queues, config, b.handle)
+		count := map[string]int{}
+		for range 30 {
+			part, _, _ := strings.Cut(testkit.Await(t, b.began, "an attempt").UID, "/")
+			count[part]++
+			b.result <- nil
+		}
+		for part := range parts {
+			if n := count[fmt.Sprint(part)]; n < 8 || n > 12 {
+				t.Errorf("want about 10 of 30 attempts from each part, got %v", count)
+			}
+		}
+		for part, r := range parts {
+			if m := r.toldOf(model.MessageSuccess); !strings.HasPrefix(m.UID, fmt.Sprint(part, "/")) {
+				t.Errorf("part %d was told of %s", part, m.UID)
+			}
+		}
+	})
+}
+
+func TestAPartWhoseRedisFailsKeepsNoOtherFromItsTurn(t *testing.T) {
+	parts, queues := newParts(t, testkit.Miniredis(t), 2)
+	queues[0] = &faulty{Queue: queues[0], take: func(scripts.TakeRequest) (scripts.Taken, error) { return scripts.Taken{}, errBroken }}
+	b, config := newBench(), quick()
+	config.Concurrency, config.Grace = 1, -1
+	runParts(t, queues, config, b.handle)
+	for n := range 50 {
+		parts[1].offer(fmt.Sprint("m", n))
+		testkit.Await(t, b.began, "an attempt of the other part")
+		b.result <- nil
+	}
+}
+
+func TestTheShareOfAHostCountsOverAllParts(t *testing.T) {
+	parts, queues := newParts(t, testkit.Miniredis(t), 2)
+	for i, r := range parts {
+		for n := range 10 {
+			r.offer(fmt.Sprintf("endless/%d-%d", i, n))
+		}
+		r.offer(fmt.Sprint(i, "/own"))
+	}
+	b := newBench()
+	runParts(t, queues, sharing(), b.handle)
+	hosts := map[string]int{}
+	for range 4 {
+		hosts[hostOf(testkit.Await(t, b.began, "an attempt"))]++
+	}
+	if hosts["endless"] != 2 {
+		t.Errorf("want two attempts of the host endless, got %v", hosts)
+	}
+	b.result <- nil // whichever ends, a session that rests is woken
+	testkit.Await(t, b.began, "the next attempt")
+}
+
+func TestAPoolOfNoPartsIsRefused(t *testing.T) {
+	handler := func(context.Context, *Attempt) error { return nil }
+	for _, queues := range [][]Queue{nil, {}, {nil}} {
+		if _, err := NewForParts(queues, handler, Config{}); err == nil {
+			t.Errorf("%v: want a refusal", queues)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package worker
+
+import (
+	"context"
+	"time"
+)
+
+// slots are what all sessions of a call of Pool.Run share: room for so many attempts, and the turn to fill it.
+type slots struct {
+	tokens chan struct{} // holds one for each attempt in flight
+	turn   chan struct{} // holds one while a session takes: whoever waits for longest is the next
+	share  *share
+}
+
+func newSlots(c *Config) *slots {
+	return &slots{make(chan struct{}, c.Concurrency), make(chan struct{}, 1), newShare(c)}
+}
+
+// begin waits for the turn, and then for a free slot. It returns how many are free, which nobody else fills until end is called; 0: ctx
+// has ended.
+func (s *slots) begin(ctx context.Context) (free int, end func()) {
+	select {
+	case <-ctx.Done():
+		return 0, func() {}
+	case s.turn <- struct{}{}:
+	}
+	select {
+	case <-ctx.Done():
+		return 0, func() { <-s.turn }
+	case s.tokens <- struct{}{}:
+		<-s.tokens
+	}
+	return cap(s.tokens) - len(s.tokens), func() { <-s.turn }
+}
+
+// full reports whether no slot is free.
+func (s *slots) full() bool { return len(s.tokens) == cap(s.tokens) }
+
+// takeTime bounds how long one part keeps the turn from the others while its Redis does not answer.
+const takeTime = time.Second
+
+// patience is the context of a call that is made in the turn.
+func (s *session) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = context.WithoutCancel(ctx)
+	if len(s.queues) == 1 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, takeTime)
+}
