@@ -244,25 +244,33 @@ func TestAQueueOfSeveralPartsLivesInACluster(t *testing.T) {
 	expectContains(t, d.fail(exitUsage, "stats", "--queue", "other"), `queue: expected braces on Redis Cluster as in "{other}", found "other"`)
 }
 
-func TestAnOperatorCreatesAQueueOfSeveralPartsAndSteersIt(t *testing.T) {
+// TestAQueueOfSeveralPartsRunsUnderTheUsersThatACLPrints lets every part of refreshd run as its own user, and wants that Redis has refused
+// nothing.
+func TestAQueueOfSeveralPartsRunsUnderTheUsersThatACLPrints(t *testing.T) {
+	t.Parallel()
 	s := stage{fixture.WithUsersOfParts(t, "bigtables"), t}
 	s.as(acl.Operator).do("queue", "create", "--parts", "3")
-	daemon := s.Client(t, acl.Poller)
-	clients := &scripts.Clients{Read: daemon, Write: daemon, Block: daemon}
-	queue, err := scripts.Open(t.Context(), clients, scripts.Config{})
-	if err != nil || queue.Parts[0].LoadScripts(t.Context()) != nil {
-		t.Fatal(err)
+	for _, daemon := range []*background{s.as(acl.Dispatcher).start("dispatcher"), s.as(acl.Poller).start("poller")} {
+		defer s.stop(daemon)
 	}
-	c := s.as(acl.Operator)
-	c.in = nightlyYAML
-	c.do("policy", "put", "-")
-	c.in = sixteen()
-	c.do("model", "put", "-")
-	c.do("brake", "on")
+	application := s.Client(t, acl.Application)
+	for i := range 9 { // each to a part that need not be its own
+		command := fmt.Sprintf(`{"type":"put","uid":"m%d","refresh":"now","policy":{"timeout":"1m"}}`, i)
+		if err := application.RPush(t.Context(), fmt.Sprintf("{bigtables:%d}-control", i%3), command).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.await(acl.Viewer, `"start": 9`, "stats", "-o", "json") // a worker may not load the scripts
+	defer s.stop(s.as(acl.Worker).start("worker", "--exec", "true", "--grace", "0"))
+	s.await(acl.Viewer, `"success": 9`, "stats", "-o", "json")
+	operator := s.as(acl.Operator)
+	operator.do("policy", "put", file(t, "p.yaml", nightlyYAML))
+	operator.do("brake", "on")
+	operator.do("model", "run", "m0", "m1", "m2", "m3", "--force")
+	operator.do("model", "rm", "m4", "m5")
 	for _, role := range []acl.Role{acl.Operator, acl.Viewer} {
-		s.as(role).do("model", "ls")
 		s.as(role).do("stats", "--queue", "{bigtables:2}")
-		expectContains(t, s.as(role).do("doctor"), "bigtables: 16 models, 0 errors, ")
+		expectContains(t, s.as(role).do("doctor"), "bigtables: 7 models, 0 errors, ")
 	}
 	s.ExpectNoRefusal(t)
 }
