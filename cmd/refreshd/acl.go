@@ -18,6 +18,7 @@ func aclCommand(a *app) *cobra.Command {
 	var roles []string
 	var passwordFile string // "": the password is CHANGE-ME
 	var file bool           // print lines of an ACL file, not commands
+	var parts bool          // the queue has several parts
 	command := &cobra.Command{
 		Use: "acl", Short: "Print users of Redis that may do what their part needs, and nothing else", Args: cobra.NoArgs,
 		Long: `Print one user of Redis for each role in the queue, as commands for redis-cli (Redis 7.0 and later):
@@ -28,14 +29,18 @@ Without --password-file each has the password CHANGE-ME. With it, the SHA-256 of
 password. A user is called like its role and its queue, as in worker-bigtables or worker-{bigtables:3}; in an address : is
 written %3A. Afterwards take the rights of the user that everybody is who does not log in: ACL SETUSER default off.
 
+It does not talk to Redis: if the queue has several parts, say so by --parts. Then the users reach every queue whose name begins
+like the parts, as in {bigtables:, so give no other queue such a name.
+
 Only a dispatcher and a poller may load scripts. They do so for all others, when they start and whenever Redis has forgotten
 them; so upgrade them first. A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not
 what they hold. What remains possible with the password of a role stands in docs/guarantees.md.`,
-		RunE: func(*cobra.Command, []string) error { return a.acl(roles, passwordFile, file) },
+		RunE: func(*cobra.Command, []string) error { return a.acl(roles, passwordFile, file, parts) },
 	}
 	command.Flags().StringSliceVar(&roles, "role", nil, "only the user of `ROLE`: "+strings.Join(roleNames(), ", ")+" (default all)")
 	command.Flags().StringVar(&passwordFile, "password-file", "", "`FILE` with the password of these users on its only line")
 	command.Flags().BoolVar(&file, "aclfile", false, "print lines for the aclfile of Redis instead of commands")
+	command.Flags().BoolVar(&parts, "parts", false, "the queue has several parts (refreshd queue create)")
 	return command
 }
 
@@ -53,7 +58,7 @@ type userView struct {
 	Password string `json:"password"` // the rule, with a hash or a placeholder
 }
 
-func (a *app) acl(roles []string, passwordFile string, file bool) error {
+func (a *app) acl(roles []string, passwordFile string, file, parts bool) error {
 	keys, err := scripts.NewKeys(a.store.Queue)
 	if err != nil {
 		return usageError{err}
@@ -70,7 +75,7 @@ func (a *app) acl(roles []string, passwordFile string, file bool) error {
 		if err := oneOf("role", role, roleNames()); err != nil {
 			return err
 		}
-		user, err := acl.NewUser(acl.Role(role), keys)
+		user, err := acl.NewUser(acl.Role(role), acl.Queue{Keys: keys, Several: parts})
 		switch {
 		case err != nil:
 		case a.json():

@@ -60,7 +60,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		benchCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
+		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
 	return root
 }
@@ -125,28 +125,60 @@ func (a *app) storeConfig() scripts.Config {
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
-// withStore runs do with a queue that answers.
-func (a *app) withStore(ctx context.Context, do func(*scripts.Store) error) error {
+// withQueue runs do with a queue that answers.
+func (a *app) withQueue(ctx context.Context, do func(*scripts.Queue) error) error {
+	return a.withClients(func(clients *scripts.Clients) error {
+		queue, err := scripts.Open(ctx, clients, a.storeConfig())
+		switch {
+		case errors.Is(err, scripts.ErrUnread):
+			return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
+		case err != nil:
+			return usageError{err}
+		}
+		return do(queue)
+	})
+}
+
+// withClients runs do with connections.
+func (a *app) withClients(do func(*scripts.Clients) error) error {
 	clients, done, err := a.connectTo(a.address())
 	if err != nil {
 		return err
 	}
 	defer done()
-	queue, err := scripts.Open(ctx, clients, a.storeConfig())
-	switch {
-	case errors.Is(err, scripts.ErrUnread):
-		return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
-	case err != nil:
-		return usageError{err}
-	}
-	return do(queue.Parts[0])
+	return do(clients)
 }
 
-// onStore is the body of a command that needs a queue that answers.
-func (a *app) onStore(do func(ctx context.Context, store *scripts.Store, args []string) error) func(*cobra.Command, []string) error {
+// onQueue is the body of a command that needs a queue that answers.
+func (a *app) onQueue(do func(ctx context.Context, queue *scripts.Queue, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		return a.withStore(command.Context(), func(store *scripts.Store) error { return do(command.Context(), store, args) })
+		return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return do(command.Context(), queue, args) })
 	}
+}
+
+// onPart is the body of a command about the model that its first argument names. It gets the part of the queue in which that lives.
+func (a *app) onPart(do func(ctx context.Context, part *scripts.Store, uids []string) error) func(*cobra.Command, []string) error {
+	return a.onQueue(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
+		return do(ctx, queue.Of(uids[0]), uids)
+	})
+}
+
+// eachPart does something with every part of a queue, in order, until one fails.
+func eachPart(queue *scripts.Queue, do func(part *scripts.Store) error) error {
+	for _, part := range queue.Parts {
+		if err := do(part); err != nil {
+			return inPart(queue, part, err)
+		}
+	}
+	return nil
+}
+
+// inPart says in which part something went wrong, if there are several.
+func inPart(queue *scripts.Queue, part *scripts.Store, err error) error {
+	if err != nil && len(queue.Parts) > 1 {
+		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
+	}
+	return err
 }
 
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it.

@@ -35,9 +35,9 @@ func benchCommand(a *app) *cobra.Command {
 second it can do, from the start of an attempt to the model that waits again; what a cycle costs Redis and the daemons;
 what a model takes in memory; and how late attempts start and results are applied when one comes each millisecond.
 
-The queue of the measurement is named like --queue with -bench behind it, and is removed at the end. Nothing else may use
-the Redis meanwhile: what else it does is measured too. Without --redis it runs on an embedded one, which shows how a
-report looks and measures nothing.`,
+The queue of the measurement is named like --queue with -bench behind it, has one part, however many --queue has, and is
+removed at the end: to Redis each part of a queue is a queue. Nothing else may use the Redis meanwhile: what else it does
+is measured too. Without --redis it runs on an embedded one, which shows how a report looks and measures nothing.`,
 		RunE: func(command *cobra.Command, _ []string) error { return a.bench(command, &flags) },
 	}
 	set := command.Flags()
@@ -76,8 +76,8 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 		a.complain("no --redis is given: this is the embedded one, in the same process, and its numbers are no measurement")
 	}
 	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
-	return a.withStore(command.Context(), func(store *scripts.Store) error {
-		report, err := a.measure(command, store, flags)
+	return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
+		report, err := a.measure(command, queue.Parts[0], flags)
 		if err != nil {
 			return err
 		}

@@ -16,42 +16,43 @@ import (
 
 func brakeCommand(a *app) *cobra.Command {
 	command := group("brake", "Hold back final failures while too many attempts fail",
-		a.brakeChange("status", "Show the brake and what it has counted", func(context.Context, *scripts.Store) error { return nil }),
+		a.brakeChange("status", "Show the brake and what it has counted", func(context.Context, *scripts.Queue) error { return nil }),
 		brakeOnCommand(a),
 		a.brakeChange("off", "Switch the brake off", tuneBrake(func(brake *model.Brake) error { brake.On = false; return nil })),
-		a.brakeChange("release", "Release an engaged brake by hand", func(ctx context.Context, store *scripts.Store) error {
-			return store.ReleaseBrake(ctx)
+		a.brakeChange("release", "Release an engaged brake by hand", func(ctx context.Context, queue *scripts.Queue) error {
+			return eachPart(queue, func(part *scripts.Store) error { return part.ReleaseBrake(ctx) })
 		}))
 	command.Long = `When more than a share of the attempts of a queue fail within a window, the outage is taken to be on our side: no model is
 disabled for it, nobody is notified, retries become rarer, and one incident stands in journal and outbox. The brake is
-released when attempts succeed again, or by hand. It is off until it is switched on.`
+released when attempts succeed again, or by hand. It is off until it is switched on. Each part of a queue measures for itself
+and is engaged by itself; they have one setting.`
 	return command
 }
 
 // brakeChange is a command that changes the brake and shows what has become of it.
-func (a *app) brakeChange(use, short string, change func(context.Context, *scripts.Store) error) *cobra.Command {
+func (a *app) brakeChange(use, short string, change func(context.Context, *scripts.Queue) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, _ []string) error {
-			if err := change(ctx, store); err != nil {
+		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, _ []string) error {
+			if err := change(ctx, queue); err != nil {
 				return err
 			}
-			return a.showBrake(ctx, store)
+			return a.showBrake(ctx, queue)
 		}),
 	}
 }
 
 // tuneBrake changes the settings of the brake and leaves the others as they are.
-func tuneBrake(tune func(*model.Brake) error) func(context.Context, *scripts.Store) error {
-	return func(ctx context.Context, store *scripts.Store) error {
-		status, err := store.Brake(ctx)
+func tuneBrake(tune func(*model.Brake) error) func(context.Context, *scripts.Queue) error {
+	return func(ctx context.Context, queue *scripts.Queue) error {
+		status, err := queue.Parts[0].Brake(ctx)
 		if err != nil {
 			return err
 		}
 		if err := tune(&status.Brake); err != nil {
 			return err
 		}
-		return store.SetBrake(ctx, status.Brake)
+		return queue.SetBrake(ctx, status.Brake)
 	}
 }
 
@@ -106,23 +107,56 @@ type brakeView struct {
 	Successes int64   `json:"successes"`
 	Failures  int64   `json:"failures"`
 	Incidents int64   `json:"incidents"`
+	*brakeParts
 }
 
-func (a *app) showBrake(ctx context.Context, store *scripts.Store) error {
-	s, err := store.Brake(ctx)
+// brakeParts tells of the brakes of a queue of several parts.
+type brakeParts struct {
+	Parts        int `json:"parts"`
+	EngagedParts int `json:"engaged_parts"`
+}
+
+// readBrake shows the brakes of all parts as one, with the settings of the first. It is engaged if any is, since the first of them.
+func readBrake(ctx context.Context, queue *scripts.Queue) (v brakeView, err error) {
+	engaged := 0
+	err = eachPart(queue, func(part *scripts.Store) error {
+		s, err := part.Brake(ctx)
+		if part == queue.Parts[0] {
+			v.On, v.Share, v.Window, v.Min = s.On, s.Share, document.FormatDuration(s.Window), s.Min
+		}
+		v.Successes, v.Failures, v.Incidents = v.Successes+s.Successes, v.Failures+s.Failures, v.Incidents+s.Incidents
+		if s.Engaged {
+			engaged++
+			v.Engaged = true
+		}
+		if v.EngagedAt == "" || s.EngagedAt != "" && s.EngagedAt < v.EngagedAt { // as texts, which are ordered like the times
+			v.EngagedAt = s.EngagedAt
+		}
+		return err
+	})
+	if parts := len(queue.Parts); parts > 1 {
+		v.brakeParts = &brakeParts{parts, engaged}
+	}
+	return v, err
+}
+
+func (a *app) showBrake(ctx context.Context, queue *scripts.Queue) error {
+	v, err := readBrake(ctx, queue)
 	if err != nil {
 		return err
 	}
-	v := brakeView{s.On, s.Engaged, s.EngagedAt, s.Share, document.FormatDuration(s.Window), s.Min, s.Successes, s.Failures, s.Incidents}
-	state := "off"
+	state, parts := "off", ""
 	switch {
 	case v.Engaged:
 		state = "engaged since " + v.EngagedAt + ": final failures are held back"
 	case v.On:
 		state = "on, not engaged"
 	}
+	if v.brakeParts != nil {
+		parts = fmt.Sprintf("%d, %d of them engaged", v.Parts, v.EngagedParts)
+	}
 	return a.print(v, [][2]string{
-		{"brake", state},
+		{"brake", state}, {"parts", parts},
 		{"engages", fmt.Sprintf("when %.0f%% of at least %d attempts within %s fail", v.Share*100, v.Min, v.Window)},
 		{"counted", fmt.Sprintf("%d successes, %d failures within about a window", v.Successes, v.Failures)},
 		{"incidents", strconv.FormatInt(v.Incidents, 10)},

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// queue is what it takes to carry out commands. *scripts.Store is one.
-type queue interface {
+// executor is what it takes to carry out commands. *scripts.Store is one.
+type executor interface {
 	Now(ctx context.Context) (time.Time, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
@@ -65,10 +67,29 @@ func (r *request) problem() string {
 	return definitions.Document{Position: r.position}.At(r.refused).Error()
 }
 
+// sideBySide is how many parts of a queue are asked at a time.
+const sideBySide = 4
+
+// executeAll carries out requests, those of each part together and at most batchSize of them, and some parts side by side. An error is that
+// of execute.
+func executeAll(ctx context.Context, queue *scripts.Queue, requests []*request) error {
+	byPart := make(map[*scripts.Store][]*request)
+	for _, request := range requests {
+		part := queue.Of(request.command.UID)
+		byPart[part] = append(byPart[part], request)
+	}
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.SetLimit(sideBySide)
+	for part, requests := range byPart {
+		parts.Go(func() error { return inPart(queue, part, execute(ctx, part, requests)) })
+	}
+	return parts.Wait()
+}
+
 // execute carries out requests, at most batchSize of them: it reads the models, lets package model decide, and commits all decisions in one
 // script. What changed meanwhile is decided again. An error is a failure of Redis; it is then unknown which of the requests were carried
 // out.
-func execute(ctx context.Context, store queue, requests []*request) error {
+func execute(ctx context.Context, store executor, requests []*request) error {
 	pending := slices.DeleteFunc(slices.Clone(requests), func(r *request) bool { return r.done })
 	for range maxPasses {
 		if len(pending) == 0 {
@@ -86,7 +107,7 @@ func execute(ctx context.Context, store queue, requests []*request) error {
 }
 
 // pass decides and commits requests once. Those that are not done then are to be decided again.
-func pass(ctx context.Context, store queue, requests []*request) error {
+func pass(ctx context.Context, store executor, requests []*request) error {
 	now, err := store.Now(ctx)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ Exit codes: 0 no error is left (there may be warnings), 1 errors are left or it 
 			if options.Limit < 1 {
 				return usagef("--limit: expected at least 1, found %d", options.Limit)
 			}
-			return a.withStore(command.Context(), func(store *scripts.Store) error { return a.doctor(command.Context(), store, options) })
+			return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options) })
 		},
 	}
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
@@ -35,9 +35,9 @@ Exit codes: 0 no error is left (there may be warnings), 1 errors are left or it 
 	return command
 }
 
-func (a *app) doctor(ctx context.Context, store *scripts.Store, options doctor.Options) error {
-	report, err := doctor.Check(ctx, store, options)
-	if printed := a.printReport(store, report, options.Limit, err); printed != nil {
+func (a *app) doctor(ctx context.Context, queue *scripts.Queue, options doctor.Options) error {
+	report, err := doctor.Check(ctx, queue, options)
+	if printed := a.printReport(queue, report, options.Limit, err); printed != nil {
 		return printed
 	}
 	if err == nil && report.Total(doctor.Error) > 0 {
@@ -58,9 +58,9 @@ type doctorView struct {
 	Findings []doctor.Finding        `json:"findings"` // at most --limit of each code
 }
 
-func (a *app) printReport(store *scripts.Store, r *doctor.Report, limit int, failed error) error {
+func (a *app) printReport(queue *scripts.Queue, r *doctor.Report, limit int, failed error) error {
 	v := doctorView{
-		Queue: store.Keys.Queue(), Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
+		Queue: queue.Name, Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
 		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts,
 		Findings: append([]doctor.Finding{}, r.Findings...), // null never
 	}

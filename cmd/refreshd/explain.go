@@ -17,7 +17,7 @@ func explainCommand(a *app) *cobra.Command {
 		Use: "explain UID", Short: "Tell why a model refreshes when it does, and what happens next", Args: oneUID,
 		Long: `Tell the story of a model: what it is and does, how its last attempts ended and what was decided then, with the numbers, and
 what would follow if the next attempt succeeds, fails, or is never answered.`,
-		RunE: a.onStore(a.explain),
+		RunE: a.onPart(a.explain),
 	}
 }
 

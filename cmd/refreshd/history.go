@@ -17,7 +17,7 @@ import (
 func historyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: oneUID,
-		Annotations: drawsPictures, RunE: a.onStore(a.history),
+		Annotations: drawsPictures, RunE: a.onPart(a.history),
 	}
 }
 

@@ -40,8 +40,8 @@ func (a *app) readDocuments(ctx context.Context, from string) (name string, docs
 
 func (a *app) readStored(ctx context.Context, name string) (doc definitions.Document, err error) {
 	doc.Position = func(string) string { return "stored policy " + name }
-	err = a.withStore(ctx, func(store *scripts.Store) error {
-		text, found, err := store.PolicyText(ctx, name)
+	err = a.withQueue(ctx, func(queue *scripts.Queue) error {
+		text, found, err := queue.Parts[0].PolicyText(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func lsCommand(a *app) *cobra.Command {
 					return err
 				}
 			}
-			return a.withStore(command.Context(), func(store *scripts.Store) error { return a.ls(command.Context(), store, which) })
+			return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return a.ls(command.Context(), queue, which) })
 		},
 	}
 	command.Flags().StringVar(&which.status, "status", "", "only models with this `STATUS`: "+strings.Join(statuses, ", "))
@@ -45,40 +45,50 @@ func lsCommand(a *app) *cobra.Command {
 // errEnough ends a walk over the models early.
 var errEnough = errors.New("enough")
 
-func (a *app) ls(ctx context.Context, store *scripts.Store, which listing) error {
+func (a *app) ls(ctx context.Context, queue *scripts.Queue, which listing) error {
 	if !a.json() {
 		fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE")
 	}
 	listed := 0
-	err := store.EachModel(ctx, which.prefix, func(uids []string) error {
-		found, err := readModels(ctx, store, uids)
-		if err != nil {
-			return err
-		}
-		var lines strings.Builder
-		for _, model := range found {
-			if which.status != "" && which.status != string(model.status) {
-				continue
-			}
-			if err := a.lsLine(&lines, model); err != nil {
+	err := eachPart(queue, func(part *scripts.Store) error {
+		return part.EachModel(ctx, which.prefix, func(uids []string) error {
+			found, err := readModels(ctx, part, uids)
+			if err != nil {
 				return err
 			}
-			if listed++; listed == which.limit {
-				break
+			if err := a.lsChunk(found, which, &listed); err != nil {
+				return err
 			}
-		}
-		if _, err := io.WriteString(a.stdout, lines.String()); err != nil {
-			return err
-		}
-		if which.limit > 0 && listed >= which.limit {
-			return errEnough
-		}
-		return ctx.Err()
+			return ctx.Err()
+		})
 	})
 	if errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
+}
+
+// lsChunk prints those of the models that are wanted, and counts them; errEnough: there may be no more.
+func (a *app) lsChunk(found []shown, which listing, listed *int) error {
+	var lines strings.Builder
+	for _, model := range found {
+		if which.status != "" && which.status != string(model.status) {
+			continue
+		}
+		if err := a.lsLine(&lines, model); err != nil {
+			return err
+		}
+		if *listed++; *listed == which.limit {
+			break
+		}
+	}
+	if _, err := io.WriteString(a.stdout, lines.String()); err != nil {
+		return err
+	}
+	if which.limit > 0 && *listed >= which.limit {
+		return errEnough
+	}
+	return nil
 }
 
 // lsRow has fixed widths, because the rows are printed as they are found.

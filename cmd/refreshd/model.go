@@ -41,7 +41,7 @@ func disableCommand(a *app) *cobra.Command {
 func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: uidArgs,
-		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, uids []string) error {
+		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
 			tally := newTally(a)
 			for chunk := range slices.Chunk(uids, batchSize) {
 				var batch []*request
@@ -50,7 +50,7 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 					command.UID = uid
 					batch = append(batch, &request{command: command})
 				}
-				if err := execute(ctx, store, batch); err != nil {
+				if err := executeAll(ctx, queue, batch); err != nil {
 					return err
 				}
 				if err := tally.tell(batch); err != nil {
@@ -85,8 +85,8 @@ func oneUID(command *cobra.Command, args []string) error {
 func getCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
-		RunE: a.onStore(func(ctx context.Context, store *scripts.Store, uids []string) error {
-			found, err := readModel(ctx, store, uids[0])
+		RunE: a.onPart(func(ctx context.Context, part *scripts.Store, uids []string) error {
+			found, err := readModel(ctx, part, uids[0])
 			if err != nil {
 				return err
 			}

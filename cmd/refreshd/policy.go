@@ -129,8 +129,8 @@ func (a *app) diffPolicies(ctx context.Context, from []string) error {
 	}
 	var plan *impact
 	if before.stored {
-		err = a.withStore(ctx, func(store *scripts.Store) error {
-			plan, err = measureImpact(ctx, store, before.policy.Name, after.policy)
+		err = a.withQueue(ctx, func(queue *scripts.Queue) error {
+			plan, err = measureImpact(ctx, queue, before.policy.Name, after.policy)
 			return err
 		})
 	}
@@ -158,24 +158,24 @@ func policyRmCommand(a *app) *cobra.Command {
 	var force bool
 	command := aboutPolicies("rm NAME", "Remove a stored policy; refused while models use it", 1,
 		func(ctx context.Context, names []string) error {
-			return a.withStore(ctx, func(store *scripts.Store) error { return a.rmPolicy(ctx, store, names[0], force) })
+			return a.withQueue(ctx, func(queue *scripts.Queue) error { return a.rmPolicy(ctx, queue, names[0], force) })
 		})
 	command.Flags().BoolVar(&force, "force", false, "remove it all the same: its models then run under the default policy")
 	command.Long = command.Short
 	return command
 }
 
-func (a *app) rmPolicy(ctx context.Context, store *scripts.Store, name string, force bool) error {
+func (a *app) rmPolicy(ctx context.Context, queue *scripts.Queue, name string, force bool) error {
 	if !force {
 		used := 0
-		if err := eachUser(ctx, store, name, func(*scripts.Record) { used++ }); err != nil {
+		if err := eachUser(ctx, queue, name, func(*scripts.Record) { used++ }); err != nil {
 			return err
 		}
 		if used > 0 {
 			return fmt.Errorf("%s: expected a policy that no model uses, found %d; --force removes it all the same", name, used)
 		}
 	}
-	removed, err := store.RemovePolicy(ctx, name)
+	removed, err := queue.RemovePolicy(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -193,10 +193,11 @@ type policyView struct {
 }
 
 func policyLsCommand(a *app) *cobra.Command {
-	return &cobra.Command{Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs, RunE: a.onStore(a.lsPolicies)}
+	return &cobra.Command{Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs, RunE: a.onQueue(a.lsPolicies)}
 }
 
-func (a *app) lsPolicies(ctx context.Context, store *scripts.Store, _ []string) error {
+func (a *app) lsPolicies(ctx context.Context, queue *scripts.Queue, _ []string) error {
+	store := queue.Parts[0]
 	names, err := store.PolicyNames(ctx)
 	if err != nil {
 		return err

@@ -26,14 +26,14 @@ func (i impact) String() string {
 }
 
 // measureImpact asks every model that uses the policy called name what it would do under another one.
-func measureImpact(ctx context.Context, store *scripts.Store, name string, policy policy.Policy) (*impact, error) {
+func measureImpact(ctx context.Context, queue *scripts.Queue, name string, policy policy.Policy) (*impact, error) {
 	total := &impact{}
-	now, err := store.Now(ctx)
+	now, err := queue.Parts[0].Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var schedules schedule.Cache
-	err = eachUser(ctx, store, name, func(record *scripts.Record) {
+	err = eachUser(ctx, queue, name, func(record *scripts.Record) {
 		total.Models++
 		switch {
 		case record.Disabled:
@@ -61,17 +61,19 @@ func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 }
 
 // eachUser visits every model that uses the policy called name.
-func eachUser(ctx context.Context, store *scripts.Store, name string, visit func(*scripts.Record)) error {
-	return store.EachModel(ctx, "", func(uids []string) error {
-		records, err := store.Load(ctx, uids)
-		if err != nil {
-			return err
-		}
-		for _, record := range records {
-			if record.Exists && (record.PolicyName == name || record.PolicyName == "" && name == scripts.DefaultPolicyName) {
-				visit(record)
+func eachUser(ctx context.Context, queue *scripts.Queue, name string, visit func(*scripts.Record)) error {
+	return eachPart(queue, func(part *scripts.Store) error {
+		return part.EachModel(ctx, "", func(uids []string) error {
+			records, err := part.Load(ctx, uids)
+			if err != nil {
+				return err
 			}
-		}
-		return ctx.Err()
+			for _, record := range records {
+				if record.Exists && (record.PolicyName == name || record.PolicyName == "" && name == scripts.DefaultPolicyName) {
+					visit(record)
+				}
+			}
+			return ctx.Err()
+		})
 	})
 }

@@ -57,9 +57,9 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 			return source.At(err)
 		}
 	}
-	return a.withStore(ctx, func(store *scripts.Store) error {
+	return a.withQueue(ctx, func(queue *scripts.Queue) error {
 		for _, source := range sources {
-			if err := a.putPolicy(ctx, store, source, plan); err != nil {
+			if err := a.putPolicy(ctx, queue, source, plan); err != nil {
 				return err
 			}
 		}
@@ -67,13 +67,13 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	})
 }
 
-func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source policySource, plan bool) error {
+func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source policySource, plan bool) error {
 	p := source.policy
-	before, err := storedPolicy(ctx, store, p.Name)
+	before, everywhere, err := storedBefore(ctx, queue, p)
 	if err != nil {
 		return err
 	}
-	now, err := store.Now(ctx)
+	now, err := queue.Parts[0].Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,17 +81,31 @@ func (a *app) putPolicy(ctx context.Context, store *scripts.Store, source policy
 	switch {
 	case plan:
 		outcome.Result = "planned"
-		outcome.Plan, err = measureImpact(ctx, store, p.Name, p)
-	case before != nil && before.Equal(p):
+		outcome.Plan, err = measureImpact(ctx, queue, p.Name, p)
+	case everywhere:
 		outcome.Result = resultUnchanged
 	default:
 		outcome.Result = map[bool]string{true: resultUpdated, false: resultCreated}[before != nil]
-		err = store.PutPolicy(ctx, p)
+		err = queue.PutPolicy(ctx, p)
 	}
 	if err != nil {
 		return err
 	}
 	return a.printOutcome(outcome)
+}
+
+// storedBefore reads what a policy replaces; everywhere: nothing, as every part has it. An earlier put may have ended halfway.
+func storedBefore(ctx context.Context, queue *scripts.Queue, p policy.Policy) (before *policy.Policy, everywhere bool, err error) {
+	everywhere = true
+	err = eachPart(queue, func(part *scripts.Store) error {
+		stored, err := storedPolicy(ctx, part, p.Name)
+		if part == queue.Parts[0] {
+			before = stored
+		}
+		everywhere = everywhere && stored != nil && stored.Equal(p)
+		return err
+	})
+	return before, everywhere, err
 }
 
 // storedPolicy reads a policy that may be stored; nil: it is not, or it cannot be read, which is as good to a put.

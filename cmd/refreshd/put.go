@@ -38,8 +38,8 @@ nothing.`,
 			if err := oneOf("format", format, definitions.Formats); err != nil {
 				return err
 			}
-			return a.withStore(command.Context(), func(store *scripts.Store) error {
-				return a.put(command.Context(), store, args[0], format)
+			return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
+				return a.put(command.Context(), queue, args[0], format)
 			})
 		},
 	}
@@ -47,18 +47,16 @@ nothing.`,
 	return command
 }
 
-func (a *app) put(ctx context.Context, store *scripts.Store, path, format string) error {
+func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string) error {
 	name, in, err := a.openInput(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	tally := newTally(a)
-	saving := startSaving(ctx, store, tally)
+	saving := startSaving(ctx, queue, tally)
 	err = definitions.ReadModels(name, a.showProgress(in), format, func(m definitions.Model) error {
-		if saving.batch = append(saving.batch, putRequest(m)); len(saving.batch) == batchSize {
-			saving.send()
-		}
+		saving.add(putRequest(m))
 		return saving.ctx.Err()
 	})
 	if err == nil {
@@ -73,12 +71,13 @@ func (a *app) put(ctx context.Context, store *scripts.Store, path, format string
 // saving carries out batches of requests, some of them at a time, and tells of them in their order.
 type saving struct {
 	ctx     context.Context // it ends when a batch has failed
-	store   queue
+	queue   *scripts.Queue
 	tally   *tally
-	batch   []*request   // that is being filled
-	last    []*flight    // that were begun last
-	flights chan *flight // that are to be told of
-	told    chan error   // the first failure, when all was told
+	batch   []*request             // that is being filled
+	counts  map[*scripts.Store]int // how many of it each part gets
+	last    []*flight              // that were begun last
+	flights chan *flight           // that are to be told of
+	told    chan error             // the first failure, when all was told
 }
 
 // flight is a batch that is being carried out.
@@ -92,11 +91,24 @@ type flight struct {
 // inFlight is how many batches are carried out at a time: while Redis works on one, others are read, decided and told of.
 const inFlight = 3
 
-func startSaving(ctx context.Context, store queue, tally *tally) *saving {
+func startSaving(ctx context.Context, queue *scripts.Queue, tally *tally) *saving {
 	ctx, stop := context.WithCancel(ctx)
-	s := &saving{ctx: ctx, store: store, tally: tally, flights: make(chan *flight, inFlight-1), told: make(chan error, 1)}
+	s := &saving{ctx: ctx, queue: queue, tally: tally, flights: make(chan *flight, inFlight-1), told: make(chan error, 1)}
+	s.counts = make(map[*scripts.Store]int)
 	go func() { s.told <- s.tell(stop) }()
 	return s
+}
+
+// maxBatch bounds what the batches of all parts hold together, at about the memory of four.
+const maxBatch = 4 * batchSize
+
+// add fills the batch, and begins with it when a part has got enough for a commit.
+func (s *saving) add(r *request) {
+	part := s.queue.Of(r.command.UID)
+	s.batch = append(s.batch, r)
+	if s.counts[part]++; s.counts[part] == batchSize || len(s.batch) == maxBatch {
+		s.send()
+	}
 }
 
 // send begins with the batch, but not before those have ended that have a model of it too: what is saved last must be saved last.
@@ -112,9 +124,10 @@ func (s *saving) send() {
 	}
 	go func() {
 		defer close(f.ended)
-		f.err = execute(s.ctx, s.store, f.batch)
+		f.err = executeAll(s.ctx, s.queue, f.batch)
 	}()
 	s.flights <- f
+	clear(s.counts)
 	s.batch, s.last = nil, append(s.last, f)[max(0, len(s.last)+1-2*inFlight):]
 }
 

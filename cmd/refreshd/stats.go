@@ -14,12 +14,13 @@ import (
 )
 
 func statsCommand(a *app) *cobra.Command {
-	return &cobra.Command{Use: "stats", Short: "Show what the queue holds now and what it has counted", Args: cobra.NoArgs, RunE: a.onStore(a.stats)}
+	return &cobra.Command{Use: "stats", Short: "Show what the queue holds now and what it has counted", Args: cobra.NoArgs, RunE: a.onQueue(a.stats)}
 }
 
 // statsView is the queue as -o json shows it.
 type statsView struct {
 	Queue    string           `json:"queue"`
+	Parts    int              `json:"parts,omitempty"` // of a queue that has several
 	At       string           `json:"at"`
 	Due      int64            `json:"due"`
 	Waiting  int64            `json:"waiting"`
@@ -60,16 +61,38 @@ func (s retryStats) summary() string {
 	return fmt.Sprintf("%d, %d of %d cycles that needed one were saved (%.0f%%)", s.TotalRetries, s.SuccessfulRetries, s.RetriedCycles, *s.RetrySuccessRate*100)
 }
 
-func (a *app) stats(ctx context.Context, store *scripts.Store, _ []string) error {
-	s, err := store.Stats(ctx)
+// readStats adds up the parts of a queue. It is as of the last one that was read.
+func readStats(ctx context.Context, queue *scripts.Queue) (sum scripts.Stats, err error) {
+	sum.Counters = make(map[string]int64)
+	err = eachPart(queue, func(part *scripts.Store) error {
+		s, err := part.Stats(ctx)
+		if s.At.After(sum.At) {
+			sum.At = s.At
+		}
+		sum.Due, sum.Waiting, sum.Running = sum.Due+s.Due, sum.Waiting+s.Waiting, sum.Running+s.Running
+		sum.Input, sum.Output, sum.Control, sum.Claimed = sum.Input+s.Input, sum.Output+s.Output, sum.Control+s.Control, sum.Claimed+s.Claimed
+		sum.Rejected, sum.Journal, sum.Outbox = sum.Rejected+s.Rejected, sum.Journal+s.Journal, sum.Outbox+s.Outbox
+		for name, count := range s.Counters {
+			sum.Counters[name] += count
+		}
+		return err
+	})
+	return sum, err
+}
+
+func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error {
+	s, err := readStats(ctx, queue)
 	if err != nil {
 		return err
 	}
 	v := statsView{
-		Queue: store.Keys.Queue(), At: model.FormatTime(s.At), Due: s.Due, Waiting: s.Waiting, Running: s.Running,
+		Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
 		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
 		retryStats: newRetryStats(s.Retries()),
+	}
+	if len(queue.Parts) > 1 {
+		v.Parts = len(queue.Parts)
 	}
 	return a.print(v, v.pairs())
 }
@@ -77,7 +100,7 @@ func (a *app) stats(ctx context.Context, store *scripts.Store, _ []string) error
 func (v statsView) pairs() [][2]string {
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	pairs := [][2]string{
-		{"queue", v.Queue}, {"at", v.At},
+		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
 		{"due", count(v.Due) + "  to be started now"}, {"waiting", count(v.Waiting) + "  for their time"},
 		{"running", count(v.Running) + "  queued or in the hands of workers"},
 		{"input", count(v.Input) + "  attempts that no worker has taken"},

@@ -84,7 +84,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		}
 		if flags.models != "" {
 			// One that is refused has been named, and keeps none of the others from running.
-			if err := a.put(ctx, queue.Parts[0], flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
+			if err := a.put(ctx, queue, flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
 				return err
 			}
 		}

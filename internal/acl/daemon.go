@@ -1,9 +1,10 @@
 package acl
 
-import "github.com/refreshd/refreshd/scripts"
+// opening is what it takes to find the parts of a queue.
+func opening(k scope) grant { return allow("hget", reading(k.Settings())) }
 
 // models is what the Go code reads of models, beside what the scripts do.
-func models(k scripts.Keys) []grant {
+func models(k scope) []grant {
 	return []grant{
 		allow("hgetall", reading(k.Model(all))),
 		allow("get", reading(k.Payload(all))),
@@ -12,7 +13,7 @@ func models(k scripts.Keys) []grant {
 	}
 }
 
-func dispatcher(k scripts.Keys) part {
+func dispatcher(k scope) part {
 	return part{
 		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
@@ -24,7 +25,7 @@ func dispatcher(k scripts.Keys) part {
 			{[]string{"hsetnx", "hdel"}, []string{k.Policies()}}, // and changes no definition
 			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},
 		},
-		direct: append(models(k),
+		direct: append(models(k), opening(k),
 			allow("zrem", writing(k.Due(), k.Running(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
 			allow("lrange", reading(k.Input())),
@@ -32,20 +33,26 @@ func dispatcher(k scripts.Keys) part {
 	}
 }
 
-func poller(k scripts.Keys) part {
-	return part{
+func poller(k scope) part {
+	p := part{
 		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}},
 		never: []grant{{[]string{"rpush"}, []string{k.Input()}}}, // it starts no attempt
-		direct: append(models(k),
+		direct: append(models(k), opening(k),
 			allow("blmove", both(k.Output())),
 			allow("blmove", both(k.Control())),
 			allow("zrangebyscore", reading(k.Pollers())),
 			allow("hkeys", reading(k.Policies())),
 		),
 	}
+	if k.several {
+		p.runs = append(p.runs, run{"receive-commands.lua", nobody})
+	} else {
+		p.never = append(p.never, grant{[]string{"hget", "hset"}, []string{k.Forwarded()}}) // it numbers no command
+	}
+	return p
 }
 
-func worker(k scripts.Keys) part {
+func worker(k scope) part {
 	return part{
 		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"heartbeat-worker.lua", all}, {"requeue-attempts.lua", all},
 			{"put-back-attempts.lua", all}},
@@ -54,11 +61,12 @@ func worker(k scripts.Keys) part {
 			allow("lrange", reading(k.Taken(all))),
 			allow("zrangebyscore", reading(k.Workers())),
 			allow("hmget", reading(k.Model(all))),
+			opening(k),
 		},
 	}
 }
 
-func foreignWorker(k scripts.Keys) part {
+func foreignWorker(k scope) part {
 	return part{direct: []grant{
 		allow("lpop blpop", both(k.Input())),
 		allow("rpush", writing(k.Output())),
@@ -66,6 +74,6 @@ func foreignWorker(k scripts.Keys) part {
 	}}
 }
 
-func application(k scripts.Keys) part {
+func application(k scope) part {
 	return part{direct: []grant{allow("rpush", writing(k.Control()))}}
 }

@@ -22,8 +22,9 @@ func TestAPartThatDoesNotFitItsScriptsIsRefused(t *testing.T) {
 
 func TestEachScriptIsRunByARole(t *testing.T) {
 	keys, _ := scripts.NewKeys("q")
+	scope := Queue{keys, true}.scope()
 	var runs []run
-	for _, part := range []part{dispatcher(keys), poller(keys), worker(keys), operator(keys)} {
+	for _, part := range []part{dispatcher(scope), poller(scope), worker(scope), operator(scope)} {
 		runs = append(runs, part.runs...)
 	}
 	for file := range scripts.Sources() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ var everyKey = map[string]string{
 	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
 	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
 	"q:journal": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
-	"q:claimed:control": "list", "q:holder": "string",
+	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
@@ -51,37 +52,90 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Operator: {
 		"q-input": "cr", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:outbox": "ar",
-		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar",
+		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:forwarded": "fr",
 	},
 	acl.Viewer: {
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
 		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:outbox": "r",
-		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r",
+		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r", "q:forwarded": "fr",
 	},
+}
+
+// may reports whether a user may do what a command says.
+func may(t *testing.T, admin redis.UniversalClient, user, command string) bool {
+	t.Helper()
+	words := []any{"ACL", "DRYRUN", user}
+	for _, word := range strings.Fields(command) {
+		words = append(words, word)
+	}
+	answer, err := admin.Do(t.Context(), words...).Text()
+	return err == nil && answer == "OK"
+}
+
+// rightsOn is what a user may do with the keys of a queue, or a part of one, as in the matrix.
+func rightsOn(t *testing.T, admin redis.UniversalClient, user, queue string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for key, kind := range everyKey {
+		var letters []string
+		for letter, probe := range probes[kind] {
+			if may(t, admin, user, fmt.Sprintf(probe, queue+strings.TrimPrefix(key, "q"))) {
+				letters = append(letters, letter)
+			}
+		}
+		if slices.Sort(letters); len(letters) > 0 {
+			got[key] = strings.Join(letters, "")
+		}
+	}
+	return got
 }
 
 func TestEachRoleMayDoItsOwnWorkAndNobodyElses(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
 	for _, role := range acl.Roles() {
-		got := map[string]string{}
-		for key, kind := range everyKey {
-			var may []string
-			for letter, probe := range probes[kind] {
-				words := []any{"ACL", "DRYRUN", string(role) + "-q"}
-				for _, word := range strings.Fields(fmt.Sprintf(probe, key)) {
-					words = append(words, word)
-				}
-				if answer, err := admin.Do(t.Context(), words...).Text(); err == nil && answer == "OK" {
-					may = append(may, letter)
-				}
-			}
-			if slices.Sort(may); len(may) > 0 {
-				got[key] = strings.Join(may, "")
+		if diff := cmp.Diff(matrix[role], rightsOn(t, admin, string(role)+"-q", "q")); diff != "" {
+			t.Errorf("%s may (-want +got):\n%s", role, diff)
+		}
+	}
+}
+
+// TestInEachPartARoleMayDoWhatItMayDoInAQueueOfOnePart allows for pollers, which number commands and forward them.
+func TestInEachPartARoleMayDoWhatItMayDoInAQueueOfOnePart(t *testing.T) {
+	users := fixture.WithUsersOfParts(t, "q")
+	admin := users.Server.Client(t)
+	for _, role := range acl.Roles() {
+		user, want := string(role)+"-q", maps.Clone(matrix[role])
+		if role == acl.Poller {
+			want["q-control"], want["q:forwarded"] = "atw", "a"
+		}
+		for _, part := range []string{"{q:0}", "{q:1023}"} {
+			if diff := cmp.Diff(want, rightsOn(t, admin, user, part)); diff != "" {
+				t.Errorf("%s may in %s (-want +got):\n%s", role, part, diff)
 			}
 		}
-		if diff := cmp.Diff(matrix[role], got); diff != "" {
-			t.Errorf("%s may (-want +got):\n%s", role, diff)
+		for _, other := range []string{"{other:0}", "q", "{q}", "{qq:0}", "q:0"} {
+			if got := rightsOn(t, admin, user, other); len(got) > 0 {
+				t.Errorf("%s may in %s: %v", role, other, got)
+			}
+		}
+	}
+}
+
+func TestWhoOpensAQueueMayReadHowManyPartsItHasAndAnOperatorFixesIt(t *testing.T) {
+	for name, users := range map[string]*fixture.Users{"one part": fixture.WithUsers(t, "q"), "several": fixture.WithUsersOfParts(t, "q")} {
+		admin := users.Server.Client(t)
+		for _, role := range acl.Roles() {
+			user, opens := string(role)+"-q", role != acl.Application && role != acl.ForeignWorker
+			for command, want := range map[string]bool{
+				"HGET {q}:settings parts": opens, "HSETNX {q}:settings parts 8": role == acl.Operator,
+				"HSET {q}:settings parts 8": false, "HDEL {q}:settings parts": false, "DEL {q}:settings": false,
+				"HGET {other}:settings parts": false, "HSETNX {other}:settings parts 8": false, "HSETNX {q:0}:settings parts 8": false,
+			} {
+				if got := may(t, admin, user, command); got != want {
+					t.Errorf("%s, %s: expected that it may %s: %t, found %t", name, role, command, want, got)
+				}
+			}
 		}
 	}
 }
@@ -100,11 +154,7 @@ func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {
 	admin := users.Server.Client(t)
 	for _, role := range acl.Roles() {
 		for _, command := range everybody {
-			words := []any{"ACL", "DRYRUN", string(role) + "-q"}
-			for _, word := range strings.Fields(command) {
-				words = append(words, word)
-			}
-			if answer, err := admin.Do(t.Context(), words...).Text(); err == nil && answer == "OK" {
+			if may(t, admin, string(role)+"-q", command) {
 				t.Errorf("%s may %s", role, command)
 			}
 		}

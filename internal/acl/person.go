@@ -1,15 +1,17 @@
 package acl
 
-import "github.com/refreshd/refreshd/scripts"
-
 // viewer may read everything of its queue, and change nothing. It may run no script: Redis takes every key of a script for one that is
 // written.
-func viewer(k scripts.Keys) part {
+func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
 	sets := reading(k.Due(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers())
-	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake())
+	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded())
 	streams := reading(k.Journal(), k.Outbox())
+	settings := []string{k.Settings()}
+	if k.several {
+		settings = append(settings, k.Keys.Settings()) // to open one part alone
+	}
 	return part{direct: []grant{
 		allow("type exists", many, lists, sets, hashes, streams),
 		allow("hgetall hmget hget", reading(k.Model(all)), hashes),
@@ -18,11 +20,12 @@ func viewer(k scripts.Keys) part {
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all)), lists),
 		allow("zscore zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xread", streams),
+		allow("hget", reading(settings...)),
 	}}
 }
 
 // operator may do all that the command line does but run a daemon: it starts no attempt by itself, takes none, and answers none.
-func operator(k scripts.Keys) part {
+func operator(k scope) part {
 	return part{
 		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}},
 		never: []grant{
@@ -38,6 +41,9 @@ func operator(k scripts.Keys) part {
 			// What doctor --repair does with lists that nobody owns.
 			allow("ltrim", writing(k.Wake())),
 			allow("zadd", writing(k.Pollers(), k.Workers())),
+			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
+			allow("hsetnx", writing(k.Settings())),
+			allow("exists", reading(k.lists()...)),
 		),
 	}
 }

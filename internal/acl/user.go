@@ -31,6 +31,40 @@ func Roles() []Role {
 	return []Role{Dispatcher, Poller, Worker, ForeignWorker, Application, Operator, Viewer}
 }
 
+// Queue is what users are made for.
+type Queue struct {
+	Keys    scripts.Keys
+	Several bool // it has several parts
+}
+
+// scope is the keys of a queue: with several parts, patterns that match those of each.
+type scope struct {
+	scripts.Keys
+	queue   scripts.Keys
+	several bool
+}
+
+func (q Queue) scope() scope {
+	if q.Several {
+		return scope{q.Keys.AllParts(), q.Keys, true}
+	}
+	return scope{q.Keys, q.Keys, false}
+}
+
+// Settings is the one key that all parts share.
+func (s scope) Settings() string { return s.queue.Settings() }
+
+// lists are those of the queue as one of one part, with braces and without.
+func (s scope) lists() (lists []string) {
+	bare := strings.Trim(s.queue.Queue(), "{}")
+	for _, name := range []string{bare, "{" + bare + "}"} {
+		if keys, err := scripts.NewKeys(name); err == nil {
+			lists = append(lists, keys.Input(), keys.Output(), keys.Control())
+		}
+	}
+	return lists
+}
+
 // User is a user of Redis for one role in one queue.
 type User struct {
 	Role  Role     `json:"role"`
@@ -39,8 +73,8 @@ type User struct {
 }
 
 // NewUser returns the user for a role in a queue.
-func NewUser(role Role, keys scripts.Keys) (User, error) {
-	part, known := map[Role]func(scripts.Keys) part{
+func NewUser(role Role, queue Queue) (User, error) {
+	part, known := map[Role]func(scope) part{
 		Dispatcher: dispatcher, Poller: poller, Worker: worker, ForeignWorker: foreignWorker,
 		Application: application, Operator: operator, Viewer: viewer,
 	}[role]
@@ -48,16 +82,17 @@ func NewUser(role Role, keys scripts.Keys) (User, error) {
 		return User{}, fmt.Errorf("role: expected one of %v, found %q", Roles(), role)
 	}
 	// A server may hold several queues. No role with its hyphen begins another one, so that no two of these names are equal.
-	name := string(role) + "-" + keys.Queue()
+	name := string(role) + "-" + queue.Keys.Queue()
 	user := User{Role: role, Name: name, Rules: []string{"resetchannels", "-@all"}}
 	commands := session(role)
-	if keys.Tagged() { // by these a client finds its way in a cluster
+	if queue.Several || queue.Keys.Tagged() { // by these a client finds its way in a cluster
 		commands = append(commands, "cluster|slots", "cluster|shards", "cluster|nodes", "command", "readonly", "asking")
 	}
 	for _, command := range commands {
 		user.Rules = append(user.Rules, "+"+command)
 	}
-	grants, err := part(keys).grants(keys)
+	scope := queue.scope()
+	grants, err := part(scope).grants(scope.Keys)
 	if err != nil {
 		return User{}, fmt.Errorf("grant to %s: %w", role, err)
 	}

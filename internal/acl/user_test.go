@@ -2,6 +2,7 @@ package acl_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func userOf(t *testing.T, role acl.Role, queue string) acl.User {
 	if err != nil {
 		t.Fatal(err)
 	}
-	user, err := acl.NewUser(role, keys)
+	user, err := acl.NewUser(role, acl.Queue{Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,22 +46,51 @@ func TestNoTwoUsersHaveOneName(t *testing.T) {
 	if user := userOf(t, acl.ForeignWorker, "{bigtables:3}"); user.Name != "foreign-worker-{bigtables:3}" {
 		t.Errorf("expected the role before its queue, found %s", user.Name)
 	}
-	if _, err := acl.NewUser("root", scripts.Keys{}); err == nil {
+	if _, err := acl.NewUser("root", acl.Queue{}); err == nil {
 		t.Error("expected an unknown role refused")
 	}
 }
 
 var keyPattern = regexp.MustCompile(`(?:%[RW]+)?~([^ )]+)`)
 
-func TestNoUserReachesAKeyOfAnotherQueue(t *testing.T) {
-	for _, queue := range hostile {
-		var patterns []string
-		for _, role := range acl.Roles() {
-			for _, found := range keyPattern.FindAllStringSubmatch(strings.Join(userOf(t, role, queue).Rules, " "), -1) {
-				patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(found[1]), `\*`, `.*`))
+// reachOf matches the keys that the users of a queue reach. That an operator may ask whether the lists exist of which a queue is created is
+// left out.
+func reachOf(t *testing.T, queue acl.Queue) *regexp.Regexp {
+	t.Helper()
+	var patterns []string
+	for _, role := range acl.Roles() {
+		user, err := acl.NewUser(role, queue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := slices.DeleteFunc(user.Rules, func(rule string) bool { return strings.HasPrefix(rule, "(+exists ") })
+		for _, found := range keyPattern.FindAllStringSubmatch(strings.Join(rules, " "), -1) {
+			patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(found[1]), `\*`, `.*`))
+		}
+	}
+	return regexp.MustCompile(`^(?:` + strings.Join(patterns, "|") + `)$`)
+}
+
+func TestUsersOfAQueueOfSeveralPartsReachItsPartsAlone(t *testing.T) {
+	for _, queue := range []string{"a", "{a}", "foreign", "{worker}"} {
+		keys, _ := scripts.NewKeys(queue)
+		reach := reachOf(t, acl.Queue{Keys: keys, Several: true})
+		for _, other := range slices.Concat(hostile, []string{"{a:0}", "{a:1023}", "{ab:0}", "a:0", "{foreign:0}", "{b:a:0}"}) {
+			part := strings.HasPrefix(other, "{"+strings.Trim(queue, "{}")+":")
+			for key := range everyKey {
+				key = other + strings.TrimPrefix(key, "q")
+				if reach.MatchString(key) != part {
+					t.Errorf("a user of the parts of %s reaches %s: expected %t, found %t", queue, key, part, !part)
+				}
 			}
 		}
-		reach := regexp.MustCompile(`^(?:` + strings.Join(patterns, "|") + `)$`)
+	}
+}
+
+func TestNoUserReachesAKeyOfAnotherQueue(t *testing.T) {
+	for _, queue := range hostile {
+		keys, _ := scripts.NewKeys(queue)
+		reach := reachOf(t, acl.Queue{Keys: keys})
 		for _, other := range hostile {
 			for key := range everyKey {
 				key = other + strings.TrimPrefix(key, "q")

@@ -55,7 +55,7 @@ func (c *checker) backlog(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.wrongType[k.Brake()] || c.wrongType[k.Stats()] {
+	if !c.brakeReadable() {
 		return nil
 	}
 	brake, err := c.store.Brake(ctx)

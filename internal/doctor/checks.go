@@ -6,6 +6,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -23,12 +24,15 @@ type Options struct {
 	Limit int
 }
 
-// checker is one run of all checks.
+// checker is one run of all checks of one part of a queue.
 type checker struct {
 	store   *scripts.Store
 	options Options
 	report  *Report
-	now     time.Time // of the queue, when the run began
+	first   *checker        // of the first part, which the others are compared with; nil: this is it
+	several bool            // the queue has several parts
+	servers map[string]bool // that were checked already, by their run_id
+	now     time.Time       // of the queue, when the run began
 
 	lastPoller time.Time // the last heartbeat of any poller; zero: there is none
 
@@ -48,27 +52,59 @@ func newChecker(store *scripts.Store, options Options) *checker {
 		options.Limit = 20
 	}
 	return &checker{
-		store: store, options: options, report: &Report{Counts: make(map[string]Count)},
+		store: store, options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
 		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
 	}
 }
 
-// Check checks a queue and the Redis that it lives in. An error means that the check could not be finished; what was found until then is
-// in the report.
-func Check(ctx context.Context, store *scripts.Store, options Options) (*Report, error) {
-	c := newChecker(store, options)
-	var err error
-	if c.now, err = store.Now(ctx); err != nil {
-		return c.report, err
+// Check checks all parts of a queue and the Redis that they live in. An error means that the check could not be finished; what was found
+// until then is in the report.
+func Check(ctx context.Context, queue *scripts.Queue, options Options) (*Report, error) {
+	first := newChecker(queue.Parts[0], options)
+	first.several = len(queue.Parts) > 1
+	if err := first.check(ctx); err != nil {
+		return first.report, first.inPart(err)
+	}
+	for _, part := range queue.Parts[1:] {
+		c := newChecker(part, options)
+		c.report, c.first, c.several, c.servers = first.report, first, true, first.servers
+		if err := c.check(ctx); err != nil {
+			return c.report, c.inPart(err)
+		}
+	}
+	return first.report, nil
+}
+
+// check runs all checks.
+func (c *checker) check(ctx context.Context) (err error) {
+	if c.now, err = c.store.Now(ctx); err != nil {
+		return err
 	}
 	for _, step := range []func(context.Context) error{
 		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses,
+		c.samePolicies, c.sameBrake,
 	} {
 		if err := step(ctx); err != nil {
-			return c.report, err
+			return err
 		}
 	}
-	return c.report, nil
+	return nil
+}
+
+// inPart says in which part a check has failed, if there are several.
+func (c *checker) inPart(err error) error {
+	if c.several {
+		err = fmt.Errorf("%s: %w", c.store.Keys.Queue(), err)
+	}
+	return err
+}
+
+// policy is where a finding about a policy is: its name, and its part if there are several.
+func (c *checker) policy(name string) string {
+	if c.several {
+		return c.store.Keys.Policies() + " " + name
+	}
+	return name
 }
 
 // Preflight checks only the Redis that a queue lives in, for daemons that begin.
@@ -84,6 +120,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Running(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
 		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.Brake(): "hash", k.Wake(): "list", k.Lane(): "list", k.Holder(): "string",
+		k.Forwarded(): "hash",
 	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Types(ctx, names)

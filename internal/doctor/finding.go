@@ -63,6 +63,13 @@ var (
 	payloadType    = kind{"payload-unreadable", Error, "a payload", "DEL its payload key, and save the model again"}
 )
 
+// Of a queue of several parts.
+var (
+	wrongPart     = kind{"wrong-part", Error, "in its part, ", "save it again, which is done there, and then: refreshd model rm <where> --queue "}
+	policyDiffers = kind{"policy-differs", Error, "the same as in the first part, ", repairFirst}
+	brakeDiffers  = kind{"brake-differs", Error, "the settings of the first part, ", repairFirst}
+)
+
 // Of what no model, process or attempt owns any more.
 var (
 	payloadOrphan   = kind{"payload-orphan", Error, "a model for it", repairOrphan}

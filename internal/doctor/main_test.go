@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -60,7 +61,7 @@ func (q *queue) ok(err error) {
 // or nothing to tell about itself.
 func (q *queue) check(options Options) *Report {
 	q.t.Helper()
-	report, err := Check(context.WithoutCancel(q.t.Context()), q.Store, options)
+	report, err := Check(context.WithoutCancel(q.t.Context()), &scripts.Queue{Parts: []*scripts.Store{q.Store}}, options)
 	q.ok(err)
 	return report.without("persistence", "server-silent")
 }

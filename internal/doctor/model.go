@@ -53,6 +53,12 @@ func (c *checker) model(m *scripts.Inspection) (findings []Finding) {
 	default:
 		findings = c.state(m)
 	}
+	if home, own := c.store.Home(m.Record.UID); !own {
+		here := c.store.Keys.Queue()
+		k := wrongPart.wanting(home.Queue())
+		k.repair += "'" + here + "'"
+		note(k, "in "+here)
+	}
 	if m.Schedule != "" {
 		note(modelSchedule, m.Schedule)
 	}

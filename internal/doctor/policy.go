@@ -18,7 +18,7 @@ func (c *checker) storedPolicies(ctx context.Context) error {
 	}
 	return c.store.EachPolicy(ctx, func(name, problem string) {
 		if problem != "" && !c.stored[name] { // a scan may come by twice
-			c.note(policyUnreadable, name, problem)
+			c.note(policyUnreadable, c.policy(name), problem)
 		}
 		c.stored[name] = true
 	})
@@ -37,7 +37,7 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 			return err
 		}
 		if lacks {
-			c.note(policyMissing, name, fmt.Sprintf("none of that name, but %d models that use it, such as %s", u.models, u.example))
+			c.note(policyMissing, c.policy(name), fmt.Sprintf("none of that name, but %d models that use it, such as %s", u.models, u.example))
 		}
 	}
 	return nil
@@ -87,9 +87,9 @@ func (c *checker) policyUse(ctx context.Context, use scripts.PolicyUse) error {
 	var f Finding
 	switch {
 	case use.Models == 0 && use.Known():
-		f = policyUnused.at(use.Name, "none, "+counted)
+		f = policyUnused.at(c.policy(use.Name), "none, "+counted)
 	case use.Stored && use.Models != use.Counted:
-		f = policyUses.wanting(strconv.Itoa(use.Models)).at(use.Name, counted)
+		f = policyUses.wanting(strconv.Itoa(use.Models)).at(c.policy(use.Name), counted)
 	default:
 		return nil
 	}

@@ -17,8 +17,17 @@ const (
 	clockSamples = 5
 )
 
-// preflight checks Redis itself. A server that does not tell about itself, such as the embedded one, is only noted.
+// preflight checks Redis itself, each server once. A server that does not tell about itself, such as the embedded one, is only noted.
 func (c *checker) preflight(ctx context.Context) error {
+	if c.first != nil {
+		server, err := c.store.Server(ctx)
+		if err != nil && !scripts.Answered(err) {
+			return err
+		}
+		if c.servers[server["run_id"]] {
+			return nil
+		}
+	}
 	if err := c.clocks(ctx); err != nil {
 		return err
 	}
@@ -42,6 +51,7 @@ func (c *checker) preflight(ctx context.Context) error {
 	default:
 		return err
 	}
+	c.servers[server["run_id"]] = true
 	return nil
 }
 

@@ -18,6 +18,7 @@ const (
 	repairAhead   = "--repair makes it one of now; an owner that lives gives a new one"
 	repairWake    = "--repair leaves one"
 	repairUses    = "--repair writes down how many they are"
+	repairFirst   = "--repair writes what the first part has"
 )
 
 // repaired is what is said when a promise was kept.
@@ -31,6 +32,7 @@ var repaired = map[string]string{
 	repairAhead:   "mended: it is one of now",
 	repairWake:    "mended: one is left",
 	repairUses:    "mended: written down",
+	repairFirst:   "mended: it is that of the first part",
 }
 
 func (f Finding) repairable() bool { return repaired[f.Repair] != "" }

@@ -253,7 +253,7 @@ func (d *drill) settle() {
 // examine lets the doctor look for broken invariants.
 func (d *drill) examine() {
 	d.t.Helper()
-	report, err := doctor.Check(d.ctx, d.store, doctor.Options{})
+	report, err := doctor.Check(d.ctx, &scripts.Queue{Parts: []*scripts.Store{d.store}}, doctor.Options{})
 	d.check("examine the queue", err)
 	if report.Total(doctor.Error) > 0 || report.Models != len(d.uids) {
 		d.t.Errorf("want %d models and no broken invariant, got %d and %+v", len(d.uids), report.Models, report.Findings)

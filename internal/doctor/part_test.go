@@ -1,0 +1,213 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// divided is a queue of several parts.
+type divided struct {
+	*queue // its first part
+	all    *scripts.Queue
+}
+
+// inParts runs a test on both servers and on a cluster with a queue of three parts.
+func inParts(t *testing.T, test func(t *testing.T, q *divided)) {
+	t.Helper()
+	with := func(t *testing.T, server *testkit.Server) {
+		q := &divided{queue: &queue{fixture.New(t, server), t}}
+		clients := &scripts.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis, Clustered: server.IsCluster()}
+		config := scripts.Config{Queue: "q", Clock: q.Clock.Now}
+		q.ok(scripts.Create(t.Context(), clients, config, 3))
+		var err error
+		q.all, err = scripts.Open(t.Context(), clients, config)
+		q.ok(err)
+		q.Store = q.all.Parts[0]
+		test(t, q)
+	}
+	testkit.Both(t, with)
+	t.Run("cluster", func(t *testing.T) { with(t, testkit.Cluster(t)) })
+}
+
+// check checks all parts.
+func (q *divided) check(options Options) *Report {
+	q.t.Helper()
+	report, err := Check(q.t.Context(), q.all, options)
+	q.ok(err)
+	return report.without("persistence", "server-silent")
+}
+
+// save stores a model in a part, be it its own or not.
+func (q *divided) save(part *scripts.Store, uid string) {
+	q.t.Helper()
+	records, err := part.Load(q.t.Context(), []string{uid})
+	q.ok(err)
+	command := &model.Command{Type: model.CommandPut, UID: uid, Definition: model.Definition{UID: uid, Rule: "FREQ=HOURLY", Payload: "{}"}}
+	snapshot, err := part.Read(q.t.Context(), []string{uid}, []*model.Command{command})
+	q.ok(err)
+	decision, _, err := snapshot.Records[uid].Execute(command, snapshot.Policies, records[uid].Exists, q.Clock.Now())
+	q.ok(err)
+	transition := snapshot.Apply(command, decision, q.Clock.Now())
+	codes, err := part.Commit(q.t.Context(), scripts.Batch{Now: q.Clock.Now(), Items: []scripts.Item{{Transition: transition}}})
+	if err != nil || codes[0] != scripts.CodeApplied {
+		q.t.Fatalf("save %s: %v, %v", uid, codes, err)
+	}
+}
+
+func aPolicy(t *testing.T, name, timeout string) policy.Policy {
+	t.Helper()
+	p, err := policy.Parse(map[string]any{"timeout": timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Name = name
+	return p
+}
+
+func TestPartsThatAreAlikeAreHealthy(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		for _, uid := range []string{"a", "b", "c", "d", "e", "f"} {
+			q.save(q.all.Of(uid), uid)
+		}
+		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
+		q.ok(q.all.SetBrake(t.Context(), model.DefaultBrake()))
+		if report := q.check(Options{}); len(report.Counts) > 0 || report.Models != 6 {
+			t.Errorf("expected six models and a healthy queue, found %d\n%s", report.Models, report)
+		}
+	})
+}
+
+func TestEachPartIsCheckedAndRepaired(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		for _, part := range q.all.Parts {
+			q.ok(q.Redis.Set(t.Context(), part.Keys.Payload("ghost"), "{}", 0).Err())
+		}
+		if report := q.check(Options{Repair: true}); report.Counts["payload-orphan"].Repaired != 3 {
+			t.Errorf("expected one repaired in each part, found\n%s", report)
+		}
+		if report := q.check(Options{}); len(report.Counts) > 0 {
+			t.Errorf("expected a healthy queue, found\n%s", report)
+		}
+	})
+}
+
+func TestAModelInAPartThatIsNotItsOwnIsToldWithWhereItBelongs(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		home := q.all.Of("a")
+		wrong := q.all.Parts[(scripts.PartOf("a", 3)+1)%3]
+		q.save(home, "a")
+		q.save(wrong, "a")
+		report := q.check(Options{Repair: true})
+		name := wrong.Keys.Queue()
+		want := "error wrong-part a: expected in its part, " + home.Keys.Queue() + ", found in " + name + "; by hand: save it again, which is done there, " +
+			"and then: refreshd model rm a --queue '" + name + "'; repaired false\n"
+		if got := report.String(); got != want {
+			t.Errorf("want %s got %s", want, got)
+		}
+	})
+}
+
+func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		first, second, third := q.all.Parts[0], q.all.Parts[1], q.all.Parts[2]
+		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
+		q.ok(first.PutPolicy(t.Context(), aPolicy(t, "new", "5m")))
+		q.ok(second.PutPolicy(t.Context(), aPolicy(t, "new", "6m")))
+		q.ok(third.PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
+		q.ok(third.PutPolicy(t.Context(), aPolicy(t, scripts.DefaultPolicyName, "5m")))
+		report := q.check(Options{})
+		for _, want := range []string{
+			"error policy-differs {q:1}:policies new: expected the same as in the first part, {q:0}:policies, found another one; --repair writes what",
+			"{q:2}:policies new: expected the same as in the first part, {q:0}:policies, found none",
+			"{q:2}:policies removed: expected the same as in the first part, {q:0}:policies, found one, which is not stored there",
+			"{q:2}:policies default: ",
+		} {
+			if !strings.Contains(report.String(), want) {
+				t.Errorf("want %s in\n%s", want, report)
+			}
+		}
+		if report.Counts["policy-differs"].Found != 4 || len(report.Counts) != 1 {
+			t.Errorf("expected four that differ, found\n%s", report)
+		}
+		if report := q.check(Options{Repair: true}); report.Repaired() != 4 {
+			t.Errorf("expected four mended, found\n%s", report)
+		}
+		if report := q.check(Options{}); len(report.Counts) > 0 {
+			t.Errorf("expected a healthy queue, found\n%s", report)
+		}
+		stored, err := third.Policies(t.Context(), []string{"new", "removed", "same"})
+		if _, removed := stored["removed"]; err != nil || removed || stored["new"].Timeout != 5*minute || stored["same"].Timeout != 5*minute {
+			t.Errorf("expected what the first part has, found %v, %v", stored, err)
+		}
+	})
+}
+
+func TestAPolicyOfTheFirstPartThatCannotBeReadIsNotCopied(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
+		q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.Policies(), "p", "{").Err())
+		report := q.check(Options{Repair: true})
+		if report.Repaired() > 0 || !strings.Contains(report.String(), "left: that of the first part cannot be read") ||
+			!strings.Contains(report.String(), "error policy-unreadable {q:0}:policies p: ") {
+			t.Errorf("expected it told and left, found\n%s", report)
+		}
+	})
+}
+
+func TestABrakeThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		brake := model.Brake{On: true, Share: 0.8, Window: 10 * time.Minute, Min: 5}
+		q.ok(q.all.SetBrake(t.Context(), brake))
+		third := q.all.Parts[2]
+		q.ok(third.SetBrake(t.Context(), model.DefaultBrake()))
+		// That the brake of one part is engaged is no difference.
+		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.Brake(), "engaged_at", "2026-11-21T07:00:00.000Z").Err())
+		report := q.check(Options{Repair: true}).without("brake-engaged")
+		want := "error brake-differs {q:2}:brake: expected the settings of the first part, {q:0}:brake: on, 80% of at least 5 attempts within 10m, " +
+			"found off, 50% of at least 20 attempts within 5m; mended: it is that of the first part; repaired true\n"
+		if got := report.String(); got != want {
+			t.Errorf("want %s got %s", want, got)
+		}
+		if status, err := third.Brake(t.Context()); err != nil || status.Brake != brake {
+			t.Errorf("expected %v, found %v, %v", brake, status.Brake, err)
+		}
+	})
+}
+
+func TestAPartWhoseKeysCannotBeReadIsNotCompared(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
+		for _, part := range []*scripts.Store{q.all.Parts[0], q.all.Parts[2]} {
+			q.ok(q.Redis.Del(t.Context(), part.Keys.Policies()).Err())
+			q.ok(q.Redis.Set(t.Context(), part.Keys.Policies(), "text", 0).Err())
+			q.ok(q.Redis.Set(t.Context(), part.Keys.Brake(), "text", 0).Err())
+		}
+		if report := q.check(Options{Repair: true}).without("scripts"); report.Counts["key-type"].Found != 4 || len(report.Counts) != 1 {
+			t.Errorf("expected four keys told, found\n%s", report)
+		}
+	})
+}
+
+func TestAServerOfSeveralPartsIsCheckedOnce(t *testing.T) {
+	server := testkit.Redis(t)
+	client := server.Client(t)
+	clients := &scripts.Clients{Read: client, Write: client, Block: client}
+	if err := scripts.Create(t.Context(), clients, scripts.Config{}, 3); err != nil {
+		t.Fatal(err)
+	}
+	all, err := scripts.Open(t.Context(), clients, scripts.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Check(t.Context(), all, Options{})
+	if err != nil || report.Counts["persistence"].Found != 1 {
+		t.Errorf("expected one word about persistence, found %v\n%s", err, report)
+	}
+}
