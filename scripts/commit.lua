@@ -308,7 +308,7 @@ while done < #done_results and done_results[done + 1] == results[done + 1] do
   done = done + 1
 end
 if done > 0 then
-  redis.call('LTRIM', claimed, done, -1) --@ what is done is removed
+  redis.call('LTRIM', claimed, done, -1)
 end
 for i = done + 1, #done_results do
   redis.call('LREM', claimed, 1, done_results[i])

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/policy"
@@ -238,7 +237,7 @@ func TestPoliciesAndTheBrakeAreTheSameInEveryPart(t *testing.T) {
 func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
 		_, second, _, uid := twoParts(t, clients)
-		b := &bench{Store: second, t: t, server: server, redis: clients.Write.(redis.UniversalClient), now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
+		b := &bench{Store: second, t: t, server: server, redis: clients.Write, now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
 		b.mustApply(b.put(uid, `{"input_url":"http://feed"}`))
 		b.mustApply(b.start(uid, "a1"))
 		entry := b.redis.LIndex(t.Context(), second.Keys.Input(), 0).Val()

@@ -31,8 +31,6 @@ var bugs = []bug{
 	{name: "the claimed entry is removed before the checks", file: "commit.lua", mark: "claimed is looked for",
 		line: "local gone = message and not is_claimed(message) if message and not gone then drop(message) end"},
 	{name: "the claimed entry stays", file: "commit.lua", mark: "claimed is removed"},
-	{name: "a refused message is removed with those behind it", slow: true, file: "commit.lua", mark: "what is done is removed",
-		line: "redis.call('LTRIM', claimed, #done_results, -1)"},
 	{name: "the entry to take back is not looked for", slow: true, file: "commit.lua", mark: "taken", line: "elseif false then"},
 	{name: "the entry to take back stays", slow: true, file: "commit.lua", mark: "take back"},
 	{name: "the high-water mark is forgotten", slow: true, file: "commit.lua", mark: "full", line: "elseif false then",

@@ -14,6 +14,9 @@ const patience = 400
 // for a lease in which the clock runs evenly, and a heartbeat of another may lie as much as a lease ahead.
 const handedOver = 3 * lease
 
+// turnOf is how long dispatchers leave what is due to one before them.
+const turnOf = 25 * time.Millisecond
+
 // settle ends all faults and lets everybody work until there is nothing left to do.
 func (w *world) settle() error {
 	w.note("calm")
@@ -44,7 +47,10 @@ func (w *world) settle() error {
 			return fmt.Errorf("for %s nobody takes over: claimed %v, taken %v, heartbeats %v and %v at %s",
 				left, w.before.claimed, w.before.taken, w.before.pollers, w.before.workers, w.now)
 		}
-		by := max(0, at.Sub(w.now))
+		by := at.Sub(w.now)
+		if by <= 0 {
+			by = turnOf // it is for a dispatcher that has died
+		}
 		left += by
 		w.turn(by)
 	}
