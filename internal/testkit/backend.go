@@ -68,8 +68,16 @@ func empty(ctx context.Context, client *redis.Client) error {
 		client.ClientKillByFilter(ctx, "TYPE", "normal").Err(),
 		client.ClientKillByFilter(ctx, "TYPE", "pubsub").Err(),
 		client.ScriptFlush(ctx).Err(),
-		client.FlushAll(ctx).Err(),
+		flush(ctx, client),
 	)
+}
+
+// flush removes every key of a node that is no replica; a replica follows its master.
+func flush(ctx context.Context, client *redis.Client) error {
+	if err := client.FlushAll(ctx).Err(); !redis.IsReadOnlyError(err) {
+		return err
+	}
+	return nil
 }
 
 func (b *backend) stop() {

@@ -2,7 +2,7 @@
 //
 //	Main                           runs the tests of a package, and fails when a goroutine is left
 //	Redis, Miniredis, Cluster      an empty Server of that kind
-//	ReplicatedCluster              a Redis Cluster with replicas, for one test alone
+//	ReplicatedCluster              a Redis Cluster with a replica of each master
 //	Server.KillMaster              a crash of one master of it; Server.AwaitFailover, Server.RestartNode: what comes then
 //	Server.MoveSlot                a slot of a cluster goes to another master while it is used
 //	Both                           one test on a miniredis and on a redis-server

@@ -23,6 +23,8 @@ type pool struct {
 var (
 	singles  = &pool{start: func() (*backend, error) { return startSingle() }, lent: make(chan struct{}, 100)}
 	clusters = &pool{start: startCluster, lent: make(chan struct{}, 2)} // a start costs three processes and seconds
+
+	replicated = &pool{start: startReplicated, lent: make(chan struct{}, 2)} // six
 )
 
 // kept is whether somebody will stop the idle backends: Main, which writes it before the first test.
@@ -38,7 +40,7 @@ func run(m *testing.M, options ...goleak.Option) int {
 	flag.Parse()
 	kept = true
 	code := m.Run()
-	for _, b := range slices.Concat(singles.idle, clusters.idle) { // no test is left that could hold the lock
+	for _, b := range slices.Concat(singles.idle, clusters.idle, replicated.idle) { // no test is left that could hold the lock
 		b.stop()
 	}
 	if built != "" {
@@ -58,17 +60,12 @@ var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/
 // lend takes an idle backend or starts one, and takes it back when the test ends.
 func lend(t testing.TB, p *pool) *Server {
 	t.Helper()
-	p.reserve(t)
+	p.lent <- struct{}{}
+	t.Cleanup(func() { <-p.lent })
 	b, err := p.take()
 	must(t, err)
 	t.Cleanup(func() { p.giveBack(b) })
 	return b.server()
-}
-
-// reserve waits until few enough tests have a backend of this kind.
-func (p *pool) reserve(t testing.TB) {
-	p.lent <- struct{}{}
-	t.Cleanup(func() { <-p.lent })
 }
 
 // private starts a backend for one test only.

@@ -73,13 +73,11 @@ func Cluster(t testing.TB) *Server {
 	return lend(t, clusters)
 }
 
-// ReplicatedCluster starts a Redis Cluster of three masters with a replica each, for one test alone: it may kill a master and move slots.
-// It counts as one of the clusters that are lent, so a test that holds the last of those must not ask for it.
+// ReplicatedCluster lends an empty Redis Cluster of three masters with a replica each. A test may kill masters and move slots.
 func ReplicatedCluster(t testing.TB) *Server {
 	t.Helper()
 	RequireProgram(t, "redis-server", "redis-server")
-	clusters.reserve(t)
-	return private(t, startReplicated)
+	return lend(t, replicated)
 }
 
 func newServer(addrs []string) *Server {

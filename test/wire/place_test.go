@@ -12,9 +12,6 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// severalParts is whether refreshd knows queues of several parts.
-const severalParts = false
-
 // place is where the queue of a test lives: whole on a single server, or in parts on a Redis Cluster.
 type place struct {
 	server *testkit.Server
@@ -26,14 +23,11 @@ var places = map[string]func(t *testing.T) place{"server": onServer, "cluster": 
 
 func onServer(t *testing.T) place { t.Helper(); return place{server: testkit.Redis(t)} }
 
-// onCluster makes a queue of eight parts.
+// onCluster makes a queue of eight parts on three masters with a replica each.
 func onCluster(t *testing.T) place {
 	t.Helper()
-	if !severalParts {
-		t.Skip("no queue of several parts yet")
-	}
 	long.Only(t)
-	p := place{server: testkit.Cluster(t), parts: 8}
+	p := place{server: testkit.ReplicatedCluster(t), parts: 8}
 	create := testkit.Refreshd(t, append([]string{"queue", "create", "--parts", fmt.Sprint(p.parts)}, p.flags()...)...)
 	if code := create.Wait(); code != 0 {
 		t.Fatalf("create a queue of %d parts: want exit code 0, got %d", p.parts, code)
