@@ -26,7 +26,7 @@ type Clients struct {
 	// the caller asks or tries again in a way that is safe.
 	Write redis.UniversalClient
 	// Block is for calls that wait in the server, with a timeout of one second there and no deadline here: a deadline
-	// would drop an element that is already on its way. Never sends twice. At most 16 calls at a time. It receives no value
+	// would drop an element that is already on its way. Never sends twice. At most four calls at a time for each of MaxParts. It receives no value
 	// above 64 KiB: the call ends with an error, and its connection with it.
 	Block redis.UniversalClient
 	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
@@ -62,7 +62,7 @@ const (
 
 	ordinaryPool = 10
 	pipelinePool = 4
-	blockingPool = 16
+	blockingPool = 4 * MaxParts // dispatcher, poller and worker of one process wait side by side
 	never        = -1
 )
 

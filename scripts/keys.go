@@ -113,7 +113,19 @@ func (k Keys) tag() string { return "{" + k.bare() + "}" }
 func (k Keys) part(i int) Keys { return Keys{"{" + k.bare() + ":" + strconv.Itoa(i) + "}"} }
 
 // AllParts are patterns that match the keys of all parts of the queue.
-func (k Keys) AllParts() Keys { return Keys{"{" + k.bare() + ":*}"} }
+func (k Keys) AllParts() Keys { return Keys{"{" + k.bare() + ":[0-9]*}"} }
+
+var partPattern = regexp.MustCompile(`^(\{.+):(0|[1-9][0-9]{0,3})\}$`)
+
+// whole are the keys of the queue of which this would be a part, by its name, and the number of the part; false: it cannot be one.
+func (k Keys) whole() (whole Keys, place int, like bool) {
+	found := partPattern.FindStringSubmatch(k.queue)
+	if found == nil {
+		return Keys{}, 0, false
+	}
+	place, err := strconv.Atoi(found[2])
+	return Keys{found[1] + "}"}, place, err == nil
+}
 
 // Settings is a hash: what all daemons must agree on. It is the same one whether the name of the queue has braces or not.
 func (k Keys) Settings() string { return k.tag() + ":settings" }

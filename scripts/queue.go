@@ -22,6 +22,8 @@ type Queue struct {
 	Name string
 	// Parts are in order, at least one.
 	Parts []*Store
+
+	whole string // the queue of which it is but one part; empty: it is whole
 }
 
 // ErrUnread says that Redis did not tell how many parts a queue has: it may later.
@@ -34,11 +36,44 @@ func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) 
 		return nil, err
 	}
 	keys := Keys{config.Queue}
+	if part, err := openPart(ctx, clients, config); part != nil || err != nil {
+		return part, err
+	}
 	count, err := readParts(ctx, clients, keys)
 	if err != nil {
 		return nil, err
 	}
 	return newQueue(clients, config, count)
+}
+
+// openPart opens one part of a queue by its own name; nil: the name is none of a part. A user who may not ask has a queue of that name.
+func openPart(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
+	name := config.Queue
+	whole, place, like := Keys{name}.whole()
+	if !like {
+		return nil, nil
+	}
+	count, err := readParts(ctx, clients, whole)
+	if Refused(err) || err == nil && (count == 1 || place >= count) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.Queue = whole.Queue()
+	q, err := newQueue(clients, config, count)
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{Name: name, Parts: q.Parts[place : place+1], whole: config.Queue}, nil
+}
+
+// Whole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.
+func (q *Queue) Whole() error {
+	if q.whole == "" {
+		return nil
+	}
+	return document.Refuse("queue", "the whole of "+q.whole, "its part "+q.Name)
 }
 
 // readParts reads how many parts a queue was created with; 1: it was not, or with one.
@@ -152,12 +187,12 @@ func (q *Queue) Of(uid string) *Store { return q.Parts[PartOf(uid, len(q.Parts))
 
 // PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
 func (q *Queue) PutPolicy(ctx context.Context, p policy.Policy) error {
-	return q.each(func(part *Store) error { return part.PutPolicy(ctx, p) })
+	return q.write(func(part *Store) error { return part.PutPolicy(ctx, p) })
 }
 
 // RemovePolicy forgets a stored policy in every part; false: there was none of that name.
 func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
-	err = q.each(func(part *Store) error {
+	err = q.write(func(part *Store) error {
 		is, err := part.RemovePolicy(ctx, name)
 		removed = removed || is
 		return err
@@ -167,21 +202,29 @@ func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, er
 
 // SetBrake sets the mass-failure brake of every part. Each measures for itself.
 func (q *Queue) SetBrake(ctx context.Context, brake model.Brake) error {
-	return q.each(func(part *Store) error { return part.SetBrake(ctx, brake) })
+	return q.write(func(part *Store) error { return part.SetBrake(ctx, brake) })
 }
 
-// each does something with every part, in order, until one fails.
-func (q *Queue) each(do func(*Store) error) error {
+// write changes every part, in order, until one fails.
+func (q *Queue) write(do func(*Store) error) error {
+	if err := q.Whole(); err != nil {
+		return err
+	}
+	return q.Each(do)
+}
+
+// Each does something with every part, in order, until one fails.
+func (q *Queue) Each(do func(*Store) error) error {
 	for _, part := range q.Parts {
 		if err := do(part); err != nil {
-			return q.name(part, err)
+			return q.In(part, err)
 		}
 	}
 	return nil
 }
 
-// name says in which part something went wrong, if there are several.
-func (q *Queue) name(part *Store, err error) error {
+// In says in which part something went wrong, if there are several.
+func (q *Queue) In(part *Store, err error) error {
 	if err != nil && len(q.Parts) > 1 {
 		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
 	}

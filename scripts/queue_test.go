@@ -261,3 +261,33 @@ func TestAQueueThatCannotBeReadIsNotOpened(t *testing.T) {
 		t.Error("want the name refused")
 	}
 }
+
+func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+		_, second, inFirst, _ := twoParts(t, clients)
+		open := func(name string) *Queue {
+			t.Helper()
+			q, err := Open(t.Context(), clients, Config{Queue: name})
+			must(t, err)
+			return q
+		}
+		alone := open("{q:1}")
+		if home, own := alone.Parts[0].Home(inFirst); own || home.Queue() != "{q:0}" || alone.Parts[0].replyTo() != second.replyTo() {
+			t.Errorf("want part 1 of two, got %+v with home %v of %s", alone.Parts[0].Keys, home, inFirst)
+		}
+		for doing, err := range map[string]error{
+			"whole":  alone.Whole(),
+			"policy": alone.PutPolicy(t.Context(), policy.Default()),
+			"brake":  alone.SetBrake(t.Context(), aBrake()),
+		} {
+			if want := "queue: expected the whole of {q}, found its part {q:1}"; err == nil || err.Error() != want {
+				t.Errorf("%s: want %q, got %v", doing, want, err)
+			}
+		}
+		for _, name := range []string{"{q:2}", "{q:01}", "{other:1}", "{q}"} { // queues of that name
+			if q := open(name); q.Whole() != nil || q.Parts[0].Keys.Queue() == second.Keys.Queue() {
+				t.Errorf("%s: want a queue of its own, got %+v", name, q)
+			}
+		}
+	})
+}

@@ -163,24 +163,6 @@ func (a *app) onPart(do func(ctx context.Context, part *scripts.Store, uids []st
 	})
 }
 
-// eachPart does something with every part of a queue, in order, until one fails.
-func eachPart(queue *scripts.Queue, do func(part *scripts.Store) error) error {
-	for _, part := range queue.Parts {
-		if err := do(part); err != nil {
-			return inPart(queue, part, err)
-		}
-	}
-	return nil
-}
-
-// inPart says in which part something went wrong, if there are several.
-func inPart(queue *scripts.Queue, part *scripts.Store, err error) error {
-	if err != nil && len(queue.Parts) > 1 {
-		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
-	}
-	return err
-}
-
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it.
 func plainFlagError(err error) error {
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {

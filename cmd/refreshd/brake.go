@@ -20,7 +20,7 @@ func brakeCommand(a *app) *cobra.Command {
 		brakeOnCommand(a),
 		a.brakeChange("off", "Switch the brake off", tuneBrake(func(brake *model.Brake) error { brake.On = false; return nil })),
 		a.brakeChange("release", "Release an engaged brake by hand", func(ctx context.Context, queue *scripts.Queue) error {
-			return eachPart(queue, func(part *scripts.Store) error { return part.ReleaseBrake(ctx) })
+			return queue.Each(func(part *scripts.Store) error { return part.ReleaseBrake(ctx) })
 		}))
 	command.Long = `When more than a share of the attempts of a queue fail within a window, the outage is taken to be on our side: no model is
 disabled for it, nobody is notified, retries become rarer, and one incident stands in journal and outbox. The brake is
@@ -119,7 +119,7 @@ type brakeParts struct {
 // readBrake shows the brakes of all parts as one, with the settings of the first. It is engaged if any is, since the first of them.
 func readBrake(ctx context.Context, queue *scripts.Queue) (v brakeView, err error) {
 	engaged := 0
-	err = eachPart(queue, func(part *scripts.Store) error {
+	err = queue.Each(func(part *scripts.Store) error {
 		s, err := part.Brake(ctx)
 		if part == queue.Parts[0] {
 			v.On, v.Share, v.Window, v.Min = s.On, s.Share, document.FormatDuration(s.Window), s.Min

@@ -73,6 +73,9 @@ const sideBySide = 4
 // executeAll carries out requests, those of each part together and at most batchSize of them, and some parts side by side. An error is that
 // of execute.
 func executeAll(ctx context.Context, queue *scripts.Queue, requests []*request) error {
+	if err := queue.Whole(); err != nil {
+		return err
+	}
 	byPart := make(map[*scripts.Store][]*request)
 	for _, request := range requests {
 		part := queue.Of(request.command.UID)
@@ -81,7 +84,7 @@ func executeAll(ctx context.Context, queue *scripts.Queue, requests []*request) 
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.SetLimit(sideBySide)
 	for part, requests := range byPart {
-		parts.Go(func() error { return inPart(queue, part, execute(ctx, part, requests)) })
+		parts.Go(func() error { return queue.In(part, execute(ctx, part, requests)) })
 	}
 	return parts.Wait()
 }

@@ -50,7 +50,7 @@ func (a *app) ls(ctx context.Context, queue *scripts.Queue, which listing) error
 		fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE")
 	}
 	listed := 0
-	err := eachPart(queue, func(part *scripts.Store) error {
+	err := queue.Each(func(part *scripts.Store) error {
 		return part.EachModel(ctx, which.prefix, func(uids []string) error {
 			found, err := readModels(ctx, part, uids)
 			if err != nil {

@@ -49,8 +49,11 @@ func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, flags *l
 	})
 	for {
 		queue, err := scripts.Open(ctx, clients, a.storeConfig())
+		if err == nil {
+			return queue, queue.Whole()
+		}
 		if !errors.Is(err, scripts.ErrUnread) || flags.strict || ctx.Err() != nil {
-			return queue, err
+			return nil, err
 		}
 		backoff.Rest(ctx, retry.After(err), nil)
 	}

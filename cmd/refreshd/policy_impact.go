@@ -62,7 +62,7 @@ func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 
 // eachUser visits every model that uses the policy called name.
 func eachUser(ctx context.Context, queue *scripts.Queue, name string, visit func(*scripts.Record)) error {
-	return eachPart(queue, func(part *scripts.Store) error {
+	return queue.Each(func(part *scripts.Store) error {
 		return part.EachModel(ctx, "", func(uids []string) error {
 			records, err := part.Load(ctx, uids)
 			if err != nil {

@@ -97,7 +97,7 @@ func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source policy
 // storedBefore reads what a policy replaces; everywhere: nothing, as every part has it. An earlier put may have ended halfway.
 func storedBefore(ctx context.Context, queue *scripts.Queue, p policy.Policy) (before *policy.Policy, everywhere bool, err error) {
 	everywhere = true
-	err = eachPart(queue, func(part *scripts.Store) error {
+	err = queue.Each(func(part *scripts.Store) error {
 		stored, err := storedPolicy(ctx, part, p.Name)
 		if part == queue.Parts[0] {
 			before = stored

@@ -64,7 +64,7 @@ func (s retryStats) summary() string {
 // readStats adds up the parts of a queue. It is as of the last one that was read.
 func readStats(ctx context.Context, queue *scripts.Queue) (sum scripts.Stats, err error) {
 	sum.Counters = make(map[string]int64)
-	err = eachPart(queue, func(part *scripts.Store) error {
+	err = queue.Each(func(part *scripts.Store) error {
 		s, err := part.Stats(ctx)
 		if s.At.After(sum.At) {
 			sum.At = s.At
