@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -35,17 +34,21 @@ func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time
 	return rest
 }
 
-// forwardOnce returns the parts that have their commands. One that does not answer is left alone for a tick, as results wait meanwhile.
+// forwardOnce returns the parts that have their commands. When one does not answer, all are left alone for twice as long as was waited for it:
+// results come first.
 func (p *Poller) forwardOnce(ctx context.Context, commands []scripts.Forwarded, now time.Time) map[scripts.Keys]bool {
-	if backoff.Recent(p.unreachable, now, p.config.Tick) {
+	tick := p.config.Tick
+	if left := p.unreachable.Sub(now); left > 0 && left <= 3*tick { // more: the clock was set back
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.config.Tick)
+	ctx, cancel := context.WithTimeout(ctx, tick)
 	defer cancel()
 	done, err := p.store.Forward(ctx, commands)
 	if err != nil {
-		p.unreachable = now
-		p.config.Log.Warn().Err(err).Msg("poller: commands wait for another part of the queue")
+		p.unreachable = now.Add(3 * tick)
+		if count, tell := p.waits.Sample(err.Error(), now); tell {
+			p.config.Log.Warn().Err(err).Int("like_this", count).Msg("poller: commands wait for another part of the queue")
+		}
 	}
 	return done
 }

@@ -1,6 +1,7 @@
 package poller_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -141,6 +142,95 @@ func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
 		reason, err := p.parts[0].LastRejected(t.Context())
 		if want := `big_table_uid: expected in {q:1}-output, as reply_to said, found "` + there + `"`; err != nil || reason != want {
 			t.Errorf("want %s, got %s, %v", want, reason, err)
+		}
+	})
+}
+
+// hanging is a part of a queue whose others do not answer, and do not refuse either.
+type hanging struct {
+	*scripts.Store
+	asked int
+}
+
+func (h *hanging) Forward(ctx context.Context, _ []scripts.Forwarded) (map[scripts.Keys]bool, error) {
+	h.asked++
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
+	server := testkit.Miniredis(t)
+	p := newPair(t, server)
+	client := server.Client(t)
+	now := fixture.Start
+	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client},
+		scripts.Config{Queue: "q", Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := &hanging{Store: queue.Parts[0]}
+	const tick = 10 * time.Millisecond
+	poller, err := poller.New(part, poller.Config{Owner: "p", Tick: tick, Lease: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	round := func() {
+		t.Helper()
+		p.push(part.Keys.Output(), "garbage")
+		if round, err := poller.RunOnce(t.Context()); err != nil || round.Rejected != 1 || round.Waiting != 1 {
+			t.Errorf("want the result handled and the command waiting, got %+v, %v", round, err)
+		}
+	}
+	p.push(part.Keys.Control(), put(p.in(1, 1)[0]))
+	round()
+	now = now.Add(tick) // for so long it was waited for
+	for range 20 {
+		round()
+	}
+	if part.asked != 1 {
+		t.Errorf("want the part asked once, got %d times", part.asked)
+	}
+	now = now.Add(2 * tick)
+	round()
+	now = now.Add(-time.Hour) // the clock is set back
+	round()
+	if part.asked != 3 {
+		t.Errorf("want the part asked again when its time has come, got %d times", part.asked)
+	}
+}
+
+// TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands fills the lane with what another part does not take.
+func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		p := newPair(t, server)
+		here, there := p.in(0, 60), p.in(1, 49)
+		if err := p.redis.Set(t.Context(), p.parts[1].Keys.Control(), "no list", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, uid := range there {
+			p.push(p.parts[0].Keys.Control(), put(uid))
+		}
+		p.round(0)
+		for i, uid := range here {
+			p.push(p.parts[0].Keys.Control(), put(uid))
+			p.push(p.parts[0].Keys.Output(), fmt.Sprint("garbage ", i))
+		}
+		for range len(here) {
+			p.round(0)
+		}
+		p.expectStats(0, map[string]int64{"create": 60, "malformed": 60})
+	})
+}
+
+func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		p := newPair(t, server)
+		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
+		p.push(p.parts[0].Keys.Lane(), "c"+put(there), "c"+put(here))
+		p.round(0)
+		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
+		if reason, err := p.parts[0].LastRejected(t.Context()); err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}" {
+			t.Errorf("got %s, %v", reason, err)
 		}
 	})
 }

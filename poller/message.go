@@ -42,6 +42,9 @@ func decode(claimed scripts.Claimed, home func(uid string) (scripts.Keys, bool))
 		return m
 	}
 	m.home, m.own = home(m.uid())
+	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
+		m.own, m.counter, m.reason = true, model.CounterMalformed, "uid: expected a command for this part of the queue, found one for "+m.home.Queue()
+	}
 	return m
 }
 

@@ -35,7 +35,8 @@ type Poller struct {
 	config  Config
 	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
-	unreachable time.Time // when another part of the queue did not answer, on the clock of Redis; run goroutine only
+	unreachable time.Time       // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
+	waits       backoff.Sampler // of commands for these; run goroutine only
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.

@@ -50,17 +50,20 @@ end
 
 local entries = redis.call('LRANGE', claimed, 0, -1)
 local commands = holds and redis.call('LRANGE', lane, 0, -1) or {} --@ unfinished
-local bytes = 0
-for _, entry in ipairs(entries) do
-  bytes = bytes + #entry
-end
-for _, entry in ipairs(commands) do
-  bytes = bytes + #entry
+local function size(list)
+  local bytes = 0
+  for _, entry in ipairs(list) do
+    bytes = bytes + #entry
+  end
+  return bytes
 end
 
 local room = math.max(0, limit - #entries - #commands)
 local most_commands = 0
-if holds and #commands == 0 then --@ finish first
+if several and holds then
+  -- Commands may wait here for another part, and must keep neither results nor other commands from coming.
+  most_commands = math.min(redis.call('LLEN', control), room, math.floor(limit / 2) - #commands)
+elseif holds and #commands == 0 then --@ finish first
   local results = redis.call('LLEN', output)
   most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
 end
@@ -78,8 +81,8 @@ local function marked(mark, message, number)
 end
 
 -- Messages are popped one by one, as each may be large, and kept together.
-local left, kept = max_bytes - bytes, {}
-for _ = 1, room - most_commands do
+local left, kept = max_bytes - size(entries), {}
+for _ = 1, room - math.max(0, most_commands) do
   local message = left > 0 and redis.call('LPOP', output)
   if not message then
     break
@@ -91,10 +94,12 @@ end
 for first, last in chunks(kept) do
   redis.call('RPUSH', claimed, unpack(kept, first, last)) --@ keep
 end
-left, kept = max_bytes - bytes, {}
-local number = most_commands > 0 and several and tonumber(redis.call('HGET', forwarded, 'numbered') or 0)
--- Numbers grow with the clock too: a node that has taken over may not know the last ones.
-number = number and math.max(number, now * 1000)
+left, kept = max_bytes - size(commands), {}
+local number
+if several and most_commands > 0 then
+  -- Numbers grow with the clock too: a node that has taken over may not know the last ones.
+  number = math.max(tonumber(redis.call('HGET', forwarded, 'numbered') or 0) or 0, now * 1000) --@ number
+end
 for _ = 1, most_commands do
   local message = left > 0 and redis.call('LPOP', control)
   if not message then
@@ -105,7 +110,7 @@ for _ = 1, most_commands do
   kept[#kept + 1] = marked('c', message, number)
   commands[#commands + 1] = kept[#kept]
 end
-if number then
+if #kept > 0 and number then
   redis.call('HSET', forwarded, 'numbered', string.format('%.0f', number))
 end
 for first, last in chunks(kept) do

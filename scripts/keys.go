@@ -23,6 +23,13 @@ func NewKeys(queue string) (Keys, error) {
 	return Keys{queue}, nil
 }
 
+// Traces are keys of which there is one as soon as anything has happened in the queue.
+func (k Keys) Traces() []string {
+	return []string{
+		k.Input(), k.Output(), k.Control(), k.Stats(), k.Due(), k.Running(), k.Journal(), k.Policies(), k.Pollers(), k.Dispatchers(), k.Workers(),
+	}
+}
+
 // Queue returns the name of the queue.
 func (k Keys) Queue() string { return k.queue }
 

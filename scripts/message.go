@@ -52,6 +52,9 @@ func (c Claimed) Raw() string {
 	return c.Entry[min(1, len(c.Entry)):]
 }
 
+// Numbered reports whether the command may be forwarded: it was claimed by a poller that knew that the queue has several parts.
+func (c Claimed) Numbered() bool { return c.marked(markNumbered) }
+
 // number is the number that a command of a queue of several parts got when it was claimed.
 func (c Claimed) number() string {
 	number, _, _ := strings.Cut(c.Entry, " ")

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strconv"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -112,7 +116,8 @@ func newQueue(clients *Clients, config Config, count int) (*Queue, error) {
 	return q, nil
 }
 
-// Create fixes how many parts a queue has, for ever, before anything is stored in it. To create it again alike changes nothing.
+// Create fixes how many parts a queue has, for ever, before anything is stored in it. To create it again alike changes nothing. Daemons that
+// have begun before do not know of it.
 func Create(ctx context.Context, clients *Clients, config Config, parts int) error {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
@@ -121,12 +126,18 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 	if parts < 1 || parts > MaxParts {
 		return document.Refuse("parts", fmt.Sprintf("1 to %d", MaxParts), strconv.Itoa(parts))
 	}
-	keys := Keys{config.Queue}
-	if err := refuseUsed(ctx, clients, config); err != nil {
+	q, err := newQueue(clients, config, parts)
+	if err != nil {
 		return err
 	}
-	if err := clients.Write.HSetNX(ctx, keys.Settings(), settingParts, parts).Err(); err != nil {
-		return fmt.Errorf("store the settings of the queue: %w", err)
+	keys := Keys{config.Queue}
+	if err := clients.Read.HGet(ctx, keys.Settings(), settingParts).Err(); missing(err) {
+		if err := refuseUsed(ctx, clients, config, q); err != nil {
+			return err
+		}
+		if err := clients.Write.HSetNX(ctx, keys.Settings(), settingParts, parts).Err(); err != nil {
+			return fmt.Errorf("store the settings of the queue: %w", err)
+		}
 	}
 	found, err := readParts(ctx, clients, keys)
 	if err == nil && found != parts {
@@ -135,48 +146,41 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 	return err
 }
 
-// refuseUsed refuses a queue that has keys already as one of one part, be it its daemons that are running.
-func refuseUsed(ctx context.Context, clients *Clients, config Config) error {
-	keys := Keys{config.Queue}
-	for _, name := range []string{keys.bare(), keys.tag()} {
+// refuseUsed refuses a queue of one part that has keys already, as they would be forgotten, and parts that have some, as their models would be
+// looked for elsewhere.
+func refuseUsed(ctx context.Context, clients *Clients, config Config, q *Queue) error {
+	stores := q.Parts
+	for _, name := range []string{Keys{config.Queue}.bare(), Keys{config.Queue}.tag()} {
 		config.Queue = name
-		store, err := New(clients, config)
-		if err != nil {
-			continue // without braces it cannot live on this Redis
+		if store, err := New(clients, config); err == nil { // without braces it cannot live on every Redis
+			stores = append(slices.Clone(stores), store)
 		}
+	}
+	for _, store := range stores {
 		found, err := store.anyKey(ctx)
+		if err == nil && found != "" {
+			err = document.Refuse("queue", "one that nobody uses yet; stop its daemons, and save its models again behind this", document.Found(found))
+		}
 		if err != nil {
 			return err
-		}
-		if found != "" {
-			return document.Refuse("queue", "one that nobody uses yet; stop its daemons, and save its models again behind this", document.Found(found))
 		}
 	}
 	return nil
 }
 
-// anyKey is one of the keys of the queue; empty: there is none.
-func (s *Store) anyKey(ctx context.Context) (found string, err error) {
-	k := s.Keys
-	for _, list := range []string{k.Input(), k.Output(), k.Control()} {
-		if count, err := s.clients.Read.Exists(ctx, list).Result(); err != nil || count > 0 {
-			return list, wrap(err, "look for keys of the queue")
+// anyKey is one of the keys that a queue has as soon as anything has happened in it; empty: there is none.
+func (s *Store) anyKey(ctx context.Context) (string, error) {
+	pipe, keys := s.clients.Read.Pipeline(), s.Keys.Traces()
+	replies := sendEach(keys, func(key string) *redis.IntCmd { return pipe.Exists(ctx, key) })
+	if err := execReads(ctx, pipe); err != nil {
+		return "", fmt.Errorf("look for keys of the queue: %w", err)
+	}
+	for i, reply := range replies {
+		if reply.Val() > 0 {
+			return keys[i], nil
 		}
 	}
-	enough := errors.New("enough")
-	err = s.scanKeys(ctx, "look for keys of the queue", k.Queue()+":", func(keys []string) error {
-		for _, key := range keys {
-			if key != k.Settings() {
-				found = key
-				return enough
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, enough) {
-		err = nil
-	}
-	return found, err
+	return "", nil
 }
 
 // PartOf is the number of the part in which a model lives, of so many parts: CRC-32 (IEEE 802.3) of its uid, modulo parts.
@@ -205,7 +209,7 @@ func (q *Queue) SetBrake(ctx context.Context, brake model.Brake) error {
 	return q.write(func(part *Store) error { return part.SetBrake(ctx, brake) })
 }
 
-// write changes every part, in order, until one fails.
+// write changes every part, in order.
 func (q *Queue) write(do func(*Store) error) error {
 	if err := q.Whole(); err != nil {
 		return err
@@ -213,14 +217,15 @@ func (q *Queue) write(do func(*Store) error) error {
 	return q.Each(do)
 }
 
-// Each does something with every part, in order, until one fails.
+// Each does something with every part, in order, also behind one that fails.
 func (q *Queue) Each(do func(*Store) error) error {
+	var failed []error
 	for _, part := range q.Parts {
 		if err := do(part); err != nil {
-			return q.In(part, err)
+			failed = append(failed, q.In(part, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // In says in which part something went wrong, if there are several.
@@ -265,14 +270,22 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[Key
 		byPart[part] = append(byPart[part], c.Claimed.number(), c.Claimed.Raw())
 	}
 	done = map[Keys]bool{}
+	var mu sync.Mutex // guards done and failed
 	var failed []error
+	var sending sync.WaitGroup
 	for part, numbered := range byPart {
-		if refused := part.receive(ctx, s.place, numbered); refused != nil {
-			failed = append(failed, fmt.Errorf("forward commands to %s: %w", part.Keys.Queue(), refused))
-			continue
-		}
-		done[part.Keys] = true
+		sending.Go(func() { // side by side, so that none waits for one that does not answer
+			refused := part.receive(ctx, s.place, numbered)
+			mu.Lock()
+			defer mu.Unlock()
+			if refused != nil {
+				failed = append(failed, fmt.Errorf("forward commands to %s: %w", part.Keys.Queue(), refused))
+				return
+			}
+			done[part.Keys] = true
+		})
 	}
+	sending.Wait()
 	return done, errors.Join(failed...)
 }
 

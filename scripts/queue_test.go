@@ -88,7 +88,7 @@ func TestAQueueWithoutBracesMayHavePartsToo(t *testing.T) {
 
 func TestAQueueThatIsInUseKeepsItsOnePart(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		for _, key := range []string{"bigtables:model:m", "{bigtables}:due", "bigtables-output", "bigtables:pollers"} {
+		for _, key := range []string{"bigtables:stats", "{bigtables}:due", "bigtables-output", "bigtables:pollers", "{bigtables:1}:policies"} {
 			server.Flush(t)
 			client := server.Client(t)
 			must(t, client.RPush(t.Context(), key, "x").Err())
@@ -120,8 +120,10 @@ func TestSettingsThatCannotBeReadKeepADaemonFromGuessing(t *testing.T) {
 // twoParts opens a queue of two parts, and names a model in each.
 func twoParts(t *testing.T, clients *Clients) (first, second *Store, inFirst, inSecond string) {
 	t.Helper()
-	must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 2))
-	q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
+	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	config := Config{Queue: "{q}", Clock: func() time.Time { now = now.Add(time.Millisecond); return now }}
+	must(t, Create(t.Context(), clients, config, 2))
+	q, err := Open(t.Context(), clients, config)
 	must(t, err)
 	for i := 0; inFirst == "" || inSecond == ""; i++ {
 		if uid := fmt.Sprintf("m%d", i); PartOf(uid, 2) == 0 {

@@ -31,6 +31,10 @@ func (s *Store) Server(ctx context.Context) (Server, error) {
 
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
-	now, err := s.clients.Write.Time(ctx).Result() // Write: a repeated command would look like a slow clock
+	node, err := masterFor(ctx, s.clients.Write, s.Keys.Due()) // Write: a repeated command would look like a slow clock
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the node of the queue: %w", err)
+	}
+	now, err := node.Time(ctx).Result()
 	return now, wrap(err, "read the clock of redis")
 }

@@ -106,10 +106,20 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return s.readTime(s.askTime(ctx, s.clients.Read))
 }
 
-// askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced.
+// askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced. In a cluster it is that of the node of the queue, and
+// asked for at once: a pipeline would ask any node.
 func (s *Store) askTime(ctx context.Context, client redis.Cmdable) *redis.TimeCmd {
 	if s.config.Clock != nil {
 		return nil
+	}
+	if s.clients.Clustered {
+		node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+		if err != nil {
+			clock := redis.NewTimeCmd(ctx, "time")
+			clock.SetErr(err)
+			return clock
+		}
+		client = node
 	}
 	return client.Time(ctx)
 }

@@ -116,3 +116,40 @@ func TestAPoolOfNoPartsIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestAPartThatDoesNotAnswerIsAskedOutsideOfTheTurn lets the calls of a part hang, each until the test ends but the first.
+func TestAPartThatDoesNotAnswerIsAskedOutsideOfTheTurn(t *testing.T) {
+	parts, queues := newParts(t, testkit.Miniredis(t), 2)
+	stuck := &stuckQueue{Queue: queues[0], taken: make(chan struct{}, 100), end: make(chan struct{})}
+	queues[0] = stuck
+	b, config := newBench(), quick()
+	config.Concurrency, config.Grace = 1, -1
+	runParts(t, queues, config, b.handle)
+	t.Cleanup(func() { close(stuck.end) })
+	testkit.Await(t, stuck.taken, "the first try")
+	for n := range 50 {
+		parts[1].offer(fmt.Sprint("m", n))
+		testkit.Await(t, b.began, "an attempt of the other part")
+		b.result <- nil
+	}
+	if again := len(stuck.taken); again > 0 {
+		t.Errorf("want nothing taken from a part that does not answer, got %d tries", again)
+	}
+}
+
+// stuckQueue fails to take, and then waits without an answer.
+type stuckQueue struct {
+	Queue
+	taken chan struct{}
+	end   chan struct{}
+}
+
+func (s *stuckQueue) Take(context.Context, scripts.TakeRequest) (scripts.Taken, error) {
+	s.taken <- struct{}{}
+	return scripts.Taken{}, errBroken
+}
+
+func (s *stuckQueue) WaitInput(context.Context) (bool, error) {
+	<-s.end
+	return false, errBroken
+}

@@ -49,12 +49,18 @@ func newSession(background context.Context, p *Pool, queue Queue, slots *slots) 
 // takeAll takes and starts attempts until ctx ends.
 func (s *session) takeAll(ctx context.Context) {
 	retry := s.config.retry("taking attempts")
+	answers := true
 	for ctx.Err() == nil {
 		s.sender.room(ctx)
-		found, err := s.takeInTurn(ctx)
+		// A part that does not answer is asked outside of the turn until it does.
+		found, err := false, error(nil)
+		if answers || len(s.queues) == 1 {
+			found, err = s.takeInTurn(ctx)
+		}
 		if err == nil && !found {
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
+		answers = err == nil
 		backoff.Rest(ctx, retry.After(err), nil)
 		backoff.Rest(ctx, s.search.rest(), s.search.freed)
 	}
@@ -78,8 +84,7 @@ func (s *session) takeInTurn(ctx context.Context) (bool, error) {
 // takeOnce takes as many entries as there are free slots and starts them; false: there was none. The crowd may not start: it goes back. A
 // call that has begun is finished: an entry that is taken while its caller has gone would wait until the pool leaves.
 func (s *session) takeOnce(ctx context.Context, free int) (found bool, crowd []*flight, err error) {
-	whole, cancel := s.patience(ctx)
-	defer cancel()
+	whole := context.WithoutCancel(ctx)
 	asked := s.holding.ask(s.search.look(free))
 	taken, err := s.queue.Take(whole, asked)
 	switch {

@@ -1,9 +1,6 @@
 package worker
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // slots are what all sessions of a call of Pool.Run share: room for so many attempts, and the turn to fill it.
 type slots struct {
@@ -35,15 +32,3 @@ func (s *slots) begin(ctx context.Context) (free int, end func()) {
 
 // full reports whether no slot is free.
 func (s *slots) full() bool { return len(s.tokens) == cap(s.tokens) }
-
-// takeTime bounds how long one part keeps the turn from the others while its Redis does not answer.
-const takeTime = time.Second
-
-// patience is the context of a call that is made in the turn.
-func (s *session) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx = context.WithoutCancel(ctx)
-	if len(s.queues) == 1 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, takeTime)
-}

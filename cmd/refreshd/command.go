@@ -73,8 +73,8 @@ const sideBySide = 4
 // executeAll carries out requests, those of each part together and at most batchSize of them, and some parts side by side. An error is that
 // of execute.
 func executeAll(ctx context.Context, queue *scripts.Queue, requests []*request) error {
-	if err := queue.Whole(); err != nil {
-		return err
+	if err := queue.Whole(); err != nil && slices.ContainsFunc(requests, func(r *request) bool { return r.command.Type != model.CommandRemove }) {
+		return err // a remove mends: the model may be in a part that is not its home
 	}
 	byPart := make(map[*scripts.Store][]*request)
 	for _, request := range requests {

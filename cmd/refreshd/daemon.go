@@ -78,13 +78,13 @@ func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
 
 func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prepared, error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
-	config.Log, config.Clock = &a.log, time.Now
+	config.Clock = time.Now
 	if err := config.WithDefaults().Validate(); err != nil {
 		return nil, err
 	}
 	return func(queue *scripts.Queue) (daemon, error) {
-		return forParts(a, queue, "dispatcher", loop.tick, func(part *scripts.Store, observe func() func(error)) (*dispatcher.Dispatcher, error) {
-			config.Observe = observe
+		return forParts(a, queue, "dispatcher", loop.tick, func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (*dispatcher.Dispatcher, error) {
+			config.Log, config.Observe = log, observe
 			return dispatcher.New(part, config)
 		})
 	}, nil
@@ -108,10 +108,10 @@ func bindPoller(flags *pflag.FlagSet, config *poller.Config) {
 
 func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*scripts.Queue) (parts[*poller.Poller], error), error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
-	config.Log, config.Clock = &a.log, time.Now
+	config.Clock = time.Now
 	return func(queue *scripts.Queue) (parts[*poller.Poller], error) {
-		return forParts(a, queue, "poller", loop.tick, func(part *scripts.Store, observe func() func(error)) (*poller.Poller, error) {
-			config.Observe = observe
+		return forParts(a, queue, "poller", loop.tick, func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (*poller.Poller, error) {
+			config.Log, config.Observe = log, observe
 			return poller.New(part, config)
 		})
 	}, config.WithDefaults().Validate()
@@ -206,32 +206,29 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags) (func(), error) 
 	}, nil
 }
 
-// preflightTime bounds the look of a daemon at its Redis before it begins.
+// preflightTime bounds the look of a daemon at each Redis before it begins.
 const preflightTime = 5 * time.Second
 
 // preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is
 // well.
 func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFlags) error {
-	ctx, cancel := context.WithTimeout(ctx, preflightTime)
-	defer cancel()
-	var refused []string
-	told := map[doctor.Finding]bool{}
 	for _, part := range queue.Parts {
 		if err := part.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
 			a.log.Warn().Err(err).Str("queue", part.Keys.Queue()).Msg("loading the scripts failed")
+			break // the loops load them where they are missing
 		}
-		if !flags.checks {
-			continue
-		}
-		report, err := doctor.Preflight(ctx, part, doctor.Options{Now: time.Now})
-		if err != nil {
-			refused = append(refused, "check redis: "+err.Error())
-		}
-		for _, f := range report.Findings {
-			if !told[f] && a.tell(f) { // parts may share a server
-				refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
-			}
-			told[f] = true
+	}
+	if !flags.checks {
+		return nil
+	}
+	var refused []string
+	report, err := doctor.Preflight(ctx, queue, doctor.Options{Now: time.Now}, preflightTime)
+	if err != nil {
+		refused = append(refused, "check redis: "+err.Error())
+	}
+	for _, f := range report.Findings {
+		if a.tell(f) {
+			refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
 		}
 	}
 	if flags.strict && len(refused) > 0 {

@@ -50,8 +50,11 @@ func (a *app) ls(ctx context.Context, queue *scripts.Queue, which listing) error
 		fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE")
 	}
 	listed := 0
-	err := queue.Each(func(part *scripts.Store) error {
-		return part.EachModel(ctx, which.prefix, func(uids []string) error {
+	return queue.Each(func(part *scripts.Store) error {
+		if which.limit > 0 && listed >= which.limit {
+			return nil
+		}
+		err := part.EachModel(ctx, which.prefix, func(uids []string) error {
 			found, err := readModels(ctx, part, uids)
 			if err != nil {
 				return err
@@ -61,11 +64,11 @@ func (a *app) ls(ctx context.Context, queue *scripts.Queue, which listing) error
 			}
 			return ctx.Err()
 		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
 	})
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
 }
 
 // lsChunk prints those of the models that are wanted, and counts them; errEnough: there may be no more.

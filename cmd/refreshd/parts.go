@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -24,18 +26,20 @@ func (p parts[D]) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// forParts builds a daemon for each part of a queue. Each is told how to report its rounds to the health checks.
+// forParts builds a daemon for each part of a queue. Each is told where to log and how to report its rounds to the health checks.
 func forParts[D daemon](
-	a *app, queue *scripts.Queue, name string, tick time.Duration, build func(part *scripts.Store, observe func() func(error)) (D, error),
+	a *app, queue *scripts.Queue, name string, tick time.Duration,
+	build func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (D, error),
 ) (parts[D], error) {
 	daemons := make(parts[D], len(queue.Parts))
 	for i, part := range queue.Parts {
-		loop := name
+		loop, log := name, &a.log
 		if len(queue.Parts) > 1 {
 			loop += " " + part.Keys.Queue()
+			log = new(a.log.With().Str("queue", part.Keys.Queue()).Logger())
 		}
 		var err error
-		if daemons[i], err = build(part, a.checks.Loop(loop, tick, false).Begin); err != nil {
+		if daemons[i], err = build(part, log, a.checks.Loop(loop, tick, false).Begin); err != nil {
 			return nil, err
 		}
 	}
@@ -47,8 +51,12 @@ func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, flags *l
 	retry := backoff.New(backoff.Config{
 		Part: "queue", What: "opening", First: max(flags.backoff, firstWait), Max: max(flags.backoff, longestWait), Log: &a.log, Clock: time.Now,
 	})
+	opening := a.checks.Loop("opening", longestWait, false)
+	defer a.checks.Drop(opening)
 	for {
+		ended := opening.Begin()
 		queue, err := scripts.Open(ctx, clients, a.storeConfig())
+		ended(err)
 		if err == nil {
 			return queue, queue.Whole()
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -166,26 +167,28 @@ func (d *daemons) run(ctx context.Context) error {
 // drainTime bounds how long up applies at its end what workers, also those of other processes, say meanwhile.
 const drainTime = 5 * time.Second
 
-// drain applies what was said while the pollers stopped. What is left stands in Redis for the next ones.
+// drain applies what was said while the pollers stopped, in all parts side by side. What is left stands in Redis for the next ones.
 func (d *daemons) drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
+	errs := make([]error, len(d.pollers))
+	var draining sync.WaitGroup
 	for i, part := range d.queue.Parts {
-		if err := drainPart(ctx, d.pollers[i]); err != nil {
-			return fmt.Errorf("apply the last messages: %w", err)
-		}
-		if err := part.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner); err != nil {
-			return err
-		}
+		draining.Go(func() { errs[i] = d.drainPart(ctx, part, d.pollers[i]) })
 	}
-	return nil
+	draining.Wait()
+	return errors.Join(errs...)
 }
 
-func drainPart(ctx context.Context, poller *poller.Poller) error {
+func (d *daemons) drainPart(ctx context.Context, part *scripts.Store, poller *poller.Poller) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
 	for ctx.Err() == nil {
-		if round, err := poller.RunOnce(ctx); err != nil || round.Claimed == round.Waiting {
-			return err
+		round, err := poller.RunOnce(ctx)
+		if err != nil {
+			return fmt.Errorf("apply the last messages: %w", err)
+		}
+		if round.Claimed == round.Waiting {
+			break
 		}
 	}
-	return nil
+	return part.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner)
 }

@@ -17,9 +17,14 @@ type checkedQueue struct {
 	steady, taking, pushing *health.Progress
 }
 
-// checked returns the parts of a queue. Each is checked for itself, unless nobody asks about health.
+// checked returns the parts of a queue with their calls noted, unless nobody asks about health. A part that waits for its turn calls nothing,
+// so that the worker gets on as long as any part of it does.
 func checked(queue *scripts.Queue, checks *health.Checks, config worker.Config) []worker.Queue {
 	queues, tick := make([]worker.Queue, len(queue.Parts)), config.WithDefaults().FenceEvery
+	var steady *health.Progress
+	if checks != nil {
+		steady = checks.Loop("worker", tick, false)
+	}
 	for i, part := range queue.Parts {
 		queues[i] = part
 		name := ""
@@ -27,9 +32,7 @@ func checked(queue *scripts.Queue, checks *health.Checks, config worker.Config) 
 			name = " " + part.Keys.Queue()
 		}
 		if checks != nil {
-			queues[i] = &checkedQueue{
-				part, checks.Loop("worker"+name, tick, false), checks.Loop("taking"+name, tick, true), checks.Loop("pushing"+name, tick, true),
-			}
+			queues[i] = &checkedQueue{part, steady, checks.Loop("taking"+name, tick, true), checks.Loop("pushing"+name, tick, true)}
 		}
 	}
 	return queues

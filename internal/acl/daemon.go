@@ -67,13 +67,21 @@ func worker(k scope) part {
 }
 
 func foreignWorker(k scope) part {
-	return part{direct: []grant{
+	return part{direct: append(counting(k),
 		allow("lpop blpop", both(k.Input())),
 		allow("rpush", writing(k.Output())),
 		allow("hget", reading(k.Model(all))), // to ask whether its attempt still counts
-	}}
+	)}
 }
 
 func application(k scope) part {
-	return part{direct: []grant{allow("rpush", writing(k.Control()))}}
+	return part{direct: append(counting(k), allow("rpush", writing(k.Control())))}
+}
+
+// counting lets programs that know nothing but lists ask how many parts a queue of several parts has.
+func counting(k scope) []grant {
+	if !k.several {
+		return nil
+	}
+	return []grant{opening(k)}
 }

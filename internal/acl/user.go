@@ -54,15 +54,15 @@ func (q Queue) scope() scope {
 // Settings is the one key that all parts share.
 func (s scope) Settings() string { return s.queue.Settings() }
 
-// lists are those of the queue as one of one part, with braces and without.
-func (s scope) lists() (lists []string) {
+// traces are those of the queue as one of one part, with braces and without.
+func (s scope) traces() (traces []string) {
 	bare := strings.Trim(s.queue.Queue(), "{}")
 	for _, name := range []string{bare, "{" + bare + "}"} {
 		if keys, err := scripts.NewKeys(name); err == nil {
-			lists = append(lists, keys.Input(), keys.Output(), keys.Control())
+			traces = append(traces, keys.Traces()...)
 		}
 	}
-	return lists
+	return traces
 }
 
 // User is a user of Redis for one role in one queue.

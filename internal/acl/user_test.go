@@ -65,7 +65,7 @@ func reachOf(t *testing.T, queue acl.Queue) *regexp.Regexp {
 		}
 		rules := slices.DeleteFunc(user.Rules, func(rule string) bool { return strings.HasPrefix(rule, "(+exists ") })
 		for _, found := range keyPattern.FindAllStringSubmatch(strings.Join(rules, " "), -1) {
-			patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(found[1]), `\*`, `.*`))
+			patterns = append(patterns, strings.NewReplacer(`\[0-9\]`, `[0-9]`, `\*`, `.*`).Replace(regexp.QuoteMeta(found[1])))
 		}
 	}
 	return regexp.MustCompile(`^(?:` + strings.Join(patterns, "|") + `)$`)
@@ -76,7 +76,8 @@ func TestUsersOfAQueueOfSeveralPartsReachItsPartsAlone(t *testing.T) {
 		keys, _ := scripts.NewKeys(queue)
 		reach := reachOf(t, acl.Queue{Keys: keys, Several: true})
 		for _, other := range slices.Concat(hostile, []string{"{a:0}", "{a:1023}", "{ab:0}", "a:0", "{foreign:0}", "{b:a:0}"}) {
-			part := strings.HasPrefix(other, "{"+strings.Trim(queue, "{}")+":")
+			number, part := strings.CutPrefix(other, "{"+strings.Trim(queue, "{}")+":")
+			part = part && number[0] >= '0' && number[0] <= '9'
 			for key := range everyKey {
 				key = other + strings.TrimPrefix(key, "q")
 				if reach.MatchString(key) != part {

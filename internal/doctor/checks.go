@@ -6,6 +6,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,22 +58,40 @@ func newChecker(store *scripts.Store, options Options) *checker {
 	}
 }
 
-// Check checks all parts of a queue and the Redis that they live in. An error means that the check could not be finished; what was found
-// until then is in the report.
+// Check checks all parts of a queue and the Redis that they live in. An error means that some of them could not be looked at as a whole; what
+// was found all the same is in the report.
 func Check(ctx context.Context, queue *scripts.Queue, options Options) (*Report, error) {
+	return eachPart(queue, options, func(c *checker) error { return c.check(ctx) })
+}
+
+// Preflight checks only the Redis that a queue lives in, for daemons that begin. It takes no longer than patience for each part.
+func Preflight(ctx context.Context, queue *scripts.Queue, options Options, patience time.Duration) (*Report, error) {
+	return eachPart(queue, options, func(c *checker) error {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return c.preflight(ctx)
+	})
+}
+
+// eachPart checks every part of a queue, also behind one that cannot be checked, into one report.
+func eachPart(queue *scripts.Queue, options Options, check func(*checker) error) (*Report, error) {
 	first := newChecker(queue.Parts[0], options)
 	first.several = len(queue.Parts) > 1
-	if err := first.check(ctx); err != nil {
-		return first.report, first.inPart(err)
-	}
-	for _, part := range queue.Parts[1:] {
-		c := newChecker(part, options)
-		c.report, c.first, c.several, c.servers = first.report, first, true, first.servers
-		if err := c.check(ctx); err != nil {
-			return c.report, c.inPart(err)
+	var failed []error
+	for i, part := range queue.Parts {
+		c := first
+		if i > 0 {
+			c = newChecker(part, options)
+			c.report, c.several, c.servers = first.report, true, first.servers
+			if failed == nil { // what was looked at as a whole may be compared with
+				c.first = first
+			}
+		}
+		if err := check(c); err != nil {
+			failed = append(failed, c.inPart(err))
 		}
 	}
-	return first.report, nil
+	return first.report, errors.Join(failed...)
 }
 
 // check runs all checks.
@@ -105,12 +124,6 @@ func (c *checker) policy(name string) string {
 		return c.store.Keys.Policies() + " " + name
 	}
 	return name
-}
-
-// Preflight checks only the Redis that a queue lives in, for daemons that begin.
-func Preflight(ctx context.Context, store *scripts.Store, options Options) (*Report, error) {
-	c := newChecker(store, options)
-	return c.report, c.preflight(ctx)
 }
 
 // keyTypes checks the types of the keys that a queue has one of.

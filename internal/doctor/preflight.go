@@ -19,15 +19,14 @@ const (
 
 // preflight checks Redis itself, each server once. A server that does not tell about itself, such as the embedded one, is only noted.
 func (c *checker) preflight(ctx context.Context) error {
-	if c.first != nil {
-		server, err := c.store.Server(ctx)
-		if err != nil && !scripts.Answered(err) {
-			return err
-		}
-		if c.servers[server["run_id"]] {
-			return nil
-		}
+	server, untold := c.store.Server(ctx)
+	switch {
+	case untold != nil && !scripts.Answered(untold):
+		return untold
+	case c.servers[server["run_id"]]:
+		return nil
 	}
+	c.servers[server["run_id"]] = true
 	if err := c.clocks(ctx); err != nil {
 		return err
 	}
@@ -42,16 +41,11 @@ func (c *checker) preflight(ctx context.Context) error {
 	default:
 		c.note(scriptsFail, "EVALSHA", err.Error())
 	}
-	server, err := c.store.Server(ctx)
-	switch {
-	case err == nil:
-		c.server(server)
-	case scripts.Answered(err):
-		c.note(serverUnknown, "INFO", err.Error())
-	default:
-		return err
+	if untold != nil {
+		c.note(serverUnknown, "INFO", untold.Error())
+		return nil
 	}
-	c.servers[server["run_id"]] = true
+	c.server(server)
 	return nil
 }
 

@@ -60,7 +60,7 @@ func TestAFindingOfPersistenceSaysWhatWouldBeLostAndWhatCannotBeSeen(t *testing.
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			report, err := Preflight(t.Context(), fixture.New(t, testkit.Redis(t, test.args...)).Store, Options{Now: time.Now})
+			report, err := (&queue{fixture.New(t, testkit.Redis(t, test.args...)), t}).preflight(Options{Now: time.Now})
 			if err != nil || report.Counts["persistence"].Severity != test.severity || !strings.Contains(report.String(), test.want) || len(report.Counts) > 1 {
 				t.Errorf("expected %q with %q, found %v\n%s", test.severity, test.want, err, report)
 			}
@@ -91,16 +91,20 @@ func TestOfSeveralReadingsOfTheClockTheMiddleOfTheShortestRoundTripCounts(t *tes
 		}
 		return now
 	}
-	report, err := Preflight(t.Context(), q.Store, Options{Now: slow})
+	report, err := q.preflight(Options{Now: slow})
 	if want := "that of Redis is 10.5s behind, give or take 500ms;"; err != nil || !strings.Contains(report.String(), want) {
 		t.Errorf("expected %q, found %v\n%s", want, err, report)
 	}
 }
 
+func (q *queue) preflight(options Options) (*Report, error) {
+	return Preflight(q.t.Context(), &scripts.Queue{Parts: []*scripts.Store{q.Store}}, options, testkit.Limit)
+}
+
 // clockSkew reads what Preflight finds: by how much and in which direction the clock of Redis differs, and how uncertain
 // that is. The direction is empty where nothing was found.
 func (q *queue) clockSkew(now func() time.Time) (skew, margin time.Duration, direction string) {
-	report, err := Preflight(q.t.Context(), q.Store, Options{Now: now})
+	report, err := q.preflight(Options{Now: now})
 	q.ok(err)
 	for _, f := range report.Findings {
 		if f.Code != clockSkew.code {

@@ -3,6 +3,7 @@ package health
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,16 @@ func (c *Checks) Loop(name string, tick time.Duration, onDemand bool) *Progress 
 	return p
 }
 
+// Drop forgets a loop that has done its work.
+func (c *Checks) Drop(p *Progress) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loops = slices.DeleteFunc(c.loops, func(loop *Progress) bool { return loop == p })
+}
+
 // Stop says that the process has been asked to end: it is not ready from now on, and live whatever its loops do.
 func (c *Checks) Stop() {
 	if c != nil {
@@ -72,8 +83,11 @@ func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// live takes a process for alive whose loops fail in some parts of a queue only: the others would pay for a restart.
 func (c *Checks) live() Report {
-	r := c.report(func(s State) bool { return s.Live })
+	well := map[string]bool{} // by the kind of the loop
+	c.report(func(s State) bool { well[s.kind()] = well[s.kind()] || s.Live; return true })
+	r := c.report(func(s State) bool { return s.Live || well[s.kind()] && !s.stuck })
 	if c.stopping.Load() {
 		r.Status, r.Why = ok, "stopping"
 	}

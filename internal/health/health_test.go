@@ -156,3 +156,38 @@ func TestWithoutChecksNothingIsRecorded(t *testing.T) {
 	none.Loop("poller", time.Second, false).Begin()(nil)
 	none.Stop()
 }
+
+func TestAPartOfAQueueThatFailsIsNoReasonToRestartTheOthers(t *testing.T) {
+	p := newProcess(t)
+	first, second := p.Loop("poller {q:0}", time.Second, false), p.Loop("poller {q:1}", time.Second, false)
+	other := p.Loop("dispatcher {q:0}", time.Second, false)
+	rounds := func(count int, of map[*Progress]error) {
+		for range count {
+			for loop, err := range of {
+				loop.Begin()(err)
+			}
+			p.now = p.now.Add(5 * time.Second)
+		}
+	}
+	rounds(1, map[*Progress]error{first: nil, second: nil, other: nil})
+	rounds(200, map[*Progress]error{first: errRedis, second: nil, other: nil})
+	p.expect("one of two fails", 200, 503, "poller {q:0}: fails for")
+	rounds(200, map[*Progress]error{first: errRedis, second: errRedis, other: nil})
+	p.expect("both fail", 503, 503, "poller {q:1}: fails for")
+	rounds(1, map[*Progress]error{first: nil, second: nil, other: nil})
+	rounds(200, map[*Progress]error{second: nil, other: nil})
+	p.expect("one of two is stuck", 503, 503, "poller {q:0}: stuck")
+}
+
+func TestALoopThatHasDoneItsWorkIsForgotten(t *testing.T) {
+	p := newProcess(t)
+	loop := p.Loop("opening", time.Second, false)
+	for range 1000 {
+		loop.Begin()(errRedis)
+		p.now = p.now.Add(time.Second)
+	}
+	p.expect("while it fails for longer than the patience", 503, 503, "opening: fails")
+	p.Drop(loop)
+	p.expect("afterwards", 200, 503, "starting")
+	(*Checks)(nil).Drop(nil)
+}

@@ -9,6 +9,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -81,6 +82,14 @@ type State struct {
 	IdleMS   int64  `json:"since_progress_ms"`
 	Failures int    `json:"failures,omitempty"` // in a row
 	Fault    string `json:"fault,omitempty"`
+
+	stuck bool // a restart may help
+}
+
+// kind is what all loops of the parts of a queue are called, before the name of their part.
+func (s State) kind() string {
+	kind, _, _ := strings.Cut(s.Loop, " ")
+	return kind
 }
 
 // State judges the loop. It is live while it fails for no longer than patience.
@@ -98,7 +107,7 @@ func (p *Progress) State(patience time.Duration) State {
 	case p.count == 0 && !p.onDemand:
 		s.Live, s.Ready, s.Why = idle <= patience, false, "starting: no round has begun yet"
 	case stuck > p.limit:
-		s.Live, s.Ready = false, false
+		s.Live, s.Ready, s.stuck = false, false, true
 		s.Why = fmt.Sprintf("stuck: no round has ended for %s, expected one within %s", round(stuck), p.limit)
 	case p.failures > 0 && now.Sub(p.failingSince) > patience:
 		s.Live, s.Ready = false, false

@@ -194,17 +194,34 @@ func (s *spread) workOnce(ctx context.Context, input string) {
 	}
 }
 
-// failover kills the master of a part, and returns between which instants what Redis acknowledged may be gone.
-func (s *spread) failover(part int) (from, to time.Time) {
+// failover kills the master of a part, and saves some of its models meanwhile, by lists of other masters. It returns them, and between which
+// instants what Redis acknowledged may be gone.
+func (s *spread) failover(part int) (saved []string, from, to time.Time) {
 	s.t.Helper()
 	key := s.queue.Parts[part].Keys.Due()
 	from = time.Now().Add(-time.Second) // the replica may lag behind
 	killed := s.server.KillMaster(s.t, key)
+	saved = s.parts[part].uids[20:40]
+	for _, version := range []int{1, 2, 3} {
+		for i, uid := range saved {
+			s.pushElsewhere(part+1+i%(spreadParts-1), s.put(uid, version))
+		}
+	}
 	s.server.AwaitFailover(s.t, key, killed)
 	to = time.Now()
 	s.progress(1_000)
 	s.server.RestartNode(s.t, killed)
-	return from, to
+	return saved, from, to
+}
+
+// pushElsewhere pushes a command to the list of a part, as soon as its master answers.
+func (s *spread) pushElsewhere(part int, command []byte) {
+	s.t.Helper()
+	list := s.queue.Parts[part%spreadParts].Keys.Control()
+	s.until("a command is pushed", func() (bool, error) {
+		err := s.clients.Write.RPush(s.ctx, list, command).Err()
+		return err == nil, err
+	})
 }
 
 // moveAll moves the slot of every part while it is used, and saves some of its models several times meanwhile.
@@ -215,11 +232,7 @@ func (s *spread) moveAll(versions int) (saved []string) {
 		saved = append(saved, moved...)
 		for version := range versions {
 			for _, uid := range moved {
-				list := s.queue.Parts[(i+1)%spreadParts].Keys.Control()
-				s.until("a command is pushed", func() (bool, error) {
-					err := s.clients.Write.RPush(s.ctx, list, s.put(uid, version+1)).Err()
-					return err == nil, err
-				})
+				s.pushElsewhere(i+1, s.put(uid, version+1))
 			}
 			if version == versions/2 {
 				s.server.MoveSlot(s.t, part.store.Keys.Due())
@@ -314,7 +327,7 @@ func TestAQueueOfEightPartsOutlivesAKilledMasterAndMovingSlots(t *testing.T) {
 	s.work(working)
 	s.save()
 	s.progress(2_000)
-	from, to := s.failover(0)
+	early, from, to := s.failover(0)
 	saved := s.moveAll(6)
 	s.settleAll()
 	for _, daemon := range daemons {
@@ -324,6 +337,7 @@ func TestAQueueOfEightPartsOutlivesAKilledMasterAndMovingSlots(t *testing.T) {
 	}
 	stop()
 	s.workers.Wait()
+	s.expectVersion(early, 3)
 	s.expectVersion(saved, 6)
 	s.audit(from, to)
 }
