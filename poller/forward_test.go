@@ -215,7 +215,7 @@ func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 			p.push(p.parts[0].Keys.Control(), put(uid))
 			p.push(p.parts[0].Keys.Output(), fmt.Sprint("garbage ", i))
 		}
-		for range len(here) {
+		for range here {
 			p.round(0)
 		}
 		p.expectStats(0, map[string]int64{"create": 60, "malformed": 60})
