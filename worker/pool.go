@@ -51,11 +51,16 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 	return NewForParts([]Queue{queue}, handler, config)
 }
 
-// NewForParts returns a pool that serves all parts of a queue with the same slots. Parts that have something to take do so in turn.
-func NewForParts(queues []Queue, handler Handler, config Config) (*Pool, error) {
+// NewForParts returns a pool that serves all parts of a queue, as in scripts.Queue.Parts, with the same slots. Parts that have something to take
+// do so in turn.
+func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
 		return nil, err
+	}
+	queues := make([]Queue, len(parts))
+	for i, part := range parts {
+		queues[i] = part
 	}
 	if len(queues) == 0 || slices.Contains(queues, nil) || handler == nil {
 		return nil, errors.New("worker: expected a queue and a handler, found nil")

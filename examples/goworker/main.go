@@ -32,11 +32,11 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = clients.Close() }()
-	store, err := scripts.New(clients, scripts.Config{Queue: os.Getenv("REFRESHD_QUEUE")})
+	queue, err := scripts.Open(ctx, clients, scripts.Config{Queue: os.Getenv("REFRESHD_QUEUE")})
 	if err != nil {
 		return err
 	}
-	pool, err := worker.New(store, refresh, worker.Config{Concurrency: 8})
+	pool, err := worker.NewForParts(queue.Parts, refresh, worker.Config{Concurrency: 8})
 	if err != nil {
 		return err
 	}
