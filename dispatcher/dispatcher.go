@@ -73,7 +73,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // retire tells the others that they need not leave anything to this one; if Redis does not hear it, the lease runs out instead.
 func (d *Dispatcher) retire(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config.Tick)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(d.config.Tick, time.Second))
 	defer cancel()
 	if err := d.store.Retire(ctx, d.config.Owner); err != nil {
 		d.config.Log.Warn().Err(err).Msg("dispatcher: retiring failed")

@@ -180,6 +180,8 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommits(t *testing.T) {
 		fmt.Fprintf(&text, "{\"uid\":\"m%d\"}\n", n)
 		fmt.Fprintf(&want, "created    m%d\n", n)
 	}
+	d.in = "uid: first"
+	d.do("model", "put", "-") // from here on Redis knows the scripts
 	d.in = text.String()
 	if err := server.Client(t).ConfigResetStat(t.Context()).Err(); err != nil {
 		t.Fatal(err)
