@@ -3,9 +3,10 @@
 --
 -- Results are claimed by pollers side by side, each into a list of its own. Commands keep their order: all go through
 -- one list, the lane, which one poller holds as long as it lives. The next holder finishes what it finds in the lane
--- before it claims more. Commands fill at most half of the room unless there are few results, and come behind them: a
--- result that has arrived counts before a command that may take away its fence. Of a message that is too large only the
--- first 1,000 bytes are kept. Of either list no more is moved when the bytes are used up.
+-- before it claims more, but in a queue of several parts, where some may wait for another part. Commands fill at most
+-- half of the room (there: of the limit) unless there are few results, and come behind them: a result that has arrived
+-- counts before a command that may take away its fence. Of a message that is too large only the first 1,000 bytes are
+-- kept. Of either list no more is moved when the bytes are used up.
 --
 -- KEYS[1] <queue>-control list
 -- KEYS[2] <queue>-output list

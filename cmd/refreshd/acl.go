@@ -30,7 +30,7 @@ password. A user is called like its role and its queue, as in worker-bigtables o
 written %3A. Afterwards take the rights of the user that everybody is who does not log in: ACL SETUSER default off.
 
 It does not talk to Redis: if the queue has several parts, say so by --parts. Then the users reach every queue whose name begins
-like the parts, as in {bigtables:, so give no other queue such a name.
+like a part, as in {bigtables:0, so give no other queue such a name.
 
 Only a dispatcher and a poller may load scripts. They do so for all others, when they start and whenever Redis has forgotten
 them; so upgrade them first. A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not
