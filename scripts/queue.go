@@ -71,8 +71,8 @@ func openPart(ctx context.Context, clients *Clients, config Config) (*Queue, err
 	return &Queue{Name: name, Parts: q.Parts[place : place+1], whole: config.Queue}, nil
 }
 
-// Whole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.
-func (q *Queue) Whole() error {
+// RequireWhole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.
+func (q *Queue) RequireWhole() error {
 	if q.whole == "" {
 		return nil
 	}
@@ -188,6 +188,19 @@ func PartOf(uid string, parts int) int { return int(crc32.ChecksumIEEE([]byte(ui
 // Of is the part in which a model lives.
 func (q *Queue) Of(uid string) *Store { return q.Parts[PartOf(uid, len(q.Parts))] }
 
+// LoadScripts is that of Store on each node that holds a part, once.
+func (q *Queue) LoadScripts(ctx context.Context) error {
+	loaded := map[redis.Cmdable]bool{}
+	return q.Each(func(part *Store) error {
+		node, err := masterFor(ctx, part.clients.Write, part.Keys.Due())
+		if err != nil || loaded[node] {
+			return err
+		}
+		loaded[node] = true
+		return part.LoadScripts(ctx)
+	})
+}
+
 // PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
 func (q *Queue) PutPolicy(ctx context.Context, p policy.Policy) error {
 	return q.write(func(part *Store) error { return part.PutPolicy(ctx, p) })
@@ -210,7 +223,7 @@ func (q *Queue) SetBrake(ctx context.Context, brake model.Brake) error {
 
 // write changes every part, in order.
 func (q *Queue) write(do func(*Store) error) error {
-	if err := q.Whole(); err != nil {
+	if err := q.RequireWhole(); err != nil {
 		return err
 	}
 	return q.Each(do)
@@ -221,14 +234,14 @@ func (q *Queue) Each(do func(*Store) error) error {
 	var failed []error
 	for _, part := range q.Parts {
 		if err := do(part); err != nil {
-			failed = append(failed, q.In(part, err))
+			failed = append(failed, q.PartError(part, err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// In says in which part something went wrong, if there are several.
-func (q *Queue) In(part *Store, err error) error {
+// PartError says in which part something went wrong, if there are several.
+func (q *Queue) PartError(part *Store, err error) error {
 	if err != nil && len(q.Parts) > 1 {
 		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
 	}

@@ -201,7 +201,7 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			t.Errorf("want part 1 of two, got %+v with home %v of %s", alone.Parts[0].Keys, home, inFirst)
 		}
 		for doing, err := range map[string]error{
-			"whole":  alone.Whole(),
+			"whole":  alone.RequireWhole(),
 			"policy": alone.PutPolicy(t.Context(), policy.Default()),
 			"brake":  alone.SetBrake(t.Context(), aBrake()),
 		} {
@@ -210,9 +210,24 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"{q:2}", "{q:01}", "{other:1}", "{q}"} { // queues of that name
-			if q := open(name); q.Whole() != nil || q.Parts[0].Keys.Queue() == second.Keys.Queue() {
+			if q := open(name); q.RequireWhole() != nil || q.Parts[0].Keys.Queue() == second.Keys.Queue() {
 				t.Errorf("%s: want a queue of its own, got %+v", name, q)
 			}
 		}
 	})
+}
+
+func TestEachNodeIsToldTheScriptsOnce(t *testing.T) {
+	server := testkit.Redis(t)
+	client := server.Client(t)
+	clients := &Clients{Read: client, Write: client, Block: client}
+	must(t, Create(t.Context(), clients, Config{Queue: "q"}, 100))
+	q, err := Open(t.Context(), clients, Config{Queue: "q"})
+	must(t, err)
+	must(t, client.ConfigResetStat(t.Context()).Err())
+	must(t, q.LoadScripts(t.Context()))
+	info := client.Info(t.Context(), "commandstats").Val()
+	if want := fmt.Sprintf("cmdstat_script|load:calls=%d,", len(Sources())); !strings.Contains(info, want) {
+		t.Errorf("want %s in\n%s", want, info)
+	}
 }

@@ -73,7 +73,7 @@ const sideBySide = 4
 // executeAll carries out requests, those of each part together and at most batchSize of them, and some parts side by side. An error is that
 // of execute.
 func executeAll(ctx context.Context, queue *scripts.Queue, requests []*request) error {
-	if err := queue.Whole(); err != nil && slices.ContainsFunc(requests, func(r *request) bool { return r.command.Type != model.CommandRemove }) {
+	if err := queue.RequireWhole(); err != nil && slices.ContainsFunc(requests, func(r *request) bool { return r.command.Type != model.CommandRemove }) {
 		return err // a remove mends: the model may be in a part that is not its home
 	}
 	byPart := make(map[*scripts.Store][]*request)
@@ -84,7 +84,7 @@ func executeAll(ctx context.Context, queue *scripts.Queue, requests []*request) 
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.SetLimit(sideBySide)
 	for part, requests := range byPart {
-		parts.Go(func() error { return queue.In(part, execute(ctx, part, requests)) })
+		parts.Go(func() error { return queue.PartError(part, execute(ctx, part, requests)) })
 	}
 	return parts.Wait()
 }

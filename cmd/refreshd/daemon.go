@@ -212,11 +212,8 @@ const preflightTime = 5 * time.Second
 // preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is
 // well.
 func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFlags) error {
-	for _, part := range queue.Parts {
-		if err := part.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
-			a.log.Warn().Err(err).Str("queue", part.Keys.Queue()).Msg("loading the scripts failed")
-			break // the loops load them where they are missing
-		}
+	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
+		a.log.Warn().Err(err).Str("queue", queue.Name).Msg("loading the scripts failed")
 	}
 	if !flags.checks {
 		return nil

@@ -58,7 +58,7 @@ func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, flags *l
 		queue, err := scripts.Open(ctx, clients, a.storeConfig())
 		ended(err)
 		if err == nil {
-			return queue, queue.Whole()
+			return queue, queue.RequireWhole()
 		}
 		if !errors.Is(err, scripts.ErrUnread) || flags.strict || ctx.Err() != nil {
 			return nil, err
