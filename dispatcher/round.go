@@ -48,10 +48,10 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	}
 	room := max(0, d.config.MaxQueued-due.Queued)
 	room = (room + due.Sharers - 1) / max(1, due.Sharers) // what does not fit in would be read and decided for nothing
-	full := len(due.Due) > room
-	due.Due = due.Due[:min(len(due.Due), room)]
+	full := len(due.Urgent)+len(due.Due) > room
+	due.Urgent, due.Due = admit(due.Urgent, due.Due, room)
 	round := Round{Queued: due.Queued, Sleep: d.sleep(due, full)}
-	if len(due.Due)+len(due.Expired) == 0 {
+	if len(due.Urgent)+len(due.Due)+len(due.Expired) == 0 {
 		return round, nil
 	}
 	// An attempt that was to be withdrawn, and whose entry does not stand in the input list, has timed out after all. Unless it stands
@@ -67,6 +67,13 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
 	return round, err
+}
+
+// admit picks what starts in the room that is there: what is urgent first, but no more than half of the room while others are due too, so
+// that hands cannot stop the schedule.
+func admit(urgent, due []string, room int) ([]string, []string) {
+	urgent = urgent[:min(len(urgent), max((room+1)/2, room-len(due)))]
+	return urgent, due[:min(len(due), room-len(urgent))]
 }
 
 // measureEvery is how often a dispatcher measures the brake.
@@ -112,7 +119,7 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[strin
 	defer stop()
 	committed := make(chan outcome, 1)
 	committed <- outcome{}
-	uids := slices.Concat(due.Expired, due.Due)
+	uids := slices.Concat(due.Expired, due.Urgent, due.Due)
 	for p := range d.read(read, uids) {
 		if err = cmp.Or(err, p.err); err != nil {
 			stop() // what is read already is taken out of the channel
@@ -206,7 +213,7 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 	return missing, o.err
 }
 
-// start decides about a model that stands in the due set.
+// start decides about a model that stands in the due or urgent set.
 func (d *Dispatcher) start(record *scripts.Record, now time.Time) *scripts.Transition {
 	if !record.Exists {
 		return record.Remove()
@@ -256,7 +263,7 @@ func (r *Round) counter(event model.Event) *int {
 	switch event {
 	case model.EventStart:
 		return &r.Started
-	case model.EventTimeout:
+	case model.EventTimeout, model.EventOutdated:
 		return &r.TimedOut
 	case model.EventWithdrawn:
 		return &r.Withdrawn

@@ -121,18 +121,22 @@ func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Tim
 	return decision, outcome, nil
 }
 
-// Run starts the model at once, whatever was scheduled. It is refused while an attempt is queued or running,
-// unless force supersedes that attempt. A disabled model is enabled and begins anew.
+// Run starts the model at once, whatever was scheduled. It is refused while an attempt is queued or running, and of a model that a hand
+// has disabled. Force supersedes the attempt, and enables the model. One that a failure has disabled is enabled and begins anew.
 func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
-	if m.Running() && !force {
+	switch {
+	case force:
+	case m.Running():
 		return Decision{}, Busy
+	case m.StoppedBy() == StoppedByHand:
+		return Decision{}, Stopped
 	}
 	decision := Decision{Event: EventRun, Next: m.State}
 	next := &decision.Next
 	if m.Disabled || m.windowEnded(now) {
 		next.enable(now) // whoever asks for an attempt gets one
 	}
-	next.RefreshAt, next.Why = now, "run by hand"
+	next.atOnce(now, "run by hand")
 	m.supersede(&decision, now)
 	return decision, Applied
 }
@@ -145,23 +149,26 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 	decision := Decision{Event: EventEnable, Next: m.State}
 	next := &decision.Next
 	next.enable(now)
+	next.NotBefore = time.Time{}
 	m.plan(next, now)
 	if next.RefreshAt.IsZero() {
-		next.RefreshAt, next.Why = now, "enabled: nothing planned, now"
+		next.wait(now, CauseHand, "enabled: nothing planned, now")
 	}
 	return decision, Applied
 }
 
-// Disable stops the model until the next update, with a reason for its owner; a running attempt loses its fence.
+// Disable stops the model until it is enabled, whatever is saved meanwhile, with a reason for its owner; a running attempt loses its
+// fence.
 func (m *Model) Disable(reason string, now time.Time) (Decision, Outcome) {
 	reason = document.Shorten(reason, document.MaxText)
-	if m.Disabled && m.DisabledReason == reason {
+	if m.StoppedBy() == StoppedByHand && m.DisabledReason == reason {
 		return Decision{}, Unchanged
 	}
 	decision := Decision{Event: EventDisable, Next: m.State}
 	next := &decision.Next
-	next.Disabled, next.DisabledReason = true, reason
-	next.RefreshAt, next.Why = time.Time{}, "disabled by hand"
+	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, ""
+	next.wait(time.Time{}, CausePlanned, whyDisabled)
+	next.NotBefore = time.Time{}
 	m.supersede(&decision, now)
 	return decision, Applied
 }

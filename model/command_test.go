@@ -65,7 +65,7 @@ func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 
 		// A disabled model begins anew
 		{daily, `06:00 start | 06:10 failure "retryable":false | 09:00 run`, "#0, next 09:00: run by hand"},
-		{daily, `06:00 disable | 09:00 run | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once, before planned"},
+		{daily, `06:00 disable | 09:00 run "force":true | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once, before planned"},
 
 		// By force: the attempt in flight counts for nothing
 		{daily, `06:00 start | 06:10 run "force":true`, "#0, next 06:10: run by hand"},
@@ -123,7 +123,7 @@ func TestACommandThatChangesNothingSaysSo(t *testing.T) {
 		`05:00 put "refresh":"planned"`:         Unchanged,
 		`05:00 put "refresh":"now"`:             Applied,
 		"05:00 run | 05:00 run":                 Applied,
-		"05:00 disable | 05:01 run":             Applied,
+		"05:00 disable | 05:01 run":             Stopped,
 		`05:00 put "dtstart":"20260101T000000"`: Unchanged,
 	} {
 		if s := tell(t, daily, steps); s.outcome != want {

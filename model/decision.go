@@ -10,7 +10,7 @@ import (
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
 
-// The transitions. Time triggers the first six, a worker's message the next six, an application or a person the rest.
+// The transitions. Time triggers the first six, a worker's message the next seven, an application or a person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
 	EventTimeout   Event = "timeout"   // a deadline passed: a failure
@@ -24,6 +24,7 @@ const (
 	EventFailure     Event = "failure"
 	EventPostponed   Event = "postponed"   // the worker asks to try later: not counted
 	EventInterrupted Event = "interrupted" // the worker had to stop: not counted
+	EventOutdated    Event = "outdated"    // what an attempt reported whose payload was replaced meanwhile: not counted
 	EventStarted     Event = "started"     // the work really begins
 	EventStatus      Event = "status"      // a status text for the owner; no transition
 
@@ -54,6 +55,8 @@ type Decision struct {
 	Muted bool
 	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.
 	Message string
+	// MustBeQueued: the decision holds only if no worker has taken the running attempt. If one has, decide again with Model.Taken.
+	MustBeQueued bool
 	// Definition replaces the stored one (create and update only); nil: unchanged.
 	Definition *Model
 }
@@ -97,7 +100,7 @@ func (d *Decision) end(before *State, now time.Time, failure policy.Failure, cha
 // ended the attempt, or the entry is changed.
 func (d *Decision) TakesBack() bool {
 	switch d.Event {
-	case EventTimeout, EventWithdrawn, EventRun, EventDisable, EventRemove:
+	case EventTimeout, EventWithdrawn, EventOutdated, EventRun, EventDisable, EventRemove:
 		return true
 	case EventUpdate:
 		return d.Message != ""

@@ -105,15 +105,18 @@ func (d *Definition) readPolicy(value any) error {
 }
 
 // Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
-// stored already. A save that changes nothing changes nothing; one that does enables the model and begins a new cycle of
-// attempts; `refresh: now` starts an attempt in either case.
+// stored already. A save that changes nothing changes nothing; one that does begins a new cycle of attempts, and enables a model that a
+// failure has disabled; `refresh: now` starts an attempt in either case. A model that was disabled by hand stays so. Of a model that
+// fails, or was disabled by a failure, a new payload is taken for the cure: it starts at once.
 func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Time) (Decision, Outcome, error) {
 	saved, err := m.define(d, policy, now)
 	if err != nil {
 		return Decision{}, Unchanged, err
 	}
-	changed := !exists || !m.sameDefinition(saved)
-	start := d.Refresh == RefreshNow || changed && d.Refresh == RefreshDefault && saved.OneShot()
+	changed, replaced := !exists || !m.sameDefinition(saved), exists && m.Payload != saved.Payload
+	cured := replaced && (m.Disabled || !m.FailingSince.IsZero())
+	stopped := m.StoppedBy() == StoppedByHand
+	start := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && (changed && saved.OneShot() || cured))
 	if !changed && !start {
 		return Decision{}, Unchanged, nil
 	}
@@ -121,14 +124,35 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	if !exists {
 		decision.Event = EventCreate
 	}
-	if changed || m.Disabled || start && m.windowEnded(now) {
+	if !stopped && (changed || m.Disabled || start && m.windowEnded(now)) {
 		decision.Next.enable(now)
 	}
-	saved.resume(&decision.Next, start, now)
-	if entry := saved.entry(&decision.Next); entry != m.Entry() {
-		decision.Message = entry
+	switch {
+	case stopped:
+		decision.Next.AttemptNo = 0
+	case m.Running():
+		saved.renew(&decision, m, start || replaced && d.Refresh != RefreshPlanned)
+	default:
+		saved.resume(&decision.Next, start, now)
 	}
 	return decision, Applied, nil
+}
+
+// renew lets a running attempt work on what was saved. While it is queued, its entry says so in its place. Once a worker has it, the model
+// starts again when it ends, if that is wanted; and what it reports about a payload that was replaced counts for nothing.
+func (m *Model) renew(decision *Decision, before *Model, again bool) {
+	next, replaced := &decision.Next, m.Payload != before.Payload
+	next.AttemptNo = max(1, next.AttemptNo)
+	next.EntryPlannedAt, _ = m.planned(next.StartedAt)
+	if before.Taken || !before.ProcessingAt.IsZero() {
+		next.Again, next.Outdated = next.Again || again, next.Outdated || replaced
+	} else {
+		decision.MustBeQueued = again || replaced
+	}
+	m.expectTimeout(next)
+	if entry := m.entry(next); decision.MustBeQueued || entry != before.Entry() {
+		decision.Message = entry
+	}
 }
 
 // define resolves a definition against what is stored: the anchor of the schedule is fixed once.
@@ -172,24 +196,18 @@ func (m *Model) sameDefinition(other *Model) bool {
 		m.Dtstart == other.Dtstart && m.PolicyName == other.PolicyName
 }
 
-// resume sets when the saved model refreshes next. A running attempt is left alone: it is marked to run again, or its
-// expected timeout is judged by the new definition. What is due already stays due.
+// resume sets when the saved model refreshes next. What is due already stays due.
 func (m *Model) resume(next *State, start bool, now time.Time) {
 	switch {
-	case next.Running():
-		next.AttemptNo = max(1, next.AttemptNo)
-		next.Again = next.Again || start
-		next.EntryPlannedAt, _ = m.planned(next.StartedAt)
-		m.expectTimeout(next)
 	case start:
-		next.RefreshAt, next.Why = now, "saved: refresh now"
+		next.atOnce(now, "saved: refresh now")
 	case next.Due(now):
-		next.Why = "saved while due"
+		next.Why, next.Cause = "saved while due", next.Cause.started()
 	default:
-		waits := next.RefreshAt
+		waits, cause := next.RefreshAt, next.Cause.started()
 		m.plan(next, now)
 		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
-			next.RefreshAt, next.Why = waits, "saved while waiting: none planned"
+			next.wait(waits, cause, "saved while waiting: none planned")
 		}
 	}
 }

@@ -187,14 +187,13 @@ func TestASaveThatChangesNothingChangesNothing(t *testing.T) {
 func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 	const disabled = `06:00 start | 06:10 failure "retryable":false | `
 	runStories(t, []storyTest{
-		{daily, disabled + `09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"planned"`, "#0, next 16:00: planned"},
 		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"now"`, "#0, next 09:00: saved: refresh now"},
 		{daily, disabled + `09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
 		{banner, `00:00 start | 00:01 failure "retryable":false | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
-		{daily, `05:00 disable | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
 
 		// While a retry waits
-		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "payload":{"size":2},"refresh":"planned"`, "#0, next 16:00: planned"},
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "refresh":"now"`, "#2, next 06:20: saved: refresh now"},
 		{banner, `00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 failure | 00:00:30 put "payload":{"size":2}`, "#0, next 00:00:30: saved: refresh now"},
 
@@ -205,7 +204,7 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 		{daily, `06:05 put "payload":{"size":2},"refresh":"now"`, "#0, next 06:05: saved: refresh now"},
 
 		// While it waits after its last planned refresh: nothing else would ever start it
-		{lastDay, `16:00 start | 16:10 failure | 16:10 start | 16:15 failure | 16:15 put "payload":{"size":1}`, "#0, next 16:16: saved while waiting: none planned"},
+		{lastDay, `16:00 start | 16:10 failure | 16:10 start | 16:15 failure | 16:15 put "policy":"fast"`, "#0, next 16:16: saved while waiting: none planned"},
 		{lastDay, `16:00 start | 16:10 postponed "retry_after":"1h" | 16:20 put "payload":{"size":1}`, "#0, next 17:10: saved while waiting: none planned"},
 
 		// A finished one-shot
@@ -223,8 +222,51 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
 	})
 	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)
-	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || s.m.FailingSince.IsZero() || s.m.FinalFailureAt.IsZero() {
-		t.Errorf("until a success the model keeps that it has failed: %+v", s.m.State)
+	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || !s.m.FailingSince.IsZero() || s.m.FinalFailureAt.IsZero() {
+		t.Errorf("until a success the model keeps that it was given up, so that the recovery is told: %+v", s.m.State)
+	}
+}
+
+func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
+	const failing = "06:00 start | 06:10 failure | 06:10 start | 06:20 failure | "
+	const disabled = `06:00 start | 06:10 failure "retryable":false | `
+	runStories(t, []storyTest{
+		{daily, failing + `06:20 put "payload":{"size":2}`, "#0, next 06:20: saved: refresh now"},
+		{daily, disabled + `09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
+
+		// It is one only of what fails
+		{daily, `06:00 start | 06:10 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, failing + `06:21 start | 06:30 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, failing + `06:20 put "policy":"fast"`, "#0, next 16:00: planned"},
+	})
+	if s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`); !s.m.Urgent() {
+		t.Error("who mends his model waits behind the backlog")
+	}
+}
+
+func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {
+	const stopped = `05:00 disable "reason":"has not paid" | `
+	const want = "#0 disabled (has not paid): disabled by hand"
+	runStories(t, []storyTest{
+		{daily, stopped + `09:00 put "payload":{"size":2}`, want},
+		{daily, stopped + `09:00 put "payload":{"size":2},"refresh":"now"`, want},
+		{daily, stopped + `09:00 put "refresh":"now"`, want},
+		{daily, stopped + `09:00 put "rrule":"FREQ=HOURLY"`, want},
+		{banner, `00:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, want},
+		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, "#0 disabled (has not paid): disabled by hand"},
+		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"Cannot refresh after 1 attempt" | 09:00 put "payload":{"size":2}`,
+			"#0 disabled (Cannot refresh after 1 attempt): disabled by hand"},
+
+		// What a Save button sends: put, then enable
+		{daily, stopped + `09:00 put "rrule":"FREQ=HOURLY" | 09:00 enable`, "#0, next 10:00: planned"},
+		{daily, stopped + `09:00 run "force":true`, "#0, next 09:00: run by hand"},
+	})
+	if s := tell(t, daily, stopped+`09:00 put "payload":{"size":2}`); s.m.Payload != `{"size":2}` || s.m.StoppedBy() != StoppedByHand {
+		t.Errorf("the save was lost, or the stop: %+v", s.m)
+	}
+	old := State{Disabled: true, Why: "disabled by hand"}
+	if got := old.StoppedBy(); got != StoppedByHand {
+		t.Errorf("a model that an older release has stopped counts as stopped by %q", got)
 	}
 }
 
@@ -242,9 +284,10 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 
 		// Again: asked for at once, but only one attempt runs at a time
-		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
-		{daily, second + `06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
-		{daily, second + `06:20 put "refresh":"now" | 06:25 put "payload":{"size":2}`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
+		{daily, second + `06:11 taken | 06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
+		{daily, second + `06:11 taken | 06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again outdated, next 07:10: saved while running: again"},
+		{daily, second + `06:11 taken | 06:20 put "refresh":"now" | 06:25 put "policy":"fast"`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
+		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
 		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
 	})
 }

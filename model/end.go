@@ -13,6 +13,9 @@ const whyAgain = "saved while running: again"
 
 // Succeed ends the running attempt well: the next refresh is planned after now.
 func (m *Model) Succeed(now time.Time, changed *bool) Decision {
+	if m.Outdated {
+		return m.outdated(policy.Failure{}, changed, now)
+	}
 	decision := Decision{Event: EventSuccess, Next: m.State}
 	next := &decision.Next
 	if !next.FinalFailureAt.IsZero() {
@@ -21,31 +24,55 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	next.AttemptNo, next.Deferrals = 0, 0
 	next.LastSuccessAt = now
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
-	if next.Again {
-		next.RefreshAt, next.Why = now, whyAgain
-	} else {
-		m.plan(next, now)
-	}
+	m.goOn(next, now)
 	decision.end(&m.State, now, policy.Failure{}, changed)
 	return decision
 }
 
-// plan sets refresh_at to the next planned refresh after now; if none is left, the model is finished.
+// goOn sets what follows an attempt about which nothing more is to be done: the one that was asked for meanwhile, or the planned one.
+func (m *Model) goOn(next *State, now time.Time) {
+	if next.Again {
+		next.atOnce(now, whyAgain)
+	} else {
+		m.plan(next, now)
+	}
+}
+
+// plan sets refresh_at to the next planned refresh after now; if none is left, the model is finished. A planned refresh that comes before
+// the floor of a worker moves to it.
 func (m *Model) plan(next *State, now time.Time) {
-	planned, found := m.planned(now)
-	next.RefreshAt = planned
+	planned, found, moved := m.plannedFrom(now, next.NotBefore)
+	why := "planned"
 	switch {
 	case m.OneShot():
-		next.Why = "finished: one-shot"
+		why = "finished: one-shot"
 	case !found:
-		next.Why = "finished: no planned refresh left"
+		why = "finished: no planned refresh left"
 	case m.Schedule == nil:
-		next.Why = "schedule unreadable: look again later"
+		why = "schedule unreadable: look again later"
 	case m.RuleError != "":
-		next.Why = "rule takes too many steps: look again later"
-	default:
-		next.Why = "planned"
+		why = "rule takes too many steps: look again later"
+	case moved:
+		why = "planned" + whyMoved
 	}
+	next.wait(planned, CausePlanned, why)
+}
+
+// whyMoved is said of a planned refresh that would have come before the floor of a worker.
+const whyMoved = ", moved as asked"
+
+// plannedFrom is the next planned refresh strictly after now. One that comes before the floor of a worker has moved to it, where it is
+// joined with the one that follows as a retry would be. false: nothing is planned.
+func (m *Model) plannedFrom(now, floor time.Time) (at time.Time, found, moved bool) {
+	planned, found := m.planned(now)
+	if !found || !planned.Before(floor) {
+		return planned, found, false
+	}
+	following, more := m.planned(floor.Add(-time.Millisecond))
+	if more && m.Policy.Alignment.PrefersPlanned(policy.OverlapOf(floor, following, m.Policy.Timeout)) {
+		return following, true, true
+	}
+	return floor, true, true
 }
 
 // Fail ends the running attempt as the failure rule decides.
@@ -62,12 +89,16 @@ func (m *Model) Expire(now time.Time) Decision {
 }
 
 func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decision {
+	if m.Outdated {
+		return m.outdated(failure, nil, now)
+	}
 	decision := Decision{Event: event, Next: m.State}
 	next := &decision.Next
 	next.Deferrals = 0
 	if next.Again {
-		// The failure belongs to a definition that is no longer in force: it must not count against the new one.
-		next.AttemptNo, next.RefreshAt, next.Why = 0, now, whyAgain
+		// Somebody wants a fresh one: what came of this one must not count against it.
+		next.AttemptNo = 0
+		next.atOnce(now, whyAgain)
 		decision.end(&m.State, now, failure, nil)
 		return decision
 	}
@@ -75,7 +106,8 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 		next.FailingSince = now
 	}
 	v := m.afterFailure(next, failure, now)
-	next.AttemptNo, next.RefreshAt, next.Why = v.attemptNo, v.at, v.why.String()
+	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
+	next.wait(v.at, v.cause, v.why.String())
 	decision.Exhausted, decision.Held, decision.PolicyError = v.exhausted, v.why.held > 0, v.policyError
 	decision.why = v.why
 	if v.final {
@@ -85,10 +117,22 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	return decision
 }
 
+// outdated ends an attempt whose payload was replaced while it was processed. It is recorded with what it reported, and neither counted
+// nor punished: the owner has already replaced what it worked on.
+func (m *Model) outdated(failure policy.Failure, changed *bool, now time.Time) Decision {
+	decision := Decision{Event: EventOutdated, Next: m.State}
+	next := &decision.Next
+	next.AttemptNo, next.Deferrals = 0, 0
+	m.goOn(next, now)
+	decision.end(&m.State, now, failure, changed)
+	return decision
+}
+
 // disable ends the refreshing of a model by a final failure, with a reason for its owner.
 func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Time) {
 	next := &decision.Next
-	next.Disabled = true
+	next.Disabled, next.DisabledBy = true, StoppedByPolicy
+	next.NotBefore = time.Time{}
 	next.DisabledReason = m.ownersReason(next.AttemptNo, failure)
 	next.FinalFailureAt = now
 	decision.Final = true
@@ -136,10 +180,16 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.Deferrals++
-	next.RefreshAt, next.Why = now.Add(delay), why
+	next.wait(now.Add(delay), CauseDeferred, why)
+	if event == EventPostponed {
+		next.NotBefore = next.RefreshAt
+	}
+	if event == EventQueueTimeout { // nobody has begun it: what it was started for may be missed
+		next.Cause, next.PlannedFor = m.Cause, m.PlannedFor
+	}
 	m.boundWait(next, now)
-	if next.Again {
-		next.RefreshAt, next.Why = now, whyAgain
+	if next.Again || next.Outdated {
+		m.goOn(next, now)
 	}
 	decision.end(&m.State, now, policy.Failure{}, nil)
 	return decision
@@ -155,7 +205,7 @@ func (m *Model) Withdraw(now time.Time) Decision {
 	decision := Decision{Event: EventWithdrawn, Next: m.State}
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
-	next.RefreshAt, next.Why = now, "withdrawn: no worker took it"
+	next.RefreshAt, next.Why = now, "withdrawn: no worker took it" // Cause and PlannedFor stay those of the start that did not come about
 	if since := m.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
 		next.TryingSince = since.Add(now.Sub(m.StartedAt)) // nobody tried while it stood in line
 	}

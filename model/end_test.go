@@ -64,7 +64,7 @@ func TestAnAttemptThatNoWorkerTookIsNotCounted(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, "06:00 start | 07:00 withdraw", "#0, next 07:00: withdrawn: no worker took it"},
 		{daily, "06:00 start | 06:10 failure | 06:10 start | 07:10 withdraw", "#1, next 07:10: withdrawn: no worker took it"},
-		{daily, "06:00 start | 06:10 put \"refresh\":\"now\" | 07:00 withdraw", "#0, next 07:00: saved while running: again"},
+		{daily, "06:00 start | 06:10 put \"refresh\":\"now\" | 07:00 withdraw", "#0, next 07:00: withdrawn: no worker took it"},
 		{banner, "00:00 start | 00:01 withdraw", "#0, next 00:01: withdrawn: no worker took it"},
 	})
 }
@@ -84,10 +84,10 @@ func TestWorkersThatAreDownForAWeekendDisableNobody(t *testing.T) {
 }
 
 func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T) {
-	const saved = `00:00 start | 00:00:20 put "payload":{"size":2} | `
+	const saved = `00:00 start | 00:00:05 taken | 00:00:20 put "payload":{"size":2} | `
 	runStories(t, []storyTest{
-		{banner, `00:00 start | 00:00:20 put "payload":{"size":2}`, "#1 a1 until 00:01 again, next 00:01: saved while running: again"},
-		{banner, saved + `00:00:25 put "payload":{"size":3}`, "#1 a1 until 00:01 again, next 00:01: saved while running: again"},
+		{banner, saved, "#1 a1 until 00:01 again outdated, next 00:01: saved while running: again"},
+		{banner, saved + `00:00:25 put "payload":{"size":3}`, "#1 a1 until 00:01 again outdated, next 00:01: saved while running: again"},
 
 		{banner, saved + "00:00:30 success", "#0, next 00:00:30: saved while running: again"},
 		{banner, saved + "00:00:30 failure", "#0, next 00:00:30: saved while running: again"},
@@ -96,16 +96,66 @@ func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T
 		{banner, saved + `00:00:30 postponed "retry_after":3600`, "#0 deferred 1, next 00:00:30: saved while running: again"},
 		{banner, saved + "00:00:30 interrupted", "#0 deferred 1, next 00:00:30: saved while running: again"},
 		{banner, saved + "00:01 timeout", "#0, next 00:01: saved while running: again"},
-		{banner, saved + "00:01 withdraw", "#0, next 00:01: saved while running: again"},
 		{banner, saved + `00:00:30 run "force":true`, "#0, next 00:00:30: run by hand"},
 		{banner, saved + `00:00:30 disable`, "#0 disabled (): disabled by hand"},
 
 		// The second thumbnail is the last
 		{banner, saved + "00:00:30 success | 00:00:30 start | 00:00:40 success", "#0, next never: finished: one-shot"},
 	})
-	s := tell(t, banner, saved+`00:00:30 failure "retryable":false`)
-	if s.decision.Final || s.decision.Notice != policy.NoticeNone || !s.m.FailingSince.IsZero() {
-		t.Errorf("a failure that belongs to an old definition counted: %+v", s.decision)
+}
+
+func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *testing.T) {
+	const failing = "06:00 start | 06:10 failure | 06:10 start | "
+	const cured = failing + `06:11 taken | 06:20 put "payload":{"size":2} | `
+	const kept = failing + `06:11 taken | 06:20 put "payload":{"size":2},"refresh":"planned" | `
+	for steps, want := range map[string]string{
+		cured + `06:30 failure "retryable":false,"reason":"no such host"`: "#0, next 06:30: saved while running: again",
+		cured + "06:30 success": "#0, next 06:30: saved while running: again",
+		cured + "07:10 timeout": "#0, next 07:10: saved while running: again",
+		kept + `06:30 failure "retryable":false,"reason":"no such host"`: "#0, next 16:00: planned",
+		kept + `06:30 failure "retry_after":86400`:                       "#0, next 16:00: planned",
+		kept + "06:30 success":                                           "#0, next 16:00: planned",
+		kept + "07:10 timeout":                                           "#0, next 16:00: planned",
+	} {
+		s := tell(t, daily, steps)
+		s.expect(want)
+		before := tell(t, daily, steps[:strings.LastIndex(steps, "|")])
+		if s.decision.Event != EventOutdated || s.decision.Ended.Outcome != EventOutdated || s.decision.Ended.AttemptUID != "a2" {
+			t.Errorf("%s: recorded as %s, %+v", steps, s.decision.Event, s.decision.Ended)
+		}
+		if s.decision.Final || s.decision.Notice != policy.NoticeNone || s.decision.CountedAttempt() != 0 || s.m.FailingSince != before.m.FailingSince ||
+			!s.m.LastSuccessAt.IsZero() {
+			t.Errorf("%s: it counted: %+v", steps, s.decision)
+		}
+	}
+	s := tell(t, daily, cured+`06:30 failure "reason":"no such host"`)
+	if s.decision.Ended.Reason != "no such host" {
+		t.Errorf("the history has lost what was reported: %+v", s.decision.Ended)
+	}
+
+	// Interrupted and postponed do not count in any case; what was asked for follows all the same
+	tell(t, daily, kept+"06:30 interrupted").expect("#0 deferred 1, next 16:00: planned")
+	tell(t, daily, cured+`06:30 postponed "retry_after":3600`).expect("#0 deferred 1, next 06:30: saved while running: again")
+
+	// Other changes replace no payload: the attempt is judged by the policy in force
+	tell(t, daily, failing+`06:11 taken | 06:20 put "policy":{"retries":[],"on_exhausted":"give_up"} | 06:30 failure`).
+		expect("#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1")
+}
+
+func TestAQueuedAttemptTakesOverWhatIsSaved(t *testing.T) {
+	for steps, must := range map[string]bool{
+		`06:00 start | 06:10 put "payload":{"size":2}`: true, `06:00 start | 06:10 put "payload":{"size":2},"refresh":"planned"`: true,
+		`06:00 start | 06:10 put "refresh":"now"`: true, `06:00 start | 06:10 put "policy":{"timeout":"2h"}`: false,
+		`06:00 start | 06:05 taken | 06:10 put "payload":{"size":2}`:   false,
+		`06:00 start | 06:05 started | 06:10 put "payload":{"size":2}`: false,
+	} {
+		s := tell(t, daily, steps)
+		if s.decision.MustBeQueued != must {
+			t.Errorf("%s: must be queued: %v", steps, s.decision.MustBeQueued)
+		}
+		if must && (s.decision.Message != s.m.Entry() || s.m.Again || s.m.Outdated) {
+			t.Errorf("%s: the entry becomes %q, again %v, outdated %v", steps, s.decision.Message, s.m.Again, s.m.Outdated)
+		}
 	}
 }
 
@@ -122,9 +172,9 @@ func TestALateResultCountsWhileItsUIDIsCurrent(t *testing.T) {
 }
 
 func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
-	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23"}`,
+	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23","alignment":"planned_only"}`,
 		`06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
-	s.expect("#1, next 16:00: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
+	s.expect("#1, next 06:00+10: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
 	if len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…") {
 		t.Errorf("%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
 	}

@@ -10,6 +10,8 @@ import (
 // verdict is what the failure rule decides: when the next attempt starts, or that none does.
 type verdict struct {
 	at          time.Time // of the next attempt; zero: final
+	cause       Cause
+	notBefore   time.Time // the floor that the worker has set; zero: none
 	attemptNo   int
 	final       bool   // no further attempt
 	exhausted   bool   // the failure came after the last retry
@@ -24,7 +26,13 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	retryable, class := p.Classes.Verdict(failure)
 	windowEnd := m.giveUpAt(s)
 	delay, retry, policyError := m.policyDelay(s, failure, now)
-	planned, anyPlanned := m.planned(now)
+	// What a worker asks for is a floor for whatever starts next by itself: a planned refresh that comes before it moves to it.
+	var floor time.Time
+	if failure.RetryAfter > 0 {
+		floor = now.Add(failure.RetryAfter)
+	}
+	planned, anyPlanned, moved := m.plannedFrom(now, floor)
+	v.why.moved = moved
 	// Without a timeout the deadline is the planned refresh, which then takes the place of the attempt.
 	replaced := p.Timeout == 0 && failure.Ours && failure.Reason == policy.ReasonTimeout
 	takesPlanned := false // the planned refresh comes in place of a retry
@@ -69,6 +77,9 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 			delay, varied = failure.RetryAfter, failure.RetryAfter
 		}
 		retryAt := m.opens(now.Add(varied))
+		if moved { // the retry stands there by itself
+			planned, anyPlanned = m.planned(floor.Add(-time.Millisecond))
+		}
 		overlap := policy.NonePlanned
 		if anyPlanned {
 			overlap = policy.OverlapOf(retryAt, planned, p.Timeout)
@@ -76,6 +87,8 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 		v.at, v.policyError = retryAt, policyError
 		if takesPlanned = p.Alignment.PrefersPlanned(overlap); takesPlanned {
 			v.at = planned
+		} else {
+			v.cause = CauseRetry
 		}
 		v.why.basis, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
 		v.why.inWindow, v.why.policyError = !retryAt.Equal(now.Add(varied)), policyError != ""
@@ -87,7 +100,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	}
 	// Wake at the end of the give-up window, not at the next failure.
 	if !v.final && !windowEnd.IsZero() && !v.at.Before(windowEnd) {
-		v.at, v.why.basis = windowEnd, windowEnds
+		v.at, v.cause, v.why.basis = windowEnd, CauseGiveUp, windowEnds
 		if !v.exhausted {
 			v.attemptNo = k
 		}
@@ -96,7 +109,10 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	// first failure after the release is final if it still would be.
 	if v.final && m.Brake.Engaged {
 		v.why.held = policy.Vary(brakeDelay, brakeSpread, s.AttemptUID)
-		v.at, v.attemptNo, v.final = now.Add(v.why.held), max(0, k-1), false
+		v.at, v.cause, v.attemptNo, v.final = now.Add(v.why.held), CauseRetry, max(0, k-1), false
+	}
+	if !v.final && v.cause != CauseGiveUp {
+		v.notBefore = floor
 	}
 	return v
 }

@@ -130,6 +130,38 @@ func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 	})
 }
 
+// Whatever starts next by itself waits for what the worker has asked for: a planned refresh moves there, and is joined with the next one as
+// a retry would be. Only a hand goes below.
+func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
+	hourly := func(policy string) string {
+		return `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"10m",` + policy + `}`
+	}
+	runStories(t, []storyTest{
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, before planned"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#1, next 08:00: retry 1/1 +1h50m as asked, planned first: overlaps start"},
+		{hourly(`"retries":["1m"],"alignment":"planned_only"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 09:00: retry 1/1 +2h as asked, planned first: before"},
+		{hourly(`"retries":["1m"],"alignment":"between_planned"`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#0, next 08:00: retry 1/1 +1h50m as asked, planned first: overlaps start"},
+		{hourly(`"retries":["3h"],"alignment":"whichever_first"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 09:00: retry 1/1 +3h, planned first: overlaps end"},
+
+		// After the last retry, and without one
+		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":7200`, "#0, next 08:05: exhausted after 1, planned, moved as asked"},
+		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#0, next 08:00: exhausted after 1, planned, moved as asked"},
+		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":60`, "#0, next 07:00: exhausted after 1, planned"},
+		{hourly(`"retries":["next"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 when planned, moved as asked"},
+
+		// A save is no hand that wants it now
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, moved as asked"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 postponed "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, moved as asked"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "refresh":"now"`, "#1, next 06:10: saved: refresh now"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "payload":{"size":2}`, "#0, next 06:10: saved: refresh now"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 run`, "#1, next 06:10: run by hand"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 disable | 06:20 enable`, "#0, next 07:00: planned"},
+
+		// It is over with the next start
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 08:05 start | 08:10 success`, "#0, next 09:00: planned"},
+	})
+}
+
 // The owner wants the worker's own reason, not one that is the same for all.
 func TestTheOwnerReadsTheWorkersReasonOrAPlainSentence(t *testing.T) {
 	long := strings.Repeat("ü", 400)

@@ -51,20 +51,20 @@ func (m *Model) boundWait(next *State, now time.Time) {
 	if end.IsZero() || next.FailingSince.IsZero() || !next.RefreshAt.After(now) || next.RefreshAt.Before(end) {
 		return
 	}
-	next.RefreshAt, next.Why = end, givesUpText(m.Policy.GiveUpAfter)
+	next.wait(end, CauseGiveUp, givesUpText(m.Policy.GiveUpAfter))
 }
 
 // givesUp reports whether the model is due for the end of its give-up window and not for a start. A start that was promised before
 // the end is made, however late, because the delay is ours. So is one that an update planned behind the end.
 func (m *Model) givesUp() bool {
-	return !m.Brake.Engaged && !m.GivesUpAt().IsZero() && m.RefreshAt.Equal(m.GivesUpAt())
+	return !m.Brake.Engaged && m.endsWindow()
 }
 
 // giveUp disables a model at the end of its give-up window. No attempt is running.
 func (m *Model) giveUp(now time.Time) Decision {
 	decision := Decision{Event: EventGiveUp, Next: m.State}
 	failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
-	decision.Next.RefreshAt, decision.Next.Why = time.Time{}, "final: "+failure.Reason
+	decision.Next.wait(time.Time{}, CausePlanned, "final: "+failure.Reason)
 	m.disable(&decision, failure, now)
 	return decision
 }

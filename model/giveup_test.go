@@ -44,6 +44,20 @@ func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 	})
 }
 
+// Only a wait for the end of the window ends in giving up, not any wait that ends at the same instant.
+func TestAModelThatWasMendedGetsItsAttempt(t *testing.T) {
+	weekly := mondays + `"policy":{"timeout":"1h","retries":["1m"],"on_exhausted":"next_planned","give_up_after":"1w"}`
+	const failed = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
+	runStories(t, []storyTest{
+		{weekly, failed, "#0, next 06:00+7: gives up then: no success for 1w"},
+		{weekly, failed + " | 06:00+7 wake", "#0 disabled (Cannot refresh: no success for 1w): final: no success for 1w"},
+
+		// Saved, or disabled and enabled, at an instant that puts the end of the new window on the next planned refresh
+		{weekly, failed + ` | 06:00+1 disable | 06:00+7 enable | 06:00+14 wake`, "#1 a3 until 07:00+14, next never: if lost: final: no success for 1w"},
+		{weekly, failed + ` | 06:00+7 put "timezone":"Europe/London" | 06:00+7 wake`, "#1 a3 until 07:00+7, next 07:01+7: if lost: retry 1/1 +1m, before planned"},
+	})
+}
+
 func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) {
 	for _, test := range []struct{ definition, steps, want string }{
 		{anHour, "", "never"},

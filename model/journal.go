@@ -94,16 +94,24 @@ const wakeWithin = time.Second
 
 // WakesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
 func (d *Decision) WakesDispatcher(now time.Time) bool {
-	next := d.Next.DueAt()
-	if next.IsZero() {
-		next = d.Next.DeadlineAt
+	next := d.Next.DeadlineAt
+	if d.Next.Waiting() {
+		next = d.Next.RefreshAt
 	}
 	return !next.IsZero() && next.Before(now.Add(wakeWithin)) && d.Event != EventStart
 }
 
 // DueAt is the score in the due set: when the next attempt starts; zero: the model does not stand there.
 func (s *State) DueAt() time.Time {
-	if !s.Waiting() {
+	if !s.Waiting() || s.Urgent() {
+		return time.Time{}
+	}
+	return s.RefreshAt
+}
+
+// UrgentAt is the score in the urgent set, likewise.
+func (s *State) UrgentAt() time.Time {
+	if !s.Urgent() {
 		return time.Time{}
 	}
 	return s.RefreshAt

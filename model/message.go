@@ -247,6 +247,7 @@ const (
 	UnknownModel Outcome = "unknown_model" // no such model
 	Unchanged    Outcome = "unchanged"     // a save that changes nothing
 	Busy         Outcome = "busy"          // run-now while an attempt is queued or running
+	Stopped      Outcome = "stopped"       // run-now of a model that was disabled by hand
 )
 
 // Handle decides what a worker's message does to the model at now. Only the current attempt can change anything.

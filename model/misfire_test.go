@@ -65,6 +65,29 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 	})
 }
 
+// A retry may start at the very instant of a planned refresh: it is a retry all the same.
+func TestARetryAtThePlannedInstantIsNeverSkipped(t *testing.T) {
+	untilSuccess := atSixAnd16 + `"policy":{"timeout":"1h","retries":["5m"],"alignment":"until_success","misfire":"skip"}`
+	runStories(t, []storyTest{
+		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure", "#1, next 16:00: retry 1/1 +5m, retry first: same"},
+		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure | 17:00 wake", "#2 a2 until 18:00, next never: if lost: final: exhausted after 2"},
+	})
+}
+
+// An attempt that nobody takes is offered again, but not for ever: what it was started for is missed like any other planned refresh.
+func TestAPlannedRefreshIsMissedWhileWorkersAreAwayToo(t *testing.T) {
+	runStories(t, []storyTest{
+		{misfiring("skip"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#0, next 16:00: misfire: skipped, late by 1h"},
+		{misfiring("run_if_younger_than 2h"), "06:00 wake | 07:00 withdraw | 07:00 wake | 08:00 withdraw | 08:00 wake | 09:00 withdraw | 09:00 wake",
+			"#0, next 16:00: misfire: skipped, late by 3h"},
+		{misfiring("run_once"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#1 a2 until 08:00, next 08:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "05:00 run | 05:00 wake | 06:00 withdraw | 08:00 wake", "#1 a2 until 09:00, next 09:05: if lost: retry 1/2 +5m, before planned"},
+	})
+	if s := tell(t, misfiring("skip"), "06:00 wake | 06:01 started"); !s.m.PlannedFor.IsZero() {
+		t.Errorf("what a worker has begun is missed no more: %+v", s.m.State)
+	}
+}
+
 // A planned refresh that stands for a retry is a planned refresh: the number of the next attempt is kept.
 func TestAPlannedRefreshThatTookThePlaceOfARetryIsSkippedToo(t *testing.T) {
 	runStories(t, []storyTest{

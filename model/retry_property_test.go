@@ -148,7 +148,7 @@ func later(a, b time.Time) time.Time {
 // With until_success, and when planned has taken the place of a running attempt (no timeout), there is no such promise.
 func (w *walker) aligned() {
 	m := &w.m
-	planned, found := m.planned(w.now)
+	planned, found := m.planned(later(w.now, m.NotBefore.Add(-time.Millisecond)))
 	if !found || m.Policy.Alignment == policy.UntilSuccess || m.RefreshAt.Equal(w.now) && m.Policy.Timeout == 0 {
 		return
 	}

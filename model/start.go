@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -18,8 +19,8 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 		return m.Start(now, attemptUID)
 	}
 	decision := Decision{Event: EventSkipped, Next: m.State}
-	decision.Next.RefreshAt = next
-	decision.Next.Why = "misfire: skipped, late by " + document.FormatDuration(now.Sub(m.RefreshAt).Truncate(time.Second))
+	late := now.Sub(m.plannedFor()).Truncate(time.Second)
+	decision.Next.wait(next, CausePlanned, "misfire: skipped, late by "+document.FormatDuration(late))
 	m.boundWait(&decision.Next, now)
 	return decision
 }
@@ -27,16 +28,19 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 // missed reports whether the model is due for a planned refresh that is too old for its policy. next is the planned refresh to
 // wait for; without one the old refresh is not missed.
 func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
-	rule := m.Policy.Misfire
-	if !rule.Limited || m.RefreshAt.IsZero() || now.Sub(m.RefreshAt) <= rule.Younger {
+	rule, at := m.Policy.Misfire, m.plannedFor()
+	if !rule.Limited || m.Cause != CausePlanned || at.IsZero() || now.Sub(at) <= rule.Younger {
 		return next, false
 	}
-	if planned, found := m.planned(m.RefreshAt.Add(-time.Millisecond)); !found || !planned.Equal(m.RefreshAt) {
-		return next, false // a retry, or asked for by hand
+	if planned, found := m.planned(at.Add(-time.Millisecond)); !found || !planned.Equal(at) {
+		return next, false // a start that stands in for a planned one
 	}
 	next, found := m.planned(now.Add(-rule.Younger - time.Millisecond))
 	return next, found && next.After(now)
 }
+
+// plannedFor is the planned refresh that the model is due for: that of an attempt which nobody took, or refresh_at.
+func (s *State) plannedFor() time.Time { return cmp.Or(s.PlannedFor, s.RefreshAt) }
 
 // Start begins an attempt under a new uid. refresh_at becomes what a timeout at the deadline would decide, so it never lies before
 // the deadline. It is empty when that timeout would be final: then the deadline alone wakes the model.
@@ -44,7 +48,11 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next := m.State
 	next.AttemptNo++
 	next.AttemptUID = attemptUID
-	next.StartedAt = now
+	next.StartedAt, next.NotBefore = now, time.Time{}
+	next.PlannedFor = time.Time{}
+	if next.Cause = m.Cause.started(); next.Cause == CausePlanned && m.Policy.Misfire.Limited {
+		next.PlannedFor = m.plannedFor()
+	}
 	if next.trying().IsZero() {
 		next.TryingSince = now
 	}
@@ -66,7 +74,7 @@ func (m *Model) Begin(now time.Time, worker string) (Decision, bool) {
 		return decision, false
 	}
 	next := &decision.Next
-	next.ProcessingAt = now
+	next.ProcessingAt, next.PlannedFor = now, time.Time{}
 	next.Worker = document.Shorten(worker, maxWhy)
 	next.DeadlineAt = m.deadline(next, now)
 	m.expectTimeout(next)
@@ -95,6 +103,10 @@ func (m *Model) expectTimeout(next *State) {
 	switch {
 	case next.Again:
 		next.RefreshAt, next.Why = next.DeadlineAt, whyAgain
+		return
+	case next.Outdated:
+		next.RefreshAt, _ = m.planned(next.DeadlineAt)
+		next.Why = "if lost: planned, as the payload was replaced"
 		return
 	case m.awaitsBegin(next) && next.Deferrals < maxDeferrals:
 		next.RefreshAt, next.Why = next.DeadlineAt, "if not begun: again, not counted"

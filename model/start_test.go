@@ -56,7 +56,7 @@ func TestTheDeadlineCountsFromTheFirstStarted(t *testing.T) {
 
 		// The expectation moves with the deadline, joined with the schedule again
 		{daily, `14:00 run | 14:00 start | 14:01 started`, "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
-		{daily, `06:00 start | 06:10 put "refresh":"now" | 06:20 started`, "#1 a1 until 07:20 again, next 07:20: saved while running: again"},
+		{daily, `06:00 start | 06:05 taken | 06:10 put "refresh":"now" | 06:20 started`, "#1 a1 until 07:20 again, next 07:20: saved while running: again"},
 	})
 	s := tell(t, daily, `06:00 start | 06:20 started "worker":"host-1","processing_id":7 | 06:40 started "worker":"host-2"`)
 	if s.outcome != Duplicate || s.m.Worker != "host-1" || !s.m.ProcessingAt.Equal(clock("06:20")) {

@@ -11,8 +11,14 @@ type State struct {
 	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set.
 	// While an attempt runs it is what a timeout at the deadline would decide.
 	RefreshAt time.Time
-	// Why says in at most 60 bytes why RefreshAt is what it is.
-	Why string
+	// Why says in at most 60 bytes why RefreshAt is what it is; Cause is the kind of that.
+	Why   string
+	Cause Cause
+	// PlannedFor is the planned refresh that an attempt was started for, as long as nobody has taken it: it may be missed. Only where
+	// the policy skips what was missed.
+	PlannedFor time.Time
+	// NotBefore is the earliest start that a worker has asked for with retry_after. Only a hand goes below.
+	NotBefore time.Time
 
 	AttemptUID string    // fence of the running attempt
 	AttemptNo  int       // runs since the last success, 1 is the first
@@ -26,9 +32,13 @@ type State struct {
 	Worker       string // who said so
 	// Again marks a running attempt that works on what is already old: when it ends the model is due at once.
 	Again bool
+	// Outdated marks a running attempt whose payload was replaced after a worker had taken it: what it reports is not counted.
+	Outdated bool
 
-	Disabled       bool   // until the next update
-	DisabledReason string // for the owner
+	Disabled       bool    // no attempt is started
+	DisabledReason string  // for the owner
+	DisabledBy     Stopper // who did it; empty in what an older release has stored
+	DisabledWho    string  // the name of the hand, if it was told
 
 	UserFriendlyStatus string // last status text of a worker, for the owner
 	Progress           int    // last progress of a worker, 0-100 percent
@@ -51,7 +61,8 @@ type State struct {
 // Running reports whether an attempt is queued or processed.
 func (s *State) Running() bool { return s.AttemptUID != "" }
 
-// Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set.
+// Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set, or in the urgent
+// one.
 func (s *State) Waiting() bool { return !s.Disabled && !s.Running() && !s.RefreshAt.IsZero() }
 
 // Due reports whether an attempt is to be started at now.
@@ -94,13 +105,13 @@ func (s *State) endAttempt() {
 	s.AttemptUID, s.Worker = "", ""
 	s.StartedAt, s.DeadlineAt, s.ProcessingAt = time.Time{}, time.Time{}, time.Time{}
 	s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}
-	s.Again = false
+	s.Again, s.Outdated = false, false
 }
 
-// enable ends a disabled state; the cycle of attempts and the give-up window begin anew.
+// enable ends a disabled state; the cycle of attempts and the give-up window begin anew, and what failed before is over.
 func (s *State) enable(now time.Time) {
-	s.Disabled, s.DisabledReason = false, ""
-	s.AttemptNo, s.Deferrals = 0, 0
+	s.Disabled, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, "", "", ""
+	s.AttemptNo, s.Deferrals, s.FailingSince = 0, 0, time.Time{}
 	if !s.trying().IsZero() {
 		s.TryingSince = now
 	}

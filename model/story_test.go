@@ -58,6 +58,7 @@ func clockText(at time.Time) string {
 //	start              the same, but it must be a start
 //	timeout, withdraw  what the dispatcher does at a deadline
 //	put, remove, run, enable, disable        what an application wants
+//	taken                                    a worker has the attempt
 //	success, failure, started, postponed, …  what a worker says of the attempt that started last
 //
 // What follows the verb are further JSON fields of the message.
@@ -66,7 +67,8 @@ type story struct {
 	definition string // JSON fields of a put
 	m          Model
 	exists     bool
-	starts     int // attempts so far; their uids are a1, a2, …
+	starts     int    // attempts so far; their uids are a1, a2, …
+	taken      string // the attempt that a worker has taken
 
 	decision Decision // of the last step
 	outcome  Outcome
@@ -102,6 +104,8 @@ func (s *story) do(now time.Time, verb, extra string) {
 		s.dispatch(now, verb)
 	case "put", "remove", "run", "enable", "disable":
 		s.command(now, verb, extra)
+	case "taken":
+		s.taken, s.outcome = s.m.AttemptUID, Unchanged
 	default:
 		s.say(now, verb, extra)
 	}
@@ -123,7 +127,7 @@ func (s *story) dispatch(now time.Time, verb string) {
 		} else if verb == "start" {
 			s.t.Fatalf("%s: expected a start, found %s: %s", clockText(now), s.decision.Event, s)
 		}
-	case !waking && !s.expired(now), waking:
+	case !waking && !s.expired(now), verb == "withdraw" && s.isTaken(), waking:
 		s.t.Fatalf("%s: impossible to %s: %s", clockText(now), verb, s)
 	case verb == "timeout":
 		s.decision = s.m.Expire(now)
@@ -131,6 +135,8 @@ func (s *story) dispatch(now time.Time, verb string) {
 		s.decision = s.m.Withdraw(now)
 	}
 }
+
+func (s *story) isTaken() bool { return s.m.Running() && s.taken == s.m.AttemptUID }
 
 // expired reports whether the deadline of a running attempt has passed.
 func (s *story) expired(now time.Time) bool { return s.m.Running() && !s.m.DeadlineAt.After(now) }
@@ -166,6 +172,7 @@ func (s *story) command(now time.Time, kind, extra string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.m.Taken = s.isTaken()
 	s.decision, s.outcome, err = s.m.Execute(&command, anyPolicy(&command), s.exists, now)
 	if err != nil {
 		s.t.Fatal(err)
@@ -202,6 +209,9 @@ func (s *story) String() string {
 	}
 	if s.m.Again {
 		text += " again"
+	}
+	if s.m.Outdated {
+		text += " outdated"
 	}
 	if s.m.Deferrals > 0 {
 		text += fmt.Sprintf(" deferred %d", s.m.Deferrals)
@@ -240,7 +250,9 @@ func (s *story) broken(now time.Time) map[string]bool {
 		"the next attempt may start before the deadline":      m.Running() && !m.RefreshAt.IsZero() && m.RefreshAt.Before(m.DeadlineAt),
 		"an attempt has no number":                            m.Running() && m.AttemptNo < 1,
 		"more attempts than retries and one":                  m.Policy.MaxRetries() != policy.Unlimited && m.AttemptNo > m.Policy.MaxRetries()+1,
-		"again without an attempt":                            m.Again && !m.Running(),
+		"again without an attempt":                            (m.Again || m.Outdated) && !m.Running(),
+		"a floor without a wait":                              !m.NotBefore.IsZero() && !m.Waiting(),
+		"disabled by nobody":                                  m.Disabled == (m.DisabledBy == ""),
 		"what began without an attempt":                       !m.Running() && (!m.ProcessingAt.IsZero() || m.Worker != ""),
 		"too many deferrals":                                  m.Deferrals > maxDeferrals,
 		"why is too long for a compact hash":                  len(m.Why) > 60,

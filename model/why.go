@@ -15,6 +15,7 @@ type why struct {
 	class      string        // notRetryable: what made it so
 	window     time.Duration // the length of the give-up window
 	held       time.Duration // by the brake; 0: not held
+	moved      bool          // the planned refresh comes when the worker has asked for, not earlier
 
 	// These are set only after a delay. plannedAt is set by retryWhenPlanned too.
 	delay, jitter      time.Duration // of the policy, or of the worker if it asked for more; what jitter added or took
@@ -60,11 +61,11 @@ func (w why) text() string {
 	}
 	switch w.basis {
 	case retryWhenPlanned:
-		return retry + " when planned"
+		return retry + " when planned" + w.movedText()
 	case retryReplaced:
 		return retry + " at once: no answer until planned"
 	case exhaustedPlanned:
-		return "exhausted after " + strconv.Itoa(w.k) + ", planned"
+		return "exhausted after " + strconv.Itoa(w.k) + ", planned" + w.movedText()
 	case exhaustedReplaced:
 		return "exhausted after " + strconv.Itoa(w.k) + ", planned now"
 	case windowEnds:
@@ -111,6 +112,13 @@ func (w why) timing() string {
 	}
 }
 
+func (w why) movedText() string {
+	if w.moved {
+		return whyMoved
+	}
+	return ""
+}
+
 func delayText(delay time.Duration) string {
 	if delay == 0 {
 		return "at once"
@@ -123,5 +131,8 @@ func noSuccessText(window time.Duration) string {
 }
 
 func givesUpText(window time.Duration) string {
-	return "gives up then: " + noSuccessText(window)
+	return givesUpWords + noSuccessText(window)
 }
+
+// givesUpWords begin refresh_why of a model that waits for the end of its give-up window.
+const givesUpWords = "gives up then: "

@@ -18,6 +18,8 @@ type message struct {
 	home scripts.Keys // the part of the queue in which its model lives
 	own  bool         // that is this part, or the message is about no model
 
+	taken string // the attempt of its model that a worker was found to have
+
 	// Why the message changes no model; an empty counter: it is still to be decided.
 	counter, reason string
 }
@@ -87,6 +89,7 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 	}
 	item.UID = m.uid()
 	record := snapshot.Records[item.UID]
+	record.Taken = m.taken != "" && m.taken == record.AttemptUID
 	var decision model.Decision
 	var outcome model.Outcome
 	var err error
@@ -110,6 +113,8 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 		}
 	case outcome == model.Busy:
 		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
+	case outcome == model.Stopped:
+		item.Reason = "run: expected a model that was not disabled by hand, found one; enable it, or force the run"
 	case outcome == model.Applied:
 		item.Transition = record.Decide(decision, now)
 	}

@@ -63,6 +63,9 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 			messages[i].counter, messages[i].reason = "broken_model", "the key of the model holds something else"
 			again = append(again, messages[i])
 		case code.Retry():
+			if code == scripts.CodeTaken {
+				messages[i].taken = batch.Items[i].Transition.AttemptUID()
+			}
 			again = append(again, messages[i])
 		case code == scripts.CodeApplied:
 			round.count(batch.Items[i])

@@ -13,7 +13,7 @@ func (s *Store) TrimWake(ctx context.Context) error {
 	return wrap(s.clients.Write.LTrim(ctx, s.Keys.Wake(), 0, 0).Err(), "trim the wake list")
 }
 
-// Backlog is what waits in a queue, and since when.
+// Backlog is what waits in a queue, and since when. What is urgent is due too.
 type Backlog struct {
 	Input, Messages, Outbox, Rejected, Wake int64 // Messages: of workers and applications
 	OldestNotice                            time.Time
@@ -26,6 +26,7 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	outbox, rejected, wake := pipe.XLen(ctx, k.Outbox()), pipe.LLen(ctx, k.Rejected()), pipe.LLen(ctx, k.Wake())
 	oldest := pipe.XRangeN(ctx, k.Outbox(), "-", "+", 1)
+	urgent := pipe.ZRangeWithScores(ctx, k.Urgent(), 0, 0)
 	due, deadline := pipe.ZRangeWithScores(ctx, k.Due(), 0, 0), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
 	if err := execReads(ctx, pipe); err != nil {
 		return Backlog{}, fmt.Errorf("read what waits: %w", err)
@@ -33,6 +34,9 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	b := Backlog{
 		Input: input.Val(), Messages: output.Val() + control.Val(), Outbox: outbox.Val(), Rejected: rejected.Val(), Wake: wake.Val(),
 		OldestDue: firstScore(due.Val()), OldestDeadline: firstScore(deadline.Val()),
+	}
+	if at := firstScore(urgent.Val()); b.OldestDue.IsZero() || !at.IsZero() && at.Before(b.OldestDue) {
+		b.OldestDue = at
 	}
 	if entries := oldest.Val(); len(entries) > 0 {
 		b.OldestNotice = readNotification(entries[0].Values).At

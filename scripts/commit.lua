@@ -16,7 +16,8 @@
 -- KEYS[12] <queue>:policies hash, name -> canonical JSON
 -- KEYS[13] <queue>:policy_uses hash, inline policy -> "<models that use it> <number of its last change>", "?" models =
 --   stored before they were counted; and changes, how many there were
--- KEYS[14..] per item that changes a model: <queue>:model:<uid> hash, and as many of the next two as the keys of its
+-- KEYS[14] <queue>:urgent zset, uid -> refresh_at in Unix ms
+-- KEYS[15..] per item that changes a model: <queue>:model:<uid> hash, and as many of the next two as the keys of its
 --   kind are more than 1, <queue>:history:<uid> list, <queue>:payload:<uid> string
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
@@ -28,8 +29,8 @@
 -- ARGV[8..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
 --   and what the words of the kind announce, in this order: message = the claimed entry; reject = the entry for
 --   rejected; rev, attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back
---   = the entry to take back if it is queued, where one to push then takes its place; due, running = the score in Unix
---   ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a list
+--   = the entry to take back if it is queued, where one to push then takes its place; due, urgent, running = the score
+--   in Unix ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a list
 --   behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none)
 --   and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> = what
 --   only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
@@ -43,19 +44,19 @@
 -- include: chunks
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local policies, policy_uses = KEYS[12], KEYS[13]
+local policies, policy_uses, urgent = KEYS[12], KEYS[13], KEYS[14]
 local instant, max_queued = ARGV[1], tonumber(ARGV[2])
 local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local owner = ARGV[6]
 
 -- Check: a shared key of another type would end the script between two writes.
 local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
-  'hash', 'hash'})
+  'hash', 'hash', 'zset'})
 if wrong then
   return wrong
 end
 
-local at, key = 8, 14
+local at, key = 8, 15
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -106,7 +107,7 @@ end
 local codes, refused = {}, {}
 local queued = redis.call('LLEN', input)
 -- What is written at the end.
-local uids, due_at, deadline_at = {}, {}, {}
+local uids, due_at, urgent_at, deadline_at = {}, {}, {}, {}
 local pushed, rejects, notices = {}, {}, {}
 local used, users, texts = {}, {}, {}
 local call, told = false, false
@@ -173,6 +174,7 @@ while at <= last_at do
     local push = kind.push and take()
     local back = kind.back and take()
     local due_ms = kind.due and take() or ''
+    local urgent_ms = kind.urgent and take() or ''
     local running_ms = kind.running and take() or ''
     local payload = kind.payload and take()
     local past = kind.history and take()
@@ -253,6 +255,7 @@ while at <= last_at do
         uids[#uids + 1] = uid
       end
       due_at[uid] = due_ms --@ due
+      urgent_at[uid] = urgent_ms --@ urgent
       deadline_at[uid] = running_ms
       if kind.event then --@ journal
         redis.call('XADD', journal, '*', unpack(entry, 1, math.min(#entry, 1000)))
@@ -291,6 +294,15 @@ for first, last in chunks(wait) do
 end
 for first, last in chunks(start) do
   redis.call('ZREM', due, unpack(start, first, last))
+end
+local hurry, calm = split(urgent_at)
+for first, last in chunks(hurry) do
+  redis.call('ZADD', urgent, unpack(hurry, first, last))
+end
+if redis.call('EXISTS', urgent) == 1 then -- mostly there is none
+  for first, last in chunks(calm) do
+    redis.call('ZREM', urgent, unpack(calm, first, last)) --@ calm
+  end
 end
 local begin, finish = split(deadline_at)
 for first, last in chunks(begin) do

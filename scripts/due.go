@@ -13,6 +13,7 @@ type Due struct {
 	Now     time.Time
 	Queued  int       // entries in the input list
 	Sharers int       // dispatchers that start something of what is due now, this one included
+	Urgent  []string  // uids that somebody wants to be started at once, oldest first
 	Due     []string  // uids whose refresh_at has come, oldest first
 	Expired []string  // uids whose deadline has passed, oldest first
 	Next    time.Time // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
@@ -32,16 +33,16 @@ type DueRequest struct {
 
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
-	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers()}
-	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 6, keys,
+	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent()}
+	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 8, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
 	queued, _ := reply[0].(int64)
 	sharers, _ := reply[1].(int64)
-	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[4]), Expired: texts(reply[5])}
-	for _, next := range reply[2:4] {
+	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7])}
+	for _, next := range reply[2:5] {
 		at, err := parseScore(text(next))
 		if err != nil {
 			return Due{}, fmt.Errorf("read due models: %w", err)
@@ -58,10 +59,11 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
 }
 
-// Forget takes a uid out of the due and running sets; for a key of a model that holds something else.
+// Forget takes a uid out of the due, urgent and running sets; for a key of a model that holds something else.
 func (s *Store) Forget(ctx context.Context, uid string) error {
 	pipe := s.clients.Write.TxPipeline()
 	pipe.ZRem(ctx, s.Keys.Due(), uid)
+	pipe.ZRem(ctx, s.Keys.Urgent(), uid)
 	pipe.ZRem(ctx, s.Keys.Running(), uid)
 	_, err := pipe.Exec(ctx)
 	return wrap(err, fmt.Sprintf("forget %q", uid))

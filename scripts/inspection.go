@@ -24,7 +24,7 @@ type Inspection struct {
 	// Schedule says what of schedule and retry window cannot be read; empty: all can.
 	Schedule string
 
-	Due, Running Membership
+	Due, Urgent, Running Membership
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
 	PayloadBroken string
@@ -43,10 +43,11 @@ func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at
 
 // inspectionReplies are the replies about one model.
 type inspectionReplies struct {
-	hash         *redis.MapStringStringCmd
-	payload      *redis.StringCmd
-	due, running *redis.FloatCmd
-	history      *redis.IntCmd
+	hash        *redis.MapStringStringCmd
+	payload     *redis.StringCmd
+	due, urgent *redis.FloatCmd
+	running     *redis.FloatCmd
+	history     *redis.IntCmd
 }
 
 // Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
@@ -79,7 +80,7 @@ func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner
 	for i, uid := range uids {
 		replies[i] = inspectionReplies{
 			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
-			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Running(), uid), pipe.Exists(ctx, k.History(uid)),
+			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Urgent(), uid), pipe.ZScore(ctx, k.Running(), uid), pipe.Exists(ctx, k.History(uid)),
 		}
 	}
 	if err := execReads(ctx, pipe); err != nil {
@@ -100,7 +101,7 @@ func newInspection(uid string, replies inspectionReplies) *Inspection {
 		c.Broken, c.Record.Exists = err.Error(), true
 	}
 	c.Field, c.Record.Fault = c.Record.Fault, ""
-	c.Due, c.Running = newMembership(replies.due), newMembership(replies.running)
+	c.Due, c.Urgent, c.Running = newMembership(replies.due), newMembership(replies.urgent), newMembership(replies.running)
 	if c.Record.Payload, err = replies.payload.Result(); err != nil && !missing(err) {
 		c.PayloadBroken = err.Error()
 	}

@@ -59,6 +59,9 @@ func (k Keys) History(uid string) string { return k.queue + ":history:" + uid }
 // Due is a zset: uid to refresh_at in Unix ms, of idle, enabled models.
 func (k Keys) Due() string { return k.queue + ":due" }
 
+// Urgent is a zset: uid to refresh_at in Unix ms, of idle, enabled models that somebody wants to be started at once.
+func (k Keys) Urgent() string { return k.queue + ":urgent" }
+
 // Running is a zset: uid to deadline_at in Unix ms, of models with an attempt in flight.
 func (k Keys) Running() string { return k.queue + ":running" }
 

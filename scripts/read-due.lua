@@ -1,21 +1,23 @@
--- Reads the clock, what is due, whose deadline has passed, and when either happens next. It is also the heartbeat of a
--- dispatcher, and shares the work among the living, so that they do not all decide about the same models: by the order
--- of their names, each reads a page of its own when there is more than one page, and otherwise leaves what is there to
--- those before it for a while.
+-- Reads the clock, what is due or urgent, whose deadline has passed, and when any of it happens next. It is also the
+-- heartbeat of a dispatcher, and shares the work among the living, so that they do not all decide about the same
+-- models: by the order of their names, each reads a page of its own when there is more than one page, and otherwise
+-- leaves what is there to those before it for a while.
 --
 -- KEYS[1] <queue>:due zset, uid -> refresh_at in Unix ms
 -- KEYS[2] <queue>:running zset, uid -> deadline_at in Unix ms
 -- KEYS[3] <queue>-input list
 -- KEYS[4] <queue>:dispatchers zset, owner -> last heartbeat in Unix ms
+-- KEYS[5] <queue>:urgent zset, uid -> refresh_at in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] most uids of each kind
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted
 -- ARGV[4] lease in ms: a dispatcher without a heartbeat for so long is dead
 -- ARGV[5] how long a dispatcher leaves what is there to each one before it, in ms
 -- Returns {now in Unix ms, entries in input, how many dispatchers share what is due, next due in Unix ms or "", next
---   deadline in Unix ms or "", {due uids, oldest first}, {expired uids, oldest first}}
+--   deadline in Unix ms or "", next urgent start in Unix ms or "", {due uids, oldest first}, {expired uids, oldest
+--   first}, {urgent uids, oldest first}}
 -- include: clock
-local due, running, input, dispatchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -40,10 +42,13 @@ local function share(count)
 end
 local due_count = living > 1 and redis.call('ZCOUNT', due, '-inf', now) or 0
 local running_count = living > 1 and redis.call('ZCOUNT', running, '-inf', now) or 0
+local urgent_count = living > 1 and redis.call('ZCOUNT', urgent, '-inf', now) or 0
 local due_page, due_by = share(due_count)
 local running_page, running_by = share(running_count)
+local urgent_page, urgent_by = share(urgent_count)
 local is_due = redis.call('ZRANGEBYSCORE', due, '-inf', due_by, 'LIMIT', due_page, limit) --@ due
 local expired = redis.call('ZRANGEBYSCORE', running, '-inf', running_by, 'LIMIT', running_page, limit) --@ expired
+local is_urgent = redis.call('ZRANGEBYSCORE', urgent, '-inf', urgent_by, 'LIMIT', urgent_page, limit) --@ urgent
 
 -- later is when the owner has to look at what comes next: those before it look sooner. A page that it has not got yet
 -- may come at any time.
@@ -55,8 +60,20 @@ local function later(next, page, found)
 end
 local next_due = redis.call('ZRANGEBYSCORE', due, '(' .. due_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 local next_deadline = redis.call('ZRANGEBYSCORE', running, '(' .. running_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local next_urgent = redis.call('ZRANGEBYSCORE', urgent, '(' .. urgent_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 next_due = later(next_due[2], due_page, is_due)
+next_urgent = later(next_urgent[2], urgent_page, is_urgent)
 next_deadline = later(next_deadline[2], running_page, expired)
 local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
-return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, is_due, expired}
+return {
+  string.format('%.0f', now),
+  queued,
+  sharers,
+  next_due,
+  next_deadline,
+  next_urgent,
+  is_due,
+  expired,
+  is_urgent,
+}

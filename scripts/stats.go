@@ -16,7 +16,8 @@ import (
 type Stats struct {
 	At time.Time
 
-	Due     int64 // idle models whose refresh_at has come
+	Due     int64 // idle models whose refresh_at has come, without the urgent ones
+	Urgent  int64 // idle models that somebody wants to be started at once
 	Waiting int64 // idle models whose refresh_at lies ahead
 	Running int64 // models with an attempt queued or in the hands of a worker
 
@@ -50,6 +51,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	}
 	pipe, k := s.clients.Read.Pipeline(), s.Keys
 	due, idle, running := pipe.ZCount(ctx, k.Due(), "-inf", millis(now)), pipe.ZCard(ctx, k.Due()), pipe.ZCard(ctx, k.Running())
+	urgent := pipe.ZCard(ctx, k.Urgent())
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	rejected, journal, outbox := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal()), pipe.XLen(ctx, k.Outbox())
 	counters := pipe.HGetAll(ctx, k.Stats())
@@ -59,7 +61,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
 	}
 	stats := Stats{
-		At: now, Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
+		At: now, Urgent: urgent.Val(), Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
 		Input: input.Val(), Output: output.Val(), Control: control.Val(),
 		Rejected: rejected.Val(), Journal: journal.Val(), Outbox: outbox.Val(),
 		Counters: make(map[string]int64),

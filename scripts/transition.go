@@ -30,6 +30,9 @@ func (t *Transition) Event() model.Event { return t.decision.Event }
 // UID is the model that the transition is about.
 func (t *Transition) UID() string { return t.uid }
 
+// AttemptUID is the attempt that was running when the transition was decided; empty: none.
+func (t *Transition) AttemptUID() string { return t.attemptUID }
+
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
@@ -109,6 +112,7 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	w.tell("push", t.decision.Message)
 	w.tell("back", t.TakeBack)
 	w.tell("due", millis(next.DueAt()))
+	w.tell("urgent", millis(next.UrgentAt()))
 	w.tell("running", millis(next.DeadlineAt))
 	w.tell("payload", t.payload)
 	w.tell("history", t.historyEntry(config))
@@ -132,7 +136,7 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	if t.removes() {
 		w.say("remove", "")
 	}
-	if t.decision.Event == model.EventWithdrawn {
+	if t.decision.Event == model.EventWithdrawn || t.decision.MustBeQueued {
 		w.say("must", "")
 	}
 	if t.decision.WakesDispatcher(now) {

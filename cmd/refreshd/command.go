@@ -31,6 +31,7 @@ type request struct {
 	refused error
 	next    time.Time    // the refresh_at that follows
 	saved   *model.Model // what a put made of the model; nil: nothing
+	taken   string       // the attempt of the model that a worker was found to have
 	done    bool
 }
 
@@ -140,6 +141,9 @@ func pass(ctx context.Context, store executor, requests []*request) error {
 		case code == scripts.CodeBroken:
 			request.refuse(errors.New("expected the key of the model to hold a model, found something else"))
 		case code.Retry():
+			if code == scripts.CodeTaken {
+				request.taken = batch.Items[i].Transition.AttemptUID()
+			}
 			retry[request.command.UID] = true
 		default:
 			request.done = true
@@ -158,6 +162,7 @@ func pass(ctx context.Context, store executor, requests []*request) error {
 func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Transition {
 	record := snapshot.Records[r.command.UID]
 	existed := record.Exists
+	record.Taken = r.taken != "" && r.taken == record.AttemptUID
 	decision, outcome, err := record.Execute(&r.command, snapshot.Policies, existed, now)
 	r.result, r.refused, r.saved = resultOf[r.command.Type], nil, nil
 	switch {
@@ -167,6 +172,8 @@ func (r *request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Tra
 		r.refuse(errUnknownModel)
 	case outcome == model.Busy:
 		r.refuse(errors.New("expected an idle model, found an attempt queued or running; --force supersedes it"))
+	case outcome == model.Stopped:
+		r.refuse(errors.New("expected a model that was not disabled by hand, found one; enable it, or run it with --force"))
 	case outcome == model.Unchanged:
 		r.result, r.next, r.done = resultUnchanged, record.RefreshAt, true
 	case r.command.Type == model.CommandPut && !existed:

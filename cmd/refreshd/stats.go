@@ -23,6 +23,7 @@ type statsView struct {
 	Parts    int              `json:"parts,omitempty"` // of a queue that has several
 	At       string           `json:"at"`
 	Due      int64            `json:"due"`
+	Urgent   int64            `json:"urgent"`
 	Waiting  int64            `json:"waiting"`
 	Running  int64            `json:"running"`
 	Input    int64            `json:"input"`
@@ -69,7 +70,7 @@ func readStats(ctx context.Context, queue *scripts.Queue) (sum scripts.Stats, er
 		if s.At.After(sum.At) {
 			sum.At = s.At
 		}
-		sum.Due, sum.Waiting, sum.Running = sum.Due+s.Due, sum.Waiting+s.Waiting, sum.Running+s.Running
+		sum.Due, sum.Urgent, sum.Waiting, sum.Running = sum.Due+s.Due, sum.Urgent+s.Urgent, sum.Waiting+s.Waiting, sum.Running+s.Running
 		sum.Input, sum.Output, sum.Control, sum.Claimed = sum.Input+s.Input, sum.Output+s.Output, sum.Control+s.Control, sum.Claimed+s.Claimed
 		sum.Rejected, sum.Journal, sum.Outbox = sum.Rejected+s.Rejected, sum.Journal+s.Journal, sum.Outbox+s.Outbox
 		for name, count := range s.Counters {
@@ -86,7 +87,7 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 		return err
 	}
 	v := statsView{
-		Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Waiting: s.Waiting, Running: s.Running,
+		Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
 		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
 		retryStats: newRetryStats(s.Retries()),
@@ -101,7 +102,7 @@ func (v statsView) pairs() [][2]string {
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	pairs := [][2]string{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
-		{"due", count(v.Due) + "  to be started now"}, {"waiting", count(v.Waiting) + "  for their time"},
+		{"due", count(v.Due) + "  to be started now"}, {"urgent", count(v.Urgent) + "  asked for at once, started first"}, {"waiting", count(v.Waiting) + "  for their time"},
 		{"running", count(v.Running) + "  queued or in the hands of workers"},
 		{"input", count(v.Input) + "  attempts that no worker has taken"},
 		{"output", count(v.Output) + "  messages of workers that no poller has taken"},

@@ -26,7 +26,7 @@ func dispatcher(k scope) part {
 			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},
 		},
 		direct: append(models(k), opening(k),
-			allow("zrem", writing(k.Due(), k.Running(), k.Dispatchers())),
+			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
 			allow("lrange", reading(k.Input())),
 		),

@@ -57,6 +57,7 @@ var (
 	attemptTorn    = kind{"attempt-torn", Error, "attempt_uid, started_at and deadline_at together or not at all", "refreshd model run --force <where>"}
 	disabledBusy   = kind{"disabled-busy", Error, "a disabled model without attempt and refresh_at", "refreshd model enable <where>, or disable"}
 	dueWrong       = kind{"due-wrong", Error, "in the due set at its refresh_at ", repairSets}
+	urgentWrong    = kind{"urgent-wrong", Error, "in the urgent set at its refresh_at ", repairSets}
 	runningWrong   = kind{"running-wrong", Error, "in the running set at its deadline_at ", repairSets}
 	payloadMissing = kind{"payload-missing", Error, "a payload, at least {}", "save the model again"}
 	payloadObject  = kind{"payload-unreadable", Error, "a JSON object", "save the model again"}
@@ -75,6 +76,7 @@ var (
 	payloadOrphan   = kind{"payload-orphan", Error, "a model for it", repairOrphan}
 	historyOrphan   = kind{"history-orphan", Error, "a model for it", repairOrphan}
 	dueOrphan       = kind{"due-orphan", Error, "a model for it", repairOrphan}
+	urgentOrphan    = kind{"urgent-orphan", Error, "a model for it", repairOrphan}
 	runningOrphan   = kind{"running-orphan", Error, "a model for it", repairOrphan}
 	claimedOrphan   = kind{"claimed-orphan", Error, "a poller that gives signs of life", repairClaimed}
 	takenOrphan     = kind{"taken-orphan", Error, "a worker pool that gives signs of life", repairTaken}

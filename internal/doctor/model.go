@@ -91,11 +91,8 @@ func (c *checker) state(m *scripts.Inspection) (findings []Finding) {
 	if len(findings) > 0 {
 		return findings // a state that makes no sense says nothing about the sets
 	}
-	due := time.Time{}
-	if s.Waiting() {
-		due = s.RefreshAt
-	}
-	findings = append(checkSet(dueWrong, uid, "due", m.Due, due), checkSet(runningWrong, uid, "running", m.Running, s.DeadlineAt)...)
+	findings = append(checkSet(dueWrong, uid, "due", m.Due, s.DueAt()), checkSet(urgentWrong, uid, "urgent", m.Urgent, s.UrgentAt())...)
+	findings = append(findings, checkSet(runningWrong, uid, "running", m.Running, s.DeadlineAt)...)
 	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
 		return findings
 	}

@@ -30,6 +30,7 @@ func orphanParts(m *scripts.Inspection, comeBy kind) (findings []Finding) {
 		{payloadOrphan, "a payload", m.Payload},
 		{historyOrphan, "a history", m.History},
 		{dueOrphan, "a place in the due set", m.Due.In},
+		{urgentOrphan, "a place in the urgent set", m.Urgent.In},
 		{runningOrphan, "a place in the running set", m.Running.In},
 	} {
 		if part.there {
@@ -44,7 +45,7 @@ func orphanParts(m *scripts.Inspection, comeBy kind) (findings []Finding) {
 
 // sets checks that what stands in the due and running sets exists. What models say about the sets is checked with the models.
 func (c *checker) sets(ctx context.Context) error {
-	for key, part := range map[string]kind{c.store.Keys.Due(): dueOrphan, c.store.Keys.Running(): runningOrphan} {
+	for key, part := range map[string]kind{c.store.Keys.Due(): dueOrphan, c.store.Keys.Urgent(): urgentOrphan, c.store.Keys.Running(): runningOrphan} {
 		if c.wrongType[key] {
 			continue
 		}

@@ -1,0 +1,79 @@
+package model
+
+import (
+	"strings"
+	"time"
+)
+
+// Cause is why refresh_at was set; while an attempt runs, why that one was started.
+type Cause string
+
+const (
+	// CausePlanned is a planned refresh, also one that takes the place of a retry, and what stands in for one: the start of a model that
+	// has nothing planned.
+	CausePlanned Cause = ""
+	// CauseRetry is a retry after a failure. It is never skipped.
+	CauseRetry Cause = "retry"
+	// CauseHand is somebody who wants a refresh at once: a run by hand, `refresh: now`, or a save while an attempt ran. Such a model is
+	// urgent.
+	CauseHand Cause = "hand"
+	// CauseDeferred is an attempt that is tried again because it was postponed or interrupted, or not begun.
+	CauseDeferred Cause = "deferred"
+	// CauseGiveUp is the end of the give-up window: nothing starts then.
+	CauseGiveUp Cause = "give_up"
+)
+
+// started is the cause of an attempt that starts after all, though the model has waited for something else: where the brake holds giving
+// up back, or a save has begun a new window.
+func (c Cause) started() Cause {
+	if c == CauseGiveUp {
+		return CauseRetry
+	}
+	return c
+}
+
+// wait sets when the model starts next, and why.
+func (s *State) wait(at time.Time, cause Cause, why string) {
+	s.RefreshAt, s.Cause, s.Why = at, cause, why
+	s.PlannedFor = time.Time{}
+}
+
+// atOnce makes the model due now, before the backlog. Somebody asks for it, so that no floor of a worker holds.
+func (s *State) atOnce(now time.Time, why string) {
+	s.wait(now, CauseHand, why)
+	s.NotBefore = time.Time{}
+}
+
+// Urgent reports whether the model waits for a start that somebody wants at once: exactly then it stands in the urgent set.
+func (s *State) Urgent() bool { return s.Waiting() && s.Cause == CauseHand }
+
+// endsWindow reports whether the model waits for the end of its give-up window. A release before this one told it by words alone.
+func (s *State) endsWindow() bool {
+	return s.Cause == CauseGiveUp || s.Cause == CausePlanned && strings.HasPrefix(s.Why, givesUpWords)
+}
+
+// Stopper is who disabled a model.
+type Stopper string
+
+// The two that may disable a model.
+const (
+	StoppedByHand   Stopper = "hand"   // until it is enabled, whatever is saved meanwhile
+	StoppedByPolicy Stopper = "policy" // a final failure: until a save that changes something
+)
+
+// StoppedBy tells who disabled the model; empty: it is enabled. A release before this one told it by words alone.
+func (s *State) StoppedBy() Stopper {
+	switch {
+	case !s.Disabled:
+		return ""
+	case s.DisabledBy != "":
+		return s.DisabledBy
+	case s.Why == whyDisabled:
+		return StoppedByHand
+	default:
+		return StoppedByPolicy
+	}
+}
+
+// whyDisabled is refresh_why of a model that was disabled by hand.
+const whyDisabled = "disabled by hand"
