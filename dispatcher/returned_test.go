@@ -18,6 +18,7 @@ func (b *bundle) update(uid string) {
 		b.t.Fatal(err)
 	}
 	record := records[uid]
+	record.Taken = true
 	definition := model.Definition{UID: uid, Payload: `{"input_url":"http://new"}`, PolicyName: record.PolicyName}
 	decision, _, err := record.Put(definition, record.Policy, true, b.now())
 	if err != nil {

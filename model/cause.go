@@ -9,8 +9,8 @@ import (
 type Cause string
 
 const (
-	// CausePlanned is a planned refresh, also one that takes the place of a retry, and what stands in for one: the start of a model that
-	// has nothing planned.
+	// CausePlanned is a planned refresh, also one that takes the place of a retry, and what stands in for one: the start of a one-shot
+	// that was saved.
 	CausePlanned Cause = ""
 	// CauseRetry is a retry after a failure. It is never skipped.
 	CauseRetry Cause = "retry"

@@ -152,7 +152,7 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 	next.NotBefore = time.Time{}
 	m.plan(next, now)
 	if next.RefreshAt.IsZero() {
-		next.wait(now, CauseHand, "enabled: nothing planned, now")
+		next.wait(now, CausePlanned, "enabled: nothing planned, now")
 	}
 	return decision, Applied
 }

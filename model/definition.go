@@ -116,7 +116,8 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	changed, replaced := !exists || !m.sameDefinition(saved), exists && m.Payload != saved.Payload
 	cured := replaced && (m.Disabled || !m.FailingSince.IsZero())
 	stopped := m.StoppedBy() == StoppedByHand
-	start := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && (changed && saved.OneShot() || cured))
+	asked := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && cured)
+	start := asked || !stopped && d.Refresh == RefreshDefault && changed && saved.OneShot()
 	if !changed && !start {
 		return Decision{}, Unchanged, nil
 	}
@@ -133,7 +134,7 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	case m.Running():
 		saved.renew(&decision, m, start || replaced && d.Refresh != RefreshPlanned)
 	default:
-		saved.resume(&decision.Next, start, now)
+		saved.resume(&decision.Next, asked, start, now)
 	}
 	return decision, Applied, nil
 }
@@ -196,13 +197,19 @@ func (m *Model) sameDefinition(other *Model) bool {
 		m.Dtstart == other.Dtstart && m.PolicyName == other.PolicyName
 }
 
-// resume sets when the saved model refreshes next. What is due already stays due.
-func (m *Model) resume(next *State, start bool, now time.Time) {
+// whyNow is refresh_why of a model that a save starts.
+const whyNow = "saved: refresh now"
+
+// resume sets when the saved model refreshes next: before the backlog if somebody asks for it. What is due already stays due.
+func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 	switch {
-	case start:
-		next.atOnce(now, "saved: refresh now")
+	case asked:
+		next.atOnce(now, whyNow)
 	case next.Due(now):
 		next.Why, next.Cause = "saved while due", next.Cause.started()
+	case start:
+		next.wait(now, CausePlanned, whyNow)
+		next.NotBefore = time.Time{}
 	default:
 		waits, cause := next.RefreshAt, next.Cause.started()
 		m.plan(next, now)

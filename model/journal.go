@@ -147,7 +147,7 @@ func (d *Decision) Counters(brake Brake, now time.Time) []string {
 	no := d.CountedAttempt()
 	success := d.Event == EventSuccess
 	add(CounterRetry, d.Event == EventStart && d.Next.AttemptNo > 1)
-	add(CounterUnchanged, d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
+	add(CounterUnchanged, success && d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
 	add(CounterExhausted, d.Exhausted)
 	add(CounterFinalFailure, d.Final)
 	add(CounterRecovered, d.Notice == policy.NoticeRecovered)

@@ -1,8 +1,11 @@
 package poller_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 )
@@ -69,16 +72,38 @@ func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
 		b := setup(t, server)
 		for _, end := range []string{"success", "failure", "interrupted"} {
 			b.running(end)
+			b.Take()
 			b.Command(strings.Replace(put(end), "http://feed", "http://new", 1))
 			b.round()
-			if b.Model(end)["again"] == "" {
-				t.Fatalf("%s: want the attempt marked again, got %v", end, b.Model(end))
+			if hash := b.Model(end); hash["again"] == "" || hash["outdated"] == "" {
+				t.Fatalf("%s: want the attempt marked again and outdated, got %v", end, hash)
 			}
 			b.Say(b.result(end, end))
 			b.round()
 			if hash := b.Model(end); hash["refresh_at"] != "2026-11-21T07:00:00.000Z" || hash["again"] != "" || hash["attempt_no"] != "" {
 				t.Errorf("%s: want a new cycle due at once, got %v", end, hash)
 			}
+		}
+		if stats := b.Stats(); stats["outdated"] != 2 || stats["success"]+stats["failure"] != 0 {
+			t.Errorf("want what was reported about replaced payloads not counted, got %v", stats)
+		}
+	})
+}
+
+func TestASaveGoesIntoTheQueuedEntryInItsPlace(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.running("a", "b", "c")
+		before := b.List(b.Store.Keys.Input())
+		b.Command(strings.Replace(put("b"), "http://feed", "http://new", 1))
+		b.round()
+		want := slices.Clone(before)
+		want[1] = strings.Replace(before[1], "http://feed", "http://new", 1)
+		if diff := cmp.Diff(want, b.List(b.Store.Keys.Input())); diff != "" {
+			t.Errorf("input list (-want +got):\n%s", diff)
+		}
+		if hash := b.Model("b"); hash["again"] != "" || hash["outdated"] != "" {
+			t.Errorf("want one attempt, of the new payload, got %v", hash)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package poller_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -87,10 +86,11 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.running("a", "b")
+		b.Take()
 		b.Say(b.result("started", "a"), b.result("success", "a"), b.result("success", "a"), b.result("success", "b"))
 		other := b.poller(b.Store, poller.Config{Owner: "p1"}) // holds the lane
 		meanwhile := func() {
-			b.Command(strings.Replace(put("a"), "http://feed", "http://new", 1))
+			b.Command(put("a", `"refresh":"now"`))
 			b.roundOf(other)
 		}
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "p2"}))

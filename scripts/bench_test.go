@@ -230,6 +230,14 @@ func (b *bench) put(uid, payload string) *Transition {
 	return b.save(b.load(uid), payload)
 }
 
+// putTaken makes the same of a model whose attempt a worker has.
+func (b *bench) putTaken(uid, payload string) *Transition {
+	b.t.Helper()
+	record := b.load(uid)
+	record.Taken = true
+	return b.save(record, payload)
+}
+
 func (b *bench) save(record *Record, payload string) *Transition {
 	b.t.Helper()
 	definition := model.Definition{UID: record.UID, Payload: payload}

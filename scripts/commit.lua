@@ -30,10 +30,10 @@
 --   and what the words of the kind announce, in this order: message = the claimed entry; reject = the entry for
 --   rejected; rev, attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back
 --   = the entry to take back if it is queued, where one to push then takes its place; due, urgent, running = the score
---   in Unix ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a list
---   behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none)
---   and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> = what
---   only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
+--   in Unix ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a
+--   list behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" =
+--   none) and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> =
+--   what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
 --   changes; remove = the model goes; keys=<n> = how many of its keys are passed; must = what is taken back must be
 --   queued; wake = call a dispatcher; event=<name> = what the journal calls it, without the word it is not told;
 --   count=<name> = a counter; now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete

@@ -24,42 +24,47 @@ func TestReadDueTellsWhatIsPastAndWhatIsNext(t *testing.T) {
 	}{
 		{
 			name: "nothing",
-			want: Due{Sharers: 1, Due: list{}, Expired: list{}},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{}, Expired: list{}},
 		},
 		{
 			name: "oldest first, and exactly now is past",
 			seed: keys{":due": scores{"new": six, "old": six - 2, "mid": six - 1, "next": six + 1}},
-			want: Due{Sharers: 1, Due: list{"old", "mid", "new"}, Expired: list{}, Next: time.UnixMilli(six + 1).UTC()},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{"old", "mid", "new"}, Expired: list{}, Next: time.UnixMilli(six + 1).UTC()},
 		},
 		{
 			name: "deadlines likewise",
 			seed: keys{":running": scores{"new": six, "old": six - 2, "next": six + 5}, "-input": list{"x", "y"}},
-			want: Due{Sharers: 1, Queued: 2, Due: list{}, Expired: list{"old", "new"}, Next: time.UnixMilli(six + 5).UTC()},
+			want: Due{Sharers: 1, Urgent: list{}, Queued: 2, Due: list{}, Expired: list{"old", "new"}, Next: time.UnixMilli(six + 5).UTC()},
 		},
 		{
 			name: "the earlier of both is next",
 			seed: keys{":due": scores{"a": six + 9}, ":running": scores{"b": six + 8}},
-			want: Due{Sharers: 1, Due: list{}, Expired: list{}, Next: time.UnixMilli(six + 8).UTC()},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{}, Expired: list{}, Next: time.UnixMilli(six + 8).UTC()},
 		},
 		{
 			name: "and the other way round",
 			seed: keys{":due": scores{"a": six + 8}, ":running": scores{"b": six + 9}},
-			want: Due{Sharers: 1, Due: list{}, Expired: list{}, Next: time.UnixMilli(six + 8).UTC()},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{}, Expired: list{}, Next: time.UnixMilli(six + 8).UTC()},
 		},
 		{
 			name: "at most three of each kind",
 			seed: keys{":due": scores{"a": 1, "b": 2, "c": 3, "d": 4}, ":running": scores{"e": 1, "f": 2, "g": 3, "h": 4}},
-			want: Due{Sharers: 1, Due: list{"a", "b", "c"}, Expired: list{"e", "f", "g"}},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{"a", "b", "c"}, Expired: list{"e", "f", "g"}},
+		},
+		{
+			name: "what is urgent likewise, apart",
+			seed: keys{":urgent": scores{"b": six, "a": six - 1, "next": six + 2}, ":due": scores{"c": six - 5}},
+			want: Due{Sharers: 1, Urgent: list{"a", "b"}, Due: list{"c"}, Expired: list{}, Next: time.UnixMilli(six + 2).UTC()},
 		},
 		{
 			name: "scores that a person wrote stop nobody",
 			seed: keys{":due": scores{"half": six + 0.5, "old": six - 0.5}, ":running": scores{"never": math.Inf(1), "always": math.Inf(-1)}},
-			want: Due{Sharers: 1, Due: list{"old"}, Expired: list{"always"}, Next: time.UnixMilli(six).UTC()},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{"old"}, Expired: list{"always"}, Next: time.UnixMilli(six).UTC()},
 		},
 		{
 			name: "for ever is no next time",
 			seed: keys{":due": scores{"never": math.Inf(1)}},
-			want: Due{Sharers: 1, Due: list{}, Expired: list{}},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{}, Expired: list{}},
 		},
 	}
 	everywhere(t, func(t *testing.T, b *bench) {

@@ -143,11 +143,11 @@ var eventCases = []struct {
 			return r.Decide(r.Succeed(b.now, nil), b.now)
 		},
 		want: and(rest, keys{
-			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again",
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
 				"attempt_no", "", "trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z",
 				"total_retries", "8", "successful_retries", "3", "retried_cycles", "4"),
 			":payload:m1": `{"input_url":"u"}`,
-			":due":        scores{"m1": six},
+			":urgent":     scores{"m1": six},
 			":running":    scores{"m2": six},
 			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
 			":outbox":     events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "2"}},
@@ -164,7 +164,7 @@ var eventCases = []struct {
 			return r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
 		},
 		want: and(rest, keys{
-			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned",
+			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned", "refresh_for", "retry",
 				"failing_since", "2026-11-21T06:00:00.000Z", "total_retries", "1", "retried_cycles", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six + minute},
@@ -184,7 +184,7 @@ var eventCases = []struct {
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
 				"failing_since", "2026-11-21T05:00:00.000Z", "final_failure_at", "2026-11-21T06:00:00.000Z",
-				"refresh_disabled_until_update", "1", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
+				"refresh_disabled_until_update", "1", "refresh_disabled_by", "policy", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":running":    scores{"m2": six},
 			":journal":    events{{"event": "failure", "ended_attempt_no": "4", "reason": "404", "final": "1"}},
@@ -201,7 +201,7 @@ var eventCases = []struct {
 		seed: and(runningKeys(), keys{":running": scores{"m1": six}, ":model:m1": but(running, "deadline_at", "2026-11-21T06:00:00.000Z")}),
 		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now), b.now) },
 		want: keys{
-			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once, none planned",
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once, none planned", "refresh_for", "retry",
 				"failing_since", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
@@ -238,7 +238,7 @@ var eventCases = []struct {
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:05:00.000Z",
-				"refresh_why", "postponed by the worker +5m"),
+				"refresh_why", "postponed by the worker +5m", "refresh_for", "deferred", "not_before", "2026-11-21T06:05:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six + 5*minute},
 			":running":    scores{"m2": six},
@@ -256,7 +256,7 @@ var eventCases = []struct {
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:00:00.000Z",
-				"refresh_why", "interrupted: again at once"),
+				"refresh_why", "interrupted: again at once", "refresh_for", "deferred"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
 			":running":    scores{"m2": six},
@@ -315,20 +315,55 @@ var eventCases = []struct {
 		},
 	},
 	{
-		name:    "update of a running model",
+		name:    "update of a queued model",
 		seed:    and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}, ":claimed:control": list{"canswer"}, ":holder": "p1"}),
 		answers: "canswer",
 		act: func(b *bench, _ *Record) *Transition {
 			return b.put("m1", `{"input_url":"v"}`)
 		},
 		want: and(runningKeys(), keys{
-			":holder": "p1",
-			":model:m1": but(running, "rev", "9", "again", "1", "refresh_why", "saved while running: again",
-				"trying_since", "2026-11-21T06:00:00.000Z"), // the give-up window begins anew
+			":holder":     "p1",
+			":model:m1":   but(running, "rev", "9", "trying_since", "2026-11-21T06:00:00.000Z"), // the give-up window begins anew
 			":payload:m1": `{"input_url":"v"}`,
 			"-input":      list{"x", strings.Replace(queuedEntry, `"u"`, `"v"`, 1), "y"},
 			":journal":    events{{"event": "update"}},
 			":stats":      hash{"update": "1"},
+		}),
+	},
+	{
+		name:    "update of a model whose attempt a worker has",
+		seed:    and(runningKeys(), keys{"-input": list{"x"}, ":claimed:control": list{"canswer"}, ":holder": "p1"}),
+		answers: "canswer",
+		act: func(b *bench, _ *Record) *Transition {
+			return b.putTaken("m1", `{"input_url":"v"}`)
+		},
+		want: and(runningKeys(), keys{
+			":holder": "p1",
+			":model:m1": but(running, "rev", "9", "again", "1", "outdated", "1", "refresh_why", "saved while running: again",
+				"trying_since", "2026-11-21T06:00:00.000Z"),
+			":payload:m1": `{"input_url":"v"}`,
+			"-input":      list{"x"},
+			":journal":    events{{"event": "update"}},
+			":stats":      hash{"update": "1"},
+		}),
+	},
+	{
+		name:    "failure of an attempt whose payload was replaced",
+		seed:    and(runningKeys(), answered, keys{":model:m1": but(running, "again", "1", "outdated", "1")}),
+		answers: "oanswer",
+		act: func(b *bench, r *Record) *Transition {
+			return r.Decide(r.Fail(policy.Failure{Reason: "404"}, b.now), b.now)
+		},
+		want: and(rest, keys{
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
+				"attempt_no", ""),
+			":payload:m1": `{"input_url":"u"}`,
+			":urgent":     scores{"m1": six},
+			":running":    scores{"m2": six},
+			":journal":    events{{"event": "outdated", "ended_attempt_no": "1", "reason": "404"}},
+			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"outdated","limit":600000,"reason":"404","next":0,"why":"saved while running: again"}`},
+			":stats":      hash{"outdated": "1"},
+			":wake":       list{"1"},
 		}),
 	},
 	{
@@ -341,9 +376,9 @@ var eventCases = []struct {
 		},
 		want: keys{
 			":holder":     "p1",
-			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand"),
+			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand", "refresh_for", "hand"),
 			":payload:m1": `{"input_url":"u"}`,
-			":due":        scores{"m1": six},
+			":urgent":     scores{"m1": six},
 			":running":    scores{"m2": six},
 			":journal":    events{{"event": "run", "ended_attempt_no": "1", "reason": "superseded: run by hand"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"run","limit":600000,"reason":"superseded: run by hand","next":0,"why":"run by hand"}`},
@@ -362,7 +397,7 @@ var eventCases = []struct {
 		want: keys{
 			":holder": "p1",
 			":model:m1": hash{"rev": "8", "refresh_why": "disabled by hand",
-				"refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": "not paid"},
+				"refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": "not paid", "refresh_disabled_by": "hand"},
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m2": six},
 			":journal":    events{{"event": "disable"}},
@@ -401,6 +436,22 @@ var eventCases = []struct {
 			":running": scores{"m2": six},
 			":journal": events{{"event": "remove"}},
 			":stats":   hash{"remove": "1"},
+		},
+	},
+	{
+		name: "start of what is urgent",
+		seed: keys{":model:m1": but(dueModel, "refresh_for", "hand"), ":payload:m1": `{"input_url":"u"}`, ":urgent": scores{"m1": six, "m2": six}},
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a1"), b.now) },
+		want: keys{
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
+				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
+				"trying_since", "2026-11-21T06:00:00.000Z", "refresh_for", "hand"),
+			":payload:m1": `{"input_url":"u"}`,
+			":urgent":     scores{"m2": six},
+			":running":    scores{"m1": tenPast},
+			"-input":      list{strings.Replace(queuedEntry, "06:09", "06:10", 1)},
+			":journal":    events{{"event": "start"}},
+			":stats":      hash{"start": "1"},
 		},
 	},
 	{

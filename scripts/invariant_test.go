@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 // check compares all that Redis holds with the reference, and with what must hold whatever happened.
@@ -84,7 +86,7 @@ func scoresOf(members []redis.Z) scores {
 // everyKey lists the keys that a machine can come to hold, with their types, but for the policies.
 func (m *machine) everyKey() map[string]string {
 	all := map[string]string{
-		":due": "zset", ":running": "zset", ":pollers": "zset", ":stats": "hash", ":journal": "stream", ":outbox": "stream",
+		":due": "zset", ":urgent": "zset", ":running": "zset", ":pollers": "zset", ":stats": "hash", ":journal": "stream", ":outbox": "stream",
 		"-input": "list", "-output": "list", "-control": "list", ":rejected": "list", ":wake": "list",
 		":claimed:p1": "list", ":claimed:p2": "list", ":claimed:control": "list", ":holder": "string",
 	}
@@ -97,13 +99,16 @@ func (m *machine) everyKey() map[string]string {
 // brokenInvariants tells which rules about a model and the two sets do not hold.
 func brokenInvariants(all keys) (broken list) {
 	due, _ := all[":due"].(scores)
+	urgent, _ := all[":urgent"].(scores)
 	running, _ := all[":running"].(scores)
-	wantDue, wantRunning := scores{}, scores{}
+	wantDue, wantUrgent, wantRunning := scores{}, scores{}, scores{}
 	for _, uid := range modelNames {
 		fields, _ := all[":model:"+uid].(hash)
 		m := newRecord(uid, fields).Model
 		if m.AttemptUID != "" {
 			wantRunning[uid] = float64(m.DeadlineAt.UnixMilli())
+		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.CauseHand {
+			wantUrgent[uid] = float64(m.RefreshAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() {
 			wantDue[uid] = float64(m.RefreshAt.UnixMilli())
 		}
@@ -111,8 +116,8 @@ func brokenInvariants(all keys) (broken list) {
 			broken = append(broken, fmt.Sprintf("%s is %v", uid, fields))
 		}
 	}
-	if !maps.Equal(wantDue, due) || !maps.Equal(wantRunning, running) {
-		broken = append(broken, fmt.Sprintf("due %v and running %v, want %v and %v", due, running, wantDue, wantRunning))
+	if !maps.Equal(wantDue, due) || !maps.Equal(wantUrgent, urgent) || !maps.Equal(wantRunning, running) {
+		broken = append(broken, fmt.Sprintf("due %v, urgent %v and running %v, want %v, %v and %v", due, urgent, running, wantDue, wantUrgent, wantRunning))
 	}
 	return broken
 }

@@ -88,6 +88,7 @@ func TestAPollerThatResignsLeavesTheLaneToTheNext(t *testing.T) {
 // An update finds the queued attempt in its place, or leaves the list alone; an attempt that loses its fence takes its entry with it.
 func TestAnEntryIsFoundByItsValueWhateverHasHappenedToItsModel(t *testing.T) {
 	update := func(b *bench) *Transition { return b.put("m1", `{"n":2}`) }
+	updateTaken := func(b *bench) *Transition { return b.putTaken("m1", `{"n":2}`) }
 	begin := func(b *bench) *Transition {
 		record := b.load("m1")
 		decision, _ := record.Begin(b.now, "w1")
@@ -103,7 +104,7 @@ func TestAnEntryIsFoundByItsValueWhateverHasHappenedToItsModel(t *testing.T) {
 		"it was begun, requeued and saved anew":   {[]func(b *bench) *Transition{begin, update}, true},
 		"it was saved anew and begun":             {[]func(b *bench) *Transition{update, begin}, true},
 		"a worker has taken it":                   {nil, false},
-		"a worker has taken it, it is saved anew": {[]func(b *bench) *Transition{update}, false},
+		"a worker has taken it, it is saved anew": {[]func(b *bench) *Transition{updateTaken}, false},
 	}
 	everywhere(t, func(t *testing.T, b *bench) {
 		for name, test := range tests {

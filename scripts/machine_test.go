@@ -177,10 +177,11 @@ func (m *machine) work(t *rapid.T, c *clerk) {
 		m.rapid.Fatal(err)
 	}
 	var batch []Item
+	taken := rapid.Bool().Draw(t, "what runs was found to be taken")
 	for _, entry := range c.messages {
 		item := Item{Message: Claimed{entry}}
 		var outcome model.Outcome
-		item.Transition, item.UID, outcome = c.decide(item.Message, policies, m.now)
+		item.Transition, item.UID, outcome = c.decide(item.Message, policies, taken, m.now)
 		item.Counter, item.Reason = string(outcome), string(outcome)
 		batch = append(batch, item)
 	}
@@ -189,7 +190,7 @@ func (m *machine) work(t *rapid.T, c *clerk) {
 }
 
 // decide turns a message into a transition, or says why it changes nothing.
-func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, now time.Time) (*Transition, string, model.Outcome) {
+func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, taken bool, now time.Time) (*Transition, string, model.Outcome) {
 	if !claimed.FromControl() {
 		message, _ := model.DecodeMessage([]byte(claimed.Raw()))
 		record := c.records[message.UID]
@@ -201,6 +202,7 @@ func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, now t
 	}
 	command, _ := model.DecodeCommand([]byte(claimed.Raw()))
 	record := c.records[command.UID]
+	record.Taken = taken
 	decision, outcome, err := record.Execute(&command, model.Policies{ByName: policies}, record.Exists, now)
 	if err != nil {
 		return nil, command.UID, "malformed"
@@ -219,7 +221,7 @@ func (m *machine) dispatch(t *rapid.T, c *clerk) {
 	for _, uid := range due.Expired {
 		batch = append(batch, Item{Transition: c.expire(c.records[uid], rapid.Bool().Draw(t, "taken"), m.now)})
 	}
-	for _, uid := range due.Due {
+	for _, uid := range slices.Concat(due.Urgent, due.Due) {
 		m.attempts++
 		m.uids = append(m.uids, fmt.Sprint("a", m.attempts))
 		batch = append(batch, Item{Transition: c.start(c.records[uid], m.uids[len(m.uids)-1], m.now)})

@@ -66,14 +66,4 @@ next_urgent = later(next_urgent[2], urgent_page, is_urgent)
 next_deadline = later(next_deadline[2], running_page, expired)
 local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
-return {
-  string.format('%.0f', now),
-  queued,
-  sharers,
-  next_due,
-  next_deadline,
-  next_urgent,
-  is_due,
-  expired,
-  is_urgent,
-}
+return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent}

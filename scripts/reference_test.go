@@ -16,7 +16,7 @@ type reference struct {
 	history  map[string]list
 	claimed  map[string]list
 
-	due, running, pollers            scores
+	due, urgent, running, pollers    scores
 	input, output, control, rejected list
 	lane                             list
 	holder                           string
@@ -28,7 +28,7 @@ type reference struct {
 func newReference() *reference {
 	return &reference{
 		models: map[string]hash{}, payloads: map[string]string{}, history: map[string]list{}, claimed: map[string]list{},
-		due: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{},
+		due: scores{}, urgent: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{},
 	}
 }
 
@@ -57,7 +57,7 @@ func (r *reference) keys() keys {
 		lists[":wake"] = list{"1"}
 	}
 	addFilled(all, lists)
-	addFilled(all, map[string]scores{":due": r.due, ":running": r.running, ":pollers": r.pollers})
+	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers})
 	addFilled(all, map[string]events{":journal": r.journal, ":outbox": r.outbox})
 	addFilled(all, map[string]hash{":stats": r.counters()})
 	return all
@@ -198,7 +198,7 @@ func (r *reference) judge(owner string, maxQueued int, item Item, refused bool) 
 		return CodeGone
 	case refused || is["rev"] != t.rev || is["attempt_uid"] != t.attemptUID:
 		return CodeConflict
-	case t.decision.Event == model.EventWithdrawn && !slices.Contains(r.input, t.TakeBack):
+	case (t.decision.Event == model.EventWithdrawn || t.decision.MustBeQueued) && !slices.Contains(r.input, t.TakeBack):
 		return CodeTaken
 	case t.decision.Event == model.EventStart && len(r.input) >= maxQueued:
 		return CodeFull
@@ -219,11 +219,14 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	}
 	o.after = r.models[t.uid]
 	next := t.decision.Next
-	due := next.RefreshAt
+	due, urgent := next.RefreshAt, time.Time{}
 	if next.Disabled || next.AttemptUID != "" {
 		due = time.Time{}
+	} else if next.Cause == model.CauseHand {
+		due, urgent = urgent, due
 	}
 	setScore(r.due, t.uid, due)
+	setScore(r.urgent, t.uid, urgent)
 	setScore(r.running, t.uid, next.DeadlineAt)
 	r.answered(owner, item.Message.Entry)
 	switch at := slices.Index(r.input, t.TakeBack); {
@@ -235,10 +238,17 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 		r.input = without(r.input, t.TakeBack)
 	}
 	r.record(t, o)
-	if due.IsZero() {
+	if due = later(due, urgent); due.IsZero() {
 		due = next.DeadlineAt
 	}
 	r.woken = r.woken || !due.IsZero() && due.Sub(now) < time.Second && t.decision.Event != model.EventStart
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func (r *reference) change(t *Transition) {
