@@ -99,12 +99,13 @@ func start(t *testing.T, q *fixture.Queue) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := q.Store.Load(t.Context(), due.Due)
+	uids := slices.Concat(due.Urgent, due.Due)
+	records, err := q.Store.Load(t.Context(), uids)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var transitions []*scripts.Transition
-	for _, uid := range due.Due {
+	for _, uid := range uids {
 		transitions = append(transitions, records[uid].Decide(records[uid].Start(due.Now, "attempt-of-"+uid), due.Now))
 	}
 	q.Commit(due.Now, transitions...)

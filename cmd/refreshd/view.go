@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -18,6 +19,8 @@ type modelView struct {
 
 	RefreshAt  *string `json:"refresh_at"`
 	RefreshWhy string  `json:"refresh_why"`
+	RefreshFor string  `json:"refresh_for"`
+	NotBefore  *string `json:"not_before"`
 	PlannedAt  *string `json:"planned_at"`
 
 	AttemptUID   string  `json:"attempt_uid"`
@@ -27,9 +30,12 @@ type modelView struct {
 	ProcessingAt *string `json:"processing_at"`
 	Worker       string  `json:"worker"`
 	Again        bool    `json:"again"`
+	Outdated     bool    `json:"outdated"`
 
 	Disabled       bool   `json:"refresh_disabled_until_update"`
 	DisabledReason string `json:"refresh_disabled_user_friendly_reason"`
+	DisabledBy     string `json:"refresh_disabled_by"`
+	DisabledWho    string `json:"refresh_disabled_who"`
 
 	UserFriendlyStatus string `json:"user_friendly_status"`
 	Progress           int    `json:"progress"`
@@ -60,10 +66,10 @@ func (s shown) view() modelView {
 	rev, _ := strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
 	v := modelView{
 		UID: r.UID, Status: s.status,
-		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, PlannedAt: optional(r.Planned(s.now)),
+		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, RefreshFor: refreshFor(r), NotBefore: optional(r.NotBefore), PlannedAt: optional(r.Planned(s.now)),
 		AttemptUID: r.AttemptUID, AttemptNo: r.AttemptNo, StartedAt: optional(r.StartedAt), DeadlineAt: optional(r.DeadlineAt),
-		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again,
-		Disabled: r.Disabled, DisabledReason: r.DisabledReason,
+		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again, Outdated: r.Outdated,
+		Disabled: r.Disabled, DisabledReason: r.DisabledReason, DisabledBy: string(r.StoppedBy()), DisabledWho: r.DisabledWho,
 		UserFriendlyStatus: r.UserFriendlyStatus, Progress: r.Progress,
 		LastSuccessAt: optional(r.LastSuccessAt), FailingSince: optional(r.FailingSince),
 		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
@@ -78,6 +84,14 @@ func (s shown) view() modelView {
 	return v
 }
 
+// refreshFor is what the next attempt, or the one that runs, is for.
+func refreshFor(r *scripts.Record) string {
+	if r.RefreshAt.IsZero() && !r.Running() {
+		return ""
+	}
+	return cmp.Or(string(r.Cause), "planned")
+}
+
 // pairs is the model for people: what is set, and what it means.
 func (s shown) pairs() [][2]string {
 	v, r := s.view(), s.record
@@ -85,10 +99,11 @@ func (s shown) pairs() [][2]string {
 	when := func(at time.Time) string { return when(at, s.now, r.Zone()) }
 	return [][2]string{
 		{"uid", v.UID}, {"status", s.statusText()}, {"fault", v.Fault},
-		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"planned at", when(r.Planned(s.now))},
+		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"not before", when(r.NotBefore)}, {"planned at", when(r.Planned(s.now))},
 		{"attempt", v.AttemptUID}, {"attempt no", mark(v.AttemptNo != 0, strconv.Itoa(v.AttemptNo))}, {"started at", when(r.StartedAt)},
 		{"deadline at", when(r.DeadlineAt)}, {"processing at", when(r.ProcessingAt)},
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
+		{"outdated", mark(v.Outdated, "its payload was replaced: what it reports does not count")},
 		{"worker says", v.UserFriendlyStatus}, {"progress", mark(v.Progress != 0, strconv.Itoa(v.Progress)+"%")},
 		{"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
 		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
@@ -103,7 +118,10 @@ func (s shown) statusText() string {
 	text, r, now := string(s.status), s.record, s.now
 	switch s.status {
 	case model.StatusDisabled:
-		text += " until the next update"
+		text += " by a failure, until a save that changes something"
+		if r.StoppedBy() == model.StoppedByHand {
+			text = strings.TrimSpace(string(s.status) + " by hand " + mark(r.DisabledWho != "", "("+r.DisabledWho+")")) + ", until it is enabled"
+		}
 		if r.DisabledReason != "" {
 			text += ": " + r.DisabledReason
 		}
