@@ -77,7 +77,7 @@ func TestModelsAreSteered(t *testing.T) {
 		}
 		expectContains(t, c.do("model", "disable", "daily", "--reason", "The owner is away"), "disabled   daily\n")
 		status("daily", "disabled")
-		expectContains(t, c.do("model", "get", "daily"), "disabled until the next update: The owner is away")
+		expectContains(t, c.do("model", "get", "daily"), "disabled by hand, until it is enabled: The owner is away")
 		expectContains(t, c.do("model", "disable", "daily", "--reason", "The owner is away"), "unchanged  daily\n")
 		expectContains(t, c.do("model", "enable", "daily"), "enabled    daily\n")
 		status("daily", "scheduled")

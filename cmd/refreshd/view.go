@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -118,9 +117,10 @@ func (s shown) statusText() string {
 	text, r, now := string(s.status), s.record, s.now
 	switch s.status {
 	case model.StatusDisabled:
-		text += " by a failure, until a save that changes something"
 		if r.StoppedBy() == model.StoppedByHand {
-			text = strings.TrimSpace(string(s.status) + " by hand " + mark(r.DisabledWho != "", "("+r.DisabledWho+")")) + ", until it is enabled"
+			text += " by " + cmp.Or(r.DisabledWho, "hand") + ", until it is enabled"
+		} else {
+			text += " by a failure, until a save that changes something"
 		}
 		if r.DisabledReason != "" {
 			text += ": " + r.DisabledReason
