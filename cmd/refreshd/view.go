@@ -120,7 +120,7 @@ func (s shown) statusText() string {
 		if r.StoppedBy() == model.StoppedByHand {
 			text += " by " + cmp.Or(r.DisabledWho, "hand") + ", until it is enabled"
 		} else {
-			text += " by a failure, until a save that changes something"
+			text += " until the next update"
 		}
 		if r.DisabledReason != "" {
 			text += ": " + r.DisabledReason
