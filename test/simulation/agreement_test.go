@@ -195,14 +195,14 @@ func endOf(text string) string {
 // journaled are the counters that count entries of the journal.
 var journaled = []model.Event{
 	model.EventStart, model.EventTimeout, model.EventWithdrawn, model.EventQueueTimeout, model.EventSkipped, model.EventGiveUp,
-	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventStarted,
+	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventOutdated, model.EventStarted,
 	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, "orphan",
 }
 
 // settled are the counters of messages that made no entry; kept are those whose messages stand in rejected.
 var (
 	settled = []string{"status", "stale", "duplicate", "unchanged"}
-	kept    = []string{"unknown_model", "busy", "malformed", "no_uid", "unknown_type"}
+	kept    = []string{"unknown_model", "busy", "stopped", "malformed", "no_uid", "unknown_type"}
 )
 
 // checkCounters checks that journal and counters agree, and that each message was counted exactly once.
@@ -271,7 +271,7 @@ func (p *replay) checkWake() error {
 	calls := p.after.wake - p.before.wake
 	urgent := p.wakes
 	latest := slices.MaxFunc(append(p.clock[:len(p.clock):len(p.clock)], p.now), time.Time.Compare).Add(time.Second)
-	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.after.running} { // what is mended may be due
+	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.after.running} { // what is mended may be due
 		for _, at := range scores {
 			urgent = urgent || int64(at) < latest.UnixMilli()
 		}

@@ -42,10 +42,16 @@ func (a *applicationRole) think() {
 	uid := a.uids[a.rng.IntN(len(a.uids))]
 	for range 2 + a.rng.IntN(3) {
 		*a.saves++
-		text := fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"save":%d}}`, uid, *a.saves)
-		if a.rng.IntN(4) == 0 {
+		text := fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"save":%d}%s}`, uid, *a.saves, saves[a.rng.IntN(len(saves))])
+		if a.rng.IntN(6) == 0 {
 			text = fmt.Sprintf(`{"type":"remove","uid":%q}`, uid)
 		}
 		a.unsent = append(a.unsent, text)
 	}
+}
+
+// saves are what else a save may say.
+var saves = []string{
+	"", "", `,"refresh":"now"`, `,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01"`,
+	`,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","refresh":"planned"`,
 }

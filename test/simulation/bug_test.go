@@ -112,7 +112,34 @@ var bugs = []bug{
 	{name: "the brake is engaged by few failures", brake: true, slow: true, file: "measure-brake.lua", mark: "engage", line: "if not engaged and count.failed > 0 then"},
 	{name: "the brake is never released", brake: true, slow: true, file: "measure-brake.lua", mark: "release", line: "elseif false then"},
 	{name: "the brake counts old attempts too", brake: true, slow: true, file: "measure-brake.lua", mark: "oldest", line: "if false then"},
-	{name: "nobody looks at the brake", brake: true, slow: true, store: func(s *scripts.Store) queue { return unbraked{s} }},
+	{name: "nobody looks at the brake", brake: true, slow: true, store: func(s *scripts.Store) queue { return altered{s, func(r *scripts.Record) { r.Brake.Engaged = false }} }},
+
+	// Fair to the owner
+	{name: "an update of a taken attempt counts as applied to its entry", file: "commit.lua", mark: "taken",
+		line: "elseif kind.must and not push and not redis.call('LPOS', input, back) then"},
+	{name: "no entry is ever found in line", file: "commit.lua", mark: "taken", line: "elseif kind.must and push then"},
+	{name: "an update leaves the entry as it was", file: "commit.lua", mark: "in its place"},
+	{name: "an update sends the entry to the end of the line", slow: true, file: "commit.lua", mark: "in its place",
+		line: "redis.call('LREM', input, 1, back) redis.call('RPUSH', input, push)"},
+	{name: "what an outdated attempt reports counts", slow: true, store: func(s *scripts.Store) queue {
+		return altered{s, func(r *scripts.Record) { r.Outdated = false }}
+	}},
+	{name: "a save lifts what a hand has stopped", store: func(s *scripts.Store) queue {
+		return altered{s, func(r *scripts.Record) {
+			if r.Disabled {
+				r.DisabledBy = model.StoppedByPolicy
+			}
+		}}
+	}},
+	{name: "a model is in both sets", file: "commit.lua", mark: "calm"},
+	{name: "what is urgent is due only", file: "commit.lua", mark: "urgent", line: "urgent_at[uid] = '' due_at[uid] = due_ms .. urgent_ms"},
+	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
+	{name: "what is urgent comes last", slow: true, store: func(s *scripts.Store) queue { return calmer{s} }},
+	{name: "what is urgent fills the room", slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
+	{name: "the floor of a worker is forgotten", store: func(s *scripts.Store) queue {
+		return altered{s, func(r *scripts.Record) { r.NotBefore = time.Time{} }}
+	}},
+
 	{name: "the clock of a dispatcher is fast", store: func(s *scripts.Store) queue { return fastDispatcher{s} }},
 	{name: "the clock of a poller is fast", store: func(s *scripts.Store) queue { return fastPoller{s} }},
 
@@ -245,27 +272,50 @@ func (s hastyRequeuer) ExpiredWorkers(ctx context.Context, now time.Time, lease 
 	return s.Store.ExpiredWorkers(ctx, now, lease/2)
 }
 
-// unbraked decides as if there were no brake.
-type unbraked struct{ *scripts.Store }
+// altered decides about other models than those that are stored.
+type altered struct {
+	*scripts.Store
+	alter func(*scripts.Record)
+}
 
-func (s unbraked) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+func (s altered) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
 	records, err := s.Store.Load(ctx, uids)
-	release(records)
+	s.all(records)
 	return records, err
 }
 
-func (s unbraked) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+func (s altered) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
 	snapshot, err := s.Store.Read(ctx, uids, commands)
 	if err == nil {
-		release(snapshot.Records)
+		s.all(snapshot.Records)
 	}
 	return snapshot, err
 }
 
-func release(records map[string]*scripts.Record) {
+func (s altered) all(records map[string]*scripts.Record) {
 	for _, record := range records {
-		record.Brake.Engaged = false
+		s.alter(record)
 	}
+}
+
+// calmer starts what is urgent behind the rest.
+type calmer struct{ *scripts.Store }
+
+func (s calmer) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
+	due.Due, due.Urgent = append(due.Due, due.Urgent...), nil
+	return due, err
+}
+
+// hurried starts nothing else while anything is urgent.
+type hurried struct{ *scripts.Store }
+
+func (s hurried) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
+	if len(due.Urgent) > 0 {
+		due.Due = nil
+	}
+	return due, err
 }
 
 // enough is how many seeds may pass before a bug is found.

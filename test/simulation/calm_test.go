@@ -55,7 +55,7 @@ func (w *world) settle() error {
 		w.turn(by)
 	}
 	err := w.oracle.checkQuiet(w.before)
-	return fmt.Errorf("the queue does not come to rest: %w, due %v, running %v", err, w.before.due, w.before.running)
+	return fmt.Errorf("the queue does not come to rest: %w, due %v, urgent %v, running %v", err, w.before.due, w.before.urgent, w.before.running)
 }
 
 // outlive passes every deadline while no worker works: no attempt outlives its deadline by more than some rounds of dispatchers.
@@ -103,7 +103,7 @@ func (w *world) rounds() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("everybody is busy for ever: due %v, running %v, claimed %v", w.before.due, w.before.running, w.before.claimed)
+	return fmt.Errorf("everybody is busy for ever: due %v, urgent %v, running %v, claimed %v", w.before.due, w.before.urgent, w.before.running, w.before.claimed)
 }
 
 // finish lets an actor end its round, if it is in one, and do another.
@@ -139,8 +139,10 @@ func (w *world) next() (at time.Time, waiting bool) {
 		soonest(float64(w.now.Add(lease / 4).UnixMilli())) // pools look for expired ones when the clock runs evenly
 	}
 	for uid := range w.oracle.meddled {
-		if at, found := s.due[uid]; found {
-			soonest(at) // a dispatcher looks when the score passes
+		for _, set := range []map[string]float64{s.due, s.urgent} {
+			if at, found := set[uid]; found {
+				soonest(at) // a dispatcher looks when the score passes
+			}
 		}
 	}
 	return at, waiting || len(s.input) > 0

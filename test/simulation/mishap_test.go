@@ -227,10 +227,8 @@ func (w *world) repetition() (byte, string) {
 // meddle writes a score by hand: a dispatcher must mend it and start nothing too early.
 func (w *world) meddle() {
 	k := w.server.store.Keys
-	key, uid := k.Due(), w.uids[w.rng.IntN(len(w.uids))]
-	if w.rng.IntN(2) == 0 {
-		key = k.Running()
-	}
+	uid := w.uids[w.rng.IntN(len(w.uids))]
+	key := []string{k.Due(), k.Running(), k.Urgent(), k.Running()}[w.rng.IntN(4)]
 	w.note("somebody writes %s into %s", uid, key)
 	w.oracle.meddled[uid] = true
 	if _, err := w.server.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {

@@ -52,6 +52,9 @@ var commands = []string{
 	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"2m","queue_timeout":"1m","misfire":"skip"}}`,
 	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"1m","retries":{"strategy":"exponential","base":"1m"},"give_up_after":"30m"},"refresh":"now"}`,
 	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"30s","retries":[],"on_exhausted":"give_up"}}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"2m","retries":["1m","next"],"give_up_after":"1h","misfire":"skip"},"refresh":"planned"}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","refresh":"now"}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","refresh":"planned"}`,
 }
 
 var plainCommands = []string{
@@ -75,34 +78,40 @@ func (o *operatorRole) carryOut(ctx context.Context, text string) error {
 		return err
 	}
 	o.orders = append(o.orders, command)
-	for {
-		code, err := o.execute(ctx, command)
-		if err != nil || code == scripts.CodeApplied {
+	for taken := ""; ; {
+		var code scripts.Code
+		if code, taken, err = o.execute(ctx, command, taken); err != nil || code == scripts.CodeApplied {
 			return err // after an error it is unknown whether it was carried out, and the person looks for himself
 		}
 	}
 }
 
-func (o *operatorRole) execute(ctx context.Context, command model.Command) (scripts.Code, error) {
+// execute tries once. taken is the attempt that a worker was found to have, before and after.
+func (o *operatorRole) execute(ctx context.Context, command model.Command, taken string) (scripts.Code, string, error) {
 	store := o.server.store
 	now, err := store.Now(ctx)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	snapshot, err := store.Read(ctx, []string{command.UID}, []*model.Command{&command})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	record := snapshot.Records[command.UID]
+	attempt := record.AttemptUID
+	record.Taken = taken != "" && taken == attempt
 	decision, outcome, err := record.Execute(&command, snapshot.Policies, record.Exists, now)
 	if err != nil || outcome != model.Applied {
-		return scripts.CodeApplied, err
+		return scripts.CodeApplied, "", err
 	}
 	codes, err := store.Commit(ctx, scripts.Batch{Now: now, Items: []scripts.Item{{Transition: snapshot.Apply(&command, decision, now)}}})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return codes[0], nil
+	if codes[0] == scripts.CodeTaken {
+		taken = attempt
+	}
+	return codes[0], taken, nil
 }
 
 var _ redis.Hook = wire{}

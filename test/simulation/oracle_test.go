@@ -24,19 +24,22 @@ type oracle struct {
 	lanes    lanes               // commands that are still to be handled
 	pushed   int                 // messages that reached Redis
 	handled  int                 // messages that are done with
+	promises map[string]promise  // model -> what its worker or a hand was promised
 }
 
 // attempt is what became of one attempt.
 type attempt struct {
 	model  string
-	gone   bool // its entry stands nowhere any more: a foreign worker has it, or it was answered or dropped
-	handed bool // it was handed back by a worker pool, or for one
+	gone   bool   // its entry stands nowhere any more: a foreign worker has it, or it was answered or dropped
+	handed bool   // it was handed back by a worker pool, or for one
+	since  int    // in which step that was last
+	entry  string // as a worker got it, or would get it
 	ended  model.Event
 	at     int // in which step it ended
 }
 
 func newOracle() *oracle {
-	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, lanes: lanes{}}
+	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}}
 }
 
 // deed is one executed command and what it may have done.
@@ -54,10 +57,12 @@ type deed struct {
 	crowd     []string         // those entries, newest first
 	commits   string           // the poller that commits; empty: a dispatcher or an operator does
 	alive     string           // a poller or a worker pool that gives a heartbeat
+	looks     bool             // a dispatcher reads what is due
 	pops      bool             // it pops attempts from the input list
 	work      bool             // it may move attempts between the input list and those of worker pools
 	orders    *[]model.Command // commands that its caller may carry out without a message
 	maxQueued int              // high-water mark of the input list
+	batch     int              // how many models of a kind a dispatcher reads at once
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy // by their text
 }
@@ -67,6 +72,7 @@ type moment struct {
 	since  int                 // in which step
 	clock  []time.Time         // what the clock has shown since, in order
 	brakes []map[string]string // what the brake has been since, in order
+	saw    *sight              // what was due when a dispatcher looked; nil: it has not
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
@@ -95,6 +101,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 		p = &replay{
 			deed: d, oracle: o, consumed: slices.Clone(consumed), handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
 			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
+			input: slices.Clone(d.before.input), promises: maps.Clone(o.promises),
 		}
 		if d.orders != nil {
 			p.left = slices.Clone(*d.orders)
@@ -198,10 +205,10 @@ func (o *oracle) checkEntries(s *snapshot) error {
 	return nil
 }
 
-// checkScores checks that due and running say what the hashes say.
+// checkScores checks that due, urgent and running say what the hashes say.
 func (o *oracle) checkScores(s *snapshot) error {
 	uids := map[string]bool{}
-	for _, set := range []map[string]float64{s.due, s.running} {
+	for _, set := range []map[string]float64{s.due, s.urgent, s.running} {
 		for uid := range set {
 			uids[uid] = true
 		}
@@ -213,36 +220,42 @@ func (o *oracle) checkScores(s *snapshot) error {
 		uids[uid] = true
 	}
 	for _, uid := range slices.Sorted(maps.Keys(uids)) {
-		wantDue, wantRunning, err := scoresOf(uid, s.models[uid])
+		want, err := scoresOf(uid, s.models[uid])
 		if err != nil {
 			return err
 		}
-		due, running := score(s.due, uid), score(s.running, uid)
-		right := due == wantDue && running == wantRunning
+		got := scores{score(s.due, uid), score(s.urgent, uid), score(s.running, uid)}
+		right := got == want
 		if right {
 			delete(o.meddled, uid)
 		}
 		if !right && !o.meddled[uid] {
-			return fmt.Errorf("%s is due at %q and its deadline at %q, want %q and %q: %v", uid, due, running, wantDue, wantRunning, s.models[uid])
+			return fmt.Errorf("%s stands in the sets at %+v, want %+v: %v", uid, got, want, s.models[uid])
 		}
 	}
 	return nil
 }
 
-// scoresOf derives the scores of a model from its hash; empty: it must not stand in the set.
-func scoresOf(uid string, hash map[string]string) (due, running string, err error) {
+// scores are those of a model in the three sets; empty: it does not stand there.
+type scores struct{ due, urgent, running string }
+
+// scoresOf derives the scores of a model from its hash. What is idle and waits stands in one of due and urgent, never in both.
+func scoresOf(uid string, hash map[string]string) (scores, error) {
 	m := parse(uid, hash, "")
+	at := digits(int(m.RefreshAt.UnixMilli()))
 	switch {
 	case (m.AttemptUID == "") != m.DeadlineAt.IsZero(), (m.AttemptUID == "") != m.StartedAt.IsZero():
-		return "", "", fmt.Errorf("%s has half an attempt: %v", uid, hash)
+		return scores{}, fmt.Errorf("%s has half an attempt: %v", uid, hash)
 	case m.Disabled && (m.AttemptUID != "" || !m.RefreshAt.IsZero()):
-		return "", "", fmt.Errorf("%s is disabled and has something to do: %v", uid, hash)
+		return scores{}, fmt.Errorf("%s is disabled and has something to do: %v", uid, hash)
 	case m.AttemptUID != "":
-		return "", strconv.FormatInt(m.DeadlineAt.UnixMilli(), 10), nil
+		return scores{running: digits(int(m.DeadlineAt.UnixMilli()))}, nil
 	case m.RefreshAt.IsZero():
-		return "", "", nil
+		return scores{}, nil
+	case hash["refresh_for"] == "hand":
+		return scores{urgent: at}, nil
 	default:
-		return strconv.FormatInt(m.RefreshAt.UnixMilli(), 10), "", nil
+		return scores{due: at}, nil
 	}
 }
 

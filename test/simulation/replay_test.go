@@ -25,6 +25,9 @@ type replay struct {
 	models    map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
 	steps     map[string]int          // entries by model since it was read or created
 	created   map[string]time.Time
+	input     []string               // the input list as the entries before left it
+	promises  map[string]promise     // as they left these
+	message   *model.Message         // that the last entry answers; nil: it answers none
 	started   []string               // entries that must have been pushed
 	back      []string               // uids of attempts whose entries must have left the input list
 	changed   [][2]string            // entries that must stand changed in their places, if they stood there
@@ -71,7 +74,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -81,7 +84,7 @@ func (p *replay) read() error {
 
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
-	p.oracle.ends = p.ends
+	p.oracle.ends, p.oracle.promises = p.ends, p.promises
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
 	}
@@ -101,7 +104,12 @@ func (p *replay) commit() {
 	for _, entry := range p.before.entries() {
 		facts := p.oracle.attempts[attemptOf(entry)]
 		facts.gone = facts.gone || !left[attemptOf(entry)]
-		facts.handed = facts.handed || !slices.Contains(p.before.input, entry) && slices.Contains(p.after.input, entry)
+		if !slices.Contains(p.before.input, entry) && slices.Contains(p.after.input, entry) {
+			facts.handed, facts.since = true, p.step
+		}
+	}
+	for _, entry := range p.after.entries() {
+		p.oracle.attempts[attemptOf(entry)].entry = entry
 	}
 }
 
@@ -130,13 +138,16 @@ func (p *replay) enter(entry map[string]string) error {
 		return nil
 	}
 	delta := entry
-	entry = completed(m, delta)
+	entry, p.message = completed(m, delta), nil
 	decision, err := p.decide(uid, m, event, at, entry)
 	if err != nil {
 		return err
 	}
 	if decision.Event != event {
 		return fmt.Errorf("the decision is %s", decision.Event)
+	}
+	if err := p.keep(uid, m, decision, at); err != nil {
+		return err
 	}
 	if err := p.book(uid, m, decision); err != nil {
 		return err
@@ -236,26 +247,43 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 			return model.Decision{}, errors.New("the model is not due")
 		}
 		return m.Wake(at, entry["attempt_uid"]), nil
-	case model.EventTimeout, model.EventQueueTimeout, model.EventWithdrawn:
-		if m == nil || !m.Running() || m.DeadlineAt.After(at) {
+	case model.EventTimeout, model.EventQueueTimeout:
+		return p.expire(m, at)
+	case model.EventWithdrawn:
+		switch {
+		case !passed(m, at):
 			return model.Decision{}, errors.New("no deadline has passed")
-		}
-		if event == model.EventWithdrawn && !p.queued(m.AttemptUID) {
+		case !p.queued(m.AttemptUID):
 			return model.Decision{}, errors.New("the attempt was taken by a worker")
 		}
-		if event == model.EventWithdrawn {
-			return m.Withdraw(at), nil
-		}
-		facts := p.oracle.attempts[m.AttemptUID]
-		if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
-			return model.Decision{}, errors.New("the attempt was never taken")
-		}
-		return m.Expire(at), nil
+		return m.Withdraw(at), nil
 	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove:
 		return p.answeredCommand(uid, m, event, at, entry)
+	case model.EventOutdated:
+		if len(p.consumed) > 0 || m == nil {
+			return p.handle(m, event, at, entry)
+		}
+		return p.expire(m, at)
 	default:
 		return p.handle(m, event, at, entry)
 	}
+}
+
+// expire asks what follows a deadline of an attempt that a worker has taken.
+func (p *replay) expire(m *model.Model, at time.Time) (model.Decision, error) {
+	if !passed(m, at) {
+		return model.Decision{}, errors.New("no deadline has passed")
+	}
+	facts := p.oracle.attempts[m.AttemptUID]
+	if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
+		return model.Decision{}, errors.New("the attempt was never taken")
+	}
+	return m.Expire(at), nil
+}
+
+// passed reports whether a model has an attempt whose deadline has passed.
+func passed(m *model.Model, at time.Time) bool {
+	return m != nil && m.Running() && !m.DeadlineAt.After(at)
 }
 
 // queued reports whether an attempt stood in the input list.
@@ -269,6 +297,7 @@ func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry m
 		return model.Decision{}, errors.New("the model does not exist")
 	}
 	var decisions []model.Decision
+	var messages []model.Message
 	var places []int
 	for i, claimed := range p.consumed {
 		if claimed[0] != 'o' || slices.Contains(p.consumed[:i], claimed) {
@@ -280,13 +309,14 @@ func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry m
 		}
 		decision, outcome := m.Handle(message, at)
 		if outcome == model.Applied && says(decision, event, entry) {
-			decisions, places = append(decisions, decision), append(places, i)
+			decisions, messages, places = append(decisions, decision), append(messages, message), append(places, i)
 		}
 	}
 	if len(places) == 0 {
 		return model.Decision{}, fmt.Errorf("no message says so for the model as it is: %v", fields(m))
 	}
 	chosen := p.choose(len(places))
+	p.message = &messages[chosen]
 	p.consumed = slices.Delete(p.consumed, places[chosen], places[chosen]+1)
 	return decisions[chosen], nil
 }
@@ -336,8 +366,24 @@ func (p *replay) carryOut(m *model.Model, command model.Command, event model.Eve
 		_ = m.Resolve(policy.Default(), p.schedules.Get)
 	}
 	policies := model.Policies{ByName: map[string]policy.Policy{command.Definition.PolicyName: p.policy(command.Definition.PolicyName)}}
-	decision, outcome, err := m.Execute(&command, policies, exists, at)
-	return decision, err == nil && outcome == model.Applied && says(decision, event, entry)
+	stands := slices.Contains(p.input, m.Entry())
+	for _, taken := range []bool{!stands, true} {
+		m.Taken = taken
+		decision, outcome, err := m.Execute(&command, policies, exists, at)
+		if err == nil && outcome == model.Applied && says(decision, event, entry) {
+			return decision, true
+		}
+		if !stands || !p.returned(m.AttemptUID) {
+			break
+		}
+	}
+	return model.Decision{}, false
+}
+
+// returned reports whether an attempt was handed back since the round began: whoever looked before has found it taken.
+func (p *replay) returned(attemptUID string) bool {
+	facts := p.oracle.attempts[attemptUID]
+	return facts != nil && facts.handed && facts.since >= p.since
 }
 
 // says reports whether a decision is the one that the journal tells of.
@@ -357,6 +403,9 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) error
 	}
 	if decision.Event == model.EventUpdate && decision.Message != "" {
 		p.changed = append(p.changed, [2]string{m.Entry(), decision.Message})
+		if at := slices.Index(p.input, m.Entry()); at >= 0 {
+			p.input[at] = decision.Message
+		}
 	}
 	if m == nil || !m.Running() || decision.Event != model.EventRemove && decision.Next.AttemptUID == m.AttemptUID {
 		return nil

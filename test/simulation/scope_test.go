@@ -278,7 +278,7 @@ func (s *scope) restore(p *place) {
 	}
 	setHash(s.server, k.Policies(), r.policies)
 	setHash(s.server, k.PolicyUses(), r.uses)
-	for key, set := range map[string]map[string]float64{k.Due(): r.due, k.Running(): r.running, k.Pollers(): r.pollers} {
+	for key, set := range map[string]map[string]float64{k.Due(): r.due, k.Urgent(): r.urgent, k.Running(): r.running, k.Pollers(): r.pollers} {
 		for member, score := range set {
 			_, _ = m.ZAdd(key, score, member)
 		}
@@ -306,7 +306,7 @@ func setHash(r *server, key string, hash map[string]string) {
 func (o *oracle) clone() *oracle {
 	c := *o
 	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(o.attempts)), maps.Clone(o.newest), maps.Clone(o.meddled)
-	c.lanes = maps.Clone(o.lanes)
+	c.lanes, c.promises = maps.Clone(o.lanes), maps.Clone(o.promises)
 	for uid, facts := range o.attempts {
 		copied := *facts
 		c.attempts[uid] = &copied
@@ -318,7 +318,7 @@ func (o *oracle) clone() *oracle {
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis
-	_, _ = fmt.Fprint(h, g.oracle.lanes, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.running, r.pollers, r.claimed, r.holder)
+	_, _ = fmt.Fprint(h, g.oracle.lanes, g.now.Unix(), g.pollers, r.models, r.payloads, r.due, r.urgent, r.running, r.pollers, r.claimed, r.holder)
 	_, _ = fmt.Fprintf(h, "%q%q%q", r.input, r.output, r.control)
 	for _, uid := range slices.Sorted(maps.Keys(g.oracle.attempts)) {
 		_, _ = fmt.Fprint(h, uid, *g.oracle.attempts[uid])

@@ -139,7 +139,7 @@ func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 	case n < 5:
 		return model.MessageSuccess, w.pick(`"changed":false`, `"changed":true`, `"x":1`)
 	case n < 8:
-		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"404","retryable":false`, `"retry_after":90`, `"error_type":"NotFoundError"`)
+		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"404","retryable":false`, `"retry_after":90`, `"retry_after":7200`, `"error_type":"NotFoundError"`, `"retryable":false,"retry_after":3600`)
 	case n < 9:
 		return model.MessagePostponed, w.pick(`"retry_after":5`, `"retry_after":600`)
 	case n < 10:

@@ -264,13 +264,16 @@ func (w *world) execute(a *actor, c *call) error {
 		d.orders = &w.operator.orders // a delayed request may be the operator's
 	}
 	w.enter(d)
+	if a != nil && d.looks {
+		a.began.saw = &sight{snapshot: d.after, now: d.now}
+	}
 	return err
 }
 
 // enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
-	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
+	d.schedules, d.policies, d.maxQueued, d.batch = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch
 	w.before = d.after
 	if !maps.Equal(d.before.brake, d.after.brake) {
 		for _, a := range w.actors {
@@ -293,7 +296,7 @@ func (w *world) enter(d *deed) {
 func (d *deed) changed() bool {
 	return len(d.after.journal) > 0 || len(d.sent) > 0 || len(d.before.input) != len(d.after.input) ||
 		fmt.Sprint(d.before.messages()) != fmt.Sprint(d.after.messages()) || fmt.Sprint(d.before.claimed) != fmt.Sprint(d.after.claimed) ||
-		fmt.Sprint(d.before.due, d.before.running, d.before.taken) != fmt.Sprint(d.after.due, d.after.running, d.after.taken)
+		fmt.Sprint(d.before.due, d.before.urgent, d.before.running, d.before.taken) != fmt.Sprint(d.after.due, d.after.urgent, d.after.running, d.after.taken)
 }
 
 // sent lists the messages that commands push, with the mark of their source.

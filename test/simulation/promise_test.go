@@ -1,0 +1,167 @@
+package simulation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// promise is what somebody may rely on about one model. It is noted from what was said alone, and nothing of it is read from Redis.
+type promise struct {
+	floor   time.Time // a worker has asked that nothing starts by itself before
+	stopped bool      // a hand has disabled the model
+}
+
+// keep checks that a decision breaks no promise, and notes what it promises.
+func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at time.Time) error {
+	promised := p.promises[uid]
+	switch decision.Event {
+	case model.EventStart:
+		if promised.stopped {
+			return errors.New("a hand has stopped the model, and nobody has enabled it")
+		}
+		if at.Before(promised.floor) && m.Cause != model.CauseHand {
+			return fmt.Errorf("its worker has asked that nothing starts before %s", model.FormatTime(promised.floor))
+		}
+		promised.floor = time.Time{}
+	case model.EventDisable:
+		promised = promise{stopped: true}
+	case model.EventEnable, model.EventRun, model.EventRemove:
+		promised = promise{}
+	case model.EventSuccess, model.EventTimeout:
+		if err := p.judged(m); err != nil {
+			return err
+		}
+	case model.EventFailure:
+		if err := p.judged(m); err != nil {
+			return err
+		}
+		promised.floor = p.asked(at)
+	case model.EventPostponed:
+		promised.floor = p.asked(at)
+	}
+	if decision.Next.Disabled || decision.Next.Urgent() {
+		promised.floor = time.Time{}
+	}
+	p.promises[uid] = promised
+	return nil
+}
+
+// asked is the earliest start that the message of a worker asks for; zero: it does not.
+func (p *replay) asked(at time.Time) time.Time {
+	switch {
+	case p.message == nil || p.message.RetryAfter == 0 && p.message.RetryAt.IsZero():
+		return time.Time{}
+	case p.message.RetryAt.IsZero():
+		return at.Add(p.message.RetryAfter)
+	default:
+		return p.message.RetryAt
+	}
+}
+
+// judged checks that an attempt counts for a model only if it worked on what the model is.
+func (p *replay) judged(m *model.Model) error {
+	facts := p.oracle.attempts[m.AttemptUID]
+	if facts == nil {
+		return nil
+	}
+	if worked := payloadOf(facts.entry); worked != m.Payload {
+		return fmt.Errorf("the attempt has worked on %s, the model is %s", worked, m.Payload)
+	}
+	return nil
+}
+
+// payloadOf reads the payload of an entry of the input list.
+func payloadOf(entry string) string {
+	var fields map[string]any
+	_ = json.Unmarshal([]byte(entry), &fields)
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return slices.Contains(model.ReservedFields, name) })
+	var text strings.Builder
+	_ = json.NewEncoder(&text).Encode(fields)
+	return strings.TrimSpace(text.String())
+}
+
+// checkStopped checks that what a hand has stopped stays so, and says who it was.
+func (p *replay) checkStopped() error {
+	for uid, promised := range p.promises {
+		if hash := p.after.models[uid]; promised.stopped && (hash["refresh_disabled_until_update"] != "1" || hash["refresh_disabled_by"] != "hand") {
+			return fmt.Errorf("%s was stopped by a hand, and nobody has enabled it: %v", uid, hash)
+		}
+	}
+	return nil
+}
+
+// sight is what was there when a dispatcher looked.
+type sight struct {
+	*snapshot
+	now time.Time
+}
+
+// due lists the models that are due since a while, so that any dispatcher has seen them: those that somebody wants at once, and the others.
+func (s *sight) due() (urgent, others []string) {
+	for _, uid := range slices.Sorted(maps.Keys(s.models)) {
+		m := parse(uid, s.models[uid], "")
+		switch {
+		case !m.Due(s.now.Add(-turnOf * 10)):
+		case m.Cause == model.CauseHand:
+			urgent = append(urgent, uid)
+		default:
+			others = append(others, uid)
+		}
+	}
+	return urgent, others
+}
+
+// count is how many models are due.
+func (s *sight) count() (n int) {
+	for uid, hash := range s.models {
+		if parse(uid, hash, "").Due(s.now) {
+			n++
+		}
+	}
+	return n
+}
+
+// checkRoom checks how a dispatcher has shared the room in the input list: what is urgent starts first, and gets half of the room at least,
+// and no more while others are due too.
+func (p *replay) checkRoom() error {
+	if p.saw == nil || len(p.started) == 0 {
+		return nil
+	}
+	hurried, calm := 0, 0
+	for _, entry := range p.started {
+		switch _, urgent := p.before.urgent[modelOf(entry)]; {
+		case !urgent:
+			calm++
+		case calm > 0:
+			return fmt.Errorf("what is urgent was not started first: %q", p.started)
+		default:
+			hurried++
+		}
+	}
+	urgent, others := p.saw.due()
+	if len(p.oracle.meddled) > 0 || p.saw.count() > p.batch {
+		return nil // it may have seen a part of this, or something else
+	}
+	room := max(0, p.maxQueued-len(p.saw.input))
+	half := (room + 1) / 2
+	if most := max(half, room-len(others)); hurried > most {
+		return fmt.Errorf("%d urgent models were started in a room of %d, while %v were due too", hurried, room, others)
+	}
+	settled := 0
+	for _, uid := range urgent {
+		if _, seen := p.models[uid]; seen || p.before.models[uid]["rev"] != p.saw.models[uid]["rev"] {
+			settled++
+		}
+	}
+	if calm > 0 && settled < min(len(urgent), half) {
+		return fmt.Errorf("%d other models were started in a room of %d, and of the urgent %v only %d", calm, room, urgent, settled)
+	}
+	return nil
+}
