@@ -13,6 +13,7 @@ type applicationRole struct {
 	uids   []string
 	left   *int // sequences that are still to be pushed
 	saves  *int // numbers its saves
+	hasty  bool // it wants many at once
 	unsent []string
 }
 
@@ -39,12 +40,28 @@ func (a *applicationRole) round(ctx context.Context) error {
 func (*applicationRole) resign(context.Context) {}
 
 func (a *applicationRole) think() {
+	if a.hasty {
+		a.rush()
+		return
+	}
 	uid := a.uids[a.rng.IntN(len(a.uids))]
 	for range 2 + a.rng.IntN(3) {
 		*a.saves++
 		text := fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"save":%d}%s}`, uid, *a.saves, saves[a.rng.IntN(len(saves))])
 		if a.rng.IntN(6) == 0 {
 			text = fmt.Sprintf(`{"type":"remove","uid":%q}`, uid)
+		}
+		a.unsent = append(a.unsent, text)
+	}
+}
+
+// rush wants some models at once, and lets the others wait for a time that comes soon.
+func (a *applicationRole) rush() {
+	for _, uid := range a.uids {
+		text := fmt.Sprintf(`{"type":"run","uid":%q}`, uid)
+		if a.rng.IntN(2) == 0 {
+			*a.saves++
+			text = fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"save":%d},"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","refresh":"planned"}`, uid, *a.saves)
 		}
 		a.unsent = append(a.unsent, text)
 	}

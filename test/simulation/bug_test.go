@@ -20,7 +20,7 @@ type bug struct {
 	slow  bool // it takes seconds to be found
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, brake bool
+	pools, brake, hands, floors bool
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -134,9 +134,9 @@ var bugs = []bug{
 	{name: "a model is in both sets", file: "commit.lua", mark: "calm"},
 	{name: "what is urgent is due only", file: "commit.lua", mark: "urgent", line: "urgent_at[uid] = '' due_at[uid] = due_ms .. urgent_ms"},
 	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
-	{name: "what is urgent comes last", slow: true, store: func(s *scripts.Store) queue { return calmer{s} }},
-	{name: "what is urgent fills the room", slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
-	{name: "the floor of a worker is forgotten", store: func(s *scripts.Store) queue {
+	{name: "what is urgent comes last", hands: true, slow: true, store: func(s *scripts.Store) queue { return calmer{s} }},
+	{name: "what is urgent fills the room", hands: true, slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
+	{name: "the floor of a worker is forgotten", floors: true, slow: true, store: func(s *scripts.Store) queue {
 		return altered{s, func(r *scripts.Record) { r.NotBefore = time.Time{} }}
 	}},
 

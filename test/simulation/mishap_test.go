@@ -22,6 +22,8 @@ type temper struct {
 	jumps     []time.Duration
 	brake     map[string]string // its settings; nil: it is off
 	crowd     bool              // dispatchers do not share the work: all decide about the same
+	hands     bool              // applications want many models at once, while others are due
+	floors    bool              // workers ask for later, and models are saved meanwhile
 	pools     bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
 }
 
@@ -61,6 +63,10 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 		t.brake = map[string]string{"on": "1", "share": []string{"0.5", "0.9"}[rng.IntN(2)], "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
 	}
 	t.crowd = rng.IntN(2) == 0
+	if t.hands = !t.pools && rng.IntN(6) == 0 || planted.hands; t.hands {
+		t.batch, t.maxQueued, t.jumps = 8, 2, append(t.jumps, 11*time.Minute)
+	}
+	t.floors = !t.hands && rng.IntN(5) == 0 || planted.floors
 	return t
 }
 

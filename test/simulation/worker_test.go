@@ -25,6 +25,7 @@ type workerRole struct {
 
 	// careless workers look at no fence, forget attempts and say some things twice.
 	careless bool
+	floors   bool // most work fails, and is to be tried again later
 	slow     bool // most work goes on for many rounds
 }
 
@@ -134,6 +135,9 @@ func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 	}
 	if w.slow && w.rng.IntN(4) > 0 {
 		return "", nil
+	}
+	if w.floors && w.rng.IntN(2) == 0 {
+		return model.MessageFailure, w.pick(`"retry_after":600`, `"retry_after":7200`)
 	}
 	switch n := w.rng.IntN(16); {
 	case n < 5:

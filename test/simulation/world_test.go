@@ -62,7 +62,9 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 	if planted.store != nil {
 		w.queue = planted.store(r.store)
 	}
-	w.temper = newTemper(w.rng, planted)
+	if w.temper = newTemper(w.rng, planted); w.temper.hands {
+		w.uids = append(w.uids, "m4", "m5", "m6")
+	}
 	r.mini.FlushAll()
 	if err := r.loadScripts(); err != nil {
 		return w, err
@@ -85,8 +87,11 @@ func (w *world) populate() error {
 			return err
 		}
 	}
-	if w.rng.IntN(2) == 0 {
+	if w.temper.hands || w.temper.floors || w.rng.IntN(2) == 0 {
 		w.storms = 1 + w.rng.IntN(4)
+		if w.temper.hands || w.temper.floors {
+			w.storms *= 3
+		}
 		if err := w.bear("a"); err != nil {
 			return err
 		}
@@ -128,10 +133,10 @@ func (w *world) role(kind, name string) (role, error) {
 		}
 		return newPoller(w.queue, owner, 2+w.rng.IntN(6))
 	case "a":
-		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves}, nil
+		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves, hasty: w.temper.hands}, nil
 	default:
 		good := func() bool { return w.calm }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools}
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools, floors: w.temper.floors}
 		if kind != "w" {
 			return play, nil
 		}
