@@ -32,11 +32,12 @@ func TestABigTableAtSixAndSixteenGivesUpAfterSixRetriesAndIsEnabledByAnUpdate(t 
 		{at: "2026-01-05T11:30:00+01:00", do: "start", no: 7, deadline: "2026-01-05T12:30:00+01:00", refresh: "", why: "if lost: final: exhausted after 7"},
 		{at: "2026-01-05T12:30:00+01:00", do: "lost", no: 7, refresh: "", why: "final: exhausted after 7", reason: "Cannot refresh after 7 attempts: timeout"},
 
-		// Disabled: 4 PM passes, and so does the next morning. Then the owner mends the address, in the afternoon.
+		// Disabled: 4 PM passes, and so does the next morning. Then the owner mends the address, in the afternoon, and need not
+		// wait for 4 PM.
 		{at: "2026-01-05T16:00:00+01:00", do: "stay"},
 		{at: "2026-01-06T06:00:00+01:00", do: "stay"},
-		{at: "2026-01-06T15:59:59+01:00", do: "save " + otherFeed, no: 0, refresh: "2026-01-06T16:00:00+01:00", why: "planned"},
-		{at: "2026-01-06T16:00:00+01:00", do: "start", no: 1, deadline: "2026-01-06T17:00:00+01:00", refresh: "2026-01-06T17:00:00+01:00", why: "if lost: retry 1/6 at once, before planned"},
+		{at: "2026-01-06T15:30:00+01:00", do: "save " + otherFeed, no: 0, refresh: "2026-01-06T15:30:00+01:00", why: "saved: refresh now"},
+		{at: "2026-01-06T15:30:00+01:00", do: "start", no: 1, deadline: "2026-01-06T16:30:00+01:00", refresh: "2026-01-06T16:30:00+01:00", why: "if lost: retry 1/6 at once, before planned"},
 		{at: "2026-01-06T16:20:00+01:00", do: "succeed", no: 0, refresh: "2026-01-07T06:00:00+01:00", why: "planned"},
 		{at: "2026-01-07T06:00:00+01:00", do: "start", no: 1, deadline: "2026-01-07T07:00:00+01:00", refresh: "2026-01-07T07:00:00+01:00", why: "if lost: retry 1/6 at once, before planned"},
 		{at: "2026-01-07T06:20:00+01:00", do: "succeed", no: 0, refresh: "2026-01-07T16:00:00+01:00", why: "planned"},

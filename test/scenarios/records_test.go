@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var outcomes = map[string]string{"succeed": "success", "fail": "failure", "lost": "timeout"}
+var outcomes = map[string]string{"succeed": "success", "fail": "failure", "lost": "timeout", "outdated": "outdated"}
 
 // checkHistory holds the newest record against the step that ended the attempt.
 func (s *story) checkHistory(verb, started string, step step) {

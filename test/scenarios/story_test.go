@@ -32,6 +32,7 @@ type step struct {
 	//   lost, withdraw   a dispatcher finds the deadline passed
 	//   give_up          a dispatcher finds the time without a success used up
 	//   succeed, fail    the worker sends its result, and a poller applies it
+	//   outdated         the worker has failed on a payload that was replaced while it had it, and a poller notes it
 	//   stay             dispatcher and poller look, and nothing changes
 	do       string
 	no       int    // attempt_no
@@ -159,8 +160,8 @@ func (s *story) act(verb, extra string, step step) {
 	case "run":
 		s.push("bigtables-control", `"type":"run","uid":"tbl_1"`, extra)
 		s.poll()
-	case "succeed", "fail":
-		kind := map[string]string{"succeed": "success", "fail": "failure"}[verb]
+	case "succeed", "fail", "outdated":
+		kind := map[string]string{"succeed": "success", "fail": "failure", "outdated": "failure"}[verb]
 		s.push("bigtables-output", fmt.Sprintf(`"type":%q,"big_table_uid":"tbl_1","refresh_attempt_uid":"a%d"`, kind, s.starts), extra)
 		s.poll()
 	case "start":
@@ -238,14 +239,17 @@ func (s *story) fields(verb string, step step) map[string]string {
 	s.fence(is, verb, step)
 	s.window(is, verb, step)
 	s.count(is, verb)
+	is["refresh_for"] = s.cause(step)
 	switch {
 	case verb == "succeed":
 		is["last_success_at"], is["failing_since"], is["final_failure_at"] = text(step.at), "", ""
 	case (verb == "fail" || verb == "lost") && is["failing_since"] == "":
 		is["failing_since"] = text(step.at)
+	case verb == "save":
+		is["failing_since"] = ""
 	}
 	if step.reason != "" {
-		is["refresh_disabled_until_update"], is["final_failure_at"] = "1", text(step.at)
+		is["refresh_disabled_until_update"], is["refresh_disabled_by"], is["final_failure_at"] = "1", "policy", text(step.at)
 	}
 	maps.DeleteFunc(is, func(_, value string) bool { return value == "" || value == "0" })
 	return is
@@ -258,8 +262,27 @@ func (s *story) fence(is map[string]string, verb string, step step) {
 		is["attempt_uid"], is["started_at"] = fmt.Sprintf("a%d", s.starts), text(step.at)
 	case step.deadline != "": // a save during the attempt
 		is["attempt_uid"], is["started_at"], is["again"] = s.seen["attempt_uid"], s.seen["started_at"], "1"
+		is["outdated"] = "1" // the worker has it
 	case s.seen["attempt_uid"] != "":
 		is["last_attempt_uid"] = s.seen["attempt_uid"]
+	}
+}
+
+// cause is why the next start was set; while an attempt runs, why that one was.
+func (s *story) cause(step step) string {
+	switch why := step.why; {
+	case step.deadline != "", strings.HasPrefix(why, "withdrawn"):
+		return s.seen["refresh_for"]
+	case strings.HasPrefix(why, "saved: refresh now") && s.definition == banner && s.seen["failing_since"] == "":
+		return "" // a one-shot starts with each save
+	case strings.HasPrefix(why, "saved"), why == "run by hand":
+		return "hand"
+	case strings.HasPrefix(why, "retry") && !strings.Contains(why, "planned first"), strings.HasPrefix(why, "held"):
+		return "retry"
+	case strings.HasPrefix(why, "gives up"):
+		return "give_up"
+	default:
+		return ""
 	}
 }
 
@@ -278,6 +301,9 @@ func (s *story) window(is map[string]string, verb string, step step) {
 func (s *story) count(is map[string]string, verb string) {
 	_, ends := outcomes[verb]
 	no, _ := strconv.Atoi(s.seen["attempt_no"])
+	if verb == "outdated" {
+		return
+	}
 	for counter, counts := range map[string]bool{"total_retries": no > 1, "successful_retries": no > 1 && verb == "succeed", "retried_cycles": no == 2} {
 		if ends && counts {
 			n, _ := strconv.Atoi(is[counter])
@@ -286,19 +312,21 @@ func (s *story) count(is map[string]string, verb string) {
 	}
 }
 
-// picture is what a step must leave: the hash, both sets, and the lists that workers and applications see.
+// picture is what a step must leave: the hash, the three sets, and the lists that workers and applications see.
 type picture struct {
-	Hash         map[string]string
-	Due, Running map[string]float64
-	Input        int
-	Leftover     int // messages in output, control, claimed and rejected
+	Hash                 map[string]string
+	Due, Urgent, Running map[string]float64
+	Input                int
+	Leftover             int // messages in output, control, claimed and rejected
 }
 
 func (s *story) picture(step step) picture {
-	p := picture{Hash: s.seen, Due: map[string]float64{}, Running: map[string]float64{}}
+	p := picture{Hash: s.seen, Due: map[string]float64{}, Urgent: map[string]float64{}, Running: map[string]float64{}}
 	switch {
 	case step.deadline != "":
 		p.Running["tbl_1"] = float64(instant(step.deadline).UnixMilli())
+	case step.refresh != "" && s.seen["refresh_for"] == "hand":
+		p.Urgent["tbl_1"] = float64(instant(step.refresh).UnixMilli())
 	case step.refresh != "":
 		p.Due["tbl_1"] = float64(instant(step.refresh).UnixMilli())
 	}
@@ -311,12 +339,12 @@ func (s *story) picture(step step) picture {
 func (s *story) real() picture {
 	s.t.Helper()
 	all := s.dump()
-	p := picture{Hash: map[string]string{}, Due: map[string]float64{}, Running: map[string]float64{}, Input: entries(all, "bigtables-input"),
+	p := picture{Hash: map[string]string{}, Due: map[string]float64{}, Urgent: map[string]float64{}, Running: map[string]float64{}, Input: entries(all, "bigtables-input"),
 		Leftover: entries(all, "bigtables-output", "bigtables-control", "bigtables:claimed:p1", "bigtables:rejected")}
 	if hash, found := all["bigtables:model:tbl_1"].Data.(map[string]string); found {
 		p.Hash = hash
 	}
-	for key, into := range map[string]*map[string]float64{"bigtables:due": &p.Due, "bigtables:running": &p.Running} {
+	for key, into := range map[string]*map[string]float64{"bigtables:due": &p.Due, "bigtables:urgent": &p.Urgent, "bigtables:running": &p.Running} {
 		if scores, found := all[key].Data.(map[string]float64); found {
 			*into = scores
 		}

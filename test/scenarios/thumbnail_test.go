@@ -22,19 +22,20 @@ func TestAThumbnailIsMadeAfterEachEditOrItsOwnerReadsWhyNot(t *testing.T) {
 		{at: "2026-01-05T12:08:00Z", do: "fail " + failed, no: 4, refresh: "", why: "final: exhausted after 4", reason: "thumbnail creation failed"},
 		{at: "2026-01-12T12:00:00Z", do: "stay"},
 
-		// Edited again, and twice more while its thumbnail is being made: the second thumbnail shows the last edit.
+		// Edited again, and twice more while its thumbnail is being made: the second thumbnail shows the last edit, and nobody is told
+		// what became of the first.
 		{at: "2026-01-12T13:00:00Z", do: "save " + edit2, no: 0, refresh: "2026-01-12T13:00:00Z", why: "saved: refresh now"},
 		{at: "2026-01-12T13:00:00Z", do: "start", no: 1, deadline: "2026-01-12T13:01:00Z", refresh: "2026-01-12T13:01:00Z", why: "if lost: retry 1/3 at once, none planned"},
 		{at: "2026-01-12T13:00:10Z", do: "save " + edit3, no: 1, deadline: "2026-01-12T13:01:00Z", refresh: "2026-01-12T13:01:00Z", why: "saved while running: again"},
 		{at: "2026-01-12T13:00:20Z", do: "save " + edit4, no: 1, deadline: "2026-01-12T13:01:00Z", refresh: "2026-01-12T13:01:00Z", why: "saved while running: again"},
-		{at: "2026-01-12T13:00:30Z", do: "succeed", no: 0, refresh: "2026-01-12T13:00:30Z", why: "saved while running: again"},
+		{at: "2026-01-12T13:00:30Z", do: "outdated " + failed, no: 0, refresh: "2026-01-12T13:00:30Z", why: "saved while running: again"},
 		{at: "2026-01-12T13:00:30Z", do: "start", no: 1, deadline: "2026-01-12T13:01:30Z", refresh: "2026-01-12T13:01:30Z", why: "if lost: retry 1/3 at once, none planned"},
 		{at: "2026-01-12T13:00:40Z", do: "succeed", no: 0, refresh: "", why: "finished: one-shot"},
 		{at: "2026-01-19T13:00:00Z", do: "stay"},
 	}, remains{
 		counters: map[string]string{"create": "1", "update": "3", "start": "6", "retry": "3", "failure": "3", "timeout": "1", "exhausted": "1",
-			"final_failure": "1", "success": "2", "recovered": "1", "total_retries": "3", "retried_cycles": "1"},
-		outbox: []string{"disabled 2026-01-05T12:08:00.000Z #4: thumbnail creation failed", "recovered 2026-01-12T13:00:30.000Z #1"},
+			"final_failure": "1", "outdated": "1", "success": "1", "recovered": "1", "total_retries": "3", "retried_cycles": "1"},
+		outbox: []string{"disabled 2026-01-05T12:08:00.000Z #4: thumbnail creation failed", "recovered 2026-01-12T13:00:40.000Z #1"},
 	})
 }
 

@@ -46,7 +46,8 @@ func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at ti
 	case model.EventPostponed:
 		promised.floor = p.asked(at)
 	}
-	if decision.Next.Disabled || decision.Next.Urgent() {
+	saved := decision.Event == model.EventUpdate && decision.Next.RefreshAt.Equal(at) // and started by that
+	if decision.Next.Disabled || decision.Next.Urgent() || saved {
 		promised.floor = time.Time{}
 	}
 	p.promises[uid] = promised
@@ -136,7 +137,7 @@ func (p *replay) checkRoom() error {
 	}
 	hurried, calm := 0, 0
 	for _, entry := range p.started {
-		switch _, urgent := p.before.urgent[modelOf(entry)]; {
+		switch _, urgent := p.saw.urgent[modelOf(entry)]; { // it may have become so since
 		case !urgent:
 			calm++
 		case calm > 0:
