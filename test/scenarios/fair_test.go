@@ -1,0 +1,269 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+)
+
+// told are the notices that owners have got.
+func (q *policyQueue) told() (events []string) {
+	q.t.Helper()
+	notices, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Outbox(), "-", "+").Result()
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	for _, notice := range notices {
+		events = append(events, fmt.Sprint(notice.Values["event"], " ", notice.Values["uid"]))
+	}
+	return events
+}
+
+// idle expects that no attempt waits for a worker.
+func (q *policyQueue) idle() {
+	q.t.Helper()
+	if entry, found := q.Take(); found {
+		q.t.Fatalf("%s: expected no attempt, found %+v", q.Clock.Now(), entry)
+	}
+}
+
+// outcome is how the last attempt of a model ended.
+func (q *policyQueue) outcome(uid string) model.Event {
+	q.t.Helper()
+	history := q.List(q.Store.Keys.History(uid))
+	if len(history) == 0 {
+		return ""
+	}
+	last, err := model.ParseAttempt(history[0])
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return last.Outcome
+}
+
+// invalid is what a worker says of an address that no retry helps.
+const invalid = `"retryable":false,"reason":"Provided URL is invalid: /broken"`
+
+func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := newPolicyQueue(t, server)
+		put := func(uid, url string) {
+			q.Command(fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"url":%q},"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up"}}`, uid, url))
+			q.work()
+		}
+		for _, uid := range []string{"first", "queued", "processing"} {
+			put(uid, "/broken")
+		}
+
+		// While it waits in line, the attempt itself gets the new address, in its place.
+		attempt := q.Attempt("queued")
+		put("queued", "/good")
+		if input := q.List(q.Store.Keys.Input()); len(input) != 3 || !strings.Contains(input[1], `"url":"/good"`) || !strings.Contains(input[1], attempt) {
+			t.Fatalf("expected attempt %s second of three, with the new address, found %q", attempt, input)
+		}
+		q.take("first")
+		taken := q.take("queued")
+		q.Say(fixture.Result("success", "queued", taken.AttemptUID))
+		q.work()
+		if got := q.outcome("queued"); got != model.EventSuccess {
+			t.Errorf("queued: expected a success, found %s", got)
+		}
+
+		// Once a worker has it, another attempt follows, and this one is nobody's fault.
+		taken = q.take("processing")
+		put("processing", "/good")
+		q.Say(fixture.Result("failure", "processing", taken.AttemptUID, invalid))
+		q.work()
+		q.is("processing", map[string]string{"refresh_disabled_until_update": "", "failing_since": "", "attempt_no": "1"})
+		if got, told := q.outcome("processing"), q.told(); got != model.EventOutdated || len(told) != 0 {
+			t.Errorf("processing: expected an outdated attempt of which nobody is told, found %s and %v", got, told)
+		}
+		taken = q.take("processing")
+		q.Say(fixture.Result("success", "processing", taken.AttemptUID))
+		q.work()
+		q.is("processing", map[string]string{"attempt_no": "", "last_success_at": model.FormatTime(q.Clock.Now())})
+		if stats := q.Stats(); stats["outdated"] != 1 || stats["failure"] != 0 || stats["success"] != 2 {
+			t.Errorf("expected two successes, one outdated attempt and no failure, found %v", stats)
+		}
+	})
+}
+
+func TestAFixMakesItSooner(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := newPolicyQueue(t, server)
+		const daily = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["2h"]}`
+		put := func(uid, url, more string) {
+			q.Command(fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"url":%q},%s%s}`, uid, url, daily, more))
+			q.work()
+		}
+		fail := func(uid string) {
+			put(uid, "/broken", `,"refresh":"now"`)
+			attempt := q.take(uid)
+			reason := map[string]string{"fails": `"reason":"HTTP 503"`, "disabled": invalid}[uid]
+			q.Say(fixture.Result("failure", uid, attempt.AttemptUID, reason))
+			q.work()
+		}
+		fail("fails")
+		fail("disabled")
+		q.is("fails", map[string]string{"refresh_at": "2026-11-21T09:00:00.000Z"})
+		q.is("disabled", map[string]string{"refresh_disabled_by": "policy"})
+
+		// The same again is no fix.
+		put("fails", "/broken", "")
+		put("disabled", "/broken", "")
+		q.idle()
+
+		q.Clock.Turn(time.Minute)
+		put("fails", "/good", "")
+		q.take("fails")
+		put("disabled", "/good", "")
+		q.take("disabled")
+		q.is("disabled", map[string]string{"refresh_disabled_until_update": "", "refresh_disabled_by": "", "attempt_no": "1"})
+	})
+}
+
+func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := newPolicyQueue(t, server)
+		put := func(price int, more string) {
+			q.Command(fmt.Sprintf(`{"type":"put","uid":"feed","payload":{"price":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01"%s}`, price, more))
+			q.work()
+		}
+		put(1, "")
+		q.Command(`{"type":"disable","uid":"feed","reason":"customer has not paid"}`)
+		q.work()
+		stopped := map[string]string{"refresh_disabled_until_update": "1", "refresh_disabled_by": "hand", "refresh_at": "",
+			"refresh_disabled_user_friendly_reason": "customer has not paid"}
+		for night, more := range []string{"", `,"refresh":"now"`, `,"refresh":"planned"`} {
+			q.Clock.Turn(24 * time.Hour)
+			put(2+night, more)
+			q.is("feed", stopped)
+		}
+		q.Command(`{"type":"run","uid":"feed"}`)
+		q.work()
+		q.is("feed", stopped)
+		q.idle()
+		if rejected := q.List(q.Store.Keys.Rejected()); len(rejected) != 1 || !strings.Contains(rejected[0], "disabled by hand") {
+			t.Errorf("expected the run refused, found %q", rejected)
+		}
+
+		q.Command(`{"type":"enable","uid":"feed"}`)
+		q.work()
+		q.is("feed", map[string]string{"refresh_disabled_until_update": "", "refresh_disabled_by": "", "refresh_disabled_user_friendly_reason": "", "refresh_why": "planned"})
+		q.Clock.Turn(time.Hour)
+		q.work()
+		input := q.List(q.Store.Keys.Input())
+		if len(input) != 1 || !strings.Contains(input[0], `"price":4`) {
+			t.Errorf("expected an attempt with what was imported last, found %q", input)
+		}
+	})
+}
+
+func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q, backlog := newPolicyQueue(t, server), 2000
+		if server.Mini != nil {
+			backlog = 200 // it takes seconds for a thousand
+		}
+		var err error
+		if q.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{MaxQueued: 20}); err != nil {
+			t.Fatal(err)
+		}
+		puts := make([]string, 0, backlog+30)
+		for i := range backlog {
+			puts = append(puts, fmt.Sprintf(`{"type":"put","uid":"due_%d"}`, i))
+		}
+		for i := range 30 {
+			puts = append(puts, fmt.Sprintf(`{"type":"put","uid":"mine_%d","rrule":"FREQ=YEARLY","dtstart":"2026-01-01"}`, i))
+		}
+		q.Command(puts...)
+		for q.Stats()["create"] < len(puts) {
+			if _, err := q.poller.RunOnce(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		q.work() // the list is full
+
+		// Two places become free: one is for the hand.
+		q.Command(`{"type":"run","uid":"mine_0"}`)
+		q.Clock.Turn(time.Second)
+		q.Take()
+		q.Take()
+		q.work()
+		input := q.List(q.Store.Keys.Input())
+		if len(input) != 20 || !strings.Contains(input[18], `"mine_0"`) || !strings.Contains(input[19], `"due_`) {
+			t.Fatalf("expected mine_0 and then one that was due behind the eighteen before, found %q", input[max(0, len(input)-2):])
+		}
+
+		// All are free: hands get half of them, and the schedule the other half.
+		for i := 1; i < 30; i++ {
+			q.Command(fmt.Sprintf(`{"type":"run","uid":"mine_%d"}`, i))
+		}
+		if _, err := q.poller.RunOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, found := q.Take(); found; _, found = q.Take() {
+			continue
+		}
+		q.work()
+		input = q.List(q.Store.Keys.Input())
+		for i, entry := range input {
+			if mine := strings.Contains(entry, `"mine_`); mine != (i < 10) {
+				t.Fatalf("expected ten by hand and then ten that were due, found %q", input)
+			}
+		}
+	})
+}
+
+func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
+	for name, retries := range map[string]string{"with a retry": `["1m"]`, "with none left": `[]`} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+				q := newPolicyQueue(t, server)
+				put := func(timeout string) {
+					q.Command(`{"type":"put","uid":"feed","rrule":"FREQ=MINUTELY;INTERVAL=30","dtstart":"2026-01-01",` +
+						`"policy":{"timeout":"` + timeout + `","retries":` + retries + `,"on_exhausted":"next_planned"}}`)
+					q.work()
+				}
+				put("10m")
+				asked := func() (until time.Time) {
+					q.Clock.Turn(30 * time.Minute)
+					q.work()
+					attempt := q.take("feed")
+					q.Clock.Turn(5 * time.Minute)
+					q.Say(fixture.Result("failure", "feed", attempt.AttemptUID, `"retry_after":7200`))
+					q.work()
+					return q.Clock.Now().Add(2 * time.Hour)
+				}
+				until := asked()
+				for at := q.Clock.Now(); at.Before(until.Add(-time.Minute)); at = at.Add(10 * time.Minute) {
+					q.Clock.Set(at)
+					q.work()
+					q.idle()
+				}
+				put("11m") // what is no cure moves nothing forward
+				q.is("feed", map[string]string{"not_before": model.FormatTime(until)})
+				q.Clock.Set(until.Add(-time.Millisecond))
+				q.work()
+				q.idle()
+				q.Clock.Set(until.Add(30 * time.Minute))
+				q.work()
+				q.take("feed")
+				q.Say(fixture.Result("success", "feed", q.Attempt("feed")))
+				q.work()
+
+				// Only a hand goes below.
+				asked()
+				q.Command(`{"type":"run","uid":"feed"}`)
+				q.work()
+				q.take("feed")
+			})
+		})
+	}
+}
