@@ -95,3 +95,12 @@ func TestABrakeIsRefusedOutOfRange(t *testing.T) {
 		t.Errorf("the default: %v", err)
 	}
 }
+
+func TestAFailureThatTheBrakeHoldsBackWaitsAsLongAsItsWorkerAsked(t *testing.T) {
+	s := braked(t, banner, "")
+	s.do(monday, "start", "")
+	s.do(monday.Add(time.Minute), "failure", `"retryable":false,"retry_after":7200`)
+	if want := monday.Add(time.Minute + 2*time.Hour); !s.decision.Held || !s.m.RefreshAt.Equal(want) || !s.m.NotBefore.Equal(want) {
+		t.Errorf("want it held until %s, got %s", want, s)
+	}
+}

@@ -108,10 +108,10 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	// The brake turns a final failure into one more attempt. The failed one is not counted, so that a cycle keeps its length and the
 	// first failure after the release is final if it still would be.
 	if v.final && m.Brake.Engaged {
-		v.why.held = policy.Vary(brakeDelay, brakeSpread, s.AttemptUID)
+		v.why.held = max(policy.Vary(brakeDelay, brakeSpread, s.AttemptUID), failure.RetryAfter)
 		v.at, v.cause, v.attemptNo, v.final = now.Add(v.why.held), CauseRetry, max(0, k-1), false
 	}
-	if !v.final && v.cause != CauseGiveUp {
+	if !v.final { // also while it waits for the end of its window: a save may plan it anew
 		v.notBefore = floor
 	}
 	return v

@@ -124,7 +124,9 @@ func (p *replay) checkMoves() error {
 		hash := p.before.models[p.oracle.attempts[uid].model]
 		// Whoever saw the deadline pass before `started` moved it gives the attempt up: that costs one more deadline, as a death would.
 		moved := hash["processing_at"] != ""
-		counts := hash["attempt_uid"] == uid && instant(hash["deadline_at"]).After(p.now) && !moved
+		deadline := instant(hash["deadline_at"])
+		passed := slices.ContainsFunc(p.clock, func(at time.Time) bool { return !deadline.After(at) }) // and the clock was set back since
+		counts := hash["attempt_uid"] == uid && deadline.After(p.now) && !moved && !passed
 		gone := !slices.Contains(after, entry)
 		switch {
 		case counts && gone && !p.pops && !p.answers(uid):
