@@ -249,6 +249,20 @@ func TestAMassFailureIsToldInFewLines(t *testing.T) {
 	}
 }
 
+// A flood is sampled. What happens twice a minute is none, however long it goes on.
+func TestWhatHappensNowAndThenIsToldEachTime(t *testing.T) {
+	var text bytes.Buffer
+	log := zerolog.New(&text)
+	book := logbook.New("poller", &log)
+	const times = 20
+	for i := range times {
+		book.Rejected(logbook.Rejection{Counter: "malformed", Reason: "no JSON"}, fixture.Start.Add(time.Duration(i)*thirty))
+	}
+	if told := strings.Count(text.String(), "no JSON"); told != times {
+		t.Errorf("expected %d lines, found %d", times, told)
+	}
+}
+
 func TestWhatIsNotToldCostsNothing(t *testing.T) {
 	log := zerolog.New(new(bytes.Buffer)).Level(zerolog.InfoLevel)
 	book := logbook.New("dispatcher", &log)
