@@ -35,11 +35,14 @@ func transition(line fields, t *scripts.Transition, now time.Time) {
 	}
 	line.time("refresh_at", d.Next.RefreshAt)
 	line.text("refresh_why", d.Next.Why)
+	line.text("refresh_for", string(d.Next.Cause))
 	line.flag("final", d.Final)
 	line.flag("held", d.Held)
 	line.flag("late", d.Late)
 	line.flag("disabled", d.Next.Disabled)
 	line.text("refresh_disabled_user_friendly_reason", d.Next.DisabledReason)
+	line.text("refresh_disabled_by", string(d.Next.DisabledBy))
+	line.text("refresh_disabled_who", d.Next.DisabledWho)
 	line.text("policy_error", d.PolicyError)
 }
 
