@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -30,7 +31,8 @@ type Dispatcher struct {
 	config   Config
 	measured time.Time       // when the brake was measured, on the clock of Redis; run goroutine only
 	faults   backoff.Sampler // of models; run goroutine only
-	called   bool            // it was woken by a call, which the others did not get; run goroutine only
+	logbook  *logbook.Logbook
+	called   bool // it was woken by a call, which the others did not get; run goroutine only
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.
@@ -39,7 +41,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Dispatcher{store: store, config: config}, nil
+	return &Dispatcher{store: store, config: config, logbook: logbook.New("dispatcher", config.Log)}, nil
 }
 
 // Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and

@@ -199,6 +199,7 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 		switch code {
 		case scripts.CodeApplied:
 			*round.counter(transition.Event())++
+			d.logbook.Applied(transition, now)
 		case scripts.CodeTaken:
 			missing = append(missing, transition.UID())
 		case scripts.CodeBroken:

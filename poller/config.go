@@ -26,7 +26,8 @@ type Config struct {
 	Tick time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
 	Backoff time.Duration
-	// Log receives one line per batch, and every error, sampled. Defaults to none.
+	// Log receives one line per batch, every error, sampled, and what becomes of models: final failures, recoveries and rejected messages as
+	// warnings or info, sampled, and each transition at debug level. Defaults to none.
 	Log *zerolog.Logger
 	// Clock tells how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time

@@ -67,6 +67,18 @@ func (m *message) uid() string {
 	return m.result.UID
 }
 
+// subject is what can be read of whom the message is about, for the log: it may be unusable.
+func (m *message) subject() (uid, attemptUID string) {
+	switch {
+	case m.command != nil:
+		return m.command.UID, ""
+	case m.result != nil:
+		return m.result.UID, m.result.AttemptUID
+	default:
+		return "", ""
+	}
+}
+
 // subjects are the models that messages are about, and the commands among the messages.
 func subjects(messages []*message) (uids []string, commands []*model.Command) {
 	for _, m := range messages {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -33,6 +34,7 @@ type Store interface {
 type Poller struct {
 	store   Store
 	config  Config
+	logbook *logbook.Logbook
 	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
 	unreachable time.Time       // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
@@ -45,7 +47,7 @@ func New(store Store, config Config) (*Poller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Poller{store: store, config: config}, nil
+	return &Poller{store: store, config: config, logbook: logbook.New("poller", config.Log)}, nil
 }
 
 // Run works until ctx ends, and then returns nil: the batch in hand is finished first. Errors of Redis are logged and

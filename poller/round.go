@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -69,6 +70,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 			again = append(again, messages[i])
 		case code == scripts.CodeApplied:
 			round.count(batch.Items[i])
+			p.log(batch.Items[i], messages[i], now)
 		}
 	}
 	return again, err
@@ -84,6 +86,19 @@ func (r *Round) count(item scripts.Item) {
 		r.Settled++
 	default:
 		r.Settled++
+	}
+}
+
+// log tells what became of a model, or of a message that cannot be handled.
+func (p *Poller) log(item scripts.Item, m *message, now time.Time) {
+	switch {
+	case item.Transition != nil:
+		p.logbook.Applied(item.Transition, now)
+	case item.Reason != "":
+		uid, attemptUID := m.subject()
+		p.logbook.Rejected(logbook.Rejection{
+			UID: uid, AttemptUID: attemptUID, Command: m.claimed.FromControl(), Counter: item.Counter, Reason: item.Reason,
+		}, now)
 	}
 }
 

@@ -96,7 +96,7 @@ func texts(reply any) []string {
 }
 
 // sendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
-func sendEach[C redis.Cmder](items []string, send func(item string) C) []C {
+func sendEach[I, C any](items []I, send func(item I) C) []C {
 	replies := make([]C, len(items))
 	for i, item := range items {
 		replies[i] = send(item)

@@ -33,6 +33,26 @@ func (t *Transition) UID() string { return t.uid }
 // AttemptUID is the attempt that was running when the transition was decided; empty: none.
 func (t *Transition) AttemptUID() string { return t.attemptUID }
 
+// Decision is what was decided. It must not be changed.
+func (t *Transition) Decision() *model.Decision { return &t.decision }
+
+// Attempt is the attempt that a transition at now has started, changed or ended; without a uid: none.
+func (t *Transition) Attempt(now time.Time) model.Attempt {
+	next := &t.decision.Next
+	if t.decision.Ended != nil {
+		return *t.decision.Ended
+	}
+	running, ended := next, time.Time{}
+	if !next.Running() && t.attemptUID != "" { // it ends without a record of it
+		before := decode(t.uid, t.before)
+		running, ended = &before.State, now
+	}
+	return model.Attempt{
+		AttemptUID: running.AttemptUID, AttemptNo: running.AttemptNo, StartedAt: running.StartedAt, EndedAt: ended,
+		DeadlineAt: running.DeadlineAt, Worker: running.Worker,
+	}
+}
+
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {

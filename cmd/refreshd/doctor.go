@@ -13,7 +13,7 @@ import (
 )
 
 func doctorCommand(a *app) *cobra.Command {
-	options := doctor.Options{Now: time.Now}
+	options, strict := doctor.Options{Now: time.Now}, false
 	command := &cobra.Command{
 		Use: "doctor", Short: "Check the queue and its Redis, and mend what is safe", Args: cobra.NoArgs,
 		Long: `Check what must hold of every model, list and set of the queue, and the Redis that it lives in. It may run while everything
@@ -22,25 +22,29 @@ else runs: it reads in chunks, and looks again before it calls anything broken.
 With --repair it mends what is safe: due and running set are written anew from the models, what is left of removed models goes,
 attempts that are over leave the input list, lists that no process owns are handed to one. The rest is told with what to do by hand.
 
-Exit codes: 0 no error is left (there may be warnings), 1 errors are left or it could not look at everything, 2 wrong usage.`,
+It is an error when something waits and nobody serves it: models that are due or attempts past their deadline without a dispatcher,
+messages without a poller, attempts in line of which no worker takes any.
+
+Exit codes: 0 no error is left (and with --strict no warning either), 1 some are left or it could not look at everything, 2 wrong usage.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if options.Limit < 1 {
 				return usagef("--limit: expected at least 1, found %d", options.Limit)
 			}
-			return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options) })
+			return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options, strict) })
 		},
 	}
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
+	command.Flags().BoolVar(&strict, "strict", false, "fail on warnings too")
 	command.Flags().IntVar(&options.Limit, "limit", 20, "tell at most `N` findings of one kind one by one")
 	return command
 }
 
-func (a *app) doctor(ctx context.Context, queue *scripts.Queue, options doctor.Options) error {
+func (a *app) doctor(ctx context.Context, queue *scripts.Queue, options doctor.Options, strict bool) error {
 	report, err := doctor.Check(ctx, queue, options)
 	if printed := a.printReport(queue, report, options.Limit, err); printed != nil {
 		return printed
 	}
-	if err == nil && report.Total(doctor.Error) > 0 {
+	if err == nil && (report.Total(doctor.Error) > 0 || strict && report.Total(doctor.Warning) > 0) {
 		err = errReported
 	}
 	return err

@@ -28,6 +28,7 @@ type explanation struct {
 	RefreshAt  *string      `json:"refresh_at"`
 	RefreshWhy string       `json:"refresh_why"`
 	GivesUpAt  *string      `json:"gives_up_at"`
+	Missing    *missingView `json:"missing"`
 	Story      []string     `json:"story"`
 	Next       forecastView `json:"next"`
 }
@@ -37,13 +38,16 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 	if err != nil {
 		return err
 	}
+	if err := found.readSigns(ctx, store); err != nil {
+		return err
+	}
 	record := found.record
 	s, forecast := &narrator{found, &record.Model, zoneOf(&record.Model)}, record.Forecast(found.now)
 	s.m.Fault = cmp.Or(s.m.Fault, forecast.RuleError)
 	if a.json() {
 		return a.printJSON(explanation{
 			UID: record.UID, Status: found.status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
-			GivesUpAt: optional(record.GivesUpAt()), Story: s.story(attempts), Next: forecastView{
+			GivesUpAt: optional(record.GivesUpAt()), Missing: found.missing(), Story: s.story(attempts), Next: forecastView{
 				StartAt: optional(forecast.StartAt), Success: viewBranch(forecast.Success),
 				Failure: viewBranch(forecast.Failure), Lost: viewBranch(forecast.Lost), GiveUp: viewBranch(forecast.GiveUp),
 			},

@@ -90,7 +90,10 @@ func getCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(found.view(), found.pairs())
+			if err := found.readSigns(ctx, part); err != nil {
+				return err
+			}
+			return a.print(found.soleView(), found.pairs())
 		}),
 	}
 }
@@ -100,6 +103,14 @@ type shown struct {
 	record *scripts.Record
 	status model.Status
 	now    time.Time
+	signs  *model.Signs // of those that serve its queue; nil: not read
+}
+
+// readSigns reads who serves the queue.
+func (s *shown) readSigns(ctx context.Context, store *scripts.Store) error {
+	signs, err := store.Signs(ctx)
+	s.signs = &signs
+	return err
 }
 
 // readModel reads one model that must be stored.
@@ -137,7 +148,7 @@ func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]sho
 			}
 		}
 		_, waiting := queued[record.AttemptUID]
-		found = append(found, shown{record, record.Status(now, waiting), now})
+		found = append(found, shown{record, record.Status(now, waiting), now, nil})
 	}
 	return found, nil
 }

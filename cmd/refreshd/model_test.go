@@ -53,6 +53,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 			},
 			"payload": map[string]any{"input_url": "https://example.com/feed.csv"},
 			"fault":   "",
+			"missing": nil,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -168,7 +168,12 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		if _, err := time.Parse(time.RFC3339, fmt.Sprint(got["at"])); err != nil {
 			t.Error(err)
 		}
+		living, _ := got["living"].(map[string]any)
+		if pollers, _ := living["pollers"].([]any); len(pollers) != 1 { // that of the claim
+			t.Errorf("expected a poller that lives, found %v", living)
+		}
 		delete(got, "at")
+		delete(got, "living")
 		want := map[string]any{
 			"queue": "bigtables", "due": 1.0, "urgent": 0.0, "waiting": 0.0, "running": 1.0, "input": 1.0, "output": 1.0, "control": 1.0, "claimed": 2.0,
 			"rejected": 0.0, "journal": 8.0, "outbox": 0.0,

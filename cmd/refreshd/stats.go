@@ -14,7 +14,7 @@ import (
 )
 
 func statsCommand(a *app) *cobra.Command {
-	return &cobra.Command{Use: "stats", Short: "Show what the queue holds now and what it has counted", Args: cobra.NoArgs, RunE: a.onQueue(a.stats)}
+	return &cobra.Command{Use: "stats", Short: "Show what the queue holds now, who serves it, and what it has counted", Args: cobra.NoArgs, RunE: a.onQueue(a.stats)}
 }
 
 // statsView is the queue as -o json shows it.
@@ -34,6 +34,8 @@ type statsView struct {
 	Journal  int64            `json:"journal"`
 	Outbox   int64            `json:"outbox"`
 	Counters map[string]int64 `json:"counters"`
+
+	Living livingView `json:"living"`
 
 	retryStats
 }
@@ -86,8 +88,12 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 	if err != nil {
 		return err
 	}
+	living, err := readLiving(ctx, queue)
+	if err != nil {
+		return err
+	}
 	v := statsView{
-		Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
+		Living: living, Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
 		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
 		retryStats: newRetryStats(s.Retries()),
@@ -110,6 +116,8 @@ func (v statsView) pairs() [][2]string {
 		{"claimed", count(v.Claimed) + "  messages in the hands of pollers"},
 		{"rejected", count(v.Rejected) + "  unusable messages kept"},
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
+		{"dispatchers", partyText(v.Living.Dispatchers, v.Parts)}, {"pollers", partyText(v.Living.Pollers, v.Parts)},
+		{"workers", partyText(v.Living.Workers, v.Parts)},
 		{"retries", v.summary()},
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -91,6 +92,34 @@ func refreshFor(r *scripts.Record) string {
 	return cmp.Or(string(r.Cause), "planned")
 }
 
+// soleView is one model as -o json shows it alone: with who is missing to go on.
+type soleView struct {
+	modelView
+
+	Missing *missingView `json:"missing"`
+}
+
+// missingView is a party that a model misses.
+type missingView struct {
+	Party   model.Party `json:"party"`
+	Reason  string      `json:"reason"`
+	Certain bool        `json:"certain"` // so long a silence has no other cause
+}
+
+func (s shown) soleView() soleView { return soleView{s.view(), s.missing()} }
+
+// missing is the party that the model misses; nil, which is null: none, or nobody has looked.
+func (s shown) missing() *missingView {
+	if s.signs == nil {
+		return nil
+	}
+	absence, is := s.signs.MissingFor(&s.record.State, s.status)
+	if !is {
+		return nil
+	}
+	return &missingView{absence.Party, absence.String(), absence.Certain}
+}
+
 // pairs is the model for people: what is set, and what it means.
 func (s shown) pairs() [][2]string {
 	v, r := s.view(), s.record
@@ -128,13 +157,20 @@ func (s shown) statusText() string {
 	case model.StatusScheduled:
 		text += ": starts " + distance(r.RefreshAt, now)
 	case model.StatusDue:
-		text += ": waits for a dispatcher since " + roughly(now.Sub(r.RefreshAt))
+		what := "a dispatcher"
+		if s.signs != nil && s.signs.LacksRoom(&r.State) {
+			what = fmt.Sprintf("room in the input list (%d in line, %d in the hands of workers)", s.signs.Queued, s.signs.Held)
+		}
+		text += ": waits for " + what + " since " + roughly(now.Sub(r.RefreshAt))
 	case model.StatusQueued:
 		text += ": waits for a worker since " + roughly(now.Sub(r.StartedAt))
 	case model.StatusProcessing:
 		text += ": a worker has it, deadline " + distance(r.DeadlineAt, now)
 	case model.StatusFinished:
 		text += ": nothing to do until it is saved or run"
+	}
+	if missing := s.missing(); missing != nil {
+		text += "; " + missing.Reason
 	}
 	return text
 }

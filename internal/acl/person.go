@@ -40,7 +40,7 @@ func operator(k scope) part {
 			allow("hdel", both(k.Stats())),
 			// What doctor --repair does with lists that nobody owns.
 			allow("ltrim", writing(k.Wake())),
-			allow("zadd", writing(k.Pollers(), k.Workers())),
+			allow("zadd", writing(k.Dispatchers(), k.Pollers(), k.Workers())),
 			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
 			allow("hsetnx", writing(k.Settings())),
 			allow("exists", reading(k.traces()...)),

@@ -3,38 +3,20 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 )
 
-const (
-	// manyNotices is a backlog that no notifier is working on.
-	manyNotices = 1000
-	// maxLateness is after how long a running dispatcher would have started or ended something.
-	maxLateness = time.Minute
-)
+// manyNotices is a backlog that no notifier is working on.
+const manyNotices = 1000
 
-// backlog checks what waits, and whether anybody works on it.
+// backlog checks what waits for people and programs that give no sign of life.
 func (c *checker) backlog(ctx context.Context) error {
 	b, err := c.store.Backlog(ctx)
 	if err != nil {
 		return err
 	}
 	k := c.store.Keys
-	late := func(at time.Time) bool { return !at.IsZero() && c.now.Sub(at) > maxLateness }
-	if late(b.OldestDeadline) {
-		c.note(dispatcherLate, k.Running(), "one of "+model.FormatTime(b.OldestDeadline))
-	} else if late(b.OldestDue) {
-		c.note(dueLate, k.Due(), fmt.Sprintf("one due since %s, and %d attempts that no worker has taken", model.FormatTime(b.OldestDue), b.Input))
-	}
-	if b.Messages > 0 && c.now.Sub(c.lastPoller) > maxLateness {
-		found := "none"
-		if !c.lastPoller.IsZero() {
-			found = "silence since " + model.FormatTime(c.lastPoller)
-		}
-		c.note(pollerLate.wanting(fmt.Sprintf("%d messages", b.Messages)), k.Output(), found)
-	}
 	if b.Outbox > 0 {
 		kind := outbox
 		if b.Outbox > manyNotices {

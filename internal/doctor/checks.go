@@ -35,8 +35,6 @@ type checker struct {
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
 
-	lastPoller time.Time // the last heartbeat of any poller; zero: there is none
-
 	wrongType map[string]bool  // the queue's own keys of a wrong type: while there is one, scripts refuse to write
 	stored    map[string]bool  // names of the stored policies
 	used      map[string]usage // by name of a policy
@@ -100,7 +98,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses,
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.parties, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses,
 		c.samePolicies, c.sameBrake,
 	} {
 		if err := step(ctx); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -187,19 +188,53 @@ var damages = map[string]damage{
 		_, err := pipe.Exec(ctx)
 		q.ok(err)
 	}},
-	"no dispatcher that starts what is due": {"due-late", Warning, "bigtables:due", false, func(_ ctx, q *queue, _ rds, _ keys) {
-		q.Clock.Turn(2 * time.Hour) // the attempt of the other model stands until tomorrow
+	"no dispatcher that starts what is due": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.Take() // the attempt of the other model stands until tomorrow
+		q.ok(r.Del(ctx, k.Dispatchers()).Err())
+		q.Clock.Turn(time.Hour + 6*time.Second)
 	}},
-	"no dispatcher that ends what is past its deadline": {"dispatcher-late", Warning, "bigtables:running", false, func(_ ctx, q *queue, _ rds, _ keys) {
+	"no dispatcher that ends what is past its deadline": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.Take()
+		q.ok(r.HDel(ctx, k.Model("idle"), "refresh_at", "rrule").Err())
+		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
 		q.Clock.Turn(25 * time.Hour)
 	}},
-	"no poller that applies messages": {"poller-late", Warning, "bigtables-output", false, func(_ ctx, q *queue, _ rds, _ keys) {
+	"a dispatcher that starts nothing": {"due-late", Warning, "bigtables:due", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Take()
+		q.Clock.Turn(2 * time.Hour)
+		q.beat(k.Dispatchers(), q.Clock.Now())
+	}},
+	"a dispatcher that ends nothing": {"dispatcher-late", Warning, "bigtables:running", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Take()
+		q.Clock.Turn(25 * time.Hour)
+		q.beat(k.Dispatchers(), q.Clock.Now().Add(-time.Minute)) // the longest tick
+	}},
+	"no worker that takes anything": {"worker-missing", Error, "bigtables-input", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.beat(k.Workers(), q.Clock.Now())
+		q.Clock.Turn(model.LongestSilence + time.Second)
+	}},
+	"no poller that applies messages": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, _ keys) {
 		q.Say("garbage")
 	}},
-	"no poller but one from the future": {"poller-late", Warning, "bigtables-output", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.Say("garbage")
-		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
+	"no poller for long": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Take()
+		q.Command("garbage")
+		q.beat(k.Pollers(), q.Clock.Now())
+		q.Clock.Turn(model.LongestSilence + time.Second)
 	}},
+	"no poller but one from the future": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Say("garbage")
+		q.beat(k.Pollers(), q.Clock.Now().Add(time.Hour))
+	}},
+	"a dispatcher from the future": {"heartbeat-ahead", Warning, "bigtables:dispatchers", true, func(_ ctx, q *queue, _ rds, k keys) {
+		q.beat(k.Dispatchers(), q.Clock.Now().Add(time.Hour))
+	}},
+}
+
+// beat gives a heartbeat.
+func (q *queue) beat(set string, at time.Time) {
+	q.t.Helper()
+	q.ok(q.Redis.ZAdd(q.t.Context(), set, redis.Z{Score: float64(at.UnixMilli()), Member: "lost"}).Err())
 }
 
 // prepare brings in the models that damages expect.

@@ -98,12 +98,16 @@ var (
 	policyUses       = kind{"policy-uses", Warning, "as many counted as models that use it: ", repairUses}
 	dispatcherLate   = kind{"dispatcher-late", Warning, "deadlines that passed" + inTime, "start a dispatcher, or look into its log"}
 	dueLate          = kind{"due-late", Warning, "models that became due" + inTime, "start workers if many attempts wait, otherwise a dispatcher"}
-	pollerLate       = kind{"poller-late", Warning, "a poller for ", "start a poller"}
-	outbox           = kind{"outbox", Info, "notifications that are delivered", ""}
-	outboxLong       = kind{"outbox", Warning, "notifications that are delivered", "deliver them, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
-	rejected         = kind{"rejected", Warning, "messages that can be handled", "look at them, and DEL <where>"}
-	wakeLong         = kind{"wake-long", Warning, "at most one call", repairWake}
-	brakeEngaged     = kind{"brake-engaged", Warning, "a released brake", "look why attempts fail; then refreshd brake release"}
+	// Somebody waits, and nobody is there.
+	dispatcherMissing = kind{"dispatcher-missing", Error, "a dispatcher for ", "start a dispatcher"}
+	pollerMissing     = kind{"poller-missing", Error, "a poller for ", "start a poller"}
+	workerMissing     = kind{"worker-missing", Error, "a worker for ", "start workers"}
+
+	outbox       = kind{"outbox", Info, "notifications that are delivered", ""}
+	outboxLong   = kind{"outbox", Warning, "notifications that are delivered", "deliver them, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
+	rejected     = kind{"rejected", Warning, "messages that can be handled", "look at them, and DEL <where>"}
+	wakeLong     = kind{"wake-long", Warning, "at most one call", repairWake}
+	brakeEngaged = kind{"brake-engaged", Warning, "a released brake", "look why attempts fail; then refreshd brake release"}
 
 	byPut  = " with refreshd policy put; its models run under the default policy"
 	inTime = " within " + maxLateness.String()

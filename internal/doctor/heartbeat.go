@@ -17,9 +17,6 @@ func (c *checker) heartbeats(ctx context.Context) error {
 	}
 	for _, h := range heartbeats {
 		if h.At.Sub(now) <= maxSkew {
-			if h.Key == c.store.Keys.Pollers() && h.At.After(c.lastPoller) {
-				c.lastPoller = h.At
-			}
 			continue
 		}
 		f := heartbeatAhead.at(h.Key, fmt.Sprintf("one of %q at %s, %s ahead", h.Owner, model.FormatTime(h.At), h.At.Sub(now).Round(time.Second)))

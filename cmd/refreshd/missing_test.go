@@ -1,0 +1,231 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+)
+
+// absent is a queue on the clock of Redis in which somebody is missing.
+type absent struct {
+	*console
+	*fixture.Queue
+}
+
+func missing(t *testing.T, server *testkit.Server, models string) *absent {
+	t.Helper()
+	a := &absent{at(t, server), fixture.Live(t, server)}
+	a.in = models
+	a.do("model", "put", "-")
+	return a
+}
+
+// ago is an instant on the clock of Redis.
+func (a *absent) ago(length time.Duration) time.Time {
+	a.t.Helper()
+	now, err := a.Store.Now(a.t.Context())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return now.Add(-length)
+}
+
+// wait makes a model due for so long.
+func (a *absent) wait(uid string, length time.Duration) {
+	at := a.ago(length)
+	a.Redis.HSet(a.t.Context(), a.Store.Keys.Model(uid), "refresh_at", model.FormatTime(at))
+	a.beat(a.Store.Keys.Due(), uid, at)
+}
+
+// beat puts a member into a set with a time.
+func (a *absent) beat(set, name string, at time.Time) {
+	a.t.Helper()
+	if err := a.Redis.ZAdd(a.t.Context(), set, redis.Z{Score: float64(at.UnixMilli()), Member: name}).Err(); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// expectMissing expects explain, get and doctor to name a party with the beginning of a clause.
+func (a *absent) expectMissing(uid, party, clause string) {
+	a.t.Helper()
+	expectContains(a.t, a.do("explain", uid), "; "+clause)
+	expectContains(a.t, a.do("model", "get", uid), "; "+clause)
+	for _, command := range [][]string{{"explain", uid}, {"model", "get", uid}} {
+		found, _ := a.object(command...)["missing"].(map[string]any)
+		if reason := fmt.Sprint(found["reason"]); found["party"] != party || found["certain"] != true || !strings.HasPrefix(reason, clause) {
+			a.t.Errorf("%s: expected %s to be missing, found %v", command, party, found)
+		}
+	}
+	code, stdout, _ := a.run("doctor")
+	if code != exitFailed {
+		a.t.Errorf("doctor: expected exit code 1, found %d\n%s", code, stdout)
+	}
+	expectContains(a.t, stdout, "error    "+party+"-missing", "found "+clause)
+}
+
+// expectNobodyMissing expects explain and doctor to miss nobody.
+func (a *absent) expectNobodyMissing(uid string) {
+	a.t.Helper()
+	if found := a.object("explain", uid); found["missing"] != nil {
+		a.t.Errorf("expected nobody to be missing, found %v", found["missing"])
+	}
+	expectContains(a.t, a.do("doctor"), "0 errors")
+}
+
+func TestWhenNobodyRunsTheDispatcherIsNamed(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		a := missing(t, server, "uid: a\n")
+		a.expectNobodyMissing("a")
+		a.wait("a", time.Minute)
+		a.expectMissing("a", "dispatcher", "no dispatcher lives")
+		expectContains(t, a.do("explain", "a"), "due: waits for a dispatcher since 1m")
+		a.beat(a.Store.Keys.Dispatchers(), "d1", a.ago(30*time.Second)) // it may have a long tick
+		expectContains(t, a.do("explain", "a"), "; no dispatcher has given a sign of life for 3")
+		a.do("doctor")
+		a.beat(a.Store.Keys.Dispatchers(), "d1", a.ago(2*time.Minute))
+		a.expectMissing("a", "dispatcher", "no dispatcher has given a sign of life for 2m")
+	})
+}
+
+func TestWhenNoWorkerTakesAnythingTheWorkerIsNamed(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		a := missing(t, server, "uid: first\n---\nuid: second\n")
+		a.wait("first", 3*time.Minute)
+		a.wait("second", 2*time.Minute)
+		dispatcher := a.start("dispatcher", "--max-queued", "1")
+		a.AwaitEvent("start", 1)
+		started := a.ago(100 * time.Second)
+		a.Redis.HSet(t.Context(), a.Store.Keys.Model("first"), "started_at", model.FormatTime(started))
+		a.expectMissing("first", "worker", "no worker has taken anything for 1m4")
+		a.expectMissing("second", "worker", "no worker has taken anything for 1m4")
+		text := a.do("explain", "second")
+		expectContains(t, text, "due: waits for room in the input list (1 in line, 0 in the hands of workers) since 2m")
+		if strings.Contains(text, "for a dispatcher") {
+			t.Errorf("expected no word of a dispatcher, found %s", text)
+		}
+		if _, taken := a.Take(); !taken {
+			t.Fatal("expected an attempt in line")
+		}
+		a.AwaitEvent("start", 2)
+		a.expectNobodyMissing("first") // a worker has it
+		a.expectNobodyMissing("second")
+		if code := dispatcher.stop(); code != exitDone {
+			t.Errorf("expected exit code 0, found %d", code)
+		}
+	})
+}
+
+func TestWhenResultsWaitThePollerIsNamed(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		a := missing(t, server, "uid: a\n")
+		start(t, a.Queue)
+		entry, _ := a.Take()
+		a.expectNobodyMissing("a")
+		a.Say(fixture.Result("success", "a", entry.AttemptUID))
+		a.expectMissing("a", "poller", "no poller lives")
+		poller := a.start("poller")
+		a.AwaitEvent("success", 1)
+		a.expectNobodyMissing("a")
+		poller.stop()
+	})
+}
+
+func TestTheDoctorFailsOnWarningsIfItIsStrict(t *testing.T) {
+	server := testkit.Miniredis(t)
+	c := at(t, server)
+	c.do("doctor", "--strict")
+	server.Client(t).RPush(t.Context(), "bigtables:wake", "1", "1")
+	expectContains(t, c.do("doctor"), "0 errors, 1 warnings")
+	for _, output := range []string{outputTable, outputJSON} {
+		if code, stdout, _ := c.run("doctor", "--strict", "-o", output); code != exitFailed {
+			t.Errorf("expected exit code 1, found %d\n%s", code, stdout)
+		}
+	}
+	expectContains(t, c.do("doctor", "--strict", "--repair"), "0 warnings, 1 mended")
+}
+
+func TestStatsListWhoLives(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		a := missing(t, server, "uid: a\nrrule: FREQ=YEARLY\n")
+		expectContains(t, a.do("stats"), "dispatchers     0  none is known\n", "pollers         0  none is known\n", "workers         0  none is known\n")
+		var daemons []*background
+		for _, args := range [][]string{{"dispatcher"}, {"poller", "--owner", "p1"}, {"worker", "--exec", "true", "--grace", "0"}} {
+			daemons = append(daemons, a.start(args...))
+		}
+		for _, party := range []string{"dispatchers", "pollers", "workers"} {
+			testkit.Eventually(t, party+" live", func() bool { return len(a.living()[party]) == 1 })
+		}
+		a.beat(a.Store.Keys.Pollers(), "p0", a.ago(3*time.Minute)) // not adopted by p1 yet, or gone
+		expectContains(t, a.do("stats"), "pollers         1  p1 (0s ago)")
+		if p1 := a.living()["pollers"][0]; p1["name"] != "p1" || p1["lives"] != true || p1["part"] != nil {
+			t.Errorf("expected p1 to live, found %v", p1)
+		}
+		for _, daemon := range daemons {
+			daemon.stop()
+		}
+		for party, members := range a.living() {
+			for _, member := range members {
+				if member["name"] != "p0" {
+					t.Errorf("expected no %s known when they have stopped, found %v", party, members)
+				}
+			}
+		}
+	})
+}
+
+// living is who lives according to stats.
+func (a *absent) living() map[string][]map[string]any {
+	a.t.Helper()
+	found, _ := a.object("stats")["living"].(map[string]any)
+	living := make(map[string][]map[string]any)
+	for party, members := range found {
+		for _, member := range members.([]any) {
+			living[party] = append(living[party], member.(map[string]any))
+		}
+	}
+	return living
+}
+
+func TestMembersAreToldByPartsAndAtMostSomeByName(t *testing.T) {
+	member := func(name, part string, age time.Duration) memberView {
+		return memberView{Name: name, Part: part, AgeMS: age.Milliseconds(), Lives: age <= model.LongestSilence}
+	}
+	for want, test := range map[string]struct {
+		members []memberView
+		parts   int
+	}{
+		"0  none is known":                          {nil, 4},
+		"1  a (1s ago)":                             {[]memberView{member("a", "", time.Second)}, 0},
+		"0  a (silent, 2m ago)":                     {[]memberView{member("a", "", 2*time.Minute)}, 0},
+		"2 in 2 of 4 parts  a (0s ago), a (0s ago)": {[]memberView{member("a", "{q:0}", 0), member("a", "{q:1}", 0)}, 4},
+		"5  a (0s ago), b (0s ago), c (0s ago), d (0s ago) and 2 more": {[]memberView{
+			member("a", "", 0), member("b", "", 0), member("c", "", 0), member("d", "", 0), member("e", "", 0), member("f", "", time.Hour),
+		}, 0},
+	} {
+		if diff := cmp.Diff(want, partyText(test.members, test.parts)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestStatsListTheMembersOfEachPart(t *testing.T) {
+	d := divide(t, testkit.Miniredis(t), 3)
+	a := &absent{d.console, fixture.Live(t, d.server)}
+	for i, part := range d.Parts[:2] {
+		a.Store = part
+		a.beat(part.Keys.Workers(), fmt.Sprint("w", i), a.ago(time.Duration(i)*10*time.Second))
+	}
+	expectContains(t, d.do("stats"), "workers      2 in 2 of 3 parts  w0 (", ", w1 (1")
+	living := a.living()["workers"]
+	if len(living) != 2 || living[0]["part"] != "{bigtables:0}" || living[1]["part"] != "{bigtables:1}" {
+		t.Errorf("expected one in each of two parts, found %v", living)
+	}
+}

@@ -1,0 +1,59 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// maxLateness is after how long a running dispatcher would have started or ended something.
+const maxLateness = time.Minute
+
+// parties checks whether those live for whom something waits, and whether they keep up.
+func (c *checker) parties(ctx context.Context) error {
+	signs, err := c.store.Signs(ctx)
+	if err != nil {
+		return err
+	}
+	gone := make(map[model.Party]bool)
+	for _, absence := range signs.Missing() {
+		if absence.Certain {
+			gone[absence.Party] = true
+			c.absent(absence, &signs)
+		}
+	}
+	if !gone[model.PartyDispatcher] {
+		c.lateness(&signs)
+	}
+	return nil
+}
+
+// absent reports a party that is gone, and what waits for it.
+func (c *checker) absent(absence model.Absence, signs *model.Signs) {
+	k := c.store.Keys
+	switch absence.Party {
+	case model.PartyDispatcher:
+		waits := "attempts past their deadline since " + model.FormatTime(signs.OldestDeadline)
+		if due := signs.OldestDue; !due.IsZero() && !due.After(signs.Now) {
+			waits = "models that are due since " + model.FormatTime(due)
+		}
+		c.note(dispatcherMissing.wanting(waits), k.Dispatchers(), absence.String())
+	case model.PartyPoller:
+		c.note(pollerMissing.wanting(fmt.Sprintf("%d messages", signs.Messages)), k.Pollers(), absence.String())
+	case model.PartyWorker:
+		c.note(workerMissing.wanting(fmt.Sprintf("%d attempts in line", signs.Queued)), k.Input(), absence.String())
+	}
+}
+
+// lateness reports what nobody has started or ended although a dispatcher lives.
+func (c *checker) lateness(signs *model.Signs) {
+	k := c.store.Keys
+	late := func(at time.Time) bool { return !at.IsZero() && signs.Now.Sub(at) > maxLateness }
+	if late(signs.OldestDeadline) {
+		c.note(dispatcherLate, k.Running(), "one of "+model.FormatTime(signs.OldestDeadline))
+	} else if late(signs.OldestDue) {
+		c.note(dueLate, k.Due(), fmt.Sprintf("one due since %s, and %d attempts that no worker has taken", model.FormatTime(signs.OldestDue), signs.Queued))
+	}
+}

@@ -1,0 +1,173 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Party is one of the kinds of daemons that serve a queue.
+type Party string
+
+// The parties.
+const (
+	PartyDispatcher Party = "dispatcher"
+	PartyPoller     Party = "poller"
+	PartyWorker     Party = "worker"
+)
+
+// Parties are all of them, in the order in which a model needs them.
+var Parties = []Party{PartyDispatcher, PartyWorker, PartyPoller}
+
+const (
+	// fewTicks is how long something may wait before anybody is missed: a few ticks as they are by default.
+	fewTicks = 5 * time.Second
+	// LongestSilence is how old the last heartbeat of a party may be whatever its settings: the longest tick is a minute, and a round takes
+	// a while.
+	LongestSilence = 70 * time.Second
+	// longWait is how long attempts stand in line before it is certain that no worker takes them.
+	longWait = time.Minute
+	// maxAhead is how far in the future a heartbeat may lie; one further ahead was given before the clock was set back.
+	maxAhead = time.Second
+)
+
+// Signs are what one instant tells of those that serve a queue, or a part of it: their last heartbeats, and what waits for them.
+type Signs struct {
+	Now time.Time
+	// Last is the last heartbeat of any of a party; absent: none is known. Of the workers only those of our pools give any.
+	Last map[Party]time.Time
+
+	OldestDue, OldestDeadline time.Time // of the due set and the running set; zero: it is empty
+	Messages                  int64     // of workers and applications, that no poller has taken
+	Queued                    int64     // entries in the input list
+	Held                      int64     // running attempts that do not stand there: workers hold them
+	FrontStartedAt            time.Time // when the attempt at the front of the input list was started; zero: none, or it is over
+}
+
+// Heartbeat notes a heartbeat of a party.
+func (s *Signs) Heartbeat(party Party, at time.Time) {
+	if at.Sub(s.Now) > maxAhead || !at.After(s.Last[party]) {
+		return
+	}
+	if s.Last == nil {
+		s.Last = make(map[Party]time.Time, len(Parties))
+	}
+	s.Last[party] = at
+}
+
+// Absence is a party that something waits for, and that gives no sign of life.
+type Absence struct {
+	Party Party
+	Known bool // a heartbeat is known
+	// Silence is how long there was no sign: no heartbeat of a dispatcher or poller, nothing taken by a worker. 0: there never was one.
+	Silence time.Duration
+	// Certain: so long a silence has no other cause. Until then it may also be a long tick, or a worker that takes its time.
+	Certain bool
+}
+
+// String says who is missing in a clause, such as "no worker has taken anything for 59s".
+func (a Absence) String() string {
+	unit := time.Second
+	if a.Silence >= time.Hour {
+		unit = time.Minute
+	}
+	silence := document.FormatDuration(a.Silence.Truncate(unit))
+	switch {
+	case a.Party == PartyWorker:
+		return "no worker has taken anything for " + silence
+	case !a.Known:
+		return fmt.Sprintf("no %s lives", a.Party)
+	default:
+		return fmt.Sprintf("no %s has given a sign of life for %s", a.Party, silence)
+	}
+}
+
+// Missing lists the parties that something has waited for too long.
+func (s *Signs) Missing() (missing []Absence) {
+	oldest := s.OldestDeadline
+	if oldest.IsZero() || !s.OldestDue.IsZero() && s.OldestDue.Before(oldest) {
+		oldest = s.OldestDue
+	}
+	return join(s.dispatcher(oldest), s.worker(), s.poller())
+}
+
+// MissingFor returns the party that a model of this status misses; false: none. What waits for a poller may be about any model.
+func (s *Signs) MissingFor(m *State, status Status) (Absence, bool) {
+	var missing []Absence
+	switch status {
+	case StatusDue:
+		missing = s.dispatcher(m.RefreshAt)
+		if s.waited(m.RefreshAt) {
+			missing = join(missing, s.worker()) // a dispatcher that lives and starts nothing has no room
+		}
+	case StatusQueued:
+		missing = join(s.worker(), s.dispatcher(m.DeadlineAt))
+	case StatusProcessing:
+		missing = s.dispatcher(m.DeadlineAt)
+	case StatusScheduled, StatusFinished, StatusDisabled:
+	}
+	missing = join(missing, s.poller())
+	if len(missing) == 0 {
+		return Absence{}, false
+	}
+	return missing[0], true
+}
+
+// LacksRoom reports whether a model that is due waits for room in the input list: a dispatcher lives, and does not start it.
+func (s *Signs) LacksRoom(m *State) bool {
+	return s.Queued > 0 && s.waited(m.RefreshAt) && len(s.dispatcher(m.RefreshAt)) == 0
+}
+
+func join(absences ...[]Absence) (all []Absence) {
+	for _, absence := range absences {
+		all = append(all, absence...)
+	}
+	return all
+}
+
+// waited reports whether something has waited for more than a few ticks.
+func (s *Signs) waited(since time.Time) bool { return !since.IsZero() && s.Now.Sub(since) > fewTicks }
+
+// dispatcher tells whether a dispatcher is missing for what is to be started, or to be ended, since an instant.
+func (s *Signs) dispatcher(since time.Time) []Absence {
+	if !s.waited(since) {
+		return nil
+	}
+	return s.without(PartyDispatcher)
+}
+
+func (s *Signs) poller() []Absence {
+	if s.Messages == 0 {
+		return nil
+	}
+	return s.without(PartyPoller)
+}
+
+// without tells whether a party has given no heartbeat for more than a few ticks.
+func (s *Signs) without(party Party) []Absence {
+	last, known := s.Last[party]
+	silence := s.Now.Sub(last)
+	switch {
+	case !known:
+		return []Absence{{Party: party, Certain: true}}
+	case silence <= fewTicks:
+		return nil
+	default:
+		return []Absence{{Party: party, Known: true, Silence: silence, Certain: silence > LongestSilence}}
+	}
+}
+
+// worker tells whether nobody takes what stands in line. Foreign workers give no heartbeat. But the list is first in, first out: while
+// workers hold nothing at all and its front waits, none takes anything.
+func (s *Signs) worker() []Absence {
+	if s.Queued == 0 || s.Held > 0 || !s.waited(s.FrontStartedAt) {
+		return nil
+	}
+	pool := s.without(PartyWorker)
+	if len(pool) == 0 {
+		return nil // it is between two looks, or has just handed something back
+	}
+	wait := s.Now.Sub(s.FrontStartedAt)
+	return []Absence{{Party: PartyWorker, Known: pool[0].Known, Silence: wait, Certain: pool[0].Certain && wait > longWait}}
+}

@@ -1,0 +1,91 @@
+package model
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTheMissingPartyIsNamed judges signs of life by what waits: it must call nobody missing who lives, also with the longest tick.
+func TestTheMissingPartyIsNamed(t *testing.T) {
+	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	ago := func(seconds int) time.Time { return now.Add(-time.Duration(seconds) * time.Second) }
+	due := func(seconds int) State { return State{RefreshAt: ago(seconds)} }
+	running := func(deadline int) State {
+		return State{AttemptUID: "a", AttemptNo: 1, StartedAt: ago(120), DeadlineAt: ago(deadline)}
+	}
+	const unknown = -1
+	for name, test := range map[string]struct {
+		dispatcher, poller, pool int // seconds since the last heartbeat
+		model                    State
+		queued                   bool // the model stands in the input list
+		front                    int  // seconds since the attempt at the front was started; 0: nothing is in line
+		held, messages           int64
+		want                     string // what the model misses
+		certain                  string // who is missing for certain
+	}{
+		"nobody ever ran":                           {unknown, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
+		"due within a few ticks":                    {unknown, unknown, unknown, due(5), false, 0, 0, 0, "", ""},
+		"a dispatcher that has died":                {59, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher has given a sign of life for 59s", ""},
+		"one that is dead for certain":              {100, unknown, unknown, due(100), false, 0, 0, 0, "no dispatcher has given a sign of life for 1m40s", "dispatcher"},
+		"one with the longest tick":                 {65, 1, 1, due(65), false, 0, 0, 0, "no dispatcher has given a sign of life for 1m5s", ""},
+		"one that lives":                            {2, unknown, unknown, due(59), false, 0, 0, 0, "", ""},
+		"one from the future":                       {-3600, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
+		"the list is full and nobody takes":         {1, 1, unknown, due(59), false, 59, 0, 0, "no worker has taken anything for 59s", ""},
+		"the same for longer":                       {1, 1, unknown, due(61), false, 61, 0, 0, "no worker has taken anything for 1m1s", "worker"},
+		"the list is full and workers are busy":     {1, 1, unknown, due(59), false, 3600, 1, 0, "", ""},
+		"the list is full and a pool lives":         {1, 1, 3, due(59), false, 3600, 0, 0, "", ""},
+		"queued, and nobody takes":                  {1, 1, unknown, running(-3600), true, 59, 0, 0, "no worker has taken anything for 59s", ""},
+		"queued, and the pool is dead":              {1, 1, 7200, running(-3600), true, 3720, 0, 0, "no worker has taken anything for 1h2m", "worker"},
+		"queued, and the pool has just died":        {1, 1, 59, running(-3600), true, 100, 0, 0, "no worker has taken anything for 1m40s", ""},
+		"queued just now":                           {1, 1, unknown, running(-3600), true, 4, 0, 0, "", ""},
+		"queued past its deadline":                  {unknown, 1, 1, running(59), true, 120, 0, 0, "no dispatcher lives", "dispatcher"},
+		"processing, and its result waits":          {1, unknown, 1, running(-3600), false, 0, 1, 3, "no poller lives", "poller"},
+		"processing, and the poller has died":       {1, 59, 1, running(-3600), false, 0, 1, 3, "no poller has given a sign of life for 59s", ""},
+		"processing, and the poller lives":          {1, 1, 1, running(-3600), false, 0, 1, 3, "", ""},
+		"processing past its deadline":              {unknown, unknown, 1, running(59), false, 0, 1, 3, "no dispatcher lives", "dispatcher poller"},
+		"scheduled, and nobody is there":            {unknown, unknown, unknown, due(-3600), false, 0, 0, 0, "", ""},
+		"disabled, and the command to enable waits": {1, unknown, unknown, State{Disabled: true}, false, 0, 0, 1, "no poller lives", "poller"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Signs{Now: now, Held: test.held, Messages: test.messages, OldestDue: test.model.DueAt(), OldestDeadline: test.model.DeadlineAt}
+			for party, seconds := range map[Party]int{PartyDispatcher: test.dispatcher, PartyPoller: test.poller, PartyWorker: test.pool} {
+				if seconds != unknown {
+					s.Heartbeat(party, ago(seconds))
+				}
+			}
+			if test.front > 0 {
+				s.Queued, s.FrontStartedAt = 1, ago(test.front)
+			}
+			absence, misses := s.MissingFor(&test.model, test.model.Status(now, test.queued))
+			if misses != (test.want != "") || misses && absence.String() != test.want {
+				t.Errorf("expected the model to miss %q, found %q", test.want, absence)
+			}
+			var certain []string
+			for _, absence := range s.Missing() {
+				if absence.Certain {
+					certain = append(certain, string(absence.Party))
+				}
+			}
+			if found := strings.Join(certain, " "); found != test.certain {
+				t.Errorf("expected %q to be missing for certain, found %q", test.certain, found)
+			}
+		})
+	}
+}
+
+func TestAModelThatADispatcherLeavesDueLacksRoom(t *testing.T) {
+	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	m := State{RefreshAt: now.Add(-time.Minute)}
+	s := Signs{Now: now, Queued: 1}
+	if s.LacksRoom(&m) {
+		t.Error("expected a dispatcher to be missing, not room")
+	}
+	s.Heartbeat(PartyDispatcher, now)
+	if !s.LacksRoom(&m) {
+		t.Error("expected no room")
+	}
+	if s.Queued = 0; s.LacksRoom(&m) {
+		t.Error("expected room in an empty list")
+	}
+}

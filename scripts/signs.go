@@ -1,0 +1,67 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Signs reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
+// empty.
+func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
+	k, pipe := s.Keys, s.clients.Read.TxPipeline()
+	beats := s.askHeartbeats(ctx, pipe)
+	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
+	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
+	urgent := pipe.ZRangeWithScores(ctx, k.Urgent(), 0, 0)
+	due, deadline := pipe.ZRangeWithScores(ctx, k.Due(), 0, 0), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
+	if err := execReads(ctx, pipe); err != nil {
+		return model.Signs{}, fmt.Errorf("read signs of life: %w", err)
+	}
+	// The clock is read last, so that no heartbeat lies ahead of it.
+	now, err := s.Now(ctx)
+	if err != nil {
+		return model.Signs{}, err
+	}
+	signs := model.Signs{
+		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
+		OldestDue: firstScore(due.Val()), OldestDeadline: firstScore(deadline.Val()),
+	}
+	if at := firstScore(urgent.Val()); signs.OldestDue.IsZero() || !at.IsZero() && at.Before(signs.OldestDue) {
+		signs.OldestDue = at // what is urgent is due too
+	}
+	for _, heartbeat := range beats.read() {
+		signs.Heartbeat(heartbeat.Of, heartbeat.At)
+	}
+	return signs, s.readFront(ctx, front.Val(), &signs)
+}
+
+// readFront reads when the attempt at the front of the input list was started, unless it is over.
+func (s *Store) readFront(ctx context.Context, raw string, signs *model.Signs) error {
+	entry, _ := model.ParseEntry(raw) // what cannot be read is nobody's attempt
+	if entry.UID == "" {
+		return nil
+	}
+	fields, err := s.clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
+	switch {
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the front of the input list: %w", err)
+	}
+	if text(fields[0]) == entry.AttemptUID {
+		signs.FrontStartedAt, _ = time.Parse(time.RFC3339, text(fields[1])) // unreadable: unknown
+	}
+	return nil
+}
+
+func firstScore(members []redis.Z) time.Time {
+	if len(members) == 0 || members[0].Score > maxScore {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(members[0].Score)).UTC()
+}
