@@ -39,7 +39,7 @@ func readJournalEntry(values map[string]any) (e model.JournalEntry) {
 	c.notes(&e)
 	var m model.Model // of which the entry holds what has changed
 	c.model(&m)
-	e.AttemptUID, e.AttemptNo = cmp.Or(m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
+	e.AttemptUID, e.AttemptNo = cmp.Or(e.EndedUID, m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
 	e.RefreshAt, e.DeadlineAt, e.Why, e.DisabledReason = m.RefreshAt, m.DeadlineAt, m.Why, m.DisabledReason
 	return e
 }

@@ -75,7 +75,7 @@ func (s *story) checkJournal(verb string, step step) {
 
 // rebuild follows the journal, as anybody can who wants to know what a model was.
 func (s *story) rebuild(entry map[string]any) {
-	beside := []string{"uid", "at", "event", "ended_attempt_no", "reason", "error_type", "changed", "policy_error", "held", "final"}
+	beside := []string{"uid", "at", "event", "ended_attempt_no", "ended_attempt_uid", "reason", "error_type", "changed", "policy_error", "held", "final"}
 	for name, value := range entry {
 		switch text := fmt.Sprint(value); {
 		case slices.Contains(beside, name):
