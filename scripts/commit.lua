@@ -35,7 +35,8 @@
 --   none) and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> =
 --   what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
 --   changes; remove = the model goes; keys=<n> = how many of its keys are passed; must = what is taken back must be
---   queued; wake = call a dispatcher; event=<name> = what the journal calls it, without the word it is not told;
+--   queued; instead = the entry of the history takes the place of the newest one; wake = call a dispatcher;
+--   event=<name> = what the journal calls it, without the word it is not told;
 --   count=<name> = a counter; now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
@@ -231,7 +232,7 @@ while at <= last_at do
       if payload then
         redis.call('SET', body, payload)
       end
-      if past then
+      if past and not (kind.instead and redis.pcall('LSET', history, 0, past).ok) then --@ instead
         local ended = redis.pcall('LPUSH', history, past) --@ history
         if type(ended) == 'number' and ended > history_cap then
           redis.call('LTRIM', history, 0, history_cap - 1) --@ history cap

@@ -30,6 +30,10 @@ func TestAJournalEntryIsReadByTheNamesOfItsFields(t *testing.T) {
 				Final: true, DisabledReason: "The feed is gone",
 			},
 		},
+		{
+			map[string]any{"uid": "tbl_1", "event": "disable", "at": "2026-11-21T07:00:00.001Z", "attempt_uid": "", "ended_attempt_no": "2", "ended_attempt_uid": "a2"},
+			model.JournalEntry{UID: "tbl_1", Event: model.EventDisable, At: at, AttemptUID: "a2", AttemptNo: 2, EndedNo: 2, EndedUID: "a2"},
+		},
 		{ // what cannot be read is left out
 			map[string]any{"uid": "tbl_1", "event": "success", "at": "yesterday", "attempt_no": "-3", "changed": "maybe"},
 			model.JournalEntry{UID: "tbl_1", Event: model.EventSuccess},

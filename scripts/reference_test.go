@@ -275,7 +275,11 @@ func (r *reference) record(t *Transition, o *occasion) {
 	r.journal = appendEntry(r.journal, o.journal())
 	r.outbox = appendEntry(r.outbox, o.notice())
 	if past := t.historyEntry(&Config{HistoryCap: 10}); past != "" {
-		entries := append(list{past}, r.history[t.uid]...)
+		rest := r.history[t.uid]
+		if t.decision.Ended.Times > 1 && len(rest) > 0 {
+			rest = rest[1:]
+		}
+		entries := append(list{past}, rest...)
 		r.history[t.uid] = entries[:min(len(entries), 10)]
 	}
 	for _, name := range o.counters() {

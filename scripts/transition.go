@@ -116,6 +116,9 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	w.tell("running", millis(next.DeadlineAt))
 	w.tell("payload", t.payload)
 	w.tell("history", t.historyEntry(config))
+	if ended := t.decision.Ended; ended != nil && ended.Times > 1 {
+		w.say("instead", "")
+	}
 	w.list("notice", t.notification(now))
 	if t.use != nil {
 		w.say("uses", "")
