@@ -309,7 +309,7 @@ var eventCases = []struct {
 			":model:m1":   but(dueModel, "rev", "1795240800000"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
-			":journal":    events{{"event": "create"}},
+			":created":    events{{"event": "create"}},
 			":stats":      hash{"create": "1"},
 			":wake":       list{"1"},
 		},
@@ -465,7 +465,11 @@ var eventCases = []struct {
 // withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that
 // was changed, without a value if it is gone.
 func withJournal(seed, want keys) keys {
-	entries, journaled := want[":journal"].(events)
+	stream := ":journal"
+	if want[":created"] != nil {
+		stream = ":created"
+	}
+	entries, journaled := want[stream].(events)
 	if !journaled {
 		return want
 	}
@@ -475,7 +479,7 @@ func withJournal(seed, want keys) keys {
 	if after, stays := want[":model:m1"].(hash); stays {
 		maps.Copy(entry, told(before, after))
 	}
-	return and(want, keys{":journal": events{entry}})
+	return and(want, keys{stream: events{entry}})
 }
 
 // changed are the fields in which one hash differs from the other, empty where it has none.

@@ -128,6 +128,9 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	e, journaled := t.decision.Journal(t.uid, now)
 	if journaled && config.JournalCap > 0 {
 		w.say("event=", string(e.Event))
+		if e.Event == model.EventCreate {
+			w.say("apart", "")
+		}
 		c := codec{set: func(name, value string) { w.tell("note="+name, value) }}
 		c.notes(&e)
 	}

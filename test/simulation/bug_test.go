@@ -42,6 +42,7 @@ var bugs = []bug{
 	{name: "a start is pushed twice", file: "commit.lua", mark: "push", line: "pushed[#pushed + 1] = push pushed[#pushed + 1] = push"},
 	{name: "deleted fields stay", file: "commit.lua", mark: "delete fields"},
 	{name: "the journal is forgotten", file: "commit.lua", mark: "journal", line: "if kind.event and #set > 14 then"},
+	{name: "creates are forgotten", file: "commit.lua", mark: "create"},
 	{name: "the outbox is forgotten", slow: true, file: "commit.lua", mark: "outbox"},
 	{name: "counters count twice", file: "commit.lua", mark: "counters", line: "redis.pcall('HINCRBY', stats, name, 2 * count)"},
 	{name: "removed models keep their payload", file: "commit.lua", mark: "remove", line: "redis.call('DEL', body, history)"},
