@@ -27,7 +27,7 @@ Exit codes: 0 no error is left (there may be warnings), 1 errors are left or it 
 			if options.Limit < 1 {
 				return usagef("--limit: expected at least 1, found %d", options.Limit)
 			}
-			return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options) })
+			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options) })
 		},
 	}
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")

@@ -27,6 +27,15 @@ func versionCommand(a *app) *cobra.Command {
 	}
 }
 
+// line is all of it for a person, in one line.
+func (v versionView) line() string {
+	text := v.Version + ", " + v.Go
+	if v.Commit != "" {
+		text += ", commit " + v.Commit
+	}
+	return text + mark(v.Changed, ", changed since")
+}
+
 func readVersion() versionView {
 	v := versionView{Version: "(devel)", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

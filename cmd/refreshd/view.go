@@ -135,6 +135,8 @@ func (s shown) statusText() string {
 		text += ": a worker has it, deadline " + distance(r.DeadlineAt, now)
 	case model.StatusFinished:
 		text += ": nothing to do until it is saved or run"
+	case statusBroken:
+		text += ": its key holds something else than a model; refreshd doctor tells more"
 	}
 	return text
 }
