@@ -50,7 +50,7 @@ func buildOfImage(t *testing.T) string {
 func versionOf(t *testing.T, checkout, build, version string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "refreshd")
-	execute(t, checkout, []string{"GOFLAGS=", "VERSION=" + version}, strings.Replace(build, "/out/refreshd", program, 1))
+	execute(t, checkout, []string{"GOFLAGS=-buildvcs=auto", "VERSION=" + version}, strings.Replace(build, "/out/refreshd", program, 1))
 	return execute(t, checkout, nil, program+" --version")
 }
 
