@@ -57,7 +57,11 @@ func (a *app) fromEnv(flag string) setting {
 		names = append(names, "REDIS_URL")
 	}
 	for _, name := range names {
-		if text := a.getenv(name); text != "" && !(flag == "port" && strings.Contains(text, "://")) { // that one is of Kubernetes
+		text := a.getenv(name)
+		if linked := flag == "port" && strings.Contains(text, "://"); linked { // by Kubernetes, to a service called refreshd
+			continue
+		}
+		if text != "" {
 			return setting{text, name}
 		}
 	}
