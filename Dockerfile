@@ -3,8 +3,12 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-# Time zones go into the binary, because the final image has none.
-RUN CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags='-s -w' -o /out/refreshd ./cmd/refreshd
+# What the program is called by refreshd version: --build-arg VERSION=v1.2.3. Without it the commit of the checkout says so.
+ARG VERSION=
+# Time zones go into the binary, because the final image has none. Where git cannot tell the commit (an archive, a linked work tree), the
+# build goes on without.
+RUN git rev-parse HEAD || export GOFLAGS=-buildvcs=false; \
+    CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags="-s -w -X main.release=$VERSION" -o /out/refreshd ./cmd/refreshd
 RUN mkdir /out/data
 
 FROM scratch

@@ -173,11 +173,14 @@ func (m *Model) Disable(reason string, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// supersede takes the fence from a running attempt, which then counts for nothing.
+// supersede takes the fence from a running attempt, which then counts for nothing, and ends the row of deferred ones. Nobody has answered it:
+// what still comes of it is stale and no duplicate.
 func (m *Model) supersede(decision *Decision, now time.Time) {
 	if !m.Running() {
 		return
 	}
 	decision.Next.AttemptNo = max(0, decision.Next.AttemptNo-1)
+	decision.Next.Deferrals = 0
 	decision.end(&m.State, now, policy.Failure{Reason: "superseded: " + decision.Next.Why}, nil)
+	decision.Next.LastAttemptUID = m.LastAttemptUID
 }

@@ -192,6 +192,9 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 		m.goOn(next, now)
 	}
 	decision.end(&m.State, now, policy.Failure{}, nil)
+	if next.Deferrals > 1 {
+		decision.Ended.Times = next.Deferrals
+	}
 	return decision
 }
 

@@ -14,6 +14,9 @@ type Attempt struct {
 	EndedAt    time.Time
 	Duration   time.Duration
 	Outcome    Event
+	// Times is how many attempts in a row, with this one, were postponed, interrupted or not begun. They do not count, so one record tells
+	// of them all: from the second on it takes the place of the one before. 0: one, or none.
+	Times      int
 	Final      bool
 	Changed    *bool
 	Exhausted  bool

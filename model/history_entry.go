@@ -19,6 +19,7 @@ type attemptEntry struct {
 	UID       string         `json:"uid"`       // AttemptUID
 	No        int            `json:"no"`        // AttemptNo
 	Is        Event          `json:"is"`        // Outcome
+	Times     int            `json:"times"`     //
 	Limit     *int64         `json:"limit"`     // from StartedAt to DeadlineAt
 	Final     bool           `json:"final"`     // as in Attempt, like the next six
 	Changed   *bool          `json:"changed"`   //
@@ -44,6 +45,9 @@ func (a *Attempt) AppendEntry(text []byte) []byte {
 	w.string("uid", a.AttemptUID)
 	w.number("no", int64(a.AttemptNo))
 	w.string("is", string(a.Outcome))
+	if a.Times > 1 {
+		w.number("times", int64(a.Times))
+	}
 	w.length("limit", a.StartedAt, a.DeadlineAt)
 	w.flag("final", a.Final)
 	if a.Changed != nil {
@@ -87,7 +91,7 @@ func ParseAttempt(text string) (Attempt, error) {
 	}
 	at := readTime(e.At)
 	a := Attempt{
-		AttemptUID: e.UID, AttemptNo: e.No, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: e.Is,
+		AttemptUID: e.UID, AttemptNo: e.No, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: e.Is, Times: e.Times,
 		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Why: e.Why,
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}

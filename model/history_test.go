@@ -28,6 +28,9 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 	}
 	const planned = `"planned":35399750,`
 	for text, want := range map[string]Attempt{
+		begin + `"is":"interrupted","times":3,"next":0,"why":"interrupted: again at once"}`: attempt(EventInterrupted, func(a *Attempt) {
+			a.Times, a.RefreshAt, a.Why = 3, ended, "interrupted: again at once"
+		}),
 		begin + `"is":"failure","final":true,"reason":"HTTP 404","type":"http","why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
 			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "final: not retryable"
 		}),

@@ -27,7 +27,8 @@ type JournalEntry struct {
 	At             time.Time
 	AttemptUID     string // of the attempt that was started, ended or withdrawn
 	AttemptNo      int
-	EndedNo        int // AttemptNo of an attempt that has ended
+	EndedNo        int    // AttemptNo of an attempt that has ended
+	EndedUID       string // AttemptUID of one that was superseded: no field of the model tells it
 	RefreshAt      time.Time
 	DeadlineAt     time.Time
 	Why            string
@@ -56,6 +57,9 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 	if d.Ended != nil {
 		e.AttemptUID, e.EndedNo = d.Ended.AttemptUID, d.Ended.AttemptNo
 		e.Reason, e.ErrorType, e.Changed = d.Ended.Reason, d.Ended.ErrorType, d.Ended.Changed
+		if d.Next.LastAttemptUID != d.Ended.AttemptUID {
+			e.EndedUID = d.Ended.AttemptUID
+		}
 	}
 	if d.Final {
 		e.DisabledReason = d.Next.DisabledReason

@@ -243,7 +243,7 @@ type Outcome string
 const (
 	Applied      Outcome = ""
 	Stale        Outcome = "stale"         // the uid is not that of the running attempt
-	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last, or `started` was said before
+	Duplicate    Outcome = "duplicate"     // the uid is that of the attempt that ended last and was not superseded, or `started` was said before
 	UnknownModel Outcome = "unknown_model" // no such model
 	Unchanged    Outcome = "unchanged"     // a save that changes nothing
 	Busy         Outcome = "busy"          // run-now while an attempt is queued or running

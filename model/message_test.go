@@ -161,12 +161,14 @@ func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 		{"06:00 start | 06:10 success | 06:10 started", Duplicate},
 		{"06:00 start | 06:10 interrupted | 06:10 interrupted", Duplicate},
 		{"06:00 start | 07:00 timeout | 07:00 success", Duplicate},
-		{"06:00 start | 06:10 disable | 06:10 success", Duplicate},
+		{"06:00 start | 06:10 disable | 06:10 success", Stale},
+		{`06:00 start | 06:10 run "force":true | 06:10 success`, Stale},
+		{`06:00 start | 06:10 success | 16:00 start | 16:10 disable | 16:10 success "refresh_attempt_uid":"a1"`, Duplicate},
 
 		// Another attempt runs
 		{`06:00 start | 07:00 timeout | 07:00 start | 07:01 success "refresh_attempt_uid":"a1"`, Duplicate},
 		{`06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 08:01 start | 08:02 success "refresh_attempt_uid":"a1"`, Stale},
-		{`06:00 start | 06:10 run "force":true | 06:10 start | 06:11 success "refresh_attempt_uid":"a1"`, Duplicate},
+		{`06:00 start | 06:10 run "force":true | 06:10 start | 06:11 success "refresh_attempt_uid":"a1"`, Stale},
 		{`06:00 start | 06:01 success "refresh_attempt_uid":"A1"`, Stale},
 		{`06:00 start | 06:01 success "refresh_attempt_uid":"a1 "`, Stale},
 	} {

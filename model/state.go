@@ -46,7 +46,7 @@ type State struct {
 	LastSuccessAt  time.Time
 	FailingSince   time.Time // first failure since the last success
 	FinalFailureAt time.Time // last final failure since the last success: its end is a recovery
-	LastAttemptUID string    // uid of the attempt that ended last: tells a duplicate from a stale result
+	LastAttemptUID string    // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result
 	Deferrals      int       // postponed, interrupted or not begun attempts in a row
 	// TryingSince is from when the give-up window counts while that is not the last success: the first start of a model that
 	// never succeeded, or the update that began anew.

@@ -21,7 +21,7 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	b := newBench(t, server)
 	const endless = "1000000000000000"
 	k := b.Keys
-	shared := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Lane(), k.Holder(), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses()}
+	shared := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Lane(), k.Holder(), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created()}
 	for name, test := range map[string]struct {
 		script *redis.Script
 		keys   []string

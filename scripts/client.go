@@ -31,6 +31,8 @@ type Clients struct {
 	Block redis.UniversalClient
 	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
 	Clustered bool
+
+	address redisurl.Address // of which they are; zero: unknown
 }
 
 // ConnectOptions is what an address does not say. The zero value is usable.
@@ -69,7 +71,7 @@ const (
 // Connect makes the clients for an address:
 //
 //	host:port
-//	redis://[[user]:password@]host[:6379][/db]
+//	redis://[[user]:password@]host[:6379][/db] or [?db=2]
 //	unix://[[user]:password@]/path/of/the/socket[?db=2]
 //	redis-cluster://[[user]:password@]host1:6379,host2:6379
 //	redis-sentinel://[[user]:password@]host1:26379,host2:26379/mymaster[/db][?sentinel_username=u&sentinel_password=p]
@@ -93,6 +95,7 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 		Write:     newClient(a, writing(base)),
 		Block:     newClient(a, blocking(base)),
 		Clustered: a.Topology == redisurl.Cluster,
+		address:   a,
 	}, nil
 }
 

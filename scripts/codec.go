@@ -144,6 +144,7 @@ func (c *codec) entryDeadline(m *model.Model) {
 // notes lists what a journal entry tells beside the changed fields of the model.
 func (c *codec) notes(e *model.JournalEntry) {
 	c.number("ended_attempt_no", &e.EndedNo)
+	c.text("ended_attempt_uid", &e.EndedUID)
 	c.text("reason", &e.Reason)
 	c.text("error_type", &e.ErrorType)
 	changed := "" // unlike the others it may be true, false or not told

@@ -78,7 +78,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	k := s.Keys
 	keys := []string{
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
-		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(),
+		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(),
 	}
 	all := wordings{kinds: map[string]int{}}
 	for _, item := range batch.Items {

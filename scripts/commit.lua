@@ -17,11 +17,12 @@
 -- KEYS[13] <queue>:policy_uses hash, inline policy -> "<models that use it> <number of its last change>", "?" models =
 --   stored before they were counted; and changes, how many there were
 -- KEYS[14] <queue>:urgent zset, uid -> refresh_at in Unix ms
--- KEYS[15..] per item that changes a model: <queue>:model:<uid> hash, and as many of the next two as the keys of its
+-- KEYS[15] <queue>:created stream
+-- KEYS[16..] per item that changes a model: <queue>:model:<uid> hash, and as many of the next two as the keys of its
 --   kind are more than 1, <queue>:history:<uid> list, <queue>:payload:<uid> string
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
--- ARGV[3] journal cap, in entries
+-- ARGV[3] journal cap, in entries, and of created likewise
 -- ARGV[4] history cap, in entries of one model
 -- ARGV[5] rejected cap, in entries
 -- ARGV[6] owner of the claimed messages, "" = there are none
@@ -35,7 +36,8 @@
 --   none) and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> =
 --   what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
 --   changes; remove = the model goes; keys=<n> = how many of its keys are passed; must = what is taken back must be
---   queued; wake = call a dispatcher; event=<name> = what the journal calls it, without the word it is not told;
+--   queued; instead = the entry of the history takes the place of the newest one; wake = call a dispatcher;
+--   event=<name> = what the journal calls it, without the word it is not told; apart = it is told in created;
 --   count=<name> = a counter; now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
@@ -44,19 +46,19 @@
 -- include: chunks
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local policies, policy_uses, urgent = KEYS[12], KEYS[13], KEYS[14]
+local policies, policy_uses, urgent, created = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local instant, max_queued = ARGV[1], tonumber(ARGV[2])
 local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local owner = ARGV[6]
 
 -- Check: a shared key of another type would end the script between two writes.
 local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
-  'hash', 'hash', 'zset'})
+  'hash', 'hash', 'zset', 'stream'})
 if wrong then
   return wrong
 end
 
-local at, key = 8, 15
+local at, key = 8, 16
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -110,7 +112,7 @@ local queued = redis.call('LLEN', input)
 local uids, due_at, urgent_at, deadline_at = {}, {}, {}, {}
 local pushed, rejects, notices = {}, {}, {}
 local used, users, texts = {}, {}, {}
-local call, told = false, false
+local call, told, grown = false, false, false
 
 -- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
 -- an older version has left there. A message may stand there more than once.
@@ -231,7 +233,7 @@ while at <= last_at do
       if payload then
         redis.call('SET', body, payload)
       end
-      if past then
+      if past and not (kind.instead and redis.pcall('LSET', history, 0, past).ok) then --@ instead
         local ended = redis.pcall('LPUSH', history, past) --@ history
         if type(ended) == 'number' and ended > history_cap then
           redis.call('LTRIM', history, 0, history_cap - 1) --@ history cap
@@ -258,8 +260,13 @@ while at <= last_at do
       urgent_at[uid] = urgent_ms --@ urgent
       deadline_at[uid] = running_ms
       if kind.event then --@ journal
-        redis.call('XADD', journal, '*', unpack(entry, 1, math.min(#entry, 1000)))
-        told = true
+        if kind.apart then
+          redis.call('XADD', created, '*', unpack(entry, 1, math.min(#entry, 1000))) --@ create
+          grown = true
+        else
+          redis.call('XADD', journal, '*', unpack(entry, 1, math.min(#entry, 1000)))
+          told = true
+        end
       end
       notices[#notices + 1] = notice or nil --@ outbox
       kind.applied = kind.applied + 1 --@ count
@@ -334,6 +341,9 @@ for first, last in chunks(rejects) do
 end
 if told then
   redis.call('XTRIM', journal, 'MAXLEN', '~', journal_cap) --@ journal cap
+end
+if grown then
+  redis.call('XTRIM', created, 'MAXLEN', '~', journal_cap)
 end
 for _, notice in ipairs(notices) do
   redis.call('XADD', outbox, '*', unpack(notice, 1, math.min(#notice, 1000)))

@@ -309,7 +309,7 @@ var eventCases = []struct {
 			":model:m1":   but(dueModel, "rev", "1795240800000"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
-			":journal":    events{{"event": "create"}},
+			":created":    events{{"event": "create"}},
 			":stats":      hash{"create": "1"},
 			":wake":       list{"1"},
 		},
@@ -376,11 +376,11 @@ var eventCases = []struct {
 		},
 		want: keys{
 			":holder":     "p1",
-			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand", "refresh_for", "hand"),
+			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand", "refresh_for", "hand", "last_attempt_uid", ""),
 			":payload:m1": `{"input_url":"u"}`,
 			":urgent":     scores{"m1": six},
 			":running":    scores{"m2": six},
-			":journal":    events{{"event": "run", "ended_attempt_no": "1", "reason": "superseded: run by hand"}},
+			":journal":    events{{"event": "run", "ended_attempt_no": "1", "ended_attempt_uid": "a1", "reason": "superseded: run by hand"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"run","limit":600000,"reason":"superseded: run by hand","next":0,"why":"run by hand"}`},
 			":stats":      hash{"run": "1"},
 			":wake":       list{"1"},
@@ -465,7 +465,11 @@ var eventCases = []struct {
 // withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that
 // was changed, without a value if it is gone.
 func withJournal(seed, want keys) keys {
-	entries, journaled := want[":journal"].(events)
+	stream := ":journal"
+	if want[":created"] != nil {
+		stream = ":created"
+	}
+	entries, journaled := want[stream].(events)
 	if !journaled {
 		return want
 	}
@@ -475,7 +479,7 @@ func withJournal(seed, want keys) keys {
 	if after, stays := want[":model:m1"].(hash); stays {
 		maps.Copy(entry, told(before, after))
 	}
-	return and(want, keys{":journal": events{entry}})
+	return and(want, keys{stream: events{entry}})
 }
 
 // changed are the fields in which one hash differs from the other, empty where it has none.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestHistoryKeepsTheNewestAttempts(t *testing.T) {
@@ -17,7 +18,7 @@ func TestHistoryKeepsTheNewestAttempts(t *testing.T) {
 		for i := range 5 {
 			b.mustApply(b.start("m1", fmt.Sprint("a", i)))
 			record := b.load("m1")
-			b.mustApply(record.Decide(record.Interrupt(b.now), b.now))
+			b.mustApply(record.Decide(record.Fail(policy.Failure{}, b.now), b.now))
 		}
 		entries := b.state()[":history:m1"].(list)
 		if len(entries) != 3 || !strings.Contains(entries[0], `"a4"`) || !strings.Contains(entries[2], `"a2"`) {

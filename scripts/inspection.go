@@ -177,6 +177,22 @@ func (s *Store) WithoutModel(ctx context.Context, uids []string) (without []stri
 	return without, nil
 }
 
+// TellBroken says of each broken model what its key holds.
+func (s *Store) TellBroken(ctx context.Context, records map[string]*Record) error {
+	var broken []*Record
+	var keys []string
+	for _, record := range records {
+		if record.Broken {
+			broken, keys = append(broken, record), append(keys, s.Keys.Model(record.UID))
+		}
+	}
+	types, err := s.Types(ctx, keys)
+	for i, is := range types {
+		broken[i].Fault = "key: expected a hash, found a " + is
+	}
+	return err
+}
+
 // Types reads what kinds of values keys hold, in their order; "none": there is no such key.
 func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
 	pipe := s.clients.Read.Pipeline()

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -39,7 +41,7 @@ func readJournalEntry(values map[string]any) (e model.JournalEntry) {
 	c.notes(&e)
 	var m model.Model // of which the entry holds what has changed
 	c.model(&m)
-	e.AttemptUID, e.AttemptNo = cmp.Or(m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
+	e.AttemptUID, e.AttemptNo = cmp.Or(e.EndedUID, m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
 	e.RefreshAt, e.DeadlineAt, e.Why, e.DisabledReason = m.RefreshAt, m.DeadlineAt, m.Why, m.DisabledReason
 	return e
 }
@@ -61,21 +63,44 @@ const tailBatch = 500
 // TailStart is the position before everything that a stream holds.
 const TailStart = "0-0"
 
-// Tail returns the journal's entries after a position and the position behind them. It waits up to a second for the first;
-// none came: the position stays. Values that cannot be read are zero values: to watch must never fail by what is watched.
+// Tail returns the journal's entries after a position and the position behind them, of one millisecond the creates first. It waits up to
+// a second for the first; none came: the position stays. Values that cannot be read are zero values: to watch must never fail by what is
+// watched. A position is the id of the last entry of the journal and, behind a space, that of the last create, if it is another one.
 func (s *Store) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
-	read := &redis.XReadArgs{Streams: []string{s.Keys.Journal(), after}, Count: tailBatch, Block: blockFor}
+	last, create, two := strings.Cut(after, " ")
+	if !two {
+		create = last
+	}
+	read := &redis.XReadArgs{Streams: []string{s.Keys.Created(), s.Keys.Journal(), create, last}, Count: tailBatch, Block: blockFor}
 	streams, err := s.clients.Block.XRead(ctx, read).Result()
-	if err != nil && !missing(err) {
+	if missing(err) {
+		return nil, after, nil
+	}
+	if err != nil {
 		return nil, after, fmt.Errorf("read the journal: %w", err)
 	}
-	var entries []model.JournalEntry
+	var messages []redis.XMessage
 	for _, stream := range streams {
-		for _, message := range stream.Messages {
-			entries, after = append(entries, readJournalEntry(message.Values)), message.ID
+		end := stream.Messages[len(stream.Messages)-1].ID
+		if stream.Stream == s.Keys.Journal() {
+			last = end
+		} else {
+			create = end
 		}
+		messages = append(messages, stream.Messages...)
 	}
-	return entries, after, nil
+	slices.SortStableFunc(messages, func(a, b redis.XMessage) int { return cmp.Compare(writtenAt(a.ID), writtenAt(b.ID)) })
+	entries := make([]model.JournalEntry, len(messages))
+	for i, message := range messages {
+		entries[i] = readJournalEntry(message.Values)
+	}
+	return entries, last + " " + create, nil
+}
+
+// writtenAt is when an entry of a stream was written, in Unix ms by the clock of Redis.
+func writtenAt(id string) int64 {
+	ms, _, _ := strings.Cut(id, "-")
+	return whole(ms)
 }
 
 // TailOutbox returns the notifications after a position and the position behind them. It does not wait.

@@ -95,8 +95,11 @@ func (k Keys) Taken(owner string) string { return k.queue + ":taken:" + owner }
 // Workers is a zset: owner of a taken list to its last heartbeat in Unix ms.
 func (k Keys) Workers() string { return k.queue + ":workers" }
 
-// Journal is a stream: every transition, capped.
+// Journal is a stream: every transition but the creates, capped.
 func (k Keys) Journal() string { return k.queue + ":journal" }
+
+// Created is a stream: the entries of the journal that tell of a create, with a cap of their own, so that an import displaces nothing else.
+func (k Keys) Created() string { return k.queue + ":created" }
 
 // Outbox is a stream: notifications, never trimmed before delivery.
 func (k Keys) Outbox() string { return k.queue + ":outbox" }

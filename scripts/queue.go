@@ -86,7 +86,7 @@ func readParts(ctx context.Context, clients *Clients, keys Keys) (int, error) {
 		return 1, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrUnread, err)
+		return 0, fmt.Errorf("%w: %w%s", ErrUnread, err, clients.schemeHint(ctx, err))
 	}
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 1 || count > MaxParts {

@@ -20,6 +20,8 @@ type Record struct {
 	model.Model
 	// Exists is false for a model that is not stored.
 	Exists bool
+	// Broken: the key of the model holds something else than a hash, which Fault tells.
+	Broken bool
 
 	rev    string
 	stored values   // of the fields, as they are stored
@@ -77,7 +79,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 		hash, err := reply.Result()
 		record := newRecord(uid, hash)
 		if err != nil {
-			record.Exists, record.Fault = true, "hash: "+err.Error()
+			record.Exists, record.Broken, record.Fault = true, true, "hash: "+err.Error()
 		}
 		if payload := payloads[uid]; payload != nil {
 			if record.Payload, err = payload.Result(); err != nil && !missing(err) {

@@ -102,9 +102,9 @@ func (o *occasion) journal() map[string]any {
 		case o.is("timeout"):
 			entry["reason"], entry["error_type"] = "timeout", "timeout"
 		case o.is("run"):
-			entry["reason"] = "superseded: run by hand"
+			entry["reason"], entry["ended_attempt_uid"] = "superseded: run by hand", o.before["attempt_uid"]
 		case o.is("disable"):
-			entry["reason"] = "superseded: disabled by hand"
+			entry["reason"], entry["ended_attempt_uid"] = "superseded: disabled by hand", o.before["attempt_uid"]
 		}
 		if changed, told := o.message["changed"]; told {
 			entry["changed"] = fmt.Sprint(changed)

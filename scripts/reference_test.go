@@ -20,7 +20,7 @@ type reference struct {
 	input, output, control, rejected list
 	lane                             list
 	holder                           string
-	journal, outbox                  events
+	journal, created, outbox         events
 	stats                            map[string]int
 	woken                            bool
 }
@@ -58,7 +58,7 @@ func (r *reference) keys() keys {
 	}
 	addFilled(all, lists)
 	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers})
-	addFilled(all, map[string]events{":journal": r.journal, ":outbox": r.outbox})
+	addFilled(all, map[string]events{":journal": r.journal, ":created": r.created, ":outbox": r.outbox})
 	addFilled(all, map[string]hash{":stats": r.counters()})
 	return all
 }
@@ -272,10 +272,18 @@ func setScore(set scores, uid string, at time.Time) {
 }
 
 func (r *reference) record(t *Transition, o *occasion) {
-	r.journal = appendEntry(r.journal, o.journal())
+	if o.is("create") {
+		r.created = appendEntry(r.created, o.journal())
+	} else {
+		r.journal = appendEntry(r.journal, o.journal())
+	}
 	r.outbox = appendEntry(r.outbox, o.notice())
 	if past := t.historyEntry(&Config{HistoryCap: 10}); past != "" {
-		entries := append(list{past}, r.history[t.uid]...)
+		rest := r.history[t.uid]
+		if t.decision.Ended.Times > 1 && len(rest) > 0 {
+			rest = rest[1:]
+		}
+		entries := append(list{past}, rest...)
 		r.history[t.uid] = entries[:min(len(entries), 10)]
 	}
 	for _, name := range o.counters() {

@@ -54,6 +54,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	urgent := pipe.ZCard(ctx, k.Urgent())
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	rejected, journal, outbox := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal()), pipe.XLen(ctx, k.Outbox())
+	created := pipe.XLen(ctx, k.Created())
 	counters := pipe.HGetAll(ctx, k.Stats())
 	owners = append(owners, LaneOwner)
 	claimed := sendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
@@ -63,7 +64,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	stats := Stats{
 		At: now, Urgent: urgent.Val(), Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
 		Input: input.Val(), Output: output.Val(), Control: control.Val(),
-		Rejected: rejected.Val(), Journal: journal.Val(), Outbox: outbox.Val(),
+		Rejected: rejected.Val(), Journal: journal.Val() + created.Val(), Outbox: outbox.Val(),
 		Counters: make(map[string]int64),
 	}
 	for _, list := range claimed {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
@@ -35,7 +36,7 @@ func TestHistoryIsReadNewestFirst(t *testing.T) {
 			b.mustApply(b.start("m1", uid))
 			b.now = b.now.Add(time.Second)
 			record := b.load("m1")
-			b.mustApply(record.Decide(record.Interrupt(b.now), b.now))
+			b.mustApply(record.Decide(record.Fail(policy.Failure{}, b.now), b.now))
 		}
 		b.redis.RPush(t.Context(), b.Keys.History("m1"), "no JSON")
 		attempts, err := b.History(t.Context(), "m1")
@@ -46,6 +47,6 @@ func TestHistoryIsReadNewestFirst(t *testing.T) {
 		for _, attempt := range attempts {
 			told = append(told, attempt.AttemptUID+" "+string(attempt.Outcome)+" "+model.FormatTime(attempt.EndedAt))
 		}
-		expectEqual(t, "attempts", list{"a2 interrupted 2026-11-21T06:00:02.000Z", "a1 interrupted 2026-11-21T06:00:01.000Z"}, told)
+		expectEqual(t, "attempts", list{"a2 failure 2026-11-21T06:00:02.000Z", "a1 failure 2026-11-21T06:00:01.000Z"}, told)
 	})
 }

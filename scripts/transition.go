@@ -136,6 +136,9 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	w.tell("running", millis(next.DeadlineAt))
 	w.tell("payload", t.payload)
 	w.tell("history", t.historyEntry(config))
+	if ended := t.decision.Ended; ended != nil && ended.Times > 1 {
+		w.say("instead", "")
+	}
 	w.list("notice", t.notification(now))
 	if t.use != nil {
 		w.say("uses", "")
@@ -145,6 +148,9 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	e, journaled := t.decision.Journal(t.uid, now)
 	if journaled && config.JournalCap > 0 {
 		w.say("event=", string(e.Event))
+		if e.Event == model.EventCreate {
+			w.say("apart", "")
+		}
 		c := codec{set: func(name, value string) { w.tell("note="+name, value) }}
 		c.notes(&e)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/health"
 	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -21,7 +22,7 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	getenv         func(string) string // "": not set
+	environ        []string // NAME=TEXT
 
 	log     zerolog.Logger
 	checks  *health.Checks // nil: nobody asks about health
@@ -57,11 +58,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 		PersistentPreRunE: a.prepare,
 	}
 	a.bindGlobals(root.PersistentFlags())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
+	root.SetFlagErrorFunc(plainFlagError)
+	root.Version = readVersion().line()
+	root.SetVersionTemplate("refreshd {{.Version}}\n")
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
 		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
+	a.offerValues(root)
 	return root
 }
 
@@ -78,8 +82,8 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	defaults := scripts.Config{}.WithDefaults()
 	flags.IntVar(&a.historyCap, "history-cap", defaults.HistoryCap, "ended attempts to keep of each model; 0: none")
 	flags.IntVar(&a.journalCap, "journal-cap", defaults.JournalCap, "transitions to keep in the journal, about; 0: none")
-	flags.IntVar(&a.store.MessageCap, "message-cap", 0, "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
-	flags.IntVar(&a.store.RejectedCap, "rejected-cap", 0, "unusable messages to keep (default 1000)")
+	flags.Var(count[int]{&a.store.MessageCap, "4096 to 67108864"}, "message-cap", "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
+	flags.Var(count[int]{&a.store.RejectedCap, "at least 1"}, "rejected-cap", "unusable messages to keep (default 1000)")
 }
 
 // prepare completes the flags from environment and file, and sets up logging, before any command begins.
@@ -95,6 +99,7 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	}
 	a.log = newLogger(a.stderr, a.logLevel)
 	redisLog.Store(&a.log)
+	a.tellUnknownVariables(command.Root())
 	a.entered = true
 	return nil
 }
@@ -139,6 +144,34 @@ func (a *app) withQueue(ctx context.Context, do func(*scripts.Queue) error) erro
 	})
 }
 
+// withStored is withQueue for what looks at stored models: if nothing was ever stored in the queue, its name may be mistyped, and that is told
+// on stderr.
+func (a *app) withStored(ctx context.Context, do func(*scripts.Queue) error) error {
+	return a.withQueue(ctx, func(queue *scripts.Queue) error {
+		if used, err := queue.Used(ctx); err == nil && !used { // who may not ask is told nothing
+			a.complain(fmt.Sprintf("queue %s: nothing was ever stored in it; %s", queue.Name, a.otherQueues(ctx, queue)))
+		}
+		return do(queue)
+	})
+}
+
+// otherQueues says which queues there are.
+func (a *app) otherQueues(ctx context.Context, queue *scripts.Queue) string {
+	others, err := queue.Others(ctx)
+	switch {
+	case err != nil:
+		return "--queue names another"
+	case len(others) == 0:
+		return "no other queue was found in this Redis"
+	case len(others) > mostOthers:
+		others = append(others[:mostOthers], "…")
+	}
+	return "others here: " + strings.Join(others, ", ")
+}
+
+// mostOthers is how many queues are named.
+const mostOthers = 5
+
 // withClients runs do with connections.
 func (a *app) withClients(do func(*scripts.Clients) error) error {
 	clients, done, err := a.connectTo(a.address())
@@ -156,15 +189,29 @@ func (a *app) onQueue(do func(ctx context.Context, queue *scripts.Queue, args []
 	}
 }
 
+// onStored is the body of a command that looks at what is stored.
+func (a *app) onStored(do func(ctx context.Context, queue *scripts.Queue, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		return a.withStored(command.Context(), func(queue *scripts.Queue) error { return do(command.Context(), queue, args) })
+	}
+}
+
 // onPart is the body of a command about the model that its first argument names. It gets the part of the queue in which that lives.
 func (a *app) onPart(do func(ctx context.Context, part *scripts.Store, uids []string) error) func(*cobra.Command, []string) error {
-	return a.onQueue(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
+	return a.onStored(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
 		return do(ctx, queue.Of(uids[0]), uids)
 	})
 }
 
-// plainFlagError tells the wrong value of a flag without the words of the parser behind it.
-func plainFlagError(err error) error {
+// plainFlagError tells the wrong value of a flag without the words of the parser behind it, and the flag that a mistyped one is near to.
+func plainFlagError(command *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var known []string
+		command.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
+		if nearest := words.NearestWord(unknown.GetSpecifiedName(), known); nearest != "" {
+			err = fmt.Errorf("%w; nearest: --%s", err, nearest)
+		}
+	}
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return refusedValue("--"+value.GetFlag().Name, value.GetFlag(), value.GetValue())
 	}

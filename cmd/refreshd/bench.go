@@ -113,8 +113,9 @@ func (a *app) startDaemons(settings *pflag.FlagSet, flags *benchFlags) (bench.St
 	}
 	environ := os.Environ()
 	settings.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "config" && flag.Name != "output" {
-			environ = append(environ, "REFRESHD_"+strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))+"="+flag.Value.String())
+		_, counts := flag.Value.(count[int])
+		if unset := counts && flag.Value.String() == "0"; !unset && flag.Name != "config" && flag.Name != "output" {
+			environ = append(environ, variable(flag.Name)+"="+flag.Value.String())
 		}
 	})
 	var running []*exec.Cmd

@@ -37,7 +37,7 @@ type loopFlags struct {
 
 func (f *loopFlags) bind(flags *pflag.FlagSet) {
 	f.bindLife(flags)
-	flags.IntVar(&f.batch, "batch", 0, "models or messages to handle in one round (default 500 models, 100 messages)")
+	flags.Var(count[int]{&f.batch, "1 to 1000, of a poller 2 to 1000"}, "batch", "models or messages to handle in one round (default 500 models, 100 messages)")
 	flags.Var((*duration)(&f.tick), "tick", "longest sleep between two rounds (default 1s)")
 	flags.BoolVar(&f.strict, "strict", false, "refuse to begin unless version, memory, persistence and clock of Redis are as they should be")
 	f.checks = true
@@ -72,7 +72,7 @@ func dispatcherCommand(a *app) *cobra.Command {
 }
 
 func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
-	flags.IntVar(&config.MaxQueued, "max-queued", 0, "start nothing while so many attempts wait for workers (default 1000)")
+	flags.Var(count[int]{&config.MaxQueued, "at least 1"}, "max-queued", "start nothing while so many attempts wait for workers (default 1000)")
 	flags.Var((*duration)(&config.FullTick), "full-tick", "sleep while so many wait (default 20ms)")
 }
 

@@ -30,7 +30,7 @@ Exit codes: 0 no error is left (and with --strict no warning either), 1 some are
 			if options.Limit < 1 {
 				return usagef("--limit: expected at least 1, found %d", options.Limit)
 			}
-			return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options, strict) })
+			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options, strict) })
 		},
 	}
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")

@@ -29,6 +29,7 @@ type attemptView struct {
 	EndedAt    *string     `json:"ended_at"`
 	DurationMS int64       `json:"duration_ms"`
 	Outcome    model.Event `json:"outcome"`
+	Times      int         `json:"times"` // in a row; more than 1 only of attempts that do not count
 	Final      bool        `json:"final"`
 	Exhausted  bool        `json:"retries_exhausted"`
 	Changed    *bool       `json:"changed"`
@@ -52,7 +53,7 @@ func viewAttempt(attempt model.Attempt) attemptView {
 	view := attemptView{
 		AttemptUID: attempt.AttemptUID, AttemptNo: attempt.AttemptNo,
 		StartedAt: optional(attempt.StartedAt), EndedAt: optional(attempt.EndedAt), DurationMS: attempt.Duration.Milliseconds(),
-		Outcome: attempt.Outcome, Final: attempt.Final, Exhausted: attempt.Exhausted, Changed: attempt.Changed,
+		Outcome: attempt.Outcome, Times: max(1, attempt.Times), Final: attempt.Final, Exhausted: attempt.Exhausted, Changed: attempt.Changed,
 		Reason: attempt.Reason, ErrorType: attempt.ErrorType, Worker: attempt.Worker, DeadlineAt: optional(attempt.DeadlineAt),
 		RetryAt: optional(attempt.RetryAt), PlannedAt: optional(attempt.PlannedAt), Overlap: attempt.Overlap,
 		RefreshAt: optional(attempt.RefreshAt), RefreshWhy: attempt.Why,
@@ -99,6 +100,9 @@ func (a *app) historyTable(attempts []model.Attempt) error {
 		result := string(attempt.Outcome)
 		if attempt.Final {
 			result += " (final)"
+		}
+		if attempt.Times > 1 {
+			result += fmt.Sprintf(" (%d in a row)", attempt.Times)
 		}
 		next := cmp.Or(model.FormatTime(attempt.RefreshAt), "-")
 		ended, took := model.FormatTime(attempt.EndedAt), attempt.Duration.String()

@@ -20,7 +20,7 @@ type listing struct {
 
 var statuses = []string{
 	string(model.StatusDisabled), string(model.StatusScheduled), string(model.StatusDue),
-	string(model.StatusQueued), string(model.StatusProcessing), string(model.StatusFinished),
+	string(model.StatusQueued), string(model.StatusProcessing), string(model.StatusFinished), string(statusBroken),
 }
 
 func lsCommand(a *app) *cobra.Command {
@@ -33,7 +33,7 @@ func lsCommand(a *app) *cobra.Command {
 					return err
 				}
 			}
-			return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return a.ls(command.Context(), queue, which) })
+			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.ls(command.Context(), queue, which) })
 		},
 	}
 	command.Flags().StringVar(&which.status, "status", "", "only models with this `STATUS`: "+strings.Join(statuses, ", "))
@@ -104,6 +104,9 @@ func (a *app) lsLine(to io.Writer, s shown) error {
 	why := s.record.Why
 	if s.record.Disabled && s.record.DisabledReason != "" {
 		why = s.record.DisabledReason
+	}
+	if s.record.Broken {
+		why = s.record.Fault
 	}
 	_, err := fmt.Fprintf(to, lsRow, plain(s.record.UID), s.status, model.FormatTime(s.record.RefreshAt), s.record.AttemptNo, plain(why))
 	return err

@@ -33,14 +33,14 @@ func main() {
 	setLogGlobals()
 	scripts.LogTo(logRedis)
 	ctx, done := listen(context.Background())
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	done()
 	os.Exit(code)
 }
 
 // run is the program: it executes args and returns the exit code. It is done when it returns: nothing runs on.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv}
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)

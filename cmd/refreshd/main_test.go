@@ -30,13 +30,18 @@ func at(t *testing.T, server *testkit.Server) *console {
 	return &console{t: t, env: map[string]string{"REDIS_URL": server.URL}}
 }
 
-func (c *console) getenv(name string) string { return c.env[name] }
+func (c *console) environ() (environ []string) {
+	for name, text := range c.env {
+		environ = append(environ, name+"="+text)
+	}
+	return environ
+}
 
 // run returns the exit code and what was printed.
 func (c *console) run(args ...string) (code int, stdout, stderr string) {
 	c.t.Helper()
 	var out, err testkit.Buffer // connections may still be dialled, and complain of it, when the command has ended
-	code = run(c.t.Context(), args, strings.NewReader(c.in), &out, &err, c.getenv)
+	code = run(c.t.Context(), args, strings.NewReader(c.in), &out, &err, c.environ())
 	return code, out.String(), err.String()
 }
 
@@ -113,7 +118,14 @@ func TestExitCodeTellsWrongUsageFromFailure(t *testing.T) {
 		"an unknown command":         {[]string{"refresh"}, exitUsage, `unknown command "refresh"`},
 		"an unknown model command":   {[]string{"model", "copy"}, exitUsage, `model: expected one of put, get, ls, rm, run, enable, disable, history, found "copy"`},
 		"no model command":           {[]string{"model"}, exitUsage, "found nothing"},
-		"an unknown flag":            {[]string{"stats", "--fast"}, exitUsage, "unknown flag: --fast"},
+		"--version":                  {[]string{"--version"}, exitDone, ""},
+		"an unknown flag":            {[]string{"stats", "--fast"}, exitUsage, "unknown flag: --fast\n"},
+		"a mistyped flag":            {[]string{"dispatcher", "--max-queue", "5"}, exitUsage, "unknown flag: --max-queue; nearest: --max-queued"},
+		"a mistyped global flag":     {[]string{"model", "ls", "--quue", "x"}, exitUsage, "unknown flag: --quue; nearest: --queue"},
+		"no room":                    {[]string{"dispatcher", "--max-queued", "0"}, exitUsage, `--max-queued: expected at least 1, found "0"`},
+		"an empty batch":             {[]string{"poller", "--batch", "0"}, exitUsage, `--batch: expected 1 to 1000, of a poller 2 to 1000, found "0"`},
+		"no attempt at a time":       {[]string{"worker", "--http", "http://x", "--concurrency", "0"}, exitUsage, `--concurrency: expected 1 to 10000, found "0"`},
+		"messages of no size":        {[]string{"stats", "--message-cap", "0"}, exitUsage, `--message-cap: expected 4096 to 67108864, found "0"`},
 		"a flag with a wrong value":  {[]string{"dispatcher", "--max-queued", "many"}, exitUsage, `--max-queued: expected a whole number, found "many"`},
 		"a duration without a unit":  {[]string{"dispatcher", "--for", "soon"}, exitUsage, `--for: expected a duration such as 500ms, 30s or 1h, found "soon"`},
 		"a value out of range":       {[]string{"poller", "--batch", "5000"}, exitUsage, "batch: expected 2 to 1000, found 5000"},
@@ -164,7 +176,7 @@ func TestACancelledCommandEndsAndFails(t *testing.T) {
 	cancel()
 	var out, err testkit.Buffer
 	c := at(t, testkit.Miniredis(t))
-	if code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.getenv); code != exitFailed {
+	if code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.environ()); code != exitFailed {
 		t.Errorf("expected exit code 1, found %d", code)
 	}
 	expectContains(t, err.String(), "context canceled")

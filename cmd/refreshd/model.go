@@ -41,7 +41,7 @@ func disableCommand(a *app) *cobra.Command {
 func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: uidArgs,
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
+		RunE: a.onStored(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
 			tally := newTally(a)
 			for chunk := range slices.Chunk(uids, batchSize) {
 				var batch []*request
@@ -113,6 +113,9 @@ func (s *shown) readSigns(ctx context.Context, store *scripts.Store) error {
 	return err
 }
 
+// statusBroken is shown of a model whose key holds something else.
+const statusBroken model.Status = "broken"
+
 // readModel reads one model that must be stored.
 func readModel(ctx context.Context, store *scripts.Store, uid string) (shown, error) {
 	found, err := readModels(ctx, store, []string{uid})
@@ -135,6 +138,9 @@ func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]sho
 	if err != nil {
 		return nil, err
 	}
+	if err := store.TellBroken(ctx, records); err != nil {
+		return nil, err
+	}
 	var queued map[string]string
 	var found []shown
 	for _, uid := range uids {
@@ -148,7 +154,11 @@ func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]sho
 			}
 		}
 		_, waiting := queued[record.AttemptUID]
-		found = append(found, shown{record, record.Status(now, waiting), now, nil})
+		status := record.Status(now, waiting)
+		if record.Broken {
+			status = statusBroken
+		}
+		found = append(found, shown{record, status, now, nil})
 	}
 	return found, nil
 }

@@ -193,7 +193,7 @@ type policyView struct {
 }
 
 func policyLsCommand(a *app) *cobra.Command {
-	return &cobra.Command{Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs, RunE: a.onQueue(a.lsPolicies)}
+	return &cobra.Command{Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs, RunE: a.onStored(a.lsPolicies)}
 }
 
 func (a *app) lsPolicies(ctx context.Context, queue *scripts.Queue, _ []string) error {

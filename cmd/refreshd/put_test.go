@@ -66,7 +66,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 	told, out := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(t.Context(), []string{"model", "put", "-", "--format", "jsonl"}, in, out, io.Discard, c.getenv)
+		ended <- run(t.Context(), []string{"model", "put", "-", "--format", "jsonl"}, in, out, io.Discard, c.environ())
 		_ = out.Close()
 	}()
 	for i := range batchSize {

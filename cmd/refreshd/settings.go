@@ -26,7 +26,7 @@ type setting struct{ text, where string }
 func (a *app) settle(command *cobra.Command) error {
 	var file map[string]setting
 	settle := func(flag *pflag.Flag) error {
-		if flag.Changed || flag.Name == "help" {
+		if flag.Changed || flag.Name == "help" || flag.Name == "version" {
 			return nil
 		}
 		found := a.fromEnv(flag.Name)
@@ -52,12 +52,16 @@ func (a *app) settle(command *cobra.Command) error {
 
 // fromEnv finds a flag in the environment. An empty variable counts as none: that is how compose files leave one out.
 func (a *app) fromEnv(flag string) setting {
-	names := []string{"REFRESHD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
+	names := []string{variable(flag)}
 	if flag == "redis" {
 		names = append(names, "REDIS_URL")
 	}
 	for _, name := range names {
-		if text := a.getenv(name); text != "" {
+		text := a.getenv(name)
+		if linked := flag == "port" && strings.Contains(text, "://"); linked { // by Kubernetes, to a service called refreshd
+			continue
+		}
+		if text != "" {
 			return setting{text, name}
 		}
 	}
@@ -122,7 +126,9 @@ func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.
 // knownFlags are the names of all flags of all commands that a file may set.
 func knownFlags(command *cobra.Command) map[string]bool {
 	known := make(map[string]bool)
-	note := func(flag *pflag.Flag) { known[flag.Name] = flag.Name != "config" && flag.Name != "help" }
+	note := func(flag *pflag.Flag) {
+		known[flag.Name] = flag.Name != "config" && flag.Name != "help" && flag.Name != "version"
+	}
 	command.LocalFlags().VisitAll(note)
 	for _, child := range command.Commands() {
 		maps.Copy(known, knownFlags(child))
@@ -137,7 +143,11 @@ func refusedValue(where string, flag *pflag.Flag, text string) error {
 		"duration": "a duration such as 500ms, 30s or 1h",
 	}
 	kind := flag.Value.Type()
-	return usagef("%s: expected %s, found %s", where, cmp.Or(wants[kind], "a "+kind), document.Found(text))
+	want := cmp.Or(wants[kind], "a "+kind)
+	if own, is := flag.Value.(interface{ want(text string) string }); is {
+		want = own.want(text)
+	}
+	return usagef("%s: expected %s, found %s", where, want, document.Found(text))
 }
 
 // duration is the pflag.Value of a flag in the forms that policies use: 90s, 1h 30m, 2 days, PT5M.

@@ -14,7 +14,7 @@ import (
 )
 
 func statsCommand(a *app) *cobra.Command {
-	return &cobra.Command{Use: "stats", Short: "Show what the queue holds now, who serves it, and what it has counted", Args: cobra.NoArgs, RunE: a.onQueue(a.stats)}
+	return &cobra.Command{Use: "stats", Short: "Show what the queue holds now, who serves it, and what it has counted", Args: cobra.NoArgs, RunE: a.onStored(a.stats)}
 }
 
 // statsView is the queue as -o json shows it.

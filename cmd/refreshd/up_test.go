@@ -65,7 +65,7 @@ func (c *console) start(args ...string) *background {
 	}}
 	ended, in := make(chan int, 1), strings.NewReader(c.in)
 	go func() {
-		ended <- run(ctx, args, in, write, b.stderr, c.getenv)
+		ended <- run(ctx, args, in, write, b.stderr, c.environ())
 		_ = write.Close()
 		close(b.gone)
 	}()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 
@@ -27,14 +28,26 @@ func versionCommand(a *app) *cobra.Command {
 	}
 }
 
+// line is all of it for a person, in one line.
+func (v versionView) line() string {
+	text := v.Version + ", " + v.Go
+	if v.Commit != "" {
+		text += ", commit " + v.Commit
+	}
+	return text + mark(v.Changed, ", changed since")
+}
+
+// release is what a build calls the version: -ldflags "-X main.release=v1.2.3". Empty: what Go has found out about the checkout.
+var release string
+
 func readVersion() versionView {
 	v := versionView{Version: "(devel)", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if info.Main.Version != "" {
+	if ok {
 		v.Version = info.Main.Version
+	}
+	if v.Version = cmp.Or(release, v.Version, "(devel)"); !ok {
+		return v
 	}
 	for _, setting := range info.Settings {
 		switch setting.Key {

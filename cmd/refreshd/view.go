@@ -168,6 +168,8 @@ func (s shown) statusText() string {
 		text += ": a worker has it, deadline " + distance(r.DeadlineAt, now)
 	case model.StatusFinished:
 		text += ": nothing to do until it is saved or run"
+	case statusBroken:
+		text += ": its key holds something else than a model; refreshd doctor tells more"
 	}
 	if missing := s.missing(); missing != nil {
 		text += "; " + missing.Reason

@@ -24,6 +24,7 @@ func dispatcher(k scope) part {
 			{[]string{"rpush", "ltrim"}, []string{k.Rejected()}},
 			{[]string{"hsetnx", "hdel"}, []string{k.Policies()}}, // and changes no definition
 			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},
+			{[]string{"xadd", "xtrim"}, []string{k.Created()}},
 		},
 		direct: append(models(k), opening(k),
 			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.Dispatchers())),

@@ -7,7 +7,7 @@ func viewer(k scope) part {
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
 	sets := reading(k.Due(), k.Urgent(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers())
 	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded())
-	streams := reading(k.Journal(), k.Outbox())
+	streams := reading(k.Journal(), k.Created(), k.Outbox())
 	settings := []string{k.Settings()}
 	if k.several {
 		settings = append(settings, k.Keys.Settings()) // to open one part alone

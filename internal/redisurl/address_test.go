@@ -17,6 +17,9 @@ func TestEveryFormOfAddressIsUnderstood(t *testing.T) {
 		":pw@h:1":                     {Scheme: "redis", Hosts: []string{"h:1"}, Password: "pw"},
 		"redis://h":                   {Scheme: "redis", Hosts: []string{"h:6379"}},
 		"redis://h/":                  {Scheme: "redis", Hosts: []string{"h:6379"}},
+		"redis://h?db=3":              {Scheme: "redis", Hosts: []string{"h:6379"}, DB: 3},
+		"redis://h/3?db=3":            {Scheme: "redis", Hosts: []string{"h:6379"}, DB: 3},
+		"redis-sentinel://h/m?db=3":   {Scheme: "redis-sentinel", Topology: Sentinel, Hosts: []string{"h:26379"}, Master: "m", DB: 3},
 		"redis://h?":                  {Scheme: "redis", Hosts: []string{"h:6379"}},
 		" redis://h:1\n":              {Scheme: "redis", Hosts: []string{"h:1"}},
 		"REDIS://h:1":                 {Scheme: "redis", Hosts: []string{"h:1"}},
@@ -86,8 +89,9 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 		"redis://h/1/2":           `the number of a database as in /2, found "1/2"`,
 		"redis://h/%zz":           `%25 for a % in the path, found a % without two hex digits`,
 		"redis://h#1":             `no fragment, found a #`,
-		"redis://h?db=1":          `no option of redis://, found option "db"`,
-		"redis://h?pool_size=9&x": `no option of redis://, found option "pool_size"`,
+		"redis://h?db=one":        `the number of a database as in /2, found "one"`,
+		"redis://h/1?db=2":        `one database, in the path or as option db, found 1 and 2`,
+		"redis://h?pool_size=9&x": `no option of redis:// but db, found option "pool_size"`,
 		"redis://app@h":           `user:password or :password in front of the @, found no password`,
 		"redis://app:@h":          `user:password or :password in front of the @, found no password`,
 		"redis://@h":              `user:password or :password in front of the @, found no password`,
@@ -104,13 +108,14 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 		"unix:///s?name=x":         `no option of unix:// but db, found option "name"`,
 		"redis-cluster://h1,,h2":   `a host, found none`,
 		"redis-cluster://h/1":      `no database, for a cluster has only one, found "1"`,
+		"redis-cluster://h?db=1":   `no option of redis-cluster://, found option "db"`,
 		"redis-cluster://h?addr=x": `no option of redis-cluster://, found option "addr"`,
 
 		"redis-sentinel://h":                        `the name of the master behind the sentinels, as in /mymaster, found none`,
 		"redis-sentinel://h//1":                     `the name of the master behind the sentinels, as in /mymaster, found none`,
 		"redis-sentinel://h/m/x":                    `the number of a database as in /2, found "x"`,
 		"redis-sentinel://h/m?sentinel_password=%z": `%25 for a % in an option, found a % without two hex digits in option "sentinel_password"`,
-		"redis-sentinel://h/m?password=x":           `no options of redis-sentinel:// but sentinel_username and sentinel_password, found option "password"`,
+		"redis-sentinel://h/m?password=x":           `no options of redis-sentinel:// but db, sentinel_username and sentinel_password, found option "password"`,
 	}
 	for text, want := range tests {
 		_, err := Parse(text)
@@ -182,4 +187,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: Redacted gives %q, and of that %q", text, redacted, again)
 		}
 	})
+}
+
+func TestTheCounterpartOfAnAddressSpeaksTheOtherWay(t *testing.T) {
+	for text, want := range map[string]string{
+		"redis://h": "rediss://", "rediss://h": "redis://", "valkey://h": "valkeys://", "valkeys://h": "valkey://",
+		"redis-cluster://h": "rediss-cluster://", "rediss-sentinel://h/m": "redis-sentinel://",
+	} {
+		a, err := Parse(text)
+		if got := a.Counterpart(); err != nil || got != want {
+			t.Errorf("%s: want %s, got %s (%v)", text, want, got, err)
+		}
+	}
 }

@@ -45,6 +45,16 @@ func (a *Address) setDB(text string) error {
 	return nil
 }
 
+// setDBAgain reads the number of a database as an option, as other clients do. It may stand in the path too, but must be the same.
+func (a *Address) setDBAgain(text string) error {
+	inPath := a.DB
+	err := a.setDB(text)
+	if err == nil && inPath != 0 && a.DB != inPath {
+		return refuse("one database, in the path or as option db", strconv.Itoa(inPath)+" and "+strconv.Itoa(a.DB))
+	}
+	return err
+}
+
 func (a *Address) parseQuery(query string) error {
 	seen := map[string]bool{}
 	for option := range strings.SplitSeq(query, "&") {
@@ -70,8 +80,8 @@ func (a *Address) setOption(name, value string) error {
 		return refuse("%25 for a % in an option", "a % without two hex digits in "+a.foundOption(name))
 	}
 	switch {
-	case a.Topology == Socket && name == "db":
-		return a.setDB(value)
+	case a.Topology != Cluster && name == "db":
+		return a.setDBAgain(value)
 	case a.Topology == Sentinel && name == "sentinel_username":
 		a.SentinelUsername = value
 	case a.Topology == Sentinel && name == "sentinel_password":
@@ -92,11 +102,11 @@ func (a *Address) foundOption(name string) string {
 
 func (a *Address) wantOption() string {
 	switch a.Topology {
-	case Socket:
-		return "no option of " + a.Scheme + ":// but db"
-	case Sentinel:
-		return "no options of " + a.Scheme + ":// but sentinel_username and sentinel_password"
-	default:
+	case Cluster:
 		return "no option of " + a.Scheme + "://"
+	case Sentinel:
+		return "no options of " + a.Scheme + ":// but db, sentinel_username and sentinel_password"
+	default:
+		return "no option of " + a.Scheme + ":// but db"
 	}
 }

@@ -35,6 +35,20 @@ func (a Address) String() string {
 	return text + a.dbMark("/")
 }
 
+// Counterpart is the beginning of the same address with TLS where it has none, and without where it has.
+func (a Address) Counterpart() string {
+	name, rest, _ := strings.Cut(a.Scheme, "-")
+	if plain, secure := strings.CutSuffix(name, "s"); secure && a.TLS {
+		name = plain
+	} else {
+		name += "s"
+	}
+	if rest != "" {
+		name += "-" + rest
+	}
+	return name + "://"
+}
+
 func (a Address) dbMark(mark string) string {
 	if a.DB == 0 {
 		return ""

@@ -23,9 +23,19 @@ type record struct {
 // historyCap is how many attempts a history keeps.
 const historyCap = 3
 
+// deferred are the events that end an attempt which does not count.
+var deferred = map[model.Event]bool{model.EventPostponed: true, model.EventInterrupted: true, model.EventQueueTimeout: true}
+
 // remember notes what the history must have got by an entry of the journal about a running attempt.
 func (p *replay) remember(uid string, m *model.Model, event model.Event, entry map[string]string) {
 	ended := instant(entry["at"])
+	if deferred[event] && m.Deferrals > 0 { // one of several that do not count: it takes the place of the one before
+		if len(p.records[uid]) > 0 {
+			p.records[uid] = p.records[uid][1:]
+		} else {
+			p.replaced[uid] = true
+		}
+	}
 	p.records[uid] = slices.Insert(p.records[uid], 0, record{
 		AttemptUID: m.AttemptUID, AttemptNo: m.AttemptNo, StartedAt: m.StartedAt, EndedAt: ended,
 		Duration: max(0, ended.Sub(m.StartedAt)), DeadlineAt: m.DeadlineAt, Outcome: event,
@@ -44,6 +54,9 @@ func (p *replay) checkHistories() error {
 		old := p.before.histories[uid]
 		if p.forgotten[uid] {
 			old = nil
+		}
+		if p.replaced[uid] {
+			old = old[min(1, len(old)):]
 		}
 		fresh, got := p.records[uid], p.after.histories[uid]
 		fresh = fresh[:min(len(fresh), historyCap)]

@@ -100,7 +100,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 	for choices := []int{}; choices != nil; choices = p.nextChoices() {
 		p = &replay{
 			deed: d, oracle: o, consumed: slices.Clone(consumed), handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
-			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
+			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
 			input: slices.Clone(d.before.input), promises: maps.Clone(o.promises),
 		}
 		if d.orders != nil {

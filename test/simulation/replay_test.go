@@ -33,6 +33,7 @@ type replay struct {
 	changed   [][2]string            // entries that must stand changed in their places, if they stood there
 	newest    map[string]string      // model -> uid of the attempt started here last
 	records   map[string][]record    // model -> what its history must have got, newest first
+	replaced  map[string]bool        // models whose newest attempt of before must be gone from the history
 	forgotten map[string]bool        // models whose history must be gone
 	wakes     bool                   // a sleeping dispatcher must have been woken
 	brake     model.Brake            // as it was when the models were read
@@ -448,6 +449,7 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 		}
 		p.models[uid], p.steps[uid] = nil, 0
 		p.records[uid], p.forgotten[uid] = nil, true
+		p.replaced[uid] = false
 		return nil
 	}
 	p.steps[uid]++

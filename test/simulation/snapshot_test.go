@@ -64,10 +64,38 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 }
 
 func (s *snapshot) readNews(r *server, k scripts.Keys) {
-	s.journal, s.outbox, s.rejected = r.stream(k.Journal()), r.stream(k.Outbox()), r.list(k.Rejected())
-	for _, key := range []string{k.Journal(), k.Outbox(), k.Rejected()} {
+	s.journal, s.outbox, s.rejected = s.weave(r.stream(k.Journal()), r.stream(k.Created())), r.stream(k.Outbox()), r.list(k.Rejected())
+	for _, key := range []string{k.Journal(), k.Created(), k.Outbox(), k.Rejected()} {
 		r.mini.Del(key)
 	}
+}
+
+// weave puts each create where the life of its model begins among the other entries. Only the order of the entries of one model is a promise.
+func (s *snapshot) weave(journal, created []map[string]string) (woven []map[string]string) {
+	lives := map[string]int{} // 1: the model is there
+	for uid := range s.models {
+		lives[uid] = 1
+	}
+	for _, entry := range created {
+		lives[entry["uid"]]--
+	}
+	for _, entry := range journal {
+		if entry["event"] == "remove" {
+			lives[entry["uid"]]++
+		}
+	}
+	for _, entry := range journal {
+		uid := entry["uid"]
+		begins := func(create map[string]string) bool { return create["uid"] == uid }
+		if at := slices.IndexFunc(created, begins); at >= 0 && lives[uid] == 0 && entry["event"] != "orphan" {
+			woven, created = append(woven, created[at]), slices.Delete(created, at, at+1)
+			lives[uid] = 1
+		}
+		if woven = append(woven, entry); entry["event"] == "remove" {
+			lives[uid] = 0
+		}
+	}
+	return append(woven, created...)
 }
 
 func (r *server) hash(key string) map[string]string {
