@@ -59,12 +59,16 @@ func refusal(err error) (counter, reason string) {
 	return model.CounterMalformed, err.Error()
 }
 
-// uid is the model that a readable message is about.
+// uid is the model that the message is about; empty: it cannot be read.
 func (m *message) uid() string {
-	if m.command != nil {
+	switch {
+	case m.command != nil:
 		return m.command.UID
+	case m.result != nil:
+		return m.result.UID
+	default:
+		return ""
 	}
-	return m.result.UID
 }
 
 // subjects are the models that messages are about, and the commands among the messages.
@@ -83,11 +87,10 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 
 // decide turns the message into an item to commit.
 func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
-	item := scripts.Item{Message: m.claimed, Counter: m.counter, Reason: m.reason}
+	item := scripts.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter, Reason: m.reason}
 	if m.counter != "" {
 		return item
 	}
-	item.UID = m.uid()
 	record := snapshot.Records[item.UID]
 	record.Taken = m.taken != "" && m.taken == record.AttemptUID
 	var decision model.Decision

@@ -37,6 +37,7 @@ type Poller struct {
 
 	unreachable time.Time       // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 	waits       backoff.Sampler // of commands for these; run goroutine only
+	rejections  backoff.Sampler // run goroutine only
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.

@@ -2,9 +2,11 @@ package poller
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -69,6 +71,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 			again = append(again, messages[i])
 		case code == scripts.CodeApplied:
 			round.count(batch.Items[i])
+			p.tell(batch.Items[i], now)
 		}
 	}
 	return again, err
@@ -84,6 +87,21 @@ func (r *Round) count(item scripts.Item) {
 		r.Settled++
 	default:
 		r.Settled++
+	}
+}
+
+// tell logs what of a committed message could not be used: a message as a whole, or some fields of a result. A flood of the same is sampled.
+func (p *Poller) tell(item scripts.Item, now time.Time) {
+	if item.Reason != "" {
+		kind, _, _ := strings.Cut(item.Reason, ", found ") // what was found differs from message to message
+		if count, tell := p.rejections.Sample(kind, now); tell {
+			p.config.Log.Warn().Str("uid", document.Shorten(item.UID, document.MaxText)).Str("reason", item.Reason).Int("like_this", count).Msg("poller: rejected a message")
+		}
+	}
+	if item.Transition != nil {
+		if ignored := item.Transition.Ignored(); len(ignored) > 0 {
+			p.config.Log.Debug().Str("uid", item.Transition.UID()).Strs("ignored", ignored).Msg("poller: fields that cannot be used")
+		}
 	}
 }
 

@@ -27,6 +27,9 @@ type Transition struct {
 // Event is what the transition is called in the journal.
 func (t *Transition) Event() model.Event { return t.decision.Event }
 
+// Ignored are the fields of the message that could not be used.
+func (t *Transition) Ignored() []string { return t.decision.Ignored }
+
 // UID is the model that the transition is about.
 func (t *Transition) UID() string { return t.uid }
 

@@ -60,7 +60,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
+		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), rejectedCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
 	return root
 }

@@ -97,9 +97,10 @@ func getCommand(a *app) *cobra.Command {
 
 // shown is a model as it was at one instant.
 type shown struct {
-	record *scripts.Record
-	status model.Status
-	now    time.Time
+	record    *scripts.Record
+	status    model.Status
+	now       time.Time
+	rejection *rejectionView // nil: none, or nobody has looked
 }
 
 // readModel reads one model that must be stored.
@@ -111,7 +112,8 @@ func readModel(ctx context.Context, store *scripts.Store, uid string) (shown, er
 	if len(found) == 0 {
 		return shown{}, fmt.Errorf("%s: %w", uid, errUnknownModel)
 	}
-	return found[0], nil
+	found[0].rejection, err = readRejection(ctx, store, uid)
+	return found[0], err
 }
 
 // readModels reads the models that are stored, in the order of uids.
@@ -137,7 +139,7 @@ func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]sho
 			}
 		}
 		_, waiting := queued[record.AttemptUID]
-		found = append(found, shown{record, record.Status(now, waiting), now})
+		found = append(found, shown{record: record, status: record.Status(now, waiting), now: now})
 	}
 	return found, nil
 }

@@ -24,10 +24,11 @@ func viewer(k scope) part {
 	}}
 }
 
-// operator may do all that the command line does but run a daemon: it starts no attempt by itself, takes none, and answers none.
+// operator may do all that the command line does but run a daemon: it starts no attempt by itself, and takes none. To requeue rejected
+// messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},
