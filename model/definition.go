@@ -162,6 +162,11 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
 	saved.Rule, saved.Timezone, saved.Dtstart = d.Rule, d.Timezone, ""
 	saved.Fault = ""
+	if d.Payload != m.Payload {
+		if err := m.Wire.refuseReserved(d.Payload); err != nil {
+			return nil, err
+		}
+	}
 	if err := saved.refuseLoose(d); err != nil {
 		return nil, err
 	}

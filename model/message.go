@@ -62,13 +62,16 @@ const (
 	CounterForwarded   = "forwarded" // commands that were passed on to the part of their model
 )
 
+// DecodeMessage is Wire.DecodeMessage of a queue that says nothing.
+func DecodeMessage(raw []byte) (Message, error) { return Wire{}.DecodeMessage(raw) }
+
 // DecodeMessage reads one entry of the output list. Every error is a *Rejection; the uid of the model is told with it where it can be read.
-func DecodeMessage(raw []byte) (Message, error) {
+func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	doc, err := decodeObject(raw)
 	if err != nil {
 		return Message{}, err
 	}
-	message, err := readMessage(doc)
+	message, err := readMessage(doc, w)
 	return message, asRejection(err)
 }
 
@@ -102,9 +105,9 @@ func decodeObject(raw []byte) (document.Object, error) {
 	return document.Object{Fields: fields}, nil
 }
 
-func readMessage(doc document.Object) (Message, error) {
+func readMessage(doc document.Object, wire Wire) (Message, error) {
 	var message Message
-	err := cmp.Or(into((*string)(&message.Type), doc.Text, "type"), message.readUIDs(doc))
+	err := cmp.Or(into((*string)(&message.Type), doc.Text, "type"), message.readUIDs(doc, wire))
 	if err != nil {
 		return message, err
 	}
@@ -140,26 +143,38 @@ func into[T any](place *T, read func(name string) (T, error), name string) (err 
 	return err
 }
 
-// readUIDs reads the model and the fence. The fence may come under either of two names; a missing, empty or contradicting
-// one is an error, and is never compared.
-func (m *Message) readUIDs(doc document.Object) error {
-	var request, refresh string
-	err := cmp.Or(
-		into(&m.UID, doc.Text, "big_table_uid"),
-		into(&request, doc.Text, "request_attempt_uid"),
-		into(&refresh, doc.Text, "refresh_attempt_uid"),
-	)
-	m.AttemptUID = max(request, refresh)
-	switch {
-	case err != nil:
-	case m.UID == "":
-		err = &Rejection{CounterNoUID, "big_table_uid: expected the uid of a model, found nothing"}
-	case request == "" && refresh == "":
-		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"}
-	case request != "" && refresh != "" && request != refresh:
-		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"}
+// readUIDs reads the model and the fence. A worker may send back what it was given, and a payload may have a field uid of its own: that one
+// is read only where no other names the model.
+func (m *Message) readUIDs(doc document.Object, wire Wire) (err error) {
+	var failed error
+	names := wire.modelNames()
+	if doc.Fields[names[0]] != nil || doc.Fields[defaultModelName] != nil {
+		names = names[:2]
 	}
-	return err
+	m.UID, err = agreed(doc, names, "the uid of a model")
+	m.AttemptUID, failed = agreed(doc, wire.attemptNames(), "the uid of the attempt")
+	return cmp.Or(err, failed)
+}
+
+// agreed reads a uid that may stand under several names. A missing, empty or contradicting one is an error, and is never compared; what was
+// found first is told all the same.
+func agreed(doc document.Object, names []string, what string) (uid string, err error) {
+	at := ""
+	for _, name := range names {
+		text, err := doc.Text(name)
+		switch {
+		case err != nil:
+			return uid, err
+		case uid == "":
+			uid, at = text, name
+		case text != "" && text != uid:
+			return uid, &Rejection{CounterNoUID, at + ": expected the same uid as " + name + ", found another"}
+		}
+	}
+	if uid == "" {
+		return "", &Rejection{CounterNoUID, names[0] + ": expected " + what + ", found nothing"}
+	}
+	return uid, nil
 }
 
 // optional reads a field that the message can do without. What cannot be used is left out and named: a result counts for what it says.

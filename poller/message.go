@@ -24,8 +24,8 @@ type message struct {
 	counter, reason string
 }
 
-// decode reads a message; home tells where a model lives.
-func decode(claimed scripts.Claimed, home func(uid string) (scripts.Keys, bool)) *message {
+// decode reads a message of a queue.
+func decode(claimed scripts.Claimed, queue Store) *message {
 	m := &message{claimed: claimed, own: true}
 	if size, most, large := claimed.Large(); large {
 		m.counter, m.reason = model.CounterOversized, "expected at most "+most+" bytes, found "+size
@@ -37,13 +37,13 @@ func decode(claimed scripts.Claimed, home func(uid string) (scripts.Keys, bool))
 		*m.command, err = model.DecodeCommand([]byte(claimed.Raw()))
 	} else {
 		m.result = new(model.Message)
-		*m.result, err = model.DecodeMessage([]byte(claimed.Raw()))
+		*m.result, err = queue.Wire().DecodeMessage([]byte(claimed.Raw()))
 	}
 	if err != nil {
 		m.counter, m.reason = refusal(err)
 		return m
 	}
-	m.home, m.own = home(m.uid())
+	m.home, m.own = queue.Home(m.uid())
 	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
 		m.own, m.counter, m.reason = true, model.CounterMalformed, "uid: expected a command for this part of the queue, found one for "+m.home.Queue()
 	}
@@ -101,7 +101,7 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 	case m.command != nil:
 		decision, outcome, err = record.Execute(m.command, snapshot.Policies, record.Exists, now)
 	case !record.Exists:
-		field, outcome = "big_table_uid", model.UnknownModel
+		field, outcome = record.Wire.WithDefaults().ModelName, model.UnknownModel
 	default:
 		decision, outcome = record.Handle(*m.result, now)
 	}

@@ -54,8 +54,8 @@ func (a *Attempt) over(m message) message {
 }
 
 // decodeAttempt reads an entry of the input list.
-func decodeAttempt(raw string) (*Attempt, error) {
-	e, err := model.ParseEntry(raw)
+func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
+	e, err := wire.ParseEntry(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func operator(k scope) part {
 			allow("ltrim", writing(k.Wake())),
 			allow("zadd", writing(k.Pollers(), k.Workers())),
 			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
-			allow("hsetnx", writing(k.Settings())),
+			allow("hsetnx hset", writing(k.Settings())),
 			allow("exists", reading(k.traces()...)),
 		),
 	}
