@@ -2,6 +2,7 @@ package dispatcher_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,28 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 		}
 		if entries := b.List(b.Store.Keys.Input()); len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]) {
 			t.Errorf("want one entry of the current attempt, got %v", entries)
+		}
+	})
+}
+
+// The release before ended each entry with the version of its contract.
+func TestAnAttemptThatTheReleaseBeforeQueuedIsWithdrawn(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.put("tbl_1")
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.round(d)
+		input := b.Store.Keys.Input()
+		old := strings.TrimSuffix(b.List(input)[0], "}") + `,"v":1}`
+		if err := b.Redis.LSet(t.Context(), input, 0, old).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.Clock.Turn(time.Minute)
+		if round := b.round(d); round.Withdrawn != 1 || round.TimedOut != 0 {
+			t.Errorf("want 1 withdrawn, got %+v", round)
+		}
+		if left := b.List(input); slices.Contains(left, old) {
+			t.Errorf("want the old entry gone, got %q", left)
 		}
 	})
 }

@@ -60,5 +60,5 @@ func Example() {
 	// Output:
 	// 07:00:00: started 0
 	// 08:00:00: started 1
-	// {"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv","attempt_no":1,"deadline_at":"2026-11-21T08:10:00.000Z","planned_at":"2026-11-22T08:00:00.000Z","v":1}
+	// {"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv","attempt_no":1,"deadline_at":"2026-11-21T08:10:00.000Z","planned_at":"2026-11-22T08:00:00.000Z"}
 }

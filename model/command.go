@@ -31,13 +31,15 @@ type Command struct {
 }
 
 // DecodeCommand reads one entry of the control list: {"type":"put", …definition…}, {"type":"run","uid":"…","force":true}.
-// Every error is a *Rejection.
+// Every error is a *Rejection; the uid of the model is told with it where it can be read.
 func DecodeCommand(raw []byte) (Command, error) {
 	doc, err := decodeObject(raw)
 	if err != nil {
 		return Command{}, err
 	}
+	uid, _ := doc.Text("uid")
 	command, err := readCommand(doc)
+	command.UID = cmp.Or(command.UID, uid)
 	return command, asRejection(err)
 }
 

@@ -48,6 +48,8 @@ type Decision struct {
 	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
 	why         why // of a failure
+	// Ignored are the fields of the worker's message that could not be used.
+	Ignored []string
 	// Late: the result came after the deadline, but before anybody had noticed.
 	Late   bool
 	Notice policy.Notice

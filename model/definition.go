@@ -145,7 +145,7 @@ func (m *Model) renew(decision *Decision, before *Model, again bool) {
 	next, replaced := &decision.Next, m.Payload != before.Payload
 	next.AttemptNo = max(1, next.AttemptNo)
 	next.EntryPlannedAt, _ = m.planned(next.StartedAt)
-	if before.Taken || !before.ProcessingAt.IsZero() {
+	if before.Taken {
 		next.Again, next.Outdated = next.Again || again, next.Outdated || replaced
 	} else {
 		decision.MustBeQueued = again || replaced
@@ -162,6 +162,11 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
 	saved.Rule, saved.Timezone, saved.Dtstart = d.Rule, d.Timezone, ""
 	saved.Fault = ""
+	if d.Payload != m.Payload {
+		if err := m.Wire.refuseReserved(d.Payload); err != nil {
+			return nil, err
+		}
+	}
 	if err := saved.refuseLoose(d); err != nil {
 		return nil, err
 	}

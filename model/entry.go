@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -20,18 +21,26 @@ type Entry struct {
 	PlannedAt  time.Time // the next planned refresh; zero: none
 
 	fields map[string]json.RawMessage
+	wire   Wire
 }
 
-// ParseEntry reads an entry of the input list. Only the two uids are required: producers other than refreshd may leave out the rest.
-// With an error, what could be read is in the entry all the same.
-func ParseEntry(raw string) (Entry, error) {
-	var e Entry
+// ParseEntry is Wire.ParseEntry of a queue that says nothing.
+func ParseEntry(raw string) (Entry, error) { return Wire{}.ParseEntry(raw) }
+
+// ParseEntry reads an entry of the input list. Only the two uids are required: producers other than refreshd may leave out the rest. What was
+// pushed before the queue had names of its own is read too. With an error, what could be read is in the entry all the same.
+func (w Wire) ParseEntry(raw string) (Entry, error) {
+	e := Entry{wire: w.WithDefaults()}
 	if err := json.Unmarshal([]byte(raw), &e.fields); err != nil || e.fields == nil {
 		return e, fmt.Errorf("entry: expected a JSON object, found %s", document.Found(raw))
 	}
+	if strings.HasSuffix(raw, `,"v":1}`) { // of a release that numbered its contract
+		delete(e.fields, "v")
+	}
+	e.wire.ModelName, e.wire.AttemptName = e.nameOf(e.wire.ModelName, defaultModelName), e.nameOf(e.wire.AttemptName, defaultAttemptName)
 	err := errors.Join(
-		e.read("big_table_uid", &e.UID),
-		e.read("refresh_attempt_uid", &e.AttemptUID),
+		e.read(e.wire.ModelName, &e.UID),
+		e.read(e.wire.AttemptName, &e.AttemptUID),
 		e.read("attempt_no", &e.AttemptNo),
 		e.readTime("deadline_at", &e.DeadlineAt),
 		e.readTime("planned_at", &e.PlannedAt),
@@ -40,17 +49,30 @@ func ParseEntry(raw string) (Entry, error) {
 	case err != nil:
 		return e, err
 	case e.UID == "":
-		return e, errors.New("big_table_uid: expected the uid of a model, found nothing")
+		return e, errors.New(e.wire.ModelName + ": expected the uid of a model, found nothing")
 	case e.AttemptUID == "":
-		return e, errors.New("refresh_attempt_uid: expected the uid of the attempt, found nothing")
+		return e, errors.New(e.wire.AttemptName + ": expected the uid of the attempt, found nothing")
 	}
 	return e, nil
 }
 
+// nameOf is the name under which a uid stands: that of the queue, unless only the other one stands there.
+func (e *Entry) nameOf(name, other string) string {
+	if _, found := e.fields[name]; !found && e.fields[other] != nil {
+		return other
+	}
+	return name
+}
+
 // Payload is the model's own part of the entry: a JSON object.
 func (e *Entry) Payload() json.RawMessage {
+	if payload, found := e.fields[payloadName]; found && e.wire.Nested {
+		return payload
+	}
 	payload := maps.Clone(e.fields)
-	for _, name := range ReservedFields {
+	flat := e.wire
+	flat.Nested = false
+	for _, name := range flat.reserved() {
 		delete(payload, name)
 	}
 	var text bytes.Buffer

@@ -125,7 +125,7 @@ func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m as asked, planned first: overlaps start"},
 
 		// Far away, and after the last retry
-		{banner, `00:00 start | 00:00:01 failure "retry_after":"9999-01-01T00:00:00Z"`, "#1, next 00:00:01+365: retry 1/3 +365d as asked, none planned"},
+		{banner, `00:00 start | 00:00:01 failure "retry_after":31536000`, "#1, next 00:00:01+365: retry 1/3 +365d as asked, none planned"},
 		{minute, `06:00 start | 06:10 failure | 06:11 start | 06:12 failure | 06:13 start | 06:14 failure "retry_after":3600`, "#3 disabled (Cannot refresh after 3 attempts): final: exhausted after 3"},
 	})
 }

@@ -24,6 +24,7 @@ type Attempt struct {
 	ErrorType  string
 	Worker     string
 	DeadlineAt time.Time
+	Ignored    []string // fields of the worker's last message that could not be used
 
 	// How the time of the retry came about. Overlap is empty where no retry was considered; Delay, Jitter and RetryAt say nothing then.
 	Delay     time.Duration // of the policy, or of the worker if it asked for more

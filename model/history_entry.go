@@ -21,12 +21,13 @@ type attemptEntry struct {
 	Is        Event          `json:"is"`        // Outcome
 	Times     int            `json:"times"`     //
 	Limit     *int64         `json:"limit"`     // from StartedAt to DeadlineAt
-	Final     bool           `json:"final"`     // as in Attempt, like the next six
+	Final     bool           `json:"final"`     // as in Attempt, like the next seven
 	Changed   *bool          `json:"changed"`   //
 	Exhausted bool           `json:"exhausted"` //
 	Reason    string         `json:"reason"`    //
 	Type      string         `json:"type"`      // ErrorType
 	Worker    string         `json:"worker"`    //
+	Ignored   []string       `json:"ignored"`   //
 	Delay     *int64         `json:"delay"`     // where a retry was considered
 	Jitter    int64          `json:"jitter"`    // with a delay; absent: none
 	Retry     *int64         `json:"retry"`     // to RetryAt; absent: Delay and Jitter
@@ -58,6 +59,7 @@ func (a *Attempt) AppendEntry(text []byte) []byte {
 	w.string("reason", a.Reason)
 	w.string("type", a.ErrorType)
 	w.string("worker", a.Worker)
+	w.strings("ignored", a.Ignored)
 	if a.Overlap != "" {
 		w.number("delay", a.Delay.Milliseconds())
 	}
@@ -92,7 +94,7 @@ func ParseAttempt(text string) (Attempt, error) {
 	at := readTime(e.At)
 	a := Attempt{
 		AttemptUID: e.UID, AttemptNo: e.No, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: e.Is, Times: e.Times,
-		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Why: e.Why,
+		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, Why: e.Why,
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}
 	a.DeadlineAt = after(a.StartedAt, e.Limit)
@@ -174,6 +176,21 @@ func (w *entryWriter) string(name, value string) {
 	if value != "" {
 		w.name(name)
 		w.text = document.AppendQuoted(w.text, value)
+	}
+}
+
+func (w *entryWriter) strings(name string, values []string) {
+	for i, value := range values {
+		if i == 0 {
+			w.name(name)
+			w.text = append(w.text, '[')
+		} else {
+			w.text = append(w.text, ',')
+		}
+		w.text = document.AppendQuoted(w.text, value)
+	}
+	if len(values) > 0 {
+		w.text = append(w.text, ']')
 	}
 }
 

@@ -37,6 +37,9 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"is":"success","changed":false,"next":35399750,"why":"planned"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Changed, a.RefreshAt, a.Why = ptr(false), clock("16:00"), "planned"
 		}),
+		begin + `"is":"success","ignored":["changed","x y"],"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
+			a.Ignored, a.Why = []string{"changed", "x y"}, "finished: one-shot"
+		}),
 		begin + `"is":"timeout","limit":600000,"exhausted":true,"reason":"a \"b\" é","worker":"w","next":35399750,"why":"exhausted after 2, planned"}`: attempt(EventTimeout, func(a *Attempt) {
 			a.Exhausted, a.Reason, a.Worker, a.Why = true, `a "b" é`, "w", "exhausted after 2, planned"
 			a.DeadlineAt, a.RefreshAt = clock("06:10"), clock("16:00")

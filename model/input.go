@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,12 +13,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// ReservedFields are the names that refreshd itself puts into the message to a worker; a payload must not use them, in
-// upper case either: many JSON readers, Go's own among them, take both for the same field.
-var ReservedFields = []string{"big_table_uid", "refresh_attempt_uid", "request_attempt_uid", "attempt_no", "deadline_at", "planned_at", "reply_to", "v"}
-
-// Entry renders the entry of the input list for the running attempt: the two uids, the payload's own fields at top level beside them,
-// and fields that a worker may ignore. It follows from the state alone, byte for byte, because an entry is taken back by its value.
+// Entry renders the entry of the input list for the running attempt: the two uids, the payload beside them as the queue wants it, and
+// fields that a worker may ignore. It follows from the state and the queue alone, byte for byte, because an entry is taken back by its value.
 // Empty: no attempt is running.
 func (m *Model) Entry() string { return m.entry(&m.State) }
 
@@ -26,8 +23,11 @@ func (m *Model) entry(s *State) string {
 		return ""
 	}
 	text := make([]byte, 0, len(m.Payload)+256)
-	text = append(text, `{"big_table_uid":`+document.Quote(m.UID)+`,"refresh_attempt_uid":`+document.Quote(s.AttemptUID)...)
-	if fields := strings.TrimSuffix(strings.TrimPrefix(m.Payload, "{"), "}"); fields != "" {
+	wire := m.Wire.WithDefaults()
+	text = append(text, `{"`+wire.ModelName+`":`+document.Quote(m.UID)+`,"`+wire.AttemptName+`":`+document.Quote(s.AttemptUID)...)
+	if m.Wire.Nested {
+		text = append(append(text, `,"payload":`...), cmp.Or(m.Payload, "{}")...)
+	} else if fields := strings.TrimSuffix(strings.TrimPrefix(m.Payload, "{"), "}"); fields != "" {
 		text = append(append(text, ','), fields...)
 	}
 	text = append(text, `,"attempt_no":`+strconv.Itoa(s.AttemptNo)+`,"deadline_at":"`+FormatTime(s.EntryDeadlineAt)...)
@@ -37,7 +37,7 @@ func (m *Model) entry(s *State) string {
 	if m.ReplyTo != "" {
 		text = append(text, `","reply_to":"`+m.ReplyTo...) // the name of a queue has nothing that JSON escapes
 	}
-	return string(append(text, `","v":1}`...))
+	return string(append(text, `"}`...))
 }
 
 // canonicalPayload renders a payload with sorted keys and no spaces, so that equal payloads are equal texts.
@@ -48,11 +48,6 @@ func canonicalPayload(value any) (string, error) {
 	fields, ok := value.(map[string]any)
 	if !ok {
 		return "", document.Refuse("payload", "an object", document.Found(value))
-	}
-	for name := range fields {
-		if slices.ContainsFunc(ReservedFields, func(reserved string) bool { return strings.EqualFold(reserved, name) }) {
-			return "", document.Refuse("payload."+document.Shorten(name, document.MaxFound), "a name other than "+strings.Join(ReservedFields, ", "), "a reserved one")
-		}
 	}
 	if err := checkValue(fields, "payload", maxDepth); err != nil {
 		return "", err

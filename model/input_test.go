@@ -14,9 +14,9 @@ func started(t *testing.T, definition string) string {
 func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) {
 	for definition, want := range map[string]string{
 		daily + `,"payload":{"input_url":"https://example.com/a?b=<1>&c=\"ü\""}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1",` +
-			`"input_url":"https://example.com/a?b=<1>&c=\"ü\"","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z","v":1}`,
-		daily:                                 `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z","v":1}`,
-		banner + `,"payload":{"a":{},"b":[]}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","a":{},"b":[],"attempt_no":1,"deadline_at":"2026-01-05T06:01:00.000Z","v":1}`,
+			`"input_url":"https://example.com/a?b=<1>&c=\"ü\"","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z"}`,
+		daily:                                 `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z"}`,
+		banner + `,"payload":{"a":{},"b":[]}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","a":{},"b":[],"attempt_no":1,"deadline_at":"2026-01-05T06:01:00.000Z"}`,
 	} {
 		if got := started(t, definition); got != want || !json.Valid([]byte(got)) {
 			t.Errorf("\n got %s\nwant %s", got, want)

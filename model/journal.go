@@ -131,6 +131,7 @@ const (
 	CounterLate         = "late"              // results after the deadline, before anybody had noticed
 	CounterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
 	CounterHeld         = "held"              // final failures that the brake held back
+	CounterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
 
 	CounterRetries       = "total_retries"      // retries that have ended
 	CounterRetriesHelped = "successful_retries" // those of them that succeeded
@@ -161,6 +162,9 @@ func (d *Decision) Counters(brake Brake, now time.Time) []string {
 	add(CounterRetriesHelped, no > 1 && success)
 	add(CounterRetriedCycles, no == 2)
 	add(CounterHeld, d.Held)
+	for range d.Ignored {
+		add(CounterIgnored, true)
+	}
 	add(brake.Counter(success, now), no > 0 && brake.On)
 	return names
 }

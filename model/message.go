@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,8 @@ type Message struct {
 	Status   string // user_friendly_status: a text for the owner
 	Progress *int   // user_friendly_status: 0-100 percent
 	Worker   string // started: who works
+	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
+	Ignored []string
 }
 
 // Rejection says why a message cannot be handled and under which counter that is filed.
@@ -59,13 +62,16 @@ const (
 	CounterForwarded   = "forwarded" // commands that were passed on to the part of their model
 )
 
-// DecodeMessage reads one entry of the output list. Every error is a *Rejection.
-func DecodeMessage(raw []byte) (Message, error) {
+// DecodeMessage is Wire.DecodeMessage of a queue that says nothing.
+func DecodeMessage(raw []byte) (Message, error) { return Wire{}.DecodeMessage(raw) }
+
+// DecodeMessage reads one entry of the output list. Every error is a *Rejection; the uid of the model is told with it where it can be read.
+func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	doc, err := decodeObject(raw)
 	if err != nil {
 		return Message{}, err
 	}
-	message, err := readMessage(doc)
+	message, err := readMessage(doc, w)
 	return message, asRejection(err)
 }
 
@@ -99,23 +105,23 @@ func decodeObject(raw []byte) (document.Object, error) {
 	return document.Object{Fields: fields}, nil
 }
 
-func readMessage(doc document.Object) (Message, error) {
+func readMessage(doc document.Object, wire Wire) (Message, error) {
 	var message Message
-	err := cmp.Or(into((*string)(&message.Type), doc.Text, "type"), message.readUIDs(doc))
+	err := cmp.Or(into((*string)(&message.Type), doc.Text, "type"), message.readUIDs(doc, wire))
 	if err != nil {
 		return message, err
 	}
 	switch message.Type {
 	case MessageSuccess:
-		message.Changed, err = doc.Flag("changed")
+		optional(&message, &message.Changed, doc.Flag, "changed")
 	case MessageFailure:
-		err = message.readFailure(doc)
+		message.readFailure(doc)
 	case MessageStatus:
-		err = message.readStatus(doc)
+		message.readStatus(doc)
 	case MessageStarted:
-		err = message.readStarted(doc)
+		message.readStarted(doc)
 	case MessagePostponed:
-		err = message.readPostponed(doc)
+		message.readPostponed(doc)
 	case MessageInterrupted:
 	default:
 		err = unknownType(message.Type, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted)
@@ -137,103 +143,140 @@ func into[T any](place *T, read func(name string) (T, error), name string) (err 
 	return err
 }
 
-// readUIDs reads the model and the fence. The fence may come under either of two names; a missing, empty or contradicting
-// one is an error, and is never compared.
-func (m *Message) readUIDs(doc document.Object) error {
-	var request, refresh string
-	err := cmp.Or(
-		into(&m.UID, doc.Text, "big_table_uid"),
-		into(&request, doc.Text, "request_attempt_uid"),
-		into(&refresh, doc.Text, "refresh_attempt_uid"),
-	)
-	m.AttemptUID = max(request, refresh)
-	switch {
-	case err != nil:
-	case m.UID == "":
-		err = &Rejection{CounterNoUID, "big_table_uid: expected the uid of a model, found nothing"}
-	case request == "" && refresh == "":
-		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"}
-	case request != "" && refresh != "" && request != refresh:
-		err = &Rejection{CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"}
+// readUIDs reads the model and the fence. A worker may send back what it was given, and a payload may have a field uid of its own: that one
+// is read only where no other names the model.
+func (m *Message) readUIDs(doc document.Object, wire Wire) (err error) {
+	var failed error
+	names := wire.modelNames()
+	if doc.Fields[names[0]] != nil || doc.Fields[defaultModelName] != nil {
+		names = names[:2]
 	}
-	return err
+	m.UID, err = agreed(doc, names, "the uid of a model")
+	m.AttemptUID, failed = agreed(doc, wire.attemptNames(), "the uid of the attempt")
+	return cmp.Or(err, failed)
 }
 
-func (m *Message) readFailure(doc document.Object) error {
-	return cmp.Or(
-		into(&m.Reason, doc.Text, "reason"),
-		into(&m.ErrorType, doc.Text, "error_type"),
-		into(&m.UserFriendlyReason, doc.Text, "user_friendly_reason"),
-		into(&m.Retryable, doc.Flag, "retryable"),
-		m.readRetryAfter(doc),
-	)
+// agreed reads a uid that may stand under several names. A missing, empty or contradicting one is an error, and is never compared; what was
+// found first is told all the same.
+func agreed(doc document.Object, names []string, what string) (uid string, err error) {
+	at := ""
+	for _, name := range names {
+		text, err := doc.Text(name)
+		switch {
+		case err != nil:
+			return uid, err
+		case uid == "":
+			uid, at = text, name
+		case text != "" && text != uid:
+			return uid, &Rejection{CounterNoUID, at + ": expected the same uid as " + name + ", found another"}
+		}
+	}
+	if uid == "" {
+		return "", &Rejection{CounterNoUID, names[0] + ": expected " + what + ", found nothing"}
+	}
+	return uid, nil
 }
 
-// readRetryAfter accepts seconds, any duration text, or an RFC 3339 time.
-func (m *Message) readRetryAfter(doc document.Object) error {
-	text, found, err := doc.Scalar("retry_after")
-	if err != nil || !found {
-		return err
+// optional reads a field that the message can do without. What cannot be used is left out and named: a result counts for what it says.
+func optional[T any](m *Message, place *T, read func(name string) (T, error), name string) {
+	value, err := read(name)
+	if err != nil {
+		m.Ignored = append(m.Ignored, name)
+		return
 	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		m.RetryAt = at.UTC().Truncate(time.Millisecond)
-		return nil
+	*place = value
+}
+
+func (m *Message) readFailure(doc document.Object) {
+	optional(m, &m.Reason, doc.Text, "reason")
+	optional(m, &m.ErrorType, doc.Text, "error_type")
+	optional(m, &m.UserFriendlyReason, doc.Text, "user_friendly_reason")
+	optional(m, &m.Retryable, doc.Flag, "retryable")
+	m.readRetryAfter(doc)
+}
+
+const fieldRetryAfter = "retry_after"
+
+// readRetryAfter accepts seconds, any duration text, an RFC 3339 time, or a date of HTTP.
+func (m *Message) readRetryAfter(doc document.Object) {
+	optional(m, &m.RetryAfter, func(name string) (wait time.Duration, err error) {
+		text, found, err := doc.Scalar(name)
+		if err != nil || !found {
+			return 0, err
+		}
+		if m.RetryAt = readInstant(text); !m.RetryAt.IsZero() {
+			return 0, nil
+		}
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds() {
+			return time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond), nil
+		}
+		if wait, err = document.ParseDuration(text); err == nil && wait > maxRetryAfter {
+			err = document.Refuse(name, "at most a year", document.Found(text))
+		}
+		return wait, err
+	}, fieldRetryAfter)
+}
+
+// instantLayouts are those of RFC 3339, and the three of RFC 9110, in which servers write Retry-After.
+var instantLayouts = []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
+
+// readInstant reads a time in whole milliseconds; zero: it is none.
+func readInstant(text string) time.Time {
+	for _, layout := range instantLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC().Truncate(time.Millisecond)
+		}
 	}
-	seconds, err := strconv.ParseFloat(text, 64)
-	if err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds() {
-		m.RetryAfter = time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond)
-		return nil
-	}
-	if m.RetryAfter, err = document.ParseDuration(text); err != nil || m.RetryAfter > maxRetryAfter {
-		return document.Refuse("retry_after", "seconds, a duration or an RFC 3339 time, at most a year", document.Found(text))
-	}
-	return nil
+	return time.Time{}
 }
 
 // maxRetryAfter bounds how far a worker may push its model into the future.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// wait is how long after now the worker wants the next attempt at the earliest.
-func (m *Message) wait(now time.Time) time.Duration {
-	if m.RetryAt.IsZero() {
-		return m.RetryAfter
+// wait resolves at now what a worker wishes with retry_after, which only the clock can judge if it names an instant. An attempt that is
+// postponed to nobody knows when is tried again after a safe delay.
+func (m *Message) wait(now time.Time) {
+	if !m.RetryAt.IsZero() {
+		m.RetryAfter = max(0, m.RetryAt.Sub(now))
 	}
-	return min(max(0, m.RetryAt.Sub(now)), maxRetryAfter)
+	if m.RetryAfter > maxRetryAfter {
+		m.RetryAfter, m.Ignored = 0, append(slices.Clip(m.Ignored), fieldRetryAfter)
+	}
+	if m.Type == MessagePostponed && slices.Contains(m.Ignored, fieldRetryAfter) {
+		m.RetryAfter = safeDelay
+	}
 }
 
-func (m *Message) readStatus(doc document.Object) (err error) {
-	if m.Status, err = doc.Text("status"); err != nil {
-		return err
-	}
-	text, found, err := doc.Scalar("progress")
-	if err != nil || !found || doc.Fields["progress"] == nil {
-		return err
-	}
-	percent, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(percent >= 0 && percent <= 100) {
-		return document.Refuse("progress", "a number from 0 to 100", document.Found(text))
-	}
-	progress := int(percent)
-	m.Progress = &progress
-	return nil
+func (m *Message) readStatus(doc document.Object) {
+	optional(m, &m.Status, doc.Text, "status")
+	optional(m, &m.Progress, func(name string) (*int, error) {
+		percent, found, err := doc.Number(name, 0, 100)
+		if err != nil || !found {
+			return nil, err
+		}
+		progress := int(percent)
+		return &progress, nil
+	}, "progress")
 }
 
-func (m *Message) readStarted(doc document.Object) (err error) {
-	if m.Worker, err = doc.Text("worker"); err != nil || m.Worker != "" {
-		return err
+func (m *Message) readStarted(doc document.Object) {
+	optional(m, &m.Worker, doc.Text, "worker")
+	if m.Worker != "" || doc.Fields["processing_id"] == nil {
+		return
 	}
-	if doc.Fields["processing_id"] == nil {
-		return nil
-	}
-	m.Worker, _, err = doc.Scalar("processing_id")
-	return err
+	optional(m, &m.Worker, func(name string) (string, error) {
+		text, _, err := doc.Scalar(name)
+		return text, err
+	}, "processing_id")
 }
 
-func (m *Message) readPostponed(doc document.Object) error {
-	if doc.Fields["retry_after"] == nil {
-		return document.Refuse("retry_after", "seconds, a duration or an RFC 3339 time", "nothing")
+func (m *Message) readPostponed(doc document.Object) {
+	if doc.Fields[fieldRetryAfter] == nil {
+		m.Ignored = append(m.Ignored, fieldRetryAfter)
+		return
 	}
-	return m.readRetryAfter(doc)
+	m.readRetryAfter(doc)
 }
 
 // Outcome names how a message was received when it changed nothing.
@@ -260,16 +303,15 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case message.AttemptUID != m.AttemptUID:
 		return Decision{}, Stale
 	}
+	message.wait(now)
 	var decision Decision
 	switch message.Type {
 	case MessageSuccess:
 		decision = m.Succeed(now, message.Changed)
 	case MessageFailure:
-		failure := message.Failure
-		failure.RetryAfter = message.wait(now)
-		decision = m.Fail(failure, now)
+		decision = m.Fail(message.Failure, now)
 	case MessagePostponed:
-		decision = m.Postpone(message.wait(now), now)
+		decision = m.Postpone(message.RetryAfter, now)
 	case MessageInterrupted:
 		decision = m.Interrupt(now)
 	case MessageStarted:
@@ -281,6 +323,10 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 		decision = m.report(message)
 	}
 	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
+	decision.Ignored = message.Ignored
+	if decision.Ended != nil {
+		decision.Ended.Ignored = message.Ignored
+	}
 	return decision, Applied
 }
 

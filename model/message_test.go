@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,6 @@ func TestTheFenceHasTwoNamesAndOneValue(t *testing.T) {
 func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 	const anObject, moreBehind = "expected a JSON object, found ", "expected one JSON object, found more behind it"
 	const types = "success, failure, user_friendly_status, started, postponed, interrupted"
-	const until = "seconds, a duration or an RFC 3339 time, at most a year"
 	for _, test := range []struct{ raw, counter, reason string }{
 		// Not one JSON object
 		{``, CounterMalformed, anObject + `""`},
@@ -109,38 +109,78 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 		{wire("success", `"refresh_attempt_uid":1`), CounterMalformed, "refresh_attempt_uid: expected a text, found 1"},
 		{wire("success", `"request_attempt_uid":{}`), CounterMalformed, "request_attempt_uid: expected a text, found an object"},
 		{wire("success", `"big_table_uid":[]`), CounterMalformed, "big_table_uid: expected a text, found a list"},
-
-		// The fields of each type
-		{wire("success", `"changed":"no"`), CounterMalformed, `changed: expected true or false, found "no"`},
-		{wire("failure", `"reason":404`), CounterMalformed, "reason: expected a text, found 404"},
-		{wire("failure", `"error_type":true`), CounterMalformed, "error_type: expected a text, found true"},
-		{wire("failure", `"user_friendly_reason":1e2`), CounterMalformed, "user_friendly_reason: expected a text, found 1e2"},
-		{wire("failure", `"retryable":0`), CounterMalformed, "retryable: expected true or false, found 0"},
-		{wire("failure", `"retry_after":[]`), CounterMalformed, "retry_after: expected a text or a number, found a list"},
-		{wire("failure", `"retry_after":"soon"`), CounterMalformed, "retry_after: expected " + until + `, found "soon"`},
-		{wire("failure", `"retry_after":-1`), CounterMalformed, "retry_after: expected " + until + `, found "-1"`},
-		{wire("failure", `"retry_after":31536001`), CounterMalformed, "retry_after: expected " + until + `, found "31536001"`},
-		{wire("failure", `"retry_after":"366d"`), CounterMalformed, "retry_after: expected " + until + `, found "366d"`},
-		{wire("failure", `"retry_after":"NaN"`), CounterMalformed, "retry_after: expected " + until + `, found "NaN"`},
-		{wire("user_friendly_status", `"status":7`), CounterMalformed, "status: expected a text, found 7"},
-		{wire("user_friendly_status", `"progress":101`), CounterMalformed, `progress: expected a number from 0 to 100, found "101"`},
-		{wire("user_friendly_status", `"progress":-1`), CounterMalformed, `progress: expected a number from 0 to 100, found "-1"`},
-		{wire("user_friendly_status", `"progress":"NaN"`), CounterMalformed, `progress: expected a number from 0 to 100, found "NaN"`},
-		{wire("user_friendly_status", `"progress":"half"`), CounterMalformed, `progress: expected a number from 0 to 100, found "half"`},
-		{wire("user_friendly_status", `"progress":true`), CounterMalformed, "progress: expected a text or a number, found true"},
-		{wire("started", `"worker":7`), CounterMalformed, "worker: expected a text, found 7"},
-		{wire("started", `"processing_id":true`), CounterMalformed, "processing_id: expected a text or a number, found true"},
-		{wire("postponed", ``), CounterMalformed, "retry_after: expected seconds, a duration or an RFC 3339 time, found nothing"},
-		{wire("postponed", `"retry_after":null`), CounterMalformed, "retry_after: expected seconds, a duration or an RFC 3339 time, found nothing"},
-		{wire("postponed", `"retry_after":"never"`), CounterMalformed, "retry_after: expected " + until + `, found "never"`},
-
-		// A long number is not repeated as a whole
-		{wire("failure", `"reason":`+strings.Repeat("9", 100)), CounterMalformed, "reason: expected a text, found " + strings.Repeat("9", 57) + "…"},
 	} {
 		_, err := DecodeMessage([]byte(test.raw))
 		var rejection *Rejection
 		if !errors.As(err, &rejection) || rejection.Counter != test.counter || err.Error() != test.reason {
 			t.Errorf("%s:\n got %v %v\nwant %s %s", test.raw, rejection, err, test.counter, test.reason)
+		}
+	}
+}
+
+func TestABadOptionalFieldIsNamedAndTheRestCounts(t *testing.T) {
+	for _, test := range []struct {
+		raw     string
+		ignored string
+		want    Message
+	}{
+		{wire("success", `"changed":"true"`), "changed", Message{}},
+		{wire("failure", `"reason":{"code":503},"error_type":"Unavailable"`), "reason", Message{Failure: policy.Failure{ErrorType: "Unavailable"}}},
+		{wire("failure", `"reason":404,"error_type":true,"user_friendly_reason":1e2,"retryable":0,"retry_after":[]`),
+			"reason error_type user_friendly_reason retryable retry_after", Message{}},
+		{wire("failure", `"reason":"HTTP 503","retry_after":"soon"`), "retry_after", Message{Failure: policy.Failure{Reason: "HTTP 503"}}},
+		{wire("failure", `"retry_after":-1`), "retry_after", Message{}},
+		{wire("failure", `"retry_after":"-5m"`), "retry_after", Message{}},
+		{wire("failure", `"retry_after":31536001`), "retry_after", Message{}},
+		{wire("failure", `"retry_after":"366d"`), "retry_after", Message{}},
+		{wire("failure", `"retry_after":"NaN"`), "retry_after", Message{}},
+		{wire("user_friendly_status", `"status":7,"progress":60`), "status", Message{Progress: ptr(60)}},
+		{wire("user_friendly_status", `"status":"50 rows","progress":250`), "progress", Message{Status: "50 rows"}},
+		{wire("user_friendly_status", `"progress":-1`), "progress", Message{}},
+		{wire("user_friendly_status", `"progress":"NaN"`), "progress", Message{}},
+		{wire("user_friendly_status", `"progress":"half"`), "progress", Message{}},
+		{wire("user_friendly_status", `"progress":true`), "progress", Message{}},
+		{wire("started", `"worker":7,"processing_id":"p-7"`), "worker", Message{Worker: "p-7"}},
+		{wire("started", `"processing_id":true`), "processing_id", Message{}},
+		{wire("postponed", ``), "retry_after", Message{}},
+		{wire("postponed", `"retry_after":null`), "retry_after", Message{}},
+		{wire("postponed", `"retry_after":"never"`), "retry_after", Message{}},
+	} {
+		got, err := DecodeMessage([]byte(test.raw))
+		test.want.Type, test.want.UID, test.want.AttemptUID, test.want.Ignored = got.Type, "tbl_1", "a1", strings.Fields(test.ignored)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v, -want +got\n%s", test.raw, err, diff)
+		}
+	}
+}
+
+func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
+	const atOnce = "#1, next 06:10: retry 1/6 at once, before planned"
+	const later = "#0 deferred 1, next 06:"
+	for steps, want := range map[string]string{
+		`06:10 failure "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`:   "#1, next 06:40: retry 1/6 +30m as asked, before planned",
+		`06:10 failure "retry_after":"Monday, 05-Jan-26 06:40:00 GMT"`:  "#1, next 06:40: retry 1/6 +30m as asked, before planned",
+		`06:10 failure "retry_after":"Mon Jan  5 06:40:00 2026"`:        "#1, next 06:40: retry 1/6 +30m as asked, before planned",
+		`06:10 failure "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`:   atOnce,
+		`06:10 failure "retry_after":"2027-01-05T06:10:00.001Z"`:        atOnce + " [retry_after]",
+		`06:10 failure "retry_after":"9999-01-01T00:00:00Z","reason":7`: atOnce + " [reason retry_after]",
+		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`: later + "40: postponed by the worker +30m",
+		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`: later + "10: postponed by the worker at once",
+		`06:10 postponed "retry_after":"9999-01-01T00:00:00Z"`:          later + "15: postponed by the worker +5m [retry_after]",
+		`06:10 postponed "retry_after":"never"`:                         later + "15: postponed by the worker +5m [retry_after]",
+		`06:10 postponed`:                                               later + "15: postponed by the worker +5m [retry_after]",
+		`06:10 success "changed":"true"`:                                "#0, next 16:00: planned [changed]",
+	} {
+		s := tell(t, daily, "06:00 start | "+steps)
+		got := s.String()
+		if ignored := s.decision.Ended.Ignored; len(ignored) > 0 {
+			got += fmt.Sprint(" ", ignored)
+		}
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", steps, got, want)
+		}
+		if counted := strings.Count(strings.Join(s.decision.Counters(Brake{}, monday), " "), CounterIgnored); counted != len(s.decision.Ended.Ignored) {
+			t.Errorf("%s: counted %d fields, want %d", steps, counted, len(s.decision.Ended.Ignored))
 		}
 	}
 }

@@ -35,6 +35,8 @@ type Model struct {
 	Taken bool
 	// ReplyTo is the list on which attempts are answered; empty: workers are not told, as the queue has one.
 	ReplyTo string
+	// Wire is how the messages of the queue are written.
+	Wire Wire
 }
 
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.

@@ -24,8 +24,8 @@ type message struct {
 	counter, reason string
 }
 
-// decode reads a message; home tells where a model lives.
-func decode(claimed scripts.Claimed, home func(uid string) (scripts.Keys, bool)) *message {
+// decode reads a message of a queue.
+func decode(claimed scripts.Claimed, queue Store) *message {
 	m := &message{claimed: claimed, own: true}
 	if size, most, large := claimed.Large(); large {
 		m.counter, m.reason = model.CounterOversized, "expected at most "+most+" bytes, found "+size
@@ -37,13 +37,13 @@ func decode(claimed scripts.Claimed, home func(uid string) (scripts.Keys, bool))
 		*m.command, err = model.DecodeCommand([]byte(claimed.Raw()))
 	} else {
 		m.result = new(model.Message)
-		*m.result, err = model.DecodeMessage([]byte(claimed.Raw()))
+		*m.result, err = queue.Wire().DecodeMessage([]byte(claimed.Raw()))
 	}
 	if err != nil {
 		m.counter, m.reason = refusal(err)
 		return m
 	}
-	m.home, m.own = home(m.uid())
+	m.home, m.own = queue.Home(m.uid())
 	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
 		m.own, m.counter, m.reason = true, model.CounterMalformed, "uid: expected a command for this part of the queue, found one for "+m.home.Queue()
 	}
@@ -59,12 +59,16 @@ func refusal(err error) (counter, reason string) {
 	return model.CounterMalformed, err.Error()
 }
 
-// uid is the model that a readable message is about.
+// uid is the model that the message is about; empty: it cannot be read.
 func (m *message) uid() string {
-	if m.command != nil {
+	switch {
+	case m.command != nil:
 		return m.command.UID
+	case m.result != nil:
+		return m.result.UID
+	default:
+		return ""
 	}
-	return m.result.UID
 }
 
 // subject is what can be read of whom the message is about, for the log: it may be unusable.
@@ -95,11 +99,10 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 
 // decide turns the message into an item to commit.
 func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
-	item := scripts.Item{Message: m.claimed, Counter: m.counter, Reason: m.reason}
+	item := scripts.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter, Reason: m.reason}
 	if m.counter != "" {
 		return item
 	}
-	item.UID = m.uid()
 	record := snapshot.Records[item.UID]
 	record.Taken = m.taken != "" && m.taken == record.AttemptUID
 	var decision model.Decision
@@ -110,7 +113,7 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 	case m.command != nil:
 		decision, outcome, err = record.Execute(m.command, snapshot.Policies, record.Exists, now)
 	case !record.Exists:
-		field, outcome = "big_table_uid", model.UnknownModel
+		field, outcome = record.Wire.WithDefaults().ModelName, model.UnknownModel
 	default:
 		decision, outcome = record.Handle(*m.result, now)
 	}

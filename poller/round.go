@@ -33,7 +33,7 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	round := Round{Claimed: len(claim.Messages), HoldsLane: claim.HoldsLane}
 	pending := make([]*message, len(claim.Messages))
 	for i, entry := range claim.Messages {
-		pending[i] = decode(entry, p.store.Home)
+		pending[i] = decode(entry, p.store)
 	}
 	pending = p.forward(ctx, pending, claim.Now)
 	round.Waiting = len(claim.Messages) - len(pending)

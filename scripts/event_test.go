@@ -30,7 +30,7 @@ var (
 )
 
 // queuedEntry is that of the attempt of running.
-const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z","v":1}`
+const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z"}`
 
 // but returns a copy of fields with others in place; an empty value removes a field.
 func but(fields hash, changes ...string) hash {
@@ -92,7 +92,7 @@ var eventCases = []struct {
 			":due":        scores{"m2": six},
 			":running":    scores{"m1": tenPast},
 			"-input": list{`{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,` +
-				`"deadline_at":"2026-11-21T06:10:00.000Z","v":1}`},
+				`"deadline_at":"2026-11-21T06:10:00.000Z"}`},
 			":journal": events{{"event": "start"}},
 			":stats":   hash{"start": "1"},
 		},
@@ -110,7 +110,7 @@ var eventCases = []struct {
 			":due":        scores{"m2": six},
 			":running":    scores{"m1": tenPast},
 			"-input": list{`{"big_table_uid":"m1","refresh_attempt_uid":"a2","input_url":"u","attempt_no":2,` +
-				`"deadline_at":"2026-11-21T06:10:00.000Z","v":1}`},
+				`"deadline_at":"2026-11-21T06:10:00.000Z"}`},
 			":journal": events{{"event": "start"}},
 			":stats":   hash{"start": "1", "retry": "1"},
 		},

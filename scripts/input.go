@@ -3,8 +3,6 @@ package scripts
 import (
 	"context"
 	"fmt"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 // InputEntry is one entry of the input list.
@@ -22,7 +20,7 @@ func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, err
 	}
 	entries := make([]InputEntry, len(texts))
 	for i, text := range texts {
-		entry, _ := model.ParseEntry(text)
+		entry, _ := s.Wire().ParseEntry(text)
 		entries[i] = InputEntry{text, entry.UID, entry.AttemptUID}
 	}
 	return entries, nil

@@ -89,7 +89,7 @@ func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner
 	inspections := make([]*Inspection, len(uids))
 	for i, uid := range uids {
 		inspections[i] = newInspection(uid, replies[i])
-		inspections[i].Record.ReplyTo = s.replyTo()
+		inspections[i].Record.ReplyTo, inspections[i].Record.Wire = s.replyTo(), s.Wire()
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
 }

@@ -2,17 +2,11 @@ package scripts
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 var (
@@ -99,59 +93,6 @@ func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.D
 		claim.Messages[i] = Claimed{entry}
 	}
 	return claim, nil
-}
-
-// Rejected is one entry of <queue>:rejected.
-type Rejected struct {
-	At     string `json:"at"`
-	Source string `json:"source"` // output or control
-	Reason string `json:"reason"`
-	Raw    string `json:"raw,omitempty"`
-	// RawBase64 holds what is no UTF-8 text, byte for byte.
-	RawBase64 string `json:"raw_base64,omitempty"`
-	// Bytes is the size of a message of which only the beginning is kept; empty: all of it is.
-	Bytes string `json:"bytes,omitempty"`
-}
-
-// maxRaw is how much of a message rejected keeps, in bytes: with the default cap of 1,000 messages it holds 16 MB of them at most.
-const maxRaw = 16 << 10
-
-// rejected is the entry for the rejected list; empty: the message is only counted.
-func (i Item) rejected(now time.Time) string {
-	if i.Reason == "" {
-		return ""
-	}
-	entry := Rejected{At: model.FormatTime(now), Source: "output", Reason: i.Reason, Raw: i.Message.Raw()}
-	if i.Message.FromControl() {
-		entry.Source = "control"
-	}
-	if size, _, large := i.Message.Large(); large {
-		entry.Bytes = size
-	} else if len(entry.Raw) > maxRaw {
-		entry.Raw, entry.Bytes = entry.Raw[:maxRaw], strconv.Itoa(len(entry.Raw))
-	}
-	entry.hold()
-	text, _ := json.Marshal(entry) // texts only
-	return string(text)
-}
-
-// readRejected reads an entry of the rejected list; what cannot be read is empty.
-func readRejected(text string) (entry Rejected) {
-	_ = json.Unmarshal([]byte(text), &entry)
-	return entry
-}
-
-// hold makes sure that JSON can hold the message. One that was cut may end within a character.
-func (r *Rejected) hold() {
-	if r.Bytes != "" {
-		whole := strings.ToValidUTF8(r.Raw, "")
-		if len(r.Raw)-len(whole) < utf8.UTFMax {
-			r.Raw = whole
-		}
-	}
-	if !utf8.ValidString(r.Raw) {
-		r.Raw, r.RawBase64 = "", base64.StdEncoding.EncodeToString([]byte(r.Raw))
-	}
 }
 
 // ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:

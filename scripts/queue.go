@@ -25,6 +25,8 @@ type Queue struct {
 	Name string
 	// Parts are in order, at least one.
 	Parts []*Store
+	// Wire is how its messages are written, in all parts alike.
+	Wire model.Wire
 
 	whole string // the queue of which it is but one part; empty: it is whole
 }
@@ -42,11 +44,11 @@ func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) 
 	if part, err := openPart(ctx, clients, config); part != nil || err != nil {
 		return part, err
 	}
-	count, err := readParts(ctx, clients, keys)
+	settings, err := readSettings(ctx, clients, keys)
 	if err != nil {
 		return nil, err
 	}
-	return newQueue(clients, config, count)
+	return newQueue(clients, config, settings)
 }
 
 // openPart opens one part of a queue by its own name; nil: the name is none of a part. A user who may not ask has a queue of that name.
@@ -56,19 +58,19 @@ func openPart(ctx context.Context, clients *Clients, config Config) (*Queue, err
 	if !like {
 		return nil, nil
 	}
-	count, err := readParts(ctx, clients, whole)
-	if Refused(err) || err == nil && (count == 1 || place >= count) {
+	settings, err := readSettings(ctx, clients, whole)
+	if Refused(err) || err == nil && (settings.parts == 1 || place >= settings.parts) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	config.Queue = whole.Queue()
-	q, err := newQueue(clients, config, count)
+	q, err := newQueue(clients, config, settings)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{Name: name, Parts: q.Parts[place : place+1], whole: config.Queue}, nil
+	return &Queue{Name: name, Parts: q.Parts[place : place+1], Wire: q.Wire, whole: config.Queue}, nil
 }
 
 // RequireWhole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.
@@ -79,30 +81,11 @@ func (q *Queue) RequireWhole() error {
 	return document.Refuse("queue", "the whole of "+q.whole, "its part "+q.Name)
 }
 
-// readParts reads how many parts a queue was created with; 1: it was not, or with one.
-func readParts(ctx context.Context, clients *Clients, keys Keys) (int, error) {
-	text, err := clients.Read.HGet(ctx, keys.Settings(), settingParts).Result()
-	if missing(err) {
-		return 1, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w%s", ErrUnread, err, clients.schemeHint(ctx, err))
-	}
-	count, err := strconv.Atoi(text)
-	if err != nil || count < 1 || count > MaxParts {
-		return 0, document.Refuse(keys.Settings()+" "+settingParts, fmt.Sprintf("1 to %d", MaxParts), document.Found(text))
-	}
-	return count, nil
-}
-
-// settingParts is a field of <queue>:settings.
-const settingParts = "parts"
-
-func newQueue(clients *Clients, config Config, count int) (*Queue, error) {
-	q := &Queue{Name: config.Queue, Parts: make([]*Store, count)}
+func newQueue(clients *Clients, config Config, settings settings) (*Queue, error) {
+	q := &Queue{Name: config.Queue, Parts: make([]*Store, settings.parts), Wire: settings.wire}
 	for i := range q.Parts {
 		own := config
-		if count > 1 {
+		if len(q.Parts) > 1 {
 			own.Queue = Keys{config.Queue}.part(i).Queue()
 		}
 		store, err := New(clients, own)
@@ -125,7 +108,7 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 	if parts < 1 || parts > MaxParts {
 		return document.Refuse("parts", fmt.Sprintf("1 to %d", MaxParts), strconv.Itoa(parts))
 	}
-	q, err := newQueue(clients, config, parts)
+	q, err := newQueue(clients, config, settings{parts: parts})
 	if err != nil {
 		return err
 	}
@@ -138,9 +121,9 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 			return fmt.Errorf("store the settings of the queue: %w", err)
 		}
 	}
-	found, err := readParts(ctx, clients, keys)
-	if err == nil && found != parts {
-		err = document.Refuse("parts", fmt.Sprintf("the %d that it was created with, as its models are where they are", found), strconv.Itoa(parts))
+	found, err := readSettings(ctx, clients, keys)
+	if err == nil && found.parts != parts {
+		err = document.Refuse("parts", fmt.Sprintf("the %d that it was created with, as its models are where they are", found.parts), strconv.Itoa(parts))
 	}
 	return err
 }
@@ -255,6 +238,14 @@ func (s *Store) Home(uid string) (home Keys, own bool) {
 	}
 	part := s.queue.Of(uid)
 	return part.Keys, part == s
+}
+
+// Wire is how the messages of the queue are written.
+func (s *Store) Wire() model.Wire {
+	if s.queue == nil {
+		return model.Wire{}
+	}
+	return s.queue.Wire
 }
 
 // replyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.

@@ -86,7 +86,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 				record.Fault = "payload: " + err.Error()
 			}
 		}
-		record.Brake, record.ReplyTo = brake, s.replyTo()
+		record.Brake, record.ReplyTo, record.Wire = brake, s.replyTo(), s.Wire()
 		records[uid] = record
 	}
 	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error

@@ -145,5 +145,9 @@ func rejection(item Item, at time.Time) string {
 	}
 	source := map[byte]string{'c': "control", 'o': "output"}[item.Message.Entry[0]]
 	raw, _ := json.Marshal(item.Message.Entry[1:])
-	return fmt.Sprintf(`{"at":%q,"source":%q,"reason":%q,"raw":%s}`, stamp(at), source, item.Reason, raw)
+	uid := ""
+	if item.UID != "" {
+		uid = fmt.Sprintf(`"uid":%q,`, item.UID)
+	}
+	return fmt.Sprintf(`{"at":%q,"source":%q,%s"reason":%q,"raw":%s}`, stamp(at), source, uid, item.Reason, raw)
 }

@@ -68,7 +68,7 @@ func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
 	}
 	queued := make(map[string]string, len(entries))
 	for _, raw := range entries {
-		if entry, _ := model.ParseEntry(raw); entry.AttemptUID != "" {
+		if entry, _ := s.Wire().ParseEntry(raw); entry.AttemptUID != "" {
 			queued[entry.AttemptUID] = raw
 		}
 	}

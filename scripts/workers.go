@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 var (
@@ -85,7 +83,7 @@ func (s *Store) over(ctx context.Context, entries []string) (over []string, err 
 	}
 	uids, attempts := make([]string, len(entries)), make([]string, len(entries))
 	for i, raw := range entries {
-		entry, _ := model.ParseEntry(raw) // what cannot be read is nobody's attempt
+		entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
 		uids[i], attempts[i] = entry.UID, entry.AttemptUID
 	}
 	fences, now, err := s.Fences(ctx, uids)

@@ -112,6 +112,8 @@ type ownerQueue struct {
 	owners *[]string
 }
 
+func (q ownerQueue) Wire() model.Wire { return model.Wire{} }
+
 func (q ownerQueue) Answer(_ context.Context, owner string, _ []scripts.Answer) ([]scripts.Code, error) {
 	*q.owners = append(*q.owners, owner)
 	return nil, nil

@@ -13,7 +13,7 @@ type Attempt struct {
 	UID        string    // the model
 	AttemptUID string    // the fence: what is written under it may be stale as soon as the context has ended
 	AttemptNo  int       // 1 is the first run since the last success; 0: not told
-	DeadlineAt time.Time // as it was when the attempt was taken; the context follows the deadline when it moves. Zero: not told
+	DeadlineAt time.Time // as it was when the attempt was taken: Deadline tells it as it is now. Zero: not told
 	PlannedAt  time.Time // the next planned refresh; zero: none
 	// Payload is the model's own part of the entry: a JSON object.
 	Payload json.RawMessage
@@ -22,7 +22,17 @@ type Attempt struct {
 
 	owner, entry string // where it stands in Redis; entry is Raw, which a handler may change
 	unchanged    atomic.Bool
-	status       *status // nil outside a pool
+	status       *status                   // nil outside a pool
+	deadline     atomic.Pointer[time.Time] // nil: DeadlineAt
+}
+
+// Deadline is when the attempt counts as timed out, as Redis told last: it moves once the poller has applied that the work has begun. The
+// context follows it. Zero: not told. It may be called from any goroutine.
+func (a *Attempt) Deadline() time.Time {
+	if at := a.deadline.Load(); at != nil {
+		return *at
+	}
+	return a.DeadlineAt
 }
 
 // Status tells the owner how far the work is. percent is 0 to 100; negative means unknown. It may be called as often as one
@@ -54,8 +64,8 @@ func (a *Attempt) over(m message) message {
 }
 
 // decodeAttempt reads an entry of the input list.
-func decodeAttempt(raw string) (*Attempt, error) {
-	e, err := model.ParseEntry(raw)
+func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
+	e, err := wire.ParseEntry(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func TestThePayloadComesBackAsItWasPut(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	for _, payload := range []string{`{}`, `{"a":{"b":[1,2.50,null]},"input_url":"http://x/?a=1&b=<2>"}`} {
 		m := &model.Model{UID: "tbl_1", Payload: payload, Policy: policy.Default()}
-		a, err := decodeAttempt(m.Start(now, "a1").Message)
+		a, err := decodeAttempt(m.Start(now, "a1").Message, model.Wire{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestAnEntryWithoutUidsIsRefusedWithAReason(t *testing.T) {
 		`{"big_table_uid":"m","refresh_attempt_uid":"a","deadline_at":"soon"}`: "deadline_at: expected an RFC 3339 time",
 		`{"big_table_uid":"m","refresh_attempt_uid":"a","attempt_no":"two"}`:   "attempt_no: expected",
 	} {
-		if _, err := decodeAttempt(entry); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := decodeAttempt(entry, model.Wire{}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s…", entry, err, want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestAnEntryWithoutUidsIsRefusedWithAReason(t *testing.T) {
 func FuzzDecodeAttempt(f *testing.F) {
 	f.Add(`{"big_table_uid":"m","refresh_attempt_uid":"a","deadline_at":"2026-11-21T07:00:00Z","x":1}`)
 	f.Fuzz(func(t *testing.T, entry string) {
-		a, err := decodeAttempt(entry)
+		a, err := decodeAttempt(entry, model.Wire{})
 		if err == nil && (a.UID == "" || a.AttemptUID == "" || len(a.Payload) < 2 || a.Raw != entry) {
 			t.Errorf("accepted %q as %+v", entry, a)
 		}

@@ -29,6 +29,7 @@ type flight struct {
 func (f *flight) due(deadline, now time.Time, overdue func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.deadline.Store(&deadline)
 	if f.timer != nil {
 		f.timer.Stop()
 	}

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // message is one entry of the output list.
 type message struct {
-	Type               model.MessageType `json:"type"`
-	UID                string            `json:"big_table_uid"`
-	AttemptUID         string            `json:"refresh_attempt_uid"`
+	Type               model.MessageType `json:"-"` // as the next two, encode writes it
+	UID                string            `json:"-"`
+	AttemptUID         string            `json:"-"`
 	Changed            *bool             `json:"changed,omitempty"`
 	Reason             string            `json:"reason,omitempty"`
 	ErrorType          string            `json:"error_type,omitempty"`
@@ -31,7 +32,8 @@ type message struct {
 // MaxText bounds every text of a message, in bytes; a longer one is cut.
 const MaxText = 2000
 
-func (m message) encode() string {
+// encode renders the message for a queue whose messages are written in a way.
+func (m message) encode(wire model.Wire) string {
 	for _, text := range []*string{&m.Reason, &m.ErrorType, &m.UserFriendlyReason, &m.Status, &m.Worker} {
 		if len(*text) > MaxText {
 			// Half a character at the end would be replaced by another one.
@@ -42,7 +44,12 @@ func (m message) encode() string {
 	if err != nil {
 		panic(fmt.Sprintf("encode a message: %v", err)) // texts, numbers and flags only: cannot fail
 	}
-	return string(encoded)
+	wire = wire.WithDefaults()
+	text := `{"type":"` + string(m.Type) + `","` + wire.ModelName + `":` + document.Quote(m.UID) + `,"` + wire.AttemptName + `":` + document.Quote(m.AttemptUID)
+	if rest := string(encoded[1:]); rest != "}" {
+		return text + "," + rest
+	}
+	return text + "}"
 }
 
 // outcome renders what a handler returned. Nil is success. Of two marks that contradict each other the outer one counts.

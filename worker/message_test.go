@@ -50,7 +50,7 @@ func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &Attempt{UID: "m", AttemptUID: "a1"}
-			got, err := model.DecodeMessage([]byte(a.outcome(c.err).encode()))
+			got, err := model.DecodeMessage([]byte(a.outcome(c.err).encode(model.Wire{})))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestTheCauseOfAnErrorCanStillBeFound(t *testing.T) {
 
 func TestLongTextsAreCutWithoutBreakingACharacter(t *testing.T) {
 	a := &Attempt{UID: "m", AttemptUID: "a1"}
-	got, err := model.DecodeMessage([]byte(a.outcome(errors.New(strings.Repeat("é", 5000))).encode()))
+	got, err := model.DecodeMessage([]byte(a.outcome(errors.New(strings.Repeat("é", 5000))).encode(model.Wire{})))
 	if err != nil || len(got.Reason) > MaxText || !strings.HasSuffix(got.Reason, "é…") {
 		t.Errorf("%d bytes, err %v", len(got.Reason), err)
 	}
@@ -164,6 +164,8 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 
 // nopQueue takes every message.
 type nopQueue struct{ Queue }
+
+func (nopQueue) Wire() model.Wire { return model.Wire{} }
 
 func (nopQueue) Answer(context.Context, string, []scripts.Answer) ([]scripts.Code, error) {
 	return nil, nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -31,6 +32,8 @@ type Queue interface {
 	Requeue(ctx context.Context, dead scripts.ExpiredWorker) (int, error)
 	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
+	// Wire is how the messages of the queue are written.
+	Wire() model.Wire
 }
 
 // Handler does the work of one attempt. It must return soon after its context has ended.

@@ -93,7 +93,7 @@ func (s *sender) pushOnce(ctx context.Context) error {
 	for i, m := range messages {
 		answers[i] = scripts.Answer{Ends: m.ends, Entry: m.entry}
 		if m.Type != "" {
-			answers[i].Message = m.encode()
+			answers[i].Message = m.encode(s.queue.Wire())
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.FlushTimeout)

@@ -122,7 +122,7 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, crowd []*
 func (s *session) decode(owner string, entries []string) []*flight {
 	flights := make([]*flight, 0, len(entries))
 	for _, entry := range entries {
-		attempt, err := decodeAttempt(entry)
+		attempt, err := decodeAttempt(entry, s.queue.Wire())
 		if err != nil {
 			s.count(&s.stats.Unreadable, 1)
 			if count, tell := s.unreadable.Sample(err.Error(), time.Time{}); tell {

@@ -174,7 +174,7 @@ func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
 }
 
 func TestATimerThatWasReplacedWhileItFiredEndsNothing(t *testing.T) {
-	f := &flight{}
+	f := &flight{Attempt: &Attempt{}}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	f.due(now.Add(time.Hour), now, nil)
 	old := f.turn

@@ -63,7 +63,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetVersionTemplate("refreshd {{.Version}}\n")
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
+		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), rejectedCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
 		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
 	a.offerValues(root)
 	return root

@@ -22,6 +22,9 @@ func (s *narrator) story(attempts []model.Attempt) []string {
 	for _, attempt := range slices.Backward(attempts) {
 		lines = append(lines, s.past(&attempt))
 	}
+	if s.rejection != nil {
+		lines = append(lines, s.rejection.text(s.when))
+	}
 	return append(lines, s.present()...)
 }
 
@@ -55,6 +58,9 @@ func (s *narrator) policy() string {
 // past tells of an attempt that has ended.
 func (s *narrator) past(attempt *model.Attempt) string {
 	text := s.ending(attempt) + " at " + s.clock(attempt.EndedAt)
+	if len(attempt.Ignored) > 0 {
+		text += "; ignored of what the worker said, as it cannot be used: " + strings.Join(attempt.Ignored, ", ")
+	}
 	refresh := "nothing"
 	if at := attempt.RefreshAt; !at.IsZero() {
 		refresh = s.clock(at)

@@ -36,6 +36,7 @@ type attemptView struct {
 	Reason     string      `json:"reason"`
 	ErrorType  string      `json:"error_type"`
 	Worker     string      `json:"worker"`
+	Ignored    []string    `json:"ignored"` // fields of the worker's message that could not be used
 	DeadlineAt *string     `json:"deadline_at"`
 
 	// How the time of the retry came about; null where no retry was considered.
@@ -55,6 +56,7 @@ func viewAttempt(attempt model.Attempt) attemptView {
 		StartedAt: optional(attempt.StartedAt), EndedAt: optional(attempt.EndedAt), DurationMS: attempt.Duration.Milliseconds(),
 		Outcome: attempt.Outcome, Times: max(1, attempt.Times), Final: attempt.Final, Exhausted: attempt.Exhausted, Changed: attempt.Changed,
 		Reason: attempt.Reason, ErrorType: attempt.ErrorType, Worker: attempt.Worker, DeadlineAt: optional(attempt.DeadlineAt),
+		Ignored: append([]string{}, attempt.Ignored...),
 		RetryAt: optional(attempt.RetryAt), PlannedAt: optional(attempt.PlannedAt), Overlap: attempt.Overlap,
 		RefreshAt: optional(attempt.RefreshAt), RefreshWhy: attempt.Why,
 	}

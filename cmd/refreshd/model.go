@@ -100,10 +100,11 @@ func getCommand(a *app) *cobra.Command {
 
 // shown is a model as it was at one instant.
 type shown struct {
-	record *scripts.Record
-	status model.Status
-	now    time.Time
-	signs  *model.Signs // of those that serve its queue; nil: not read
+	record    *scripts.Record
+	status    model.Status
+	now       time.Time
+	signs     *model.Signs   // of those that serve its queue; nil: not read
+	rejection *rejectionView // nil: none, or nobody has looked
 }
 
 // readSigns reads who serves the queue.
@@ -125,7 +126,8 @@ func readModel(ctx context.Context, store *scripts.Store, uid string) (shown, er
 	if len(found) == 0 {
 		return shown{}, fmt.Errorf("%s: %w", uid, errUnknownModel)
 	}
-	return found[0], nil
+	found[0].rejection, err = readRejection(ctx, store, uid)
+	return found[0], err
 }
 
 // readModels reads the models that are stored, in the order of uids.
@@ -158,7 +160,7 @@ func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]sho
 		if record.Broken {
 			status = statusBroken
 		}
-		found = append(found, shown{record, status, now, nil})
+		found = append(found, shown{record: record, status: status, now: now})
 	}
 	return found, nil
 }

@@ -52,7 +52,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 				"timeout": "1h", "retries": []any{"0s", "1m"}, "alignment": "align_planned", "on_exhausted": "give_up",
 			},
 			"payload": map[string]any{"input_url": "https://example.com/feed.csv"},
-			"fault":   "",
+			"fault":   "", "rejected": nil,
 			"missing": nil,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

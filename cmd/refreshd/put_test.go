@@ -48,6 +48,12 @@ func TestABadDocumentHarmsItselfOnly(t *testing.T) {
 		"models.yaml line 11: uid: expected a text, found a list")
 }
 
+func TestAPayloadFieldThatIsOursIsRefusedWithItsLine(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	c.in = "uid: a\npayload:\n  x: 1\n  reply_to: 2\n"
+	expectContains(t, c.fail(exitFailed, "model", "put", "-"), "line 4: payload.reply_to: expected a name other than big_table_uid,")
+}
+
 func TestAFileCutOffInTheMiddleSavesNothing(t *testing.T) {
 	server := testkit.Miniredis(t)
 	c := at(t, server)

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func queueCommand(a *app) *cobra.Command {
-	return group("queue", "Divide a queue into parts, and show them", queueCreateCommand(a), queueShowCommand(a))
+	return group("queue", "Divide a queue into parts, say how its messages are written, and show both",
+		queueCreateCommand(a), queueSetCommand(a), queueShowCommand(a))
 }
 
 func queueCreateCommand(a *app) *cobra.Command {
@@ -44,29 +49,89 @@ func (a *app) createQueue(ctx context.Context, parts int) error {
 	return a.withQueue(ctx, a.showQueue)
 }
 
+func queueSetCommand(a *app) *cobra.Command {
+	var wire model.Wire
+	var payload string
+	var force bool
+	command := &cobra.Command{
+		Use: "set", Short: "Say how messages call the model and the attempt, and where the payload stands in them", Args: cobra.NoArgs,
+		Long: `Say how the messages of a queue call the model and the attempt, and where the payload stands in an attempt: its fields at the top
+level beside ours, or as a whole under the name payload, where it may use any name. What is not named here stays as it is.
+
+Daemons read this when they begin, and attempts that are handed out are written as before. So it is refused while any daemon has
+given a heartbeat within the last minute, or any attempt is queued or running: stop the daemons, the dispatcher first. Payloads that
+are stored already are not looked at: see that none uses the new names.
+
+Results may always call them uid and attempt_uid, or big_table_uid and refresh_attempt_uid, too.`,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if wire.ModelName+wire.AttemptName+payload == "" {
+				return usagef("queue set: expected --model-name, --attempt-name or --payload, found none")
+			}
+			if payload != "" {
+				if err := oneOf("payload", payload, payloadPlaces); err != nil {
+					return err
+				}
+			}
+			return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
+				err := queue.SetWire(command.Context(), changedWire(queue.Wire, wire, payload), force)
+				if refused, is := errors.AsType[*document.Error](err); is && refused.Field == "queue" && !force {
+					err = fmt.Errorf("%w; --force sets it all the same", err)
+				}
+				if err != nil {
+					return err
+				}
+				return a.showQueue(queue)
+			})
+		},
+	}
+	command.Flags().StringVar(&wire.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")
+	command.Flags().StringVar(&wire.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
+	command.Flags().StringVar(&payload, "payload", "", "`PLACE` of the payload: top or nested")
+	command.Flags().BoolVar(&force, "force", false, "also while the queue is used")
+	_ = command.RegisterFlagCompletionFunc("payload", cobra.FixedCompletions(payloadPlaces, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+var payloadPlaces = []string{scripts.PayloadTop, scripts.PayloadNested}
+
+// changedWire is how messages are written when some of it is changed.
+func changedWire(wire, change model.Wire, payload string) model.Wire {
+	wire.ModelName, wire.AttemptName = cmp.Or(change.ModelName, wire.ModelName), cmp.Or(change.AttemptName, wire.AttemptName)
+	if payload != "" {
+		wire.Nested = payload == scripts.PayloadNested
+	}
+	return wire
+}
+
 func queueShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "show", Short: "Show how many parts a queue has", Args: cobra.NoArgs,
+		Use: "show", Short: "Show how many parts a queue has, and how its messages are written", Args: cobra.NoArgs,
 		RunE: a.onQueue(func(_ context.Context, queue *scripts.Queue, _ []string) error { return a.showQueue(queue) }),
 	}
 }
 
 // queueView is a queue as -o json shows it.
 type queueView struct {
-	Queue string `json:"queue"`
-	Parts int    `json:"parts"`
+	Queue       string `json:"queue"`
+	Parts       int    `json:"parts"`
+	ModelName   string `json:"model_name"`
+	AttemptName string `json:"attempt_name"`
+	Payload     string `json:"payload"` // top or nested
 }
 
 func (a *app) showQueue(queue *scripts.Queue) error {
-	count := len(queue.Parts)
+	count, wire, payload := len(queue.Parts), queue.Wire.WithDefaults(), scripts.PayloadTop
+	if wire.Nested {
+		payload = scripts.PayloadNested
+	}
 	if a.json() {
-		return a.printJSON(queueView{queue.Name, count})
+		return a.printJSON(queueView{queue.Name, count, wire.ModelName, wire.AttemptName, payload})
 	}
 	first, last := queue.Parts[0].Keys.Queue(), queue.Parts[count-1].Keys.Queue()
 	text := "1 part, " + first
 	if count > 1 {
 		text = fmt.Sprintf("%d parts, %s to %s", count, first, last)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", queue.Name, text)
+	_, err := fmt.Fprintf(a.stdout, "%s: %s\nmodel: %s, attempt: %s, payload: %s\n", queue.Name, text, wire.ModelName, wire.AttemptName, payload)
 	return err
 }

@@ -124,13 +124,15 @@ func TestEveryCommandSaysTheSameHoweverManyPartsTheQueueHas(t *testing.T) {
 func TestAQueueIsCreatedOnceAndShown(t *testing.T) {
 	server := testkit.Miniredis(t)
 	c := at(t, server)
-	expectEqualText(t, "bigtables: 1 part, bigtables\n", c.do("queue", "show"))
-	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n", c.do("queue", "create", "--parts", "8"))
-	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n", c.do("queue", "create", "--parts", "8"))
-	if diff := cmp.Diff(map[string]any{"queue": "bigtables", "parts": 8.0}, c.object("queue", "show")); diff != "" {
+	const wire = "model: big_table_uid, attempt: refresh_attempt_uid, payload: top\n"
+	expectEqualText(t, "bigtables: 1 part, bigtables\n"+wire, c.do("queue", "show"))
+	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n"+wire, c.do("queue", "create", "--parts", "8"))
+	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n"+wire, c.do("queue", "create", "--parts", "8"))
+	want := map[string]any{"queue": "bigtables", "parts": 8.0, "model_name": "big_table_uid", "attempt_name": "refresh_attempt_uid", "payload": "top"}
+	if diff := cmp.Diff(want, c.object("queue", "show")); diff != "" {
 		t.Error(diff)
 	}
-	expectEqualText(t, "{bigtables:3}: 1 part, {bigtables:3}\n", c.do("queue", "show", "--queue", "{bigtables:3}"))
+	expectEqualText(t, "{bigtables:3}: 1 part, {bigtables:3}\n"+wire, c.do("queue", "show", "--queue", "{bigtables:3}"))
 	expectContains(t, c.fail(exitFailed, "queue", "create", "--parts", "9"), "parts: expected the 8 that it was created with")
 	c.in = "uid: a\n"
 	c.do("model", "put", "-", "--queue", "used")

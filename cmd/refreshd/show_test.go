@@ -110,7 +110,7 @@ func TestHistoryShowsWhatEnded(t *testing.T) {
 		if len(got) != 1 || got[0]["outcome"] != "disable" || got[0]["attempt_uid"] != "attempt-of-a" {
 			t.Fatalf("expected the superseded attempt, found %v", got)
 		}
-		want := []string{"attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final",
+		want := []string{"attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final", "ignored",
 			"jitter_ms", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "times", "worker"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got[0]))); diff != "" {
 			t.Error(diff)

@@ -59,6 +59,8 @@ type modelView struct {
 
 	Rev   int64  `json:"rev"`
 	Fault string `json:"fault"`
+	// Rejected is the newest rejected message about the model; ls shows none.
+	Rejected *rejectionView `json:"rejected"`
 }
 
 func (s shown) view() modelView {
@@ -76,7 +78,7 @@ func (s shown) view() modelView {
 		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
 		retryStats: newRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
 		Rule:       r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, scripts.DefaultPolicyName), InForce: r.Policy,
-		Rev: rev, Fault: r.Fault,
+		Rev: rev, Fault: r.Fault, Rejected: s.rejection,
 	}
 	if json.Valid([]byte(r.Payload)) {
 		v.Payload = json.RawMessage(r.Payload)
@@ -138,6 +140,7 @@ func (s shown) pairs() [][2]string {
 		{"retries", v.summary()},
 		{"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
 		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
+		{"rejected", v.Rejected.text(when)},
 	}
 }
 

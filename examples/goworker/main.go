@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
@@ -54,7 +55,25 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	if payload.InputURL == "" {
 		return worker.NotRetryable(worker.UserFriendly(errors.New("no input_url"), "Please set the address of the picture."))
 	}
-	attempt.Status("drawing "+payload.InputURL, 50)
-	// Here goes the work. What it writes, it should write only while the attempt is current.
+	// The pool looks at the fence about once a second (HGET <queue>:model:<uid> attempt_uid) and reads the deadline again, which moves once
+	// `started` is applied. It ends ctx when the one is another or the other has passed: then it is time to stop, and nothing more is written.
+	for part := range parts {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		attempt.Status("drawing "+payload.InputURL+timeLeft(attempt.Deadline()), 100*part/parts)
+		// Here goes a part of the work.
+	}
 	return ctx.Err()
+}
+
+// parts are those in which the work is done, so that it can stop between two of them.
+const parts = 4
+
+// timeLeft tells until when the work must be done; nothing if it may take for ever.
+func timeLeft(deadline time.Time) string {
+	if deadline.IsZero() {
+		return ""
+	}
+	return ", until " + deadline.Format(time.TimeOnly)
 }

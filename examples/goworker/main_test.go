@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/worker"
 )
 
 func TestTheExampleAnswers(t *testing.T) {
@@ -23,13 +26,24 @@ func TestTheExampleAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 3 { // started, status, success
-		if err := client.BLPop(t.Context(), 0, "thumbnails-output").Err(); err != nil {
+	for said := ""; !strings.Contains(said, `"success"`); { // started, then one status or two, then success
+		reply, err := client.BLPop(t.Context(), 0, "thumbnails-output").Result()
+		if err != nil {
 			t.Fatal(err)
 		}
+		said = reply[1]
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTheExampleStopsWhenItsAttemptNoLongerCounts(t *testing.T) {
+	ctx, lose := context.WithCancelCause(t.Context())
+	lose(worker.ErrFenceLost)
+	attempt := &worker.Attempt{Payload: []byte(`{"input_url":"http://x/banner.png"}`)}
+	if err := refresh(ctx, attempt); !errors.Is(err, worker.ErrFenceLost) {
+		t.Errorf("want the work stopped, got %v", err)
 	}
 }

@@ -8,6 +8,7 @@ to QUEUE-output if it names none. Replace refresh() by your own work; it may be 
 how the attempt ended.
 """
 
+import datetime
 import json
 import socket
 import sys
@@ -42,11 +43,15 @@ class Redis:
 
 
 def refresh(attempt, current):
-    """Fetches input_url. current() is false as soon as the attempt has lost its fence: then it is time to stop."""
+    """Fetches input_url. current() is false as soon as the attempt no longer counts: then it is time to stop, and to tell nothing."""
     yield {"type": "started", "worker": "python"}
     try:
         with urllib.request.urlopen(attempt["input_url"], timeout=30) as feed:
-            rows = sum(1 for _ in feed)
+            rows = 0
+            for _ in feed:
+                rows += 1
+                if rows % 1000 == 0 and not current():
+                    return
     except OSError as error:
         yield {"type": "failure", "reason": str(error), "user_friendly_reason": "The feed could not be read."}
         return
@@ -63,7 +68,13 @@ def work(redis, queue, refresh):
     uid, fence = attempt["big_table_uid"], attempt["refresh_attempt_uid"]
 
     def current():
-        return redis.command("HGET", queue + ":model:" + uid, "attempt_uid") == fence.encode()
+        """The model still runs this attempt, and its deadline, which `started` moves, has not passed."""
+        key = queue + ":model:" + uid
+        if redis.command("HGET", key, "attempt_uid") != fence.encode():
+            return False
+        deadline = redis.command("HGET", key, "deadline_at")
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+        return deadline is None or now[:23] < deadline.decode()  # in UTC, like 2026-11-21T07:00:00.000Z
 
     for message in refresh(attempt, current):
         message = {"big_table_uid": uid, "refresh_attempt_uid": fence, **message}

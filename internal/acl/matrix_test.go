@@ -50,9 +50,9 @@ var matrix = map[acl.Role]map[string]string{
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
 	acl.Application:   {"q-control": "a"},
 	acl.Operator: {
-		"q-input": "cr", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
+		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:created": "acr", "q:outbox": "ar",
-		"q:rejected": "r", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:forwarded": "fr",
+		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:forwarded": "fr",
 	},
 	acl.Viewer: {
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
@@ -129,7 +129,7 @@ func TestWhoOpensAQueueMayReadHowManyPartsItHasAndAnOperatorFixesIt(t *testing.T
 			user, opens := string(role)+"-q", name == "several" || role != acl.Application && role != acl.ForeignWorker
 			for command, want := range map[string]bool{
 				"HGET {q}:settings parts": opens, "HSETNX {q}:settings parts 8": role == acl.Operator,
-				"HSET {q}:settings parts 8": false, "HDEL {q}:settings parts": false, "DEL {q}:settings": false,
+				"HSET {q}:settings model_name x": role == acl.Operator, "HSET {other}:settings model_name x": false, "HDEL {q}:settings parts": false, "DEL {q}:settings": false,
 				"HGET {other}:settings parts": false, "HSETNX {other}:settings parts 8": false, "HSETNX {q:0}:settings parts 8": false,
 			} {
 				if got := may(t, admin, user, command); got != want {
@@ -198,7 +198,7 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 		},
 		acl.Operator: {
 			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
-			{"q-input", "return redis.call('LMOVE', KEYS[1], 'q:taken:me', 'LEFT', 'RIGHT')"}, {"q:due", "return redis.call('RPUSH', 'q-output', '{}')"},
+			{"q-input", "return redis.call('LMOVE', KEYS[1], 'q:taken:me', 'LEFT', 'RIGHT')"}, {"q:due", "return redis.call('LPOP', 'q-output')"},
 		},
 		acl.Viewer:        {{"q:due", "return redis.call('ZCARD', KEYS[1])"}, {"q:model:m", "return 1"}},
 		acl.ForeignWorker: {{"q-input", "return redis.call('LPOP', KEYS[1])"}, {"q-output", "return 1"}},

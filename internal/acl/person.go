@@ -24,10 +24,11 @@ func viewer(k scope) part {
 	}}
 }
 
-// operator may do all that the command line does but run a daemon: it starts no attempt by itself, takes none, and answers none.
+// operator may do all that the command line does but run a daemon: it starts no attempt by itself, and takes none. To requeue rejected
+// messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},
@@ -42,7 +43,7 @@ func operator(k scope) part {
 			allow("ltrim", writing(k.Wake())),
 			allow("zadd", writing(k.Dispatchers(), k.Pollers(), k.Workers())),
 			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
-			allow("hsetnx", writing(k.Settings())),
+			allow("hsetnx hset", writing(k.Settings())),
 			allow("exists", reading(k.traces()...)),
 		),
 	}

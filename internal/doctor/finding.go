@@ -84,7 +84,7 @@ var (
 	takenLapsed     = kind{"taken-silent", Warning, lapsed + "worker pool that takes over", "start a worker pool: it takes over by itself"}
 	heartbeatAhead  = kind{"heartbeat-ahead", Warning, "heartbeats that are past", repairAhead}
 	inputStale      = kind{"input-stale", Warning, "entries of running attempts only", repairInput}
-	inputUnreadable = kind{"input-unreadable", Warning, "JSON with big_table_uid and refresh_attempt_uid", "LREM <where> 1 and the entry; workers drop it"}
+	inputUnreadable = kind{"input-unreadable", Warning, "JSON with the uids of a model and an attempt", "LREM <where> 1 and the entry; workers drop it"}
 
 	lapsed = "a sign of life within " + maxHeartbeatAge.String() + ", or another "
 )

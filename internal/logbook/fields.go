@@ -44,6 +44,9 @@ func transition(line fields, t *scripts.Transition, now time.Time) {
 	line.text("refresh_disabled_by", string(d.Next.DisabledBy))
 	line.text("refresh_disabled_who", d.Next.DisabledWho)
 	line.text("policy_error", d.PolicyError)
+	if len(d.Ignored) > 0 {
+		line.Strs("ignored", d.Ignored)
+	}
 }
 
 // attempt tells all that is known of an attempt: of one that has ended also how its retry came about.

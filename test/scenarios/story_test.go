@@ -209,7 +209,7 @@ func (s *story) work(step step) {
 	}
 	delete(entry, "planned_at")
 	want := map[string]any{"big_table_uid": "tbl_1", "refresh_attempt_uid": fmt.Sprintf("a%d", s.starts), "attempt_no": float64(step.no),
-		"deadline_at": text(step.deadline), "v": 1.0, "input_url": s.url()}
+		"deadline_at": text(step.deadline), "input_url": s.url()}
 	if diff := cmp.Diff(want, entry); diff != "" {
 		s.t.Fatalf("%s: the worker took, -want +got\n%s", step.at, diff)
 	}

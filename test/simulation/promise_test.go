@@ -83,7 +83,8 @@ func (p *replay) judged(m *model.Model) error {
 func payloadOf(entry string) string {
 	var fields map[string]any
 	_ = json.Unmarshal([]byte(entry), &fields)
-	maps.DeleteFunc(fields, func(name string, _ any) bool { return slices.Contains(model.ReservedFields, name) })
+	ours := []string{"big_table_uid", "refresh_attempt_uid", "attempt_no", "deadline_at", "planned_at"}
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return slices.Contains(ours, name) })
 	var text strings.Builder
 	_ = json.NewEncoder(&text).Encode(fields)
 	return strings.TrimSpace(text.String())

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// named is a queue with names of its own, and the daemons that opened it.
+type named struct {
+	*console
+	part       *scripts.Store
+	queue      *fixture.Queue
+	dispatcher *dispatcher.Dispatcher
+	poller     *poller.Poller
+}
+
+// openNamed sets the names of the queue bigtables, and opens it as daemons do. The clock stands at fixture.Start.
+func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
+	t.Helper()
+	n := &named{console: at(t, server), queue: fixture.New(t, server)}
+	n.do(append([]string{"queue", "set"}, flags...)...)
+	client := server.Client(t)
+	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Clock: n.queue.Clock.Now})
+	if err == nil {
+		n.part = queue.Parts[0]
+		n.dispatcher, err = dispatcher.New(n.part, dispatcher.Config{})
+	}
+	if err == nil {
+		n.poller, err = poller.New(n.part, poller.Config{Owner: "p1"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// round lets the poller and then the dispatcher work.
+func (n *named) round() {
+	n.t.Helper()
+	if _, err := n.poller.RunOnce(n.t.Context()); err != nil {
+		n.t.Fatal(err)
+	}
+	if _, err := n.dispatcher.RunOnce(n.t.Context()); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *named) input() []string { return n.queue.List(n.part.Keys.Input()) }
+
+func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		n := openNamed(t, server, "--model-name", "banner_uid", "--payload", "nested")
+		put := func(url string) string {
+			return fmt.Sprintf(`{"type":"put","uid":"b","payload":{"banner_uid":"mine","deadline_at":%q},"policy":{"timeout":"1m","retries":[0,"30s"]}}`, url)
+		}
+		entry := func(url string) string {
+			return fmt.Sprintf(`{"banner_uid":"b","refresh_attempt_uid":%q,"payload":{"banner_uid":"mine","deadline_at":%q},"attempt_no":1,"deadline_at":"2026-11-21T07:01:00.000Z"}`,
+				n.queue.Attempt("b"), url)
+		}
+		n.queue.Command(put("http://1"))
+		n.round()
+		if diff := cmp.Diff([]string{entry("http://1")}, n.input()); diff != "" {
+			t.Fatal(diff)
+		}
+		n.queue.Command(put("http://2")) // it takes the place of what stands there
+		n.round()
+		if diff := cmp.Diff([]string{entry("http://2")}, n.input()); diff != "" {
+			t.Fatal(diff)
+		}
+		n.queue.Redis.LPop(t.Context(), n.part.Keys.Input())
+		attempt := n.queue.Attempt("b")
+		n.queue.Say(fmt.Sprintf(`{"type":"started","uid":"b","attempt_uid":%q,"worker":"w"}`, attempt))
+		n.round()
+		if worker := n.queue.Model("b")["worker"]; worker != "w" {
+			t.Errorf("expected the short names understood, found worker %q", worker)
+		}
+		n.queue.Say(
+			fmt.Sprintf(`{"type":"success","banner_uid":"b","big_table_uid":"c","refresh_attempt_uid":%q}`, attempt),
+			`{"type":"success","banner_uid":"nobody","attempt_uid":"x"}`,
+			fmt.Sprintf(`{"type":"success","banner_uid":"b","refresh_attempt_uid":%q}`, attempt))
+		n.round()
+		stats := n.queue.Stats()
+		if got := [3]int{stats["no_uid"], stats["unknown_model"], stats["success"]}; got != [3]int{1, 1, 1} {
+			t.Errorf("expected a contradiction, an unknown model and a success, found %v", stats)
+		}
+		expectContains(t, n.do("rejected", "ls"), "banner_uid: expected the same uid as big_table_uid, found another", `banner_uid: expected a stored model, found "nobody"`)
+	})
+}
+
+func TestAnAttemptOfAQueueWithNamesOfItsOwnIsTakenBack(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try")
+		n.queue.Command(`{"type":"put","uid":"b","payload":{"refresh_attempt_uid":"mine"},"policy":{"timeout":"1m"}}`)
+		n.round()
+		if list := n.input(); len(list) != 1 || !strings.HasPrefix(list[0], `{"banner_uid":"b","try":`) {
+			t.Fatalf("expected an attempt, found %q", list)
+		}
+		n.queue.Clock.Turn(2 * time.Minute)
+		n.round()
+		n.queue.Command(`{"type":"run","uid":"b","force":true}`)
+		n.round()
+		if stats := n.queue.Stats(); len(n.input()) != 1 || stats["withdrawn"] != 1 || stats["timeout"] != 0 {
+			t.Errorf("expected one attempt withdrawn, one superseded and one queued, found %v and %q", stats, n.input())
+		}
+	})
+}
+
+func TestAWorkerPoolSpeaksAsItsQueueDoes(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try", "--payload", "nested")
+		n.queue.Command(`{"type":"put","uid":"b","payload":{"try":1}}`)
+		n.round()
+		payloads := make(chan string, 1)
+		pool, err := worker.New(n.part, func(_ context.Context, a *worker.Attempt) error {
+			payloads <- a.UID + " " + string(a.Payload)
+			return nil
+		}, worker.Config{Name: "w"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		attempt := n.queue.Attempt("b")
+		go func() { ended <- pool.Run(ctx) }()
+		if got := testkit.Await(t, payloads, "an attempt"); got != `b {"try":1}` {
+			t.Errorf("found %s", got)
+		}
+		stop()
+		if err := testkit.Await(t, ended, "the end of the pool"); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			fmt.Sprintf(`{"type":"started","banner_uid":"b","try":%q,"worker":"w"}`, attempt),
+			fmt.Sprintf(`{"type":"success","banner_uid":"b","try":%q}`, attempt),
+		}
+		if diff := cmp.Diff(want, n.queue.List(n.part.Keys.Output())); diff != "" {
+			t.Error(diff)
+		}
+		n.round()
+		if stats := n.queue.Stats(); stats["success"] != 1 {
+			t.Errorf("expected a success, found %v", stats)
+		}
+	})
+}
+
+func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c, q := at(t, server), fixture.Live(t, server)
+		c.do("queue", "set", "--model-name", "banner_uid")
+		expectContains(t, c.do("queue", "set", "--payload", "nested"), "bigtables: 1 part, bigtables\nmodel: banner_uid, attempt: refresh_attempt_uid, payload: nested\n")
+		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested"}
+		if diff := cmp.Diff(want, c.object("queue", "show")); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := q.Store.Claim(t.Context(), "p1", 1, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running(), redis.Z{Score: 1, Member: "m"})
+		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers(), redis.Z{Score: 1, Member: "dead"})
+		c.do("queue", "set", "--payload", "nested") // as it is
+		expectContains(t, c.fail(exitFailed, "queue", "set", "--payload", "top"),
+			"queue: expected one that nobody uses at the moment, so that all read the same, found poller p1, 1 attempts that are queued or running; --force sets it all the same")
+		expectContains(t, c.do("queue", "set", "--payload", "top", "--force"), "payload: top\n")
+
+		expectContains(t, c.fail(exitUsage, "queue", "set"), "expected --model-name, --attempt-name or --payload, found none")
+		expectContains(t, c.fail(exitUsage, "queue", "set", "--payload", "below"), "payload: expected")
+		expectContains(t, c.fail(exitFailed, "queue", "set", "--attempt-name", "banner_uid", "--force"), `attempt_name: expected `, `found "banner_uid"`)
+		q.Redis.HSet(t.Context(), q.Store.Keys.Settings(), "model_name", "no name")
+		expectContains(t, c.fail(exitUsage, "queue", "show"), `{bigtables}:settings.model_name: expected `, `found "no name"`)
+	})
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func rejectedCommand(a *app) *cobra.Command {
+	command := group("rejected", "List the messages that could not be handled, requeue or drop them",
+		a.rejectedList(),
+		a.rejectedChange("requeue", "Move rejected messages back to the list that they came from, to be handled again", rejection{
+			(*scripts.Store).RequeueRejected, func(r *scripts.Rejected) error { _, err := r.Message(); return err },
+		}),
+		a.rejectedChange("drop", "Forget rejected messages", rejection{
+			(*scripts.Store).DropRejected, func(*scripts.Rejected) error { return nil },
+		}))
+	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
+such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
+more than 16 KiB only the beginning is kept; it can only be dropped.
+
+A message is named by its ID, which ls shows. Two that are alike in all have one ID.`
+	return command
+}
+
+func (a *app) rejectedList() *cobra.Command {
+	var uid string
+	command := &cobra.Command{
+		Use: "ls", Short: "List rejected messages, oldest first", Args: cobra.NoArgs,
+		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, _ []string) error {
+			found, err := readRejected(ctx, queue, func(r *scripts.Rejected) bool { return uid == "" || r.UID == uid })
+			if err != nil {
+				return err
+			}
+			return a.printRejected(queue, found)
+		}),
+	}
+	command.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
+	return command
+}
+
+// keptRejections are rejected messages of one part of a queue.
+type keptRejections struct {
+	part    *scripts.Store
+	entries []scripts.Rejected
+}
+
+// readRejected reads the rejected messages of all parts that are wanted.
+func readRejected(ctx context.Context, queue *scripts.Queue, wanted func(*scripts.Rejected) bool) (found []keptRejections, err error) {
+	err = queue.Each(func(part *scripts.Store) error {
+		entries, err := part.Rejected(ctx)
+		entries = slices.DeleteFunc(entries, func(r scripts.Rejected) bool { return !wanted(&r) })
+		found = append(found, keptRejections{part, entries})
+		return err
+	})
+	return found, err
+}
+
+// rejectedView is a rejected message as -o json shows it.
+type rejectedView struct {
+	ID        string `json:"id"`
+	Queue     string `json:"queue"` // the queue, or the part of it, in which it is kept
+	At        string `json:"at"`
+	Source    string `json:"source"`
+	UID       string `json:"uid"`
+	Reason    string `json:"reason"`
+	Raw       string `json:"raw"`
+	RawBase64 string `json:"raw_base64,omitempty"` // in its place, of what is no UTF-8
+	Bytes     string `json:"bytes,omitempty"`      // the size of a message of which only the beginning is kept
+}
+
+func (a *app) printRejected(queue *scripts.Queue, found []keptRejections) error {
+	table := a.newTable("ID", "AT", "FROM", "UID", "REASON", "MESSAGE")
+	for _, kept := range found {
+		for _, r := range kept.entries {
+			view := rejectedView{r.ID(), kept.part.Keys.Queue(), r.At, r.Source, r.UID, r.Reason, r.Raw, r.RawBase64, r.Bytes}
+			if a.json() {
+				if err := printJSONLine(a.stdout, view); err != nil {
+					return err
+				}
+				continue
+			}
+			from := r.Source
+			if len(queue.Parts) > 1 {
+				from = view.Queue + " " + from
+			}
+			table.row(view.ID, r.At, from, r.UID, r.Reason, document.Cut(document.OneLine(r.Raw+r.RawBase64), 60))
+		}
+	}
+	if a.json() {
+		return nil
+	}
+	return table.Flush()
+}
+
+// rejection is what may be done with rejected messages.
+type rejection struct {
+	do func(*scripts.Store, context.Context, []scripts.Rejected) (int, error)
+	// refuses says why it cannot be done with one of them.
+	refuses func(*scripts.Rejected) error
+}
+
+// rejectedChange is a command that does something with the rejected messages that are named, or with all.
+func (a *app) rejectedChange(use, short string, change rejection) *cobra.Command {
+	var all bool
+	command := &cobra.Command{
+		Use: use + " [ID...|--all]", Short: short, ValidArgsFunction: a.completeRejected,
+		Args: func(_ *cobra.Command, ids []string) error {
+			if all == (len(ids) > 0) {
+				return fmt.Errorf("expected the IDs of rejected messages, or --all, found %s", map[bool]string{true: "both", false: "neither"}[all])
+			}
+			return nil
+		},
+		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, ids []string) error {
+			if err := queue.RequireWhole(); err != nil {
+				return err
+			}
+			return a.changeRejected(ctx, queue, change, ids)
+		}),
+	}
+	command.Flags().BoolVar(&all, "all", false, "all that are kept")
+	return command
+}
+
+// changeRejected does something with rejected messages, with all if none is named. Those with which it cannot be done are told, and left
+// where they are.
+func (a *app) changeRejected(ctx context.Context, queue *scripts.Queue, change rejection, ids []string) error {
+	unknown := slices.Clone(ids)
+	refused := 0
+	found, err := readRejected(ctx, queue, func(r *scripts.Rejected) bool {
+		unknown = slices.DeleteFunc(unknown, func(id string) bool { return id == r.ID() })
+		if len(ids) > 0 && !slices.Contains(ids, r.ID()) {
+			return false
+		}
+		err := change.refuses(r)
+		if err != nil {
+			refused++
+			a.complain(r.ID() + ": " + err.Error())
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range unknown {
+		a.complain(id + ": expected the ID of a rejected message, found none of that ID")
+	}
+	done := 0
+	for _, kept := range found {
+		count, err := change.do(kept.part, ctx, kept.entries)
+		if done += count; err != nil {
+			return queue.PartError(kept.part, err)
+		}
+	}
+	if _, err := fmt.Fprintf(a.stdout, "%d messages\n", done); err != nil || refused+len(unknown) == 0 {
+		return err
+	}
+	return errReported
+}
+
+// completeRejected offers the IDs of the rejected messages.
+func (a *app) completeRejected(command *cobra.Command, given []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(command.Context(), time.Second)
+	defer cancel()
+	if a.settle(command) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	_ = a.withQueue(ctx, func(queue *scripts.Queue) error { // without Redis there is nothing to offer
+		found, err := readRejected(ctx, queue, func(r *scripts.Rejected) bool { return !slices.Contains(given, r.ID()) })
+		for _, kept := range found {
+			for _, r := range kept.entries {
+				ids = append(ids, r.ID()+"\t"+plain(r.UID+" "+r.Reason))
+			}
+		}
+		return err
+	})
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// text tells a person of a rejected message about a model.
+func (r *rejectionView) text(when func(time.Time) string) string {
+	if r == nil {
+		return ""
+	}
+	what, at := map[string]string{"control": "a command", "output": "a message of a worker"}[r.Source], r.At
+	if instant, err := time.Parse(time.RFC3339, r.At); err == nil {
+		at = when(instant)
+	}
+	return what + " was rejected at " + at + ": " + r.Reason
+}
+
+// rejectionView is the newest rejected message about a model as -o json shows it.
+type rejectionView struct {
+	ID     string `json:"id"`
+	At     string `json:"at"`
+	Source string `json:"source"`
+	Reason string `json:"reason"`
+}
+
+// readRejection reads the newest rejected message about a model; nil: none is kept.
+func readRejection(ctx context.Context, part *scripts.Store, uid string) (*rejectionView, error) {
+	r, found, err := part.LastRejection(ctx, uid)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &rejectionView{r.ID(), r.At, r.Source, r.Reason}, nil
+}

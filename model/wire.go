@@ -1,0 +1,105 @@
+package model
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Wire is how the messages of a queue call the model and the attempt, and where the payload stands in them. The zero value is how a queue
+// writes them that says nothing. It is comparable.
+type Wire struct {
+	// ModelName is the field of an entry with the uid of the model. Defaults to big_table_uid.
+	ModelName string
+	// AttemptName is the field of an entry with the uid of the attempt. Defaults to refresh_attempt_uid.
+	AttemptName string
+	// Nested says that the payload stands as a whole under the name payload; otherwise its fields stand at top level.
+	Nested bool
+}
+
+// The names of every queue that says nothing, and those that results may always use.
+const (
+	defaultModelName   = "big_table_uid"
+	defaultAttemptName = "refresh_attempt_uid"
+	shortModelName     = "uid"
+	shortAttemptName   = "attempt_uid"
+	otherAttemptName   = "request_attempt_uid"
+	payloadName        = "payload"
+)
+
+// WithDefaults returns a copy with both names.
+func (w Wire) WithDefaults() Wire {
+	if w.ModelName == "" {
+		w.ModelName = defaultModelName
+	}
+	if w.AttemptName == "" {
+		w.AttemptName = defaultAttemptName
+	}
+	return w
+}
+
+// modelNames are the fields of a result that may hold the uid of the model; that of the queue is the first.
+func (w Wire) modelNames() []string {
+	return []string{w.WithDefaults().ModelName, defaultModelName, shortModelName}
+}
+
+// attemptNames are the fields of a result that may hold the uid of the attempt; that of the queue is the first.
+func (w Wire) attemptNames() []string {
+	return []string{w.WithDefaults().AttemptName, shortAttemptName, defaultAttemptName, otherAttemptName}
+}
+
+// ownFields are the fields of entries and results that have one name in all queues.
+var ownFields = []string{
+	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "reply_to", "v",
+	"changed", "reason", "error_type", "retryable", "retry_after", "user_friendly_reason", "status", "progress", "worker", "processing_id",
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// Validate refuses names that are none, and those that mean something else: two fields of one name, in upper case either, would be one field
+// for many JSON readers.
+func (w Wire) Validate() error {
+	if err := refuseName("model_name", w.ModelName, Wire{}.attemptNames()); err != nil {
+		return err
+	}
+	return refuseName("attempt_name", w.AttemptName, w.modelNames())
+}
+
+func refuseName(field, name string, others []string) error {
+	taken := slices.ContainsFunc(slices.Concat(ownFields, others), func(other string) bool { return strings.EqualFold(other, name) })
+	if name == "" || !taken && namePattern.MatchString(name) {
+		return nil
+	}
+	return document.Refuse(field, `1 to 64 letters, digits and _ as in "banner_uid", and no name that means something else`, document.Found(name))
+}
+
+// reserved are the names that a payload must not use, in upper case either: many JSON readers, Go's own among them, take both for the same
+// field.
+func (w Wire) reserved() []string {
+	if w.Nested {
+		return nil
+	}
+	w = w.WithDefaults()
+	names := []string{w.ModelName, w.AttemptName}
+	if w.AttemptName == defaultAttemptName {
+		names = append(names, otherAttemptName)
+	}
+	return append(names, "attempt_no", "deadline_at", "planned_at", "reply_to")
+}
+
+// refuseReserved refuses a payload that uses a reserved name.
+func (w Wire) refuseReserved(payload string) error {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(payload), &fields) // it is canonical
+	names := w.reserved()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if slices.ContainsFunc(names, func(reserved string) bool { return strings.EqualFold(reserved, name) }) {
+			return document.Refuse("payload."+document.Shorten(name, document.MaxFound), "a name other than "+strings.Join(names, ", "), "a reserved one")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+-- Requeues rejected messages: moves each back to the tail of the list that it came from, as its sender wrote it. One
+-- that is no longer kept was requeued or dropped by somebody else, and is left alone.
+--
+-- KEYS[1] <queue>:rejected list
+-- KEYS[2] <queue>-output list
+-- KEYS[3] <queue>-control list
+-- ARGV[1..] per message its entry, "1" = it is a command, "" = a result, and the message
+-- Returns how many were moved
+-- include: types
+local rejected, output, control = KEYS[1], KEYS[2], KEYS[3]
+
+-- Check
+local wrong = wrong_type({'list', 'list', 'list'})
+if wrong then
+  return wrong
+end
+
+-- Write
+local moved = 0
+for i = 1, #ARGV, 3 do
+  if redis.call('LREM', rejected, 1, ARGV[i]) == 1 then
+    if ARGV[i + 1] == '1' then
+      redis.call('RPUSH', control, ARGV[i + 2])
+    else
+      redis.call('RPUSH', output, ARGV[i + 2])
+    end
+    moved = moved + 1
+  end
+end
+return moved

@@ -1,0 +1,144 @@
+package scripts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// The fields of <queue>:settings.
+const (
+	settingParts       = "parts"
+	settingModelName   = "model_name"
+	settingAttemptName = "attempt_name"
+	settingPayload     = "payload"
+)
+
+// Where the payload stands in an entry.
+const (
+	PayloadTop    = "top"    // its fields stand beside the others
+	PayloadNested = "nested" // it stands as a whole under the name payload
+)
+
+// settings are what all programs that open a queue must agree on.
+type settings struct {
+	parts int // at least 1
+	wire  model.Wire
+}
+
+// readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
+func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, error) {
+	// Several HGET, because that is what the users of Redis of earlier releases may do.
+	pipe := clients.Read.Pipeline()
+	names := []string{settingParts, settingModelName, settingAttemptName, settingPayload}
+	replies := sendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
+	_, _ = pipe.Exec(ctx) // each command tells its own error
+	found := map[string]string{}
+	for i, reply := range replies {
+		switch err := reply.Err(); {
+		case err == nil:
+			found[names[i]] = reply.Val()
+		case !missing(err):
+			return settings{}, fmt.Errorf("%w: %w%s", ErrUnread, err, clients.schemeHint(ctx, err))
+		}
+	}
+	return parseSettings(keys, found)
+}
+
+func parseSettings(keys Keys, found map[string]string) (settings, error) {
+	parts, is := found[settingParts]
+	if !is {
+		parts = "1"
+	}
+	count, err := strconv.Atoi(parts)
+	if err != nil || count < 1 || count > MaxParts {
+		return settings{}, document.Refuse(keys.Settings()+" "+settingParts, fmt.Sprintf("1 to %d", MaxParts), document.Found(parts))
+	}
+	wire := model.Wire{ModelName: found[settingModelName], AttemptName: found[settingAttemptName], Nested: found[settingPayload] == PayloadNested}
+	if place := found[settingPayload]; place != "" && place != PayloadTop && !wire.Nested {
+		return settings{}, document.Refuse(keys.Settings()+" "+settingPayload, PayloadTop+" or "+PayloadNested, document.Found(place))
+	}
+	if err := wire.Validate(); err != nil {
+		return settings{}, document.Place(err, keys.Settings())
+	}
+	return settings{count, wire}, nil
+}
+
+// SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
+// written as before, it is refused while there are any, unless force is true. Whoever has opened the queue before does not know of it.
+func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error {
+	if err := cmp.Or(q.RequireWhole(), wire.Validate()); err != nil {
+		return err
+	}
+	if wire.WithDefaults() == q.Wire.WithDefaults() {
+		return nil
+	}
+	if !force {
+		users, err := q.users(ctx)
+		if err == nil && len(users) > 0 {
+			err = document.Refuse("queue", "one that nobody uses at the moment, so that all read the same", strings.Join(users, ", "))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	place := map[bool]string{false: PayloadTop, true: PayloadNested}[wire.Nested]
+	named := wire.WithDefaults()
+	fields := []any{settingModelName, named.ModelName, settingAttemptName, named.AttemptName, settingPayload, place}
+	part := q.Parts[0]
+	if err := part.clients.Write.HSet(ctx, Keys{q.Name}.Settings(), fields...).Err(); err != nil {
+		return fmt.Errorf("store the settings of the queue: %w", err)
+	}
+	q.Wire = wire
+	return nil
+}
+
+// settledAfter is how long a daemon without a heartbeat may still come back.
+const settledAfter = time.Minute
+
+// users names who uses the queue: daemons that live, and attempts that are handed out.
+func (q *Queue) users(ctx context.Context) (users []string, err error) {
+	err = q.Each(func(part *Store) error {
+		found, err := part.users(ctx)
+		users = append(users, found...)
+		return err
+	})
+	return users, err
+}
+
+func (s *Store) users(ctx context.Context) (users []string, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, in := s.Keys, ""
+	if s.replyTo() != "" {
+		in = " of " + k.Queue()
+	}
+	pipe, since := s.clients.Read.Pipeline(), &redis.ZRangeBy{Min: millis(now.Add(-settledAfter)), Max: "+inf"}
+	kinds := []string{"dispatcher", "poller", "worker"}
+	living := sendEach([]string{k.Dispatchers(), k.Pollers(), k.Workers()}, func(key string) *redis.StringSliceCmd {
+		return pipe.ZRangeByScore(ctx, key, since)
+	})
+	running := pipe.ZCard(ctx, k.Running())
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("look for users of the queue: %w", err)
+	}
+	for i, reply := range living {
+		for _, owner := range reply.Val() {
+			users = append(users, fmt.Sprintf("%s %s%s", kinds[i], owner, in))
+		}
+	}
+	if n := running.Val(); n > 0 {
+		users = append(users, fmt.Sprintf("%d attempts%s that are queued or running", n, in))
+	}
+	return users, nil
+}
