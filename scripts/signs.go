@@ -42,7 +42,7 @@ func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
 
 // readFront reads when the attempt at the front of the input list was started, unless it is over.
 func (s *Store) readFront(ctx context.Context, raw string, signs *model.Signs) error {
-	entry, _ := model.ParseEntry(raw) // what cannot be read is nobody's attempt
+	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
 	if entry.UID == "" {
 		return nil
 	}
