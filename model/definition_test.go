@@ -32,7 +32,7 @@ func TestADefinitionIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	inline := got.Inline
-	got.Inline = nil
+	got.Inline, got.draft = nil, nil
 	want := Definition{UID: "tbl_1", Payload: `{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50}`, Rule: "FREQ=DAILY;BYHOUR=6,16",
 		Timezone: "Europe/Berlin", Dtstart: "2026-01-01T00:00:00", Refresh: RefreshPlanned, PolicyName: inline.ContentName()}
 	if got != want {

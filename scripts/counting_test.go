@@ -184,7 +184,7 @@ func TestAMutedPolicyTellsNobodyButCountsAllTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, b *bench) {
-				b.withPolicy(`{"timeout":"1m","notify":` + test.notify + `,"on_exhausted":"give_up"}`)
+				b.withPolicy(`{"timeout":"1m","retries":[],"notify":` + test.notify + `,"on_exhausted":"give_up"}`)
 				b.run("failure")
 				record := b.load("m1")
 				decision, outcome, err := record.Execute(&model.Command{Type: model.CommandEnable, UID: "m1"}, model.Policies{}, true, b.now)

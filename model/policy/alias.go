@@ -63,6 +63,9 @@ func resolveAliases(value any) any {
 	if fields["never_retry"] == nil && fields["retry_on"] == nil {
 		fields["never_retry"] = permanentErrors
 	}
+	if count, _ := document.ScalarText(defaults["count"]); fields["on_exhausted"] == nil && count != "0" {
+		fields["on_exhausted"] = string(GiveUp)
+	}
 	return fields
 }
 

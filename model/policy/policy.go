@@ -49,6 +49,9 @@ const (
 	NextPlanned OnExhausted = "next_planned"
 )
 
+// DefaultName is the name of the policy that serves models which name none, and completes those that name a part.
+const DefaultName = "default"
+
 // DefaultTimeout is the timeout of a policy that names none.
 const DefaultTimeout = 10 * time.Minute
 

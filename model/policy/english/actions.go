@@ -11,7 +11,7 @@ import (
 var actions = []form{
 	{"retry", `(?:immediately|at once|now)`, "On the first failure, retry immediately", retry("0s")},
 	{"retry", `(?:after|in) <duration>`, "On the second failure, retry after 1 minute", (*draft).retryAfter},
-	{"wait", `<planned>`, "Wait until the next scheduled refresh", (*draft).wait},
+	{"wait", `<planned><else>`, "Wait until the next scheduled refresh", (*draft).wait},
 	{"reset", `(?:the )?attempt(?:_no| number)`, "Reset attempt_no", (*draft).reset},
 	{"panic", ``, "Panic", (*draft).giveUp},
 	{"give", `up`, "Give up", (*draft).giveUp},

@@ -159,7 +159,7 @@ var subjects = map[string]string{
 	"timeout": "the timeout", "queue_timeout": "the time in the queue", "retries": "when to retry", "jitter": "varying the delays",
 	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
 	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
-	"spread": "the spread", "notify": "whom to notify", "disabled_reason": "the reason",
+	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "disabled_reason": "the reason",
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.
