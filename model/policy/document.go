@@ -23,7 +23,7 @@ type canonicalDocument struct {
 	QueueTimeout   string      `json:"queue_timeout,omitempty"`
 	Retries        any         `json:"retries"`
 	Jitter         *float64    `json:"jitter,omitempty"`
-	Alignment      Alignment   `json:"alignment"`
+	Alignment      any         `json:"alignment"`
 	OnExhausted    OnExhausted `json:"on_exhausted"`
 	GiveUpAfter    string      `json:"give_up_after,omitempty"`
 	RetryOn        *[]string   `json:"retry_on,omitempty"`
@@ -57,6 +57,9 @@ func (p *Policy) document() canonicalDocument {
 	}
 	if p.MaxRetries() != 0 {
 		d.Retries = p.Retries.document()
+	}
+	if p.AlignBy != nil {
+		d.Alignment = map[string]string{"expr": p.AlignBy.Text}
 	}
 	if p.Jitter != p.DefaultJitter() {
 		d.Jitter = &p.Jitter
@@ -202,14 +205,22 @@ func (p *Policy) readRetries(doc document.Object) error {
 }
 
 func (p *Policy) readEnd(doc document.Object) error {
-	alignment, err := doc.OneOf("alignment", "", string(AlignPlanned), string(UntilSuccess),
-		string(PlannedOnly), string(WhicheverFirst), string(BetweenPlanned))
-	if err != nil {
+	if err := p.readAlignment(doc); err != nil {
 		return err
 	}
-	p.Alignment = Alignment(alignment)
 	exhausted, err := doc.OneOf("on_exhausted", "", string(GiveUp), string(NextPlanned))
 	p.OnExhausted = OnExhausted(exhausted)
+	return err
+}
+
+func (p *Policy) readAlignment(doc document.Object) (err error) {
+	if fields, ok := doc.Fields["alignment"].(map[string]any); ok {
+		p.Alignment = AlignPlanned
+		p.AlignBy, err = parseAligner(fields)
+		return document.Place(err, "alignment")
+	}
+	alignment, err := doc.OneOf("alignment", "", string(AlignPlanned), string(UntilSuccess), string(PlannedOnly), string(WhicheverFirst), string(BetweenPlanned))
+	p.Alignment = Alignment(alignment)
 	return err
 }
 

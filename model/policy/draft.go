@@ -18,7 +18,7 @@ type Draft struct {
 // Read reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, aliases of its fields included.
 // Unknown fields are errors that name the field; a field that is null counts as not named. Every refusal is a *document.Error.
 func Read(value any) (Draft, error) {
-	doc, err := document.ReadObject(resolveAliases(value), fieldNames...)
+	doc, err := document.ReadObject(resolveAliases(resolveOrigin(value)), fieldNames...)
 	if err != nil {
 		return Draft{}, err
 	}
@@ -91,7 +91,7 @@ var inherited = []struct {
 	{[]string{"queue_timeout"}, func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }},
 	{[]string{"retries"}, func(p, usual *Policy) { p.Retries = usual.Retries }},
 	{[]string{"jitter", "retries"}, func(p, usual *Policy) { p.Jitter = usual.Jitter }},
-	{[]string{"alignment"}, func(p, usual *Policy) { p.Alignment = usual.Alignment }},
+	{[]string{"alignment"}, func(p, usual *Policy) { p.Alignment, p.AlignBy = usual.Alignment, usual.AlignBy }},
 	{[]string{"on_exhausted"}, func(p, usual *Policy) { p.OnExhausted = usual.OnExhausted }},
 	{[]string{"give_up_after"}, func(p, usual *Policy) { p.GiveUpAfter = usual.GiveUpAfter }},
 	{[]string{"never_retry", "retry_on"}, func(p, usual *Policy) {

@@ -25,6 +25,7 @@ type Policy struct {
 	Retries     Retries       // when a failure is followed by a retry; nil: never
 	Jitter      float64       // a delay varies by this share of itself, 0 to 1
 	Alignment   Alignment     // how a retry is joined with the schedule
+	AlignBy     *Aligner      // says so in place of Alignment, which then serves when it fails; nil: Alignment alone
 	OnExhausted OnExhausted   // what follows the failure after the last retry
 	GiveUpAfter time.Duration // without a success, final; 0: never
 	Classes     Classes       // which errors are retried, and how soon

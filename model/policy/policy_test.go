@@ -48,13 +48,13 @@ func TestAPolicyIsRead(t *testing.T) {
 
 func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 	for text, want := range map[string]string{
-		`7`:                      "expected an object with " + strings.Join(fieldNames, ", ") + ", found 7",
-		`{"retry_intervals":[]}`: "retry_intervals: expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field",
-		`{"timeout":true}`:       "timeout: expected a text or a number, found true",
-		`{"timeout":0}`:          `timeout: expected a duration above zero, such as "10m", or none, found 0`,
-		`{"timeout":"PT0S"}`:     `timeout: expected a duration above zero, such as "10m", or none, found "PT0S"`,
-		`{"timeout":null}`:       `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
-		`{"retries":true}`:       "retries: expected " + wantRetries + ", found true",
+		`7`:                     "expected an object with " + strings.Join(fieldNames, ", ") + ", found 7",
+		`{"retry_interval":[]}`: "retry_interval: expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field",
+		`{"timeout":true}`:      "timeout: expected a text or a number, found true",
+		`{"timeout":0}`:         `timeout: expected a duration above zero, such as "10m", or none, found 0`,
+		`{"timeout":"PT0S"}`:    `timeout: expected a duration above zero, such as "10m", or none, found "PT0S"`,
+		`{"timeout":null}`:      `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
+		`{"retries":true}`:      "retries: expected " + wantRetries + ", found true",
 		`{"retries":3}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +
 			`"3s" for a retry every 3 seconds, or [] for none, found 3`,
 		`{"retries":" 3"}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +

@@ -114,8 +114,13 @@ func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err 
 		retries, err = parseAgeTable(fields)
 	case fields["expr"] != nil:
 		retries, err = parseExpressionField(fields)
+	case fields["strategy"] == none:
+		_, err = document.ReadObject(fields, "strategy")
+		retries = Delays{}
+	case fields["strategy"] == strategySimple:
+		retries, err = parseBackoff(resolveStrategy(fields))
 	case fields["strategy"] != nil:
-		retries, err = parseBackoff(fields)
+		retries, err = parseBackoff(resolveStrategy(fields))
 		jitter = strategyJitter
 	default:
 		err = document.Refuse("", wantRetries, "an object without strategy, by_age or expr")

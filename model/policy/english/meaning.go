@@ -109,6 +109,10 @@ func (d *draft) expression(slots []string) error {
 	return d.set("retries", map[string]any{"expr": d.now.value(slots[0])})
 }
 
+func (d *draft) aligner(slots []string) error {
+	return d.set("alignment", map[string]any{"expr": d.now.value(slots[0])})
+}
+
 // vary reads a percentage. The exponent keeps it exact: 7 / 100 would not be the nearest to 0.07 for all numbers.
 func (d *draft) vary(slots []string) error {
 	share, err := strconv.ParseFloat(slots[0]+"e-2", 64)

@@ -127,7 +127,11 @@ func (out *printer) retries(p *policy.Policy) {
 	if p.Jitter != p.DefaultJitter() {
 		out.say("Vary the delays by %s percent", percent(p.Jitter))
 	}
-	out.say("%s", alignments[p.Alignment])
+	if p.AlignBy != nil {
+		out.say("Align retries by the expression %s", strconv.Quote(p.AlignBy.Text))
+	} else {
+		out.say("%s", alignments[p.Alignment])
+	}
 	out.text("Retry only within the window %s", p.RetryWindow, bareRule)
 	if p.RetryWindow == "" {
 		out.sayUsual("Retry at any time")

@@ -92,6 +92,7 @@ func somePolicy(t *rapid.T) map[string]any {
 		{"retries", someRetries()},
 		{"jitter", rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.2, 0.07, 1, 5e-324})).AsAny()},
 		{"alignment", rapid.SampledFrom([]string{"align_planned", "until_success", "planned_only", "whichever_first", "between_planned"}).AsAny()},
+		{"alignment", rapid.SampledFrom([]any{map[string]any{"expr": "retry_at + timeout > planned_at + 5m ? planned_at : retry_at"}, map[string]any{"expr": "k > 1 ?\n\t\"a\" == reason ? now : retry_at : planned_at"}})},
 		{"on_exhausted", rapid.SampledFrom([]string{"give_up", "next_planned"}).AsAny()},
 		{"give_up_after", someLength(0).AsAny()},
 		{rapid.SampledFrom([]string{"retry_on", "never_retry"}).Draw(t, "classes"), rapid.SliceOfN(someClass().AsAny(), 0, 6).AsAny()},

@@ -65,6 +65,8 @@ var retrying = []form{
 		set("alignment", "whichever_first")},
 	{"begin|start", `a new cycle of retries at each (?:scheduled|planned) refresh`, "Begin a new cycle of retries at each scheduled refresh",
 		set("alignment", "between_planned")},
+	{"align|join", `retries (?:with the schedule )?by the expression <text>`,
+		`Align retries by the expression "retry_at + timeout > planned_at + 5m ? planned_at : retry_at"`, (*draft).aligner},
 	{"retry|start", `(?:retries )?only (?:with)?in the window (.+)`, "Retry only within the window FREQ=DAILY;BYHOUR=9,10,11", (*draft).window},
 	{"retry|start", `(?:retries )?at any time`, "Retry at any time", set("retry_window", "none")},
 }
