@@ -67,7 +67,7 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 
 // A retry may start at the very instant of a planned refresh: it is a retry all the same.
 func TestARetryAtThePlannedInstantIsNeverSkipped(t *testing.T) {
-	untilSuccess := atSixAnd16 + `"policy":{"timeout":"1h","retries":["5m"],"alignment":"until_success","misfire":"skip"}`
+	untilSuccess := atSixAnd16 + `"policy":{"timeout":"1h","retries":["5m"],"on_exhausted":"give_up","alignment":"until_success","misfire":"skip"}`
 	runStories(t, []storyTest{
 		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure", "#1, next 16:00: retry 1/1 +5m, retry first: same"},
 		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure | 17:00 wake", "#2 a2 until 18:00, next never: if lost: final: exhausted after 2"},
