@@ -188,6 +188,9 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 	if err := saved.refuseLoose(d); err != nil {
 		return nil, err
 	}
+	if err := schedule.CheckZone(d.Timezone); err != nil {
+		return nil, err
+	}
 	saved.Dtstart = d.Dtstart
 	if saved.Rule != "" {
 		saved.Dtstart = cmp.Or(d.Dtstart, m.Dtstart)
@@ -206,8 +209,8 @@ func (m *Model) refuseLoose(d Definition) error {
 	switch {
 	case !m.OneShot():
 		return nil
-	case d.Timezone != "" && m.Policy.RetryWindow == "" || d.Dtstart != "":
-		return document.Refuse("rrule", "a rule, as timezone or dtstart is given", "nothing")
+	case d.Dtstart != "":
+		return document.Refuse("rrule", "a rule, as dtstart is given", "nothing")
 	case d.Refresh == RefreshPlanned:
 		return document.Refuse("refresh", "now, as there is no rrule to plan with", `"planned"`)
 	default:

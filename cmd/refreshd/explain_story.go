@@ -44,6 +44,9 @@ func (s *narrator) policy() string {
 	}
 	if count := p.MaxRetries(); count != policy.Unlimited {
 		retries = fmt.Sprintf("%d retries", count)
+		if count == 1 {
+			retries = "1 retry"
+		}
 	}
 	text := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.AlignmentName(), p.OnExhausted)
 	if p.GiveUpAfter > 0 {

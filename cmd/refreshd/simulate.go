@@ -213,6 +213,12 @@ func (s *simulationFlags) chance() (c simulate.Chance, err error) {
 	if c.Lost, err = simulate.ParseShare(cmp.Or(s.lost, "1%")); err != nil {
 		return c, usagef("--lost: %w", err)
 	}
+	switch { // what is not given gives way
+	case s.lost == "":
+		c.Lost = min(c.Lost, 1-c.Fail)
+	case s.fail == "":
+		c.Fail = min(c.Fail, 1-c.Lost)
+	}
 	if together := 100 * (c.Fail + c.Lost); together > 100+1e-9 { // percentages are rarely whole in binary
 		return c, usagef("--fail, --lost: expected at most 100%% together, found %.4g%%", together)
 	}

@@ -17,6 +17,7 @@ type draft struct {
 	failures map[int]*outcome
 
 	now      *sentence // the one being read
+	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
 	at       *outcome  // the failure whose outcome is being read; nil: none
 	inWindow bool      // below "Give up after one week of unsuccessful attempts:"
 	block    block
@@ -68,7 +69,11 @@ func (d *draft) read(s *sentence) error {
 		err = d.readAlone(s)
 	}
 	if errors.Is(err, errNotKnown) {
-		return &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, knownSentences().Nearest(s.original())}
+		refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, knownSentences().Near(s.original())}
+		if refused.Nearest == "" { // it is nonsense
+			refused.FieldError.Want += ` such as "Refresh the model every 2 hours" or "On the first failure, retry immediately"`
+		}
+		return refused
 	}
 	return err
 }

@@ -203,6 +203,9 @@ func (d *draft) atFailure(slots []string) error {
 	if before := d.failures[k]; before != nil {
 		return d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
 	}
+	if d.ended > 0 {
+		return d.refuse("no failure after line "+number(d.ended)+", which says what follows the last one", d.found())
+	}
 	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
 	d.failures[k] = d.at
 	if len(slots) == 1 {

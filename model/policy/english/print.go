@@ -168,7 +168,11 @@ func action(delay time.Duration) string {
 
 func (out *printer) backoff(b policy.Backoff) {
 	sentence := "Retry"
-	if b.Retries != policy.Unlimited {
+	switch b.Retries {
+	case policy.Unlimited:
+	case 1:
+		sentence += " 1 time"
+	default:
 		sentence += fmt.Sprintf(" up to %d times", b.Retries)
 	}
 	sentence += " with " + string(b.Strategy) + " delays from " + document.FormatDurationInWords(b.Base)
