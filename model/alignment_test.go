@@ -113,7 +113,7 @@ func TestWithATimeoutAsLongAsTheIntervalARetryMayRunWhicheverIsFirst(t *testing.
 func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) {
 	cycles := "06:00 wake | 06:10 failure | 06:40 wake | 06:50 failure | 07:20 wake | 07:30 failure"
 	at := func(alignment policy.Alignment) string {
-		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=6,8","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["30m","30m","30m"],"alignment":%q}`, alignment)
+		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=6,8","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["30m","30m","30m"],"on_exhausted":"give_up","alignment":%q}`, alignment)
 	}
 	runStories(t, []storyTest{
 		{at(policy.BetweenPlanned), cycles, "#0, next 08:00: retry 3/3 +30m, planned first: same"},

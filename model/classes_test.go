@@ -108,16 +108,16 @@ func TestAnErrorClassHasItsOwnDelay(t *testing.T) {
 }
 
 func TestAnOwnDelayRevivesNobodyAfterTheLastRetry(t *testing.T) {
-	const delays = `"delays_by_error":{"RateLimited":"1h","Busy":"next"}`
+	const delays = `"on_exhausted":"give_up","delays_by_error":{"RateLimited":"1h","Busy":"next"}`
 	limited := `"error_type":"RateLimited"`
 	runStories(t, []storyTest{
 		{`"policy":{"retries":["1m"],` + delays + `}`, "00:00 wake | 00:05 failure | 00:06 wake | 00:07 failure " + limited,
 			"#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
 		{atSixAnd16 + `"policy":{"retries":["1m"],` + delays + `}`, `06:00 wake | 06:05 failure | 06:06 wake | 06:07 failure "error_type":"Busy"`,
 			"#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
-		{atSixAnd16 + `"policy":{"retries":[],` + delays + `}`, "06:00 wake | 06:05 failure " + limited, "#0, next 16:00: exhausted after 1, planned"},
+		{atSixAnd16 + `"policy":{"retries":[],"delays_by_error":{"RateLimited":"1h"}}`, "06:00 wake | 06:05 failure " + limited, "#0, next 16:00: exhausted after 1, planned"},
 		{`"policy":{"retries":{"expr":"false"},` + delays + `}`, "00:00 wake | 00:05 failure " + limited, "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
-		{`"policy":{"retries":["1m"]}`, `00:00 wake | 00:05 failure | 00:06 wake | 00:07 failure "retryable":true`,
+		{`"policy":{"retries":["1m"],"on_exhausted":"give_up"}`, `00:00 wake | 00:05 failure | 00:06 wake | 00:07 failure "retryable":true`,
 			"#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
 	})
 }

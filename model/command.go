@@ -89,7 +89,7 @@ type Policies struct {
 // Find returns the policy of a definition: the one that it brings along, or the stored one that it names.
 func (p Policies) Find(d *Definition) (policy.Policy, error) {
 	if d.Inline != nil {
-		return *d.Inline, nil
+		return *d.Inline, d.refused
 	}
 	if found, ok := p.ByName[d.PolicyName]; ok {
 		return found, nil

@@ -31,7 +31,11 @@ type Definition struct {
 	Refresh  Refresh
 	// PolicyName is a stored policy's name, or the content name of Inline; empty: the default policy.
 	PolicyName string
-	Inline     *policy.Policy
+	// Inline is the policy that the definition brings along, completed with the built-in one until Complete knows better.
+	Inline *policy.Policy
+
+	draft   *policy.Draft // Inline as it was written
+	refused error         // why it cannot be completed
 }
 
 var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy"}
@@ -92,16 +96,35 @@ func (d *Definition) readPolicy(value any) error {
 		d.PolicyName = v
 		return nil
 	default:
-		inline, err := policy.Parse(v)
-		if err == nil && inline.Name != "" {
-			err = document.Refuse("name", "a policy without name, or the name alone of a stored one", document.Found(inline.Name))
+		draft, err := policy.Read(v)
+		if name := draft.Name(); err == nil && name != "" {
+			err = document.Refuse("name", "a policy without name, or the name alone of a stored one", document.Found(name))
 		}
 		if err != nil {
 			return document.Place(err, "policy")
 		}
-		d.Inline, d.PolicyName = &inline, inline.ContentName()
-		return nil
+		d.draft = &draft
+		return d.complete(policy.Default())
 	}
+}
+
+// Partial reports whether the definition brings along a policy that leaves something to the policy `default`.
+func (d *Definition) Partial() bool { return d.Inline != nil && len(d.draft.Missing()) > 0 }
+
+// Complete completes the policy that the definition brings along with the policy `default` as it is stored now.
+func (d *Definition) Complete(usual policy.Policy) {
+	if d.Partial() {
+		d.refused = d.complete(usual)
+	}
+}
+
+func (d *Definition) complete(usual policy.Policy) error {
+	inline, err := d.draft.Complete(usual)
+	if err != nil {
+		return document.Place(err, "policy")
+	}
+	d.Inline, d.PolicyName = &inline, inline.ContentName()
+	return nil
 }
 
 // Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
@@ -170,6 +193,9 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 	if err := saved.refuseLoose(d); err != nil {
 		return nil, err
 	}
+	if err := schedule.CheckZone(d.Timezone); err != nil {
+		return nil, err
+	}
 	saved.Dtstart = d.Dtstart
 	if saved.Rule != "" {
 		saved.Dtstart = cmp.Or(d.Dtstart, m.Dtstart)
@@ -188,8 +214,8 @@ func (m *Model) refuseLoose(d Definition) error {
 	switch {
 	case !m.OneShot():
 		return nil
-	case d.Timezone != "" && m.Policy.RetryWindow == "" || d.Dtstart != "":
-		return document.Refuse("rrule", "a rule, as timezone or dtstart is given", "nothing")
+	case d.Dtstart != "":
+		return document.Refuse("rrule", "a rule, as dtstart is given", "nothing")
 	case d.Refresh == RefreshPlanned:
 		return document.Refuse("refresh", "now, as there is no rrule to plan with", `"planned"`)
 	default:

@@ -32,7 +32,7 @@ func TestADefinitionIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	inline := got.Inline
-	got.Inline = nil
+	got.Inline, got.draft = nil, nil
 	want := Definition{UID: "tbl_1", Payload: `{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50}`, Rule: "FREQ=DAILY;BYHOUR=6,16",
 		Timezone: "Europe/Berlin", Dtstart: "2026-01-01T00:00:00", Refresh: RefreshPlanned, PolicyName: inline.ContentName()}
 	if got != want {
@@ -88,14 +88,15 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 // The rule may be that of the policy, so only a save, which knows both, can tell that there is none.
 func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 	scheduled, windowed := policy.Policy{Rule: "FREQ=DAILY"}, policy.Policy{RetryWindow: "FREQ=DAILY;BYHOUR=9"}
-	const noRule = "rrule: expected a rule, as timezone or dtstart is given, found nothing"
+	const noRule = "rrule: expected a rule, as dtstart is given, found nothing"
 	const noPlan = `refresh: expected now, as there is no rrule to plan with, found "planned"`
 	for _, test := range []struct {
 		fields string
 		policy policy.Policy
 		want   string // empty: accepted
 	}{
-		{`"timezone":"Europe/Berlin"`, policy.Policy{}, noRule},
+		{`"timezone":"Europe/Berlin"`, policy.Policy{}, ""}, // a whole catalogue is saved with one
+		{`"timezone":"Mars/Base"`, policy.Policy{}, `timezone: expected an IANA time zone such as "Europe/Berlin", found "Mars/Base"`},
 		{`"dtstart":"2026-01-01"`, policy.Policy{}, noRule},
 		{`"refresh":"planned"`, policy.Policy{}, noPlan},
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -84,15 +85,16 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 		if anyPlanned {
 			overlap = policy.OverlapOf(retryAt, planned, p.Timeout)
 		}
-		v.at, v.policyError = retryAt, policyError
-		if takesPlanned = p.Alignment.PrefersPlanned(overlap); takesPlanned {
-			v.at = planned
-		} else {
+		v.at, takesPlanned, v.policyError = m.align(policy.Juncture{RetryAt: retryAt, PlannedAt: planned, Now: now, Timeout: p.Timeout, K: k,
+			ErrorType: failure.ErrorType, Reason: failure.Reason}, overlap, failure.RetryAfter)
+		v.policyError = cmp.Or(policyError, v.policyError)
+		if !takesPlanned {
 			v.cause = CauseRetry
 		}
 		v.why.basis, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
-		v.why.inWindow, v.why.policyError = !retryAt.Equal(now.Add(varied)), policyError != ""
+		v.why.inWindow, v.why.policyError = !retryAt.Equal(now.Add(varied)), v.policyError != ""
 		v.why.retryAt, v.why.plannedAt, v.why.overlap, v.why.plannedFirst = retryAt, planned, overlap, takesPlanned
+		v.why.ownTime = !takesPlanned && !v.at.Equal(retryAt)
 	}
 
 	if takesPlanned && p.Alignment == policy.BetweenPlanned {

@@ -84,12 +84,16 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#0, next 16:00: exhausted after 2, planned"},
 		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: if lost: retry 1/1 at once, before planned"},
 
+		// What a policy does not name is that of the default: three retries, then the next planned refresh
+		{atSixAnd16 + `"policy":{"timeout":"1m"}`, "06:00 start | 06:01 failure", "#1, next 06:01: retry 1/3 at once, before planned"},
+		{atSixAnd16 + `"policy":{"retries":[0]}`, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
+
 		// None planned: waiting for it would be for ever
 		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
 
 		// One failure does not disable a recurring model without retries, unless its policy says so
-		{atSixAnd16 + `"policy":{}`, "06:00 start | 06:01 failure", "#0, next 16:00: exhausted after 1, planned"},
-		{atSixAnd16 + `"policy":{"on_exhausted":"give_up"}`, "06:00 start | 06:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
+		{atSixAnd16 + `"policy":{"retries":[]}`, "06:00 start | 06:01 failure", "#0, next 16:00: exhausted after 1, planned"},
+		{atSixAnd16 + `"policy":{"retries":"none","on_exhausted":"give_up"}`, "06:00 start | 06:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
 	})
 }
 

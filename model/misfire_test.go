@@ -47,11 +47,11 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) {
 }
 
 func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
-	const last = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01","policy":{"timeout":"1h","misfire":"skip"}`
+	const last = `"rrule":"FREQ=DAILY;BYHOUR=6;UNTIL=20260105T060000Z","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":[],"misfire":"skip"}`
 	late := "#1 a1 until "
 	runStories(t, []storyTest{
 		// A one-shot, a run by hand, a save
-		{`"policy":{"timeout":"1h","misfire":"skip"}`, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
+		{`"policy":{"timeout":"1h","retries":[],"misfire":"skip"}`, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
 		{misfiring("skip"), "07:00 run | 09:00 wake", late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
 		{misfiring("skip"), `07:00 put "refresh":"now" | 09:00 wake`, late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
 
@@ -67,7 +67,7 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 
 // A retry may start at the very instant of a planned refresh: it is a retry all the same.
 func TestARetryAtThePlannedInstantIsNeverSkipped(t *testing.T) {
-	untilSuccess := atSixAnd16 + `"policy":{"timeout":"1h","retries":["5m"],"alignment":"until_success","misfire":"skip"}`
+	untilSuccess := atSixAnd16 + `"policy":{"timeout":"1h","retries":["5m"],"on_exhausted":"give_up","alignment":"until_success","misfire":"skip"}`
 	runStories(t, []storyTest{
 		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure", "#1, next 16:00: retry 1/1 +5m, retry first: same"},
 		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure | 17:00 wake", "#2 a2 until 18:00, next never: if lost: final: exhausted after 2"},

@@ -10,7 +10,7 @@ import (
 )
 
 // A policy may carry the schedule, for models that have none of their own.
-const nightly = `"policy":{"rrule":"FREQ=DAILY;BYHOUR=6","timezone":"Europe/Berlin","timeout":"1h"}`
+const nightly = `"policy":{"rrule":"FREQ=DAILY;BYHOUR=6","timezone":"Europe/Berlin","timeout":"1h","retries":[]}`
 
 func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) {
 	runStories(t, []storyTest{

@@ -24,9 +24,9 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 		{none, "06:00 wake | 18:00 success", "#0, next 06:00+1: planned"},
 
 		// No retry is left: the planned refresh runs all the same, or the model gives up
-		{twice + `"policy":{"timeout":"none"}`, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: exhausted after 1, planned now"},
-		{twice + `"policy":{"timeout":"none"}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: exhausted after 1, planned now"},
-		{twice + `"policy":{"timeout":"none","on_exhausted":"give_up"}`, "06:00 wake | 16:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: exhausted after 1"},
+		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: exhausted after 1, planned now"},
+		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: exhausted after 1, planned now"},
+		{twice + `"policy":{"timeout":"none","retries":[],"on_exhausted":"give_up"}`, "06:00 wake | 16:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: exhausted after 1"},
 		{twice + `"policy":{"timeout":"none","retries":["next"]}`, "06:00 wake | 16:00 timeout", "#1, next 16:00: retry 1/1 at once: no answer until planned"},
 		{twice + `"policy":{"timeout":"none","retries":["5m"],"never_retry":["timeout"]}`, "06:00 wake | 16:00 timeout",
 			"#1 disabled (Cannot refresh after 1 attempt: timeout): final: never retry timeout"},
@@ -38,8 +38,8 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 
 func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) {
 	runStories(t, []storyTest{
-		{`"policy":{"timeout":"none"}`, "00:00 wake", "#1 a1 until 00:00+3650, next never: if lost: final: exhausted, none planned"},
-		{`"policy":{"timeout":"none"}`, "00:00 wake | 09:00+300 success", "#0, next never: finished: one-shot"},
+		{`"policy":{"timeout":"none","retries":[]}`, "00:00 wake", "#1 a1 until 00:00+3650, next never: if lost: final: exhausted, none planned"},
+		{`"policy":{"timeout":"none","retries":[]}`, "00:00 wake | 09:00+300 success", "#0, next never: finished: one-shot"},
 		{`"policy":{"timeout":"none","give_up_after":"2d","retries":["1m"]}`, "00:00 wake", "#1 a1 until 00:00+2, next never: if lost: final: no success for 2d"},
 		{atSixteen + `"policy":{"timeout":"none","give_up_after":"2d","retries":["1m","1m","1m"]}`, "16:00 wake | 16:00+1 timeout | 16:00+1 wake",
 			"#2 a2 until 16:00+2, next never: if lost: final: no success for 2d"},

@@ -25,6 +25,7 @@ type why struct {
 	retryAt, plannedAt time.Time // when the retry alone would start; the planned refresh that it was aligned with
 	overlap            policy.Overlap
 	plannedFirst       bool
+	ownTime            bool // the expression of the alignment names a time that is neither
 }
 
 // basis is the case of the failure rule that decided.
@@ -103,6 +104,8 @@ func (w why) timing() string {
 	switch {
 	case w.overlap == policy.NonePlanned:
 		return text + ", none planned"
+	case w.ownTime:
+		return text + ", as the alignment says: " + string(w.overlap)
 	case w.plannedFirst:
 		return text + ", planned first: " + string(w.overlap)
 	case w.overlap == policy.Before:

@@ -184,7 +184,7 @@ func TestAMutedPolicyTellsNobodyButCountsAllTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, b *bench) {
-				b.withPolicy(`{"timeout":"1m","notify":` + test.notify + `,"on_exhausted":"give_up"}`)
+				b.withPolicy(`{"timeout":"1m","retries":[],"notify":` + test.notify + `,"on_exhausted":"give_up"}`)
 				b.run("failure")
 				record := b.load("m1")
 				decision, outcome, err := record.Execute(&model.Command{Type: model.CommandEnable, UID: "m1"}, model.Policies{}, true, b.now)
@@ -205,4 +205,26 @@ func TestAMutedPolicyTellsNobodyButCountsAllTheSame(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAnAlignmentByExpressionDecidesAndItsErrorStandsInTheJournal(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.withPolicy(`{"timeout":"1h","retries":["1m","2m"],"rrule":"FREQ=HOURLY;BYMINUTE=0;BYSECOND=0","alignment":{"expr":"k == 1 ? now + 90s : now - timeout"}}`)
+		b.run("failure")
+		if record := b.load("m1"); !record.RefreshAt.Equal(b.now.Add(90 * time.Second)) {
+			t.Errorf("expected a start in 90s, found %s: %s", record.RefreshAt.Sub(b.now), record.Why)
+		}
+		b.run("failure")
+		if record := b.load("m1"); !strings.Contains(record.Why, "policy_error, planned first") || record.Disabled {
+			t.Errorf("expected the planned refresh first, found %q", record.Why)
+		}
+		stats, err := b.Stats(t.Context())
+		if err != nil || stats.Counters["policy_error"] != 1 {
+			t.Errorf("expected a policy error, found %v, %v", stats.Counters, err)
+		}
+		journal := b.entries(":journal")
+		if told, _ := journal[len(journal)-1]["policy_error"].(string); !strings.HasPrefix(told, "expected a time from now to ten years on, found ") {
+			t.Errorf("expected the error in the journal, found %v", journal)
+		}
+	})
 }

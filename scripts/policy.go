@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultPolicyName is the stored policy that serves models which name none; the built-in one serves until somebody stores it.
-const DefaultPolicyName = "default"
+const DefaultPolicyName = policy.DefaultName
 
 // policyCache keeps compiled policies by their stored text, so that a million models share a few. It takes at most about 32 MB; beyond,
 // it starts anew, which costs one parse per policy in use.

@@ -37,7 +37,7 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		ctx := t.Context()
 		policy := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly"}`)
-		const want = `{"name":"nightly","timeout":"1h","retries":{"strategy":"fixed","base":"5m","count":2},"jitter":0,"alignment":"align_planned","on_exhausted":"give_up"}`
+		const want = `{"name":"nightly","timeout":"1h","retries":{"strategy":"fixed","base":"5m","count":2},"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned"}`
 		if err := b.PutPolicy(ctx, policy); err != nil {
 			t.Fatal(err)
 		}
@@ -277,6 +277,41 @@ func TestAChangedTextIsInForceAtTheNextRead(t *testing.T) {
 			if record := b.load("m1"); record.Policy.Timeout != time.Duration(minutes)*time.Minute || record.Fault != "" {
 				t.Errorf("expected a timeout of %d minutes, found %s, %s", minutes, record.Policy.Timeout, record.Fault)
 			}
+		}
+	})
+}
+
+func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		put := func() string {
+			commands := []*model.Command{commandOf(t, `{"type":"put","uid":"m1","policy":{"timeout":"1m"}}`)}
+			snapshot, err := b.Read(t.Context(), []string{"m1"}, commands)
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := snapshot.Records["m1"]
+			decision, outcome, err := record.Execute(commands[0], snapshot.Policies, record.Exists, b.now)
+			if err != nil || outcome != model.Applied {
+				t.Fatalf("put: %v, %v", outcome, err)
+			}
+			b.mustApply(snapshot.Apply(commands[0], decision, b.now))
+			return decision.Definition.PolicyName
+		}
+		builtIn := named(t, `{"timeout":"1m","retries":[0,"1m","5m"],"on_exhausted":"next_planned"}`)
+		expectEqual(t, "name", builtIn.ContentName(), put())
+		if err := b.PutPolicy(t.Context(), named(t, `{"name":"default","timeout":"7m","retries":["3m"],"give_up_after":"1w"}`)); err != nil {
+			t.Fatal(err)
+		}
+		whole := named(t, `{"timeout":"1m","retries":["3m"],"give_up_after":"1w"}`)
+		name := put()
+		expectEqual(t, "name", whole.ContentName(), name)
+		if policy := b.load("m1").Policy; !policy.Equal(whole) {
+			t.Errorf("in force is %+v", policy)
+		}
+		text, _, err := b.PolicyText(t.Context(), name)
+		expectEqual(t, "text", `{"timeout":"1m","retries":["3m"],"alignment":"align_planned","on_exhausted":"next_planned","give_up_after":"1w"}`, text)
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -31,12 +31,17 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 	return &Snapshot{records, policies}, err
 }
 
-// readPolicies reads every policy that a put names. One that another put of the batch brings along may be named too.
+// readPolicies reads every policy that a put names, and the policy `default` for those that they bring along. One that another put of
+// the batch brings along may be named too.
 func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (policies model.Policies, err error) {
 	var names []string
 	for _, command := range commands {
-		if d := &command.Definition; command.Type == model.CommandPut && d.Inline == nil {
+		switch d := &command.Definition; {
+		case command.Type != model.CommandPut:
+		case d.Inline == nil:
 			names = append(names, d.PolicyName)
+		case d.Partial():
+			names = append(names, "")
 		}
 	}
 	slices.Sort(names)
@@ -44,8 +49,12 @@ func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (po
 	if policies.ByName, err = s.Policies(ctx, names); err != nil {
 		return policies, err
 	}
+	usual, readable := policies.ByName[""]
 	for _, command := range commands {
 		if d := &command.Definition; command.Type == model.CommandPut && d.Inline != nil {
+			if readable {
+				d.Complete(usual)
+			}
 			policies.ByName[d.PolicyName] = *d.Inline
 		}
 	}

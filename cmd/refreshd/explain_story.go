@@ -47,8 +47,11 @@ func (s *narrator) policy() string {
 	}
 	if count := p.MaxRetries(); count != policy.Unlimited {
 		retries = fmt.Sprintf("%d retries", count)
+		if count == 1 {
+			retries = "1 retry"
+		}
 	}
-	text := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.Alignment, p.OnExhausted)
+	text := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.AlignmentName(), p.OnExhausted)
 	if p.GiveUpAfter > 0 {
 		text += ", gives up after " + document.FormatDuration(p.GiveUpAfter) + " without a success"
 	}
@@ -103,7 +106,7 @@ func (s *narrator) timing(attempt *model.Attempt, refresh string) string {
 	}
 	switch at := attempt.RefreshAt; {
 	case at.Equal(retry) || at.Equal(planned):
-		parts = append(parts, string(s.m.Policy.Alignment)+": "+refresh)
+		parts = append(parts, s.m.Policy.AlignmentName()+": "+refresh)
 	default: // something else overruled both
 		parts = append(parts, refresh+": "+attempt.Why)
 	}

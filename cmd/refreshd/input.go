@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/policy"
@@ -73,12 +75,32 @@ func (a *app) readStoredPolicy(ctx context.Context, name string) (policy.Policy,
 // policySource is one policy as somebody wrote it: in a file, on standard input, or in Redis.
 type policySource struct {
 	definitions.Document
-	policy policy.Policy
-	stored bool // it came from Redis
+	policy policy.Policy // whole
+	stored bool          // it came from Redis
+
+	draft policy.Draft // what was written, if it came from elsewhere
 }
 
-// readPolicies reads one policy or more. An error names the position of the first that is none.
+// taken lists the fields of which the policy has something from the policy `default`.
+func (s *policySource) taken() []string {
+	if s.stored || s.draft.Name() == policy.DefaultName {
+		return nil
+	}
+	stored := definitions.StoredFields(s.policy)
+	return slices.DeleteFunc(s.draft.Missing(), func(field string) bool { return stored[field] == nil })
+}
+
+// readPolicies reads one policy or more, and completes them. An error names the position of the first that is none.
 func (a *app) readPolicies(ctx context.Context, from string) ([]policySource, error) {
+	sources, err := a.readDrafts(ctx, from)
+	if err == nil {
+		err = a.complete(sources, func() (policy.Policy, error) { return a.usualPolicy(ctx), nil })
+	}
+	return sources, err
+}
+
+// readDrafts reads policies that are yet to be completed, unless they are stored.
+func (a *app) readDrafts(ctx context.Context, from string) ([]policySource, error) {
 	name, docs, stored, err := a.readDocuments(ctx, from)
 	if err != nil {
 		return nil, err
@@ -86,22 +108,72 @@ func (a *app) readPolicies(ctx context.Context, from string) ([]policySource, er
 	if len(docs) == 0 {
 		return nil, fmt.Errorf("%s: expected a policy, found nothing", name)
 	}
+	return draftsOf(docs, from, stored)
+}
+
+// draftsOf reads policies that came from a file, or are stored under that name.
+func draftsOf(docs []definitions.Document, from string, stored bool) ([]policySource, error) {
 	sources := make([]policySource, len(docs))
 	for i, doc := range docs {
-		parse := policy.Parse
+		var err error
+		s := policySource{Document: doc, stored: stored}
 		if stored {
-			parse = policy.ParseStored
+			s.policy, err = policy.ParseStored(doc.Value)
+			s.policy.Name = from
+		} else {
+			s.draft, err = policy.Read(doc.Value)
 		}
-		p, err := parse(doc.Value)
 		if err != nil {
 			return nil, doc.At(err)
 		}
-		if stored {
-			p.Name = from
-		}
-		sources[i] = policySource{doc, p, stored}
+		sources[i] = s
 	}
 	return sources, nil
+}
+
+// complete completes policies with the policy `default` among them, or else with the usual one.
+func (a *app) complete(sources []policySource, usual func() (policy.Policy, error)) error {
+	read := sync.OnceValues(usual)
+	for i := range sources {
+		if s := &sources[i]; !s.stored && s.draft.Name() == policy.DefaultName {
+			own, err := s.draft.Complete(policy.Default())
+			if err != nil {
+				return s.At(err)
+			}
+			read = func() (policy.Policy, error) { return own, nil }
+		}
+	}
+	for i := range sources {
+		s := &sources[i]
+		var base policy.Policy
+		var err error
+		if !s.stored && s.draft.Name() != policy.DefaultName && len(s.draft.Missing()) > 0 {
+			if base, err = read(); err != nil {
+				return err
+			}
+		}
+		if !s.stored {
+			s.policy, err = s.draft.Complete(base)
+		}
+		if err != nil {
+			return s.At(err)
+		}
+	}
+	return nil
+}
+
+// usualPolicy is what policies are completed with that are only looked at: the stored policy `default`, where somebody said which Redis
+// that is in and it answers, or else the built-in one.
+func (a *app) usualPolicy(ctx context.Context) policy.Policy {
+	if a.redis == "" {
+		return policy.Default()
+	}
+	usual, err := a.readStoredPolicy(ctx, policy.DefaultName)
+	if err != nil {
+		a.complain("completed with the built-in policy: " + err.Error())
+		return policy.Default()
+	}
+	return usual
 }
 
 // readPolicy reads exactly one policy.

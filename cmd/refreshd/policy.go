@@ -57,7 +57,7 @@ func policyGetCommand(a *app) *cobra.Command {
 	return a.eachPolicy("get FILE|-|NAME", "Show policies in their canonical form: YAML, or JSON with -o json",
 		func(i int, source policySource) error {
 			if a.json() {
-				return a.printJSON(source.policy)
+				return a.printJSON(source.policy.Whole())
 			}
 			if i > 0 {
 				fmt.Fprintln(a.stdout, "---")
@@ -85,7 +85,7 @@ func policyCheckCommand(a *app) *cobra.Command {
 	var strict, warned bool
 	command := a.eachPolicy("check FILE|-|NAME", "Check policies: errors with their line, and warnings of what is seldom meant",
 		func(_ int, source policySource) error {
-			outcome := policyOutcome{Name: source.policy.Name, Result: "ok", Warnings: a.warnPolicy(source, time.Now())}
+			outcome := policyOutcome{Name: source.policy.Name, Result: "ok", Warnings: a.warnPolicy(source, time.Now()), Completed: source.taken()}
 			warned = warned || len(outcome.Warnings) > 0
 			return a.printOutcome(outcome)
 		})

@@ -58,7 +58,7 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 	users(c, server)
 	fixture.Live(t, server).Redis.HSet(t.Context(), "bigtables:policies", "broken", "{")
 	yaml := file(t, "policy.yaml", nightlyYAML+"---\nname: other\n")
-	outcome := []string{"name", "plan", "result", "warnings"}
+	outcome := []string{"completed", "name", "plan", "result", "warnings"}
 	for _, test := range []struct {
 		fields []string
 		args   []string
@@ -70,7 +70,8 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 		{[]string{"name", "policy", "readable"}, []string{"ls"}},
 		{[]string{"english", "name"}, []string{"english", "nightly"}},
 		{[]string{"differences", "plan"}, []string{"diff", "nightly", "default"}},
-		{[]string{"alignment", "name", "on_exhausted", "retries", "rrule", "timeout"}, []string{"get", "nightly"}},
+		{[]string{"alignment", "delays_by_error", "disabled_reason", "give_up_after", "jitter", "misfire", "name", "never_retry", "notify", "on_exhausted", "queue_timeout",
+			"retries", "retry_window", "rrule", "spread", "timeout"}, []string{"get", "nightly"}},
 	} {
 		decoder := json.NewDecoder(strings.NewReader(c.do(append([]string{"policy", "-o", "json"}, test.args...)...)))
 		count := 0

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,13 +19,19 @@ type policyOutcome struct {
 	Result   string   `json:"result"`
 	Warnings []string `json:"warnings"`
 	Plan     *impact  `json:"plan"` // null: none was asked for
+	// Completed are the fields that the policy names nothing of, and has from the policy `default`.
+	Completed []string `json:"completed"`
 }
 
 func (a *app) printOutcome(outcome policyOutcome) error {
 	if a.json() {
+		outcome.Completed = append([]string{}, outcome.Completed...)
 		return printJSONLine(a.stdout, outcome)
 	}
 	fmt.Fprintf(a.stdout, "%-9s  %s\n", outcome.Result, outcome.Name)
+	if len(outcome.Completed) > 0 {
+		fmt.Fprintf(a.stderr, "note: %s: from the policy %s: %s\n", cmp.Or(outcome.Name, "the policy"), policy.DefaultName, strings.Join(outcome.Completed, ", "))
+	}
 	if outcome.Plan != nil {
 		fmt.Fprintln(a.stdout, outcome.Plan)
 	}
@@ -41,7 +49,7 @@ func policyPutCommand(a *app) *cobra.Command {
 }
 
 func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) error {
-	sources, err := a.readPolicies(ctx, from)
+	sources, err := a.readDrafts(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -51,11 +59,14 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	for i := range sources {
 		source := &sources[i]
 		if name != "" {
-			source.policy.Name = name
+			source.policy.Name, source.draft = name, source.draft.Rename(name)
 		}
-		if err := policy.ValidateName(source.policy.Name); err != nil {
+		if err := policy.ValidateName(cmp.Or(source.policy.Name, source.draft.Name())); err != nil {
 			return source.At(err)
 		}
+	}
+	if err := a.complete(sources, func() (policy.Policy, error) { return a.readStoredPolicy(ctx, policy.DefaultName) }); err != nil {
+		return err
 	}
 	return a.withQueue(ctx, func(queue *scripts.Queue) error {
 		for _, source := range sources {
@@ -77,7 +88,7 @@ func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source policy
 	if err != nil {
 		return err
 	}
-	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now)}
+	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now), Completed: source.taken()}
 	switch {
 	case plan:
 		outcome.Result = "planned"

@@ -20,8 +20,10 @@ const (
 	nightlyEnglish = "This policy is called nightly\nRefresh the model every day at 3 AM\nAllow 30 minutes to complete\n" +
 		"Retry policy:\n- On the first failure, retry immediately.\n- On the second failure, retry after 5 minutes.\n"
 
-	nightlyCanonical = "name: nightly\nrrule: FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0\ntimeout: 30m\nretries: [0s, 5m]\n" +
-		"alignment: align_planned\non_exhausted: give_up\n"
+	nightlyCanonical = "name: nightly\nrrule: FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0\ntimeout: 30m\nqueue_timeout: none\n" +
+		"retries: [0s, 5m]\njitter: 0\nalignment: align_planned\non_exhausted: next_planned\n" + restCanonical
+	restCanonical = "give_up_after: none\nnever_retry: []\ndelays_by_error: {}\nretry_window: none\nmisfire: run_once\nspread: none\n" +
+		"notify: [disabled, recovered]\ndisabled_reason: \"\"\n"
 )
 
 func TestAPolicyIsTheSameFromAFileFromStandardInputAndFromRedis(t *testing.T) {
@@ -211,14 +213,14 @@ func TestADifferenceNamesTheFieldsAndTheModelsOfTheStoredPolicy(t *testing.T) {
 	c := at(t, server)
 	users(c, server)
 	path := file(t, "policy.yaml", strings.Replace(nightlyYAML, "30 minutes", "40m", 1)+"jitter: 0.5\n")
-	expectEqualText(t, "FIELD    OLD  NEW\njitter   -    0.5\ntimeout  30m  40m\n"+
+	expectEqualText(t, "FIELD    OLD  NEW\njitter   0    0.5\ntimeout  30m  40m\n"+
 		"4 models use it, 4 would decide otherwise; 1 due at once, 1 running, 1 disabled; the others decide at their next refresh\n",
 		c.do("policy", "diff", "nightly", path))
-	expectEqualText(t, "FIELD    OLD  NEW\njitter   0.5  -\ntimeout  40m  30m\n", c.do("policy", "diff", path, "nightly"))
+	expectEqualText(t, "FIELD    OLD  NEW\njitter   0.5  0\ntimeout  40m  30m\n", c.do("policy", "diff", path, "nightly"))
 	c.in = strings.Replace(nightlyJSON, "nightly", "anew", 1)
 	expectEqualText(t, "no difference\n", c.do("policy", "diff", "-", file(t, "p", nightlyEnglish)))
 	want := map[string]any{"plan": nil, "differences": []any{
-		map[string]any{"field": "jitter", "old": 0.5, "new": nil}, map[string]any{"field": "timeout", "old": "40m", "new": "30m"},
+		map[string]any{"field": "jitter", "old": 0.5, "new": 0.0}, map[string]any{"field": "timeout", "old": "40m", "new": "30m"},
 	}}
 	if diff := cmp.Diff(want, c.object("policy", "diff", path, "nightly")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -252,7 +254,7 @@ func TestAPolicyInUseIsNotRemoved(t *testing.T) {
 func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
 	server := testkit.Miniredis(t)
 	c := at(t, server)
-	builtIn := "name: default\ntimeout: 10m\nretries: [0s, 1m, 5m]\nalignment: align_planned\non_exhausted: next_planned\n"
+	builtIn := "name: default\ntimeout: 10m\nqueue_timeout: none\nretries: [0s, 1m, 5m]\njitter: 0\nalignment: align_planned\non_exhausted: next_planned\n" + restCanonical
 	expectEqualText(t, builtIn, c.do("policy", "get", "default"))
 	c.in = builtIn
 	expectEqualText(t, "unchanged  default\n", c.do("policy", "put", "-"))
@@ -266,4 +268,35 @@ func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
 	}
 	expectEqualText(t, "removed    default\n", c.do("policy", "rm", "default", "--force"))
 	expectEqualText(t, builtIn, c.do("policy", "get", "default"))
+}
+
+func TestAPartialPolicyKeepsWhatTheStoredDefaultSays(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.in = "name: default\ntimeout: 7m\nretries: [3m]\ngive_up_after: 1w\n"
+		c.do("policy", "put", "-")
+		c.in = "name: quick\ntimeout: 1m\n"
+		_, _, stderr := c.run("policy", "put", "-")
+		expectContains(t, stderr, "note: quick: from the policy default: retries, alignment, on_exhausted, give_up_after\n")
+		whole := c.do("policy", "get", "quick")
+		expectContains(t, whole, "timeout: 1m\n", "retries: [3m]\n", "on_exhausted: next_planned\n", "give_up_after: 1w\n")
+		english := c.do("policy", "english", "quick")
+		expectContains(t, english, "On the first failure, retry after 3 minutes", "or give up if there is none", "Give up after 1 week")
+
+		// What is stored does not change with the default, nor what is put again as it is shown.
+		c.in = "name: default\nretries: []\nspread: 5m\n"
+		c.do("policy", "put", "-")
+		expectEqualText(t, whole, c.do("policy", "get", "quick"))
+		for _, text := range []string{whole, english, c.do("policy", "get", "quick", "-o", "json")} {
+			c.in = text
+			expectEqualText(t, "unchanged  quick\n", c.do("policy", "put", "-", "--name", "quick"))
+		}
+
+		// A file may bring its own default, in whatever place.
+		c.in = "name: slow\ntimeout: 2h\n---\nname: default\nretries: [9m]\n"
+		c.do("policy", "put", "-")
+		expectContains(t, c.do("policy", "get", "slow"), "timeout: 2h\n", "retries: [9m]\n", "spread: none\n")
+		c.in = "policy: {timeout: 1m}\n"
+		expectContains(t, c.do("simulate", "--policy", "-", "--outcomes", file(t, "o", "failure 1m\n"), "--start", "2026-01-05T00:00:00Z"), "+9m")
+	})
 }

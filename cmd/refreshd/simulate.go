@@ -26,7 +26,8 @@ func simulateCommand(a *app) *cobra.Command {
 		Long: `Show what a policy would do: the decisions of the daemons, on a clock that jumps. It begins with a start by hand.
 
 ` + policySourceText + ` A document with uid, payload or policy is a model;
-one that names no policy gets the built-in one.
+one that names no policy gets the policy default. That is the stored one where --redis or REDIS_URL says which Redis, or else the
+built-in one; it also completes policies that leave something out.
 
 How the attempts end:
   --outcomes FILE   one a line: "success 2m", "failure 3m", "failure 3m NetworkError" or "lost" (no answer, the deadline passes);
@@ -212,6 +213,12 @@ func (s *simulationFlags) chance() (c simulate.Chance, err error) {
 	if c.Lost, err = simulate.ParseShare(cmp.Or(s.lost, "1%")); err != nil {
 		return c, usagef("--lost: %w", err)
 	}
+	switch { // what is not given gives way
+	case s.lost == "":
+		c.Lost = min(c.Lost, 1-c.Fail)
+	case s.fail == "":
+		c.Fail = min(c.Fail, 1-c.Lost)
+	}
 	if together := 100 * (c.Fail + c.Lost); together > 100+1e-9 { // percentages are rarely whole in binary
 		return c, usagef("--fail, --lost: expected at most 100%% together, found %.4g%%", together)
 	}
@@ -233,7 +240,7 @@ type simulated struct {
 const unnamed = "simulated"
 
 func (a *app) readSimulated(ctx context.Context, from string) (simulated, error) {
-	name, docs, _, err := a.readDocuments(ctx, from)
+	name, docs, stored, err := a.readDocuments(ctx, from)
 	if err != nil {
 		return simulated{}, err
 	}
@@ -242,11 +249,16 @@ func (a *app) readSimulated(ctx context.Context, from string) (simulated, error)
 	}
 	s := simulated{Document: docs[0], name: from}
 	fields, _ := s.Value.(map[string]any)
-	if !slices.ContainsFunc([]string{"uid", "payload", "policy"}, func(field string) bool { _, found := fields[field]; return found }) {
-		if s.policy, err = policy.Parse(s.Value); err != nil {
-			return s, s.At(err)
+	usual := func() (policy.Policy, error) { return a.usualPolicy(ctx), nil }
+	if stored || !slices.ContainsFunc([]string{"uid", "payload", "policy"}, func(field string) bool { _, found := fields[field]; return found }) {
+		sources, err := draftsOf(docs, from, stored)
+		if err == nil {
+			err = a.complete(sources, usual)
 		}
-		s.definition = model.Definition{UID: unnamed, Payload: "{}"}
+		if err != nil {
+			return s, err
+		}
+		s.policy, s.definition = sources[0].policy, model.Definition{UID: unnamed, Payload: "{}"}
 		s.name = cmp.Or(s.policy.Name, from)
 		return s, nil
 	}
@@ -259,15 +271,29 @@ func (a *app) readSimulated(ctx context.Context, from string) (simulated, error)
 	if s.definition.UID != unnamed {
 		s.name = s.definition.UID
 	}
-	switch {
-	case s.definition.Inline != nil:
-		s.policy = *s.definition.Inline
-	case s.definition.PolicyName == "":
-		s.policy = policy.Default()
-	default:
-		s.policy, err = a.readStoredPolicy(ctx, s.definition.PolicyName)
-	}
+	err = a.findPolicy(ctx, &s)
 	return s, err
+}
+
+// findPolicy puts the policy in force that the definition of a model brings along or names.
+func (a *app) findPolicy(ctx context.Context, s *simulated) (err error) {
+	policies := model.Policies{ByName: make(map[string]policy.Policy)}
+	switch d := &s.definition; {
+	case d.Partial():
+		d.Complete(a.usualPolicy(ctx))
+	case d.Inline != nil:
+	case d.PolicyName == "":
+		policies.ByName[""] = a.usualPolicy(ctx)
+	default:
+		policies.ByName[d.PolicyName], err = a.readStoredPolicy(ctx, d.PolicyName)
+	}
+	if err != nil {
+		return err
+	}
+	if s.policy, err = policies.Find(&s.definition); err != nil {
+		return s.At(err)
+	}
+	return nil
 }
 
 // zoneOf is the zone of the schedule in force, UTC if it names none.

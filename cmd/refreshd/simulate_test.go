@@ -110,7 +110,7 @@ func TestAStoredPolicyIsSimulatedByItsName(t *testing.T) {
 
 func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 	c := nowhere(t)
-	usual, hasty := file(t, "a.yaml", twiceDaily), file(t, "b.yaml", strings.Replace(twiceDaily, "twice-daily", "hasty", 1)+"on_exhausted: next_planned\n")
+	usual, hasty := file(t, "a.yaml", twiceDaily), file(t, "b.yaml", strings.Replace(twiceDaily, "twice-daily", "hasty", 1)+"on_exhausted: give_up\n")
 	args := []string{"--policy", usual, "--start", "2026-01-05", "--days", "10", "--seed", "7", "--fail", "30%", "--lost", "2.5%", "--duration", "1m-5m"}
 	both := c.do(append([]string{"simulate", "--against", hasty}, args...)...)
 	expectContains(t, both, "twice-daily  hasty", "retries that helped")
@@ -131,6 +131,19 @@ func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 	expectContains(t, same, usual) // equal names would tell nothing
 }
 
+func TestAShareThatIsGivenAloneLeavesTheOtherWhatIsLeft(t *testing.T) {
+	c := nowhere(t)
+	for flags, want := range map[string]string{"--fail 100%": "timeouts             0\n", "--lost 100%": "failures             0\n", "--fail 99.5": "attempts             40\n"} {
+		c.in = twiceDaily + "on_exhausted: next_planned\n"
+		args := append([]string{"simulate", "--policy", "-", "--start", "2026-01-05", "--limit", "40"}, strings.Fields(flags)...)
+		code, stdout, stderr := c.run(args...)
+		if code != exitDone {
+			t.Fatalf("%s: %s", flags, stderr)
+		}
+		expectContains(t, stdout, "successes            0\n", want)
+	}
+}
+
 func TestWithoutOutcomesEveryAttemptFails(t *testing.T) {
 	c := nowhere(t)
 	c.in = twiceDaily + "on_exhausted: next_planned\n"
@@ -140,6 +153,7 @@ func TestWithoutOutcomesEveryAttemptFails(t *testing.T) {
 	}
 	expectContains(t, stdout, "attempts             50\n", "failures             50\n")
 	expectContains(t, stderr, "twice-daily: stopped after 50 attempts; --limit allows more")
+	expectContains(t, stdout, "not within 50 attempts", "cut off after 50 attempts")
 }
 
 func TestAWrongFlagOfASimulationIsWrongUsage(t *testing.T) {
@@ -178,7 +192,7 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsPlace(t *testing.T) {
 	for name, test := range map[string]struct{ policy, outcomes, want string }{
 		"a policy":          {"timeout: 1h\nretries: [1m, soon]\n", "lost", "p line 2: retries[1]: expected a duration"},
 		"a model":           {"uid: a\npolicy:\n  timeout: 0\n", "lost", `p line 3: policy.timeout: expected a duration above zero`},
-		"a loose dtstart":   {"uid: a\ndtstart: 2026-01-01\n", "lost", "p line 1: rrule: expected a rule, as timezone or dtstart is given"},
+		"a loose dtstart":   {"uid: a\ndtstart: 2026-01-01\n", "lost", "p line 1: rrule: expected a rule, as dtstart is given"},
 		"an unknown field":  {"uid: a\nrule: x\n", "lost", "p line 2: rule: expected one of uid"},
 		"several documents": {"uid: a\n---\nuid: b\n", "lost", "expected one policy or model, found 2"},
 		"nothing":           {"", "lost", "expected one policy or model, found 0"},

@@ -19,6 +19,7 @@ type Chart struct {
 	Start, End time.Time
 	Events     []Event     // in any order; those of one instant in the order in which they happened
 	Planned    []time.Time // the planned refreshes between Start and End
+	CutOff     bool        // the run was stopped after so many attempts: it did not end by itself
 }
 
 func (c *Chart) name() string { return cmp.Or(c.Policy, c.Title) }

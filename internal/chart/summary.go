@@ -26,17 +26,20 @@ type Summary struct {
 	// WorstStaleness is the longest time without a success, including the time before the first and after the last.
 	WorstStaleness time.Duration `json:"-"`
 	// TimeToGiveUp runs from the last success to the last time the model was disabled; without a success, from the first
-	// failure. It counts only if GaveUp.
+	// start, as a give-up window does. It counts only if GaveUp.
 	TimeToGiveUp time.Duration `json:"-"`
 	GaveUp       bool          `json:"-"`
 	// Ended is disabled or finished when nothing started after that, else empty.
 	Ended Kind `json:"-"`
+	// CutOff says that the run was stopped after so many attempts, so that nobody knows what would have become of it.
+	CutOff bool `json:"cut_off"`
 }
 
 func (r *run) summary() Summary {
 	var sum Summary
+	sum.CutOff = r.CutOff
 	lastSuccess := r.Start // or the start of the run
-	var failingSince time.Time
+	var tryingSince time.Time
 	for _, event := range r.Events {
 		switch event.Kind {
 		case Start, Retry:
@@ -57,16 +60,15 @@ func (r *run) summary() Summary {
 		case Timeout:
 			sum.Timeouts++
 		case Disabled:
-			since := cmp.Or(failingSince, event.At)
-			if sum.Successes > 0 {
-				since = lastSuccess
-			}
-			sum.GaveUp, sum.TimeToGiveUp, sum.Ended = true, event.At.Sub(since), Disabled
+			sum.GaveUp, sum.TimeToGiveUp, sum.Ended = true, event.At.Sub(cmp.Or(tryingSince, event.At)), Disabled
 		case Finished:
 			sum.Ended = Finished
 		}
-		if event.Kind.failed() && failingSince.IsZero() {
-			failingSince = event.At
+		switch {
+		case event.Kind == Success:
+			tryingSince = event.At
+		case (event.Kind == Start || event.Kind == Retry || event.Kind.failed()) && tryingSince.IsZero():
+			tryingSince = event.At
 		}
 	}
 	sum.WorstStaleness = max(sum.WorstStaleness, r.End.Sub(lastSuccess))
@@ -97,9 +99,15 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 
 // pairs are the lines for people: a name and its value.
 func (s Summary) pairs() [][2]string {
-	giveUp := "never"
-	if s.GaveUp {
+	giveUp, ended := "never", cmp.Or(string(s.Ended), "no")
+	switch {
+	case s.GaveUp:
 		giveUp = rounded(s.TimeToGiveUp)
+	case s.CutOff:
+		giveUp = "not within " + plural(s.Attempts, "attempt", "attempts")
+	}
+	if s.CutOff {
+		ended = "cut off after " + plural(s.Attempts, "attempt", "attempts")
 	}
 	return [][2]string{
 		{"attempts", strconv.Itoa(s.Attempts)},
@@ -111,7 +119,7 @@ func (s Summary) pairs() [][2]string {
 		{"retries that helped", fmt.Sprintf("%d of %d", s.RetriesThatHelped, s.Retries)},
 		{"worst staleness", rounded(s.WorstStaleness)},
 		{"time to give up", giveUp},
-		{"ended", cmp.Or(string(s.Ended), "no")},
+		{"ended", ended},
 	}
 }
 
@@ -128,6 +136,9 @@ func (r *run) digest() string {
 	parts = append(parts, "worst staleness "+rounded(sum.WorstStaleness))
 	if sum.GaveUp {
 		parts = append(parts, "gave up after "+rounded(sum.TimeToGiveUp))
+	}
+	if sum.CutOff {
+		parts = append(parts, "cut off")
 	}
 	return strings.Join(append(parts, r.Location.String()), "  ·  ")
 }

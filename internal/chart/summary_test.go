@@ -32,12 +32,12 @@ func TestASummaryCountsWhatHappened(t *testing.T) {
 		{"giving up counts from the last success", []Event{at(1, Start, 1), at(2, Success, 1), at(5, Start, 1), at(6, Failure, 1), at(6, Disabled, 1)},
 			Summary{Attempts: 2, AttemptsPerDay: 1, Successes: 1, Failures: 1, WorstStaleness: 46 * time.Hour,
 				TimeToGiveUp: 4 * time.Hour, GaveUp: true, Ended: Disabled}},
-		{"giving up without a success counts from the first failure",
+		{"giving up without a success counts from the first start, as a window does",
 			[]Event{at(1, Start, 1), at(2, Failure, 1), at(3, Retry, 2), at(9, Timeout, 2), at(9, Exhausted, 2), at(9, Disabled, 2)},
 			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, Timeouts: 1, Retries: 1, WorstStaleness: 48 * time.Hour,
-				TimeToGiveUp: 7 * time.Hour, GaveUp: true, Ended: Disabled}},
+				TimeToGiveUp: 8 * time.Hour, GaveUp: true, Ended: Disabled}},
 		{"a start after the end takes the end back", []Event{at(1, Start, 1), at(2, Failure, 1), at(2, Disabled, 1), at(5, Start, 1)},
-			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, WorstStaleness: 48 * time.Hour, GaveUp: true}},
+			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, WorstStaleness: 48 * time.Hour, TimeToGiveUp: time.Hour, GaveUp: true}},
 		{"a schedule ends", []Event{at(1, Start, 1), at(2, Success, 1), at(2, Finished, 0)},
 			Summary{Attempts: 1, AttemptsPerDay: 0.5, Successes: 1, WorstStaleness: 46 * time.Hour, Ended: Finished}},
 		{"what does not count as a failure is none", []Event{at(1, Start, 1), at(2, Postponed, 1), at(3, Start, 1), at(4, Withdrawn, 1)},
@@ -60,14 +60,27 @@ func TestASummaryInJSONSaysNullForNever(t *testing.T) {
 		want string
 	}{
 		{Summary{WorstStaleness: 90 * time.Minute}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
-			`"retries_that_helped":0,"worst_staleness":"1h30m","time_to_give_up":null,"ended":null}`},
+			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"1h30m","time_to_give_up":null,"ended":null}`},
 		{Summary{GaveUp: true, Ended: Disabled}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
-			`"retries_that_helped":0,"worst_staleness":"0s","time_to_give_up":"0s","ended":"disabled"}`},
+			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"0s","time_to_give_up":"0s","ended":"disabled"}`},
 	}
 	for _, test := range tests {
 		got, err := json.Marshal(test.sum)
 		if err != nil || string(got) != test.want {
 			t.Errorf("got %s, %v, want %s", got, err, test.want)
 		}
+	}
+}
+
+func TestARunThatWasCutOffDoesNotSayNever(t *testing.T) {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	cut := Chart{CutOff: true, Start: start, End: start.Add(time.Hour), Events: []Event{{At: start, Kind: Start, AttemptNo: 1}, {At: start.Add(time.Hour), Kind: Failure, AttemptNo: 1}}}
+	summary := cut.Summary()
+	pairs := make(map[string]string)
+	for _, pair := range summary.pairs() {
+		pairs[pair[0]] = pair[1]
+	}
+	if !summary.CutOff || pairs["time to give up"] != "not within 1 attempt" || pairs["ended"] != "cut off after 1 attempt" {
+		t.Errorf("found %v", pairs)
 	}
 }

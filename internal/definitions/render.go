@@ -46,8 +46,15 @@ func blockStyle(node *yaml.Node, depth int) {
 func English(p policy.Policy) string { return english.Print(p) }
 
 func canonicalJSON(p policy.Policy) []byte {
-	text, _ := json.Marshal(p) // a policy always marshals
+	text, _ := json.Marshal(p.Whole()) // a policy always marshals
 	return text
+}
+
+// StoredFields are the fields of a policy as it is stored: those that say something.
+func StoredFields(p policy.Policy) (fields map[string]any) {
+	text, _ := json.Marshal(p)        // a policy always marshals
+	_ = json.Unmarshal(text, &fields) // it was just marshalled
+	return fields
 }
 
 func canonicalFields(p policy.Policy) (fields map[string]any) {

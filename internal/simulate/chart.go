@@ -20,7 +20,7 @@ func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
 	}
 	return chart.Chart{
 		Title: title, Policy: title, Location: zone, Start: plan.Start, End: end,
-		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end),
+		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end), CutOff: r.End == EndLimit,
 	}
 }
 

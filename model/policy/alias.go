@@ -24,6 +24,67 @@ var aliases = []struct {
 	{"jitterEnabled", "jitter", false, zeroIfFalse},
 }
 
+// originFields are names of the origin for fields of a policy, which mean the same and come with no defaults.
+var originFields = map[string]string{"retry_intervals": "retries", "retry_strategy": "alignment"}
+
+// originAlignments are the names of the origin for alignments.
+var originAlignments = map[string]Alignment{
+	"retry_align_planned": AlignPlanned,
+	"retry_at":            UntilSuccess, "retry_until_success": UntilSuccess,
+	"planned_at": PlannedOnly, "retry_until_planned": PlannedOnly,
+	"retry_between_planned": BetweenPlanned,
+}
+
+// resolveOrigin rewrites the names of the origin. Of two names for one thing the alias stays, and is an unknown field.
+func resolveOrigin(value any) any {
+	fields, _ := value.(map[string]any)
+	for alias, name := range originFields {
+		said, used := fields[alias]
+		if _, both := fields[name]; used && !both {
+			fields = maps.Clone(fields)
+			fields[name] = said
+			delete(fields, alias)
+			value = fields
+		}
+	}
+	text, _ := fields["alignment"].(string)
+	if alignment, found := originAlignments[text]; found {
+		fields = maps.Clone(fields)
+		fields["alignment"] = string(alignment)
+		value = fields
+	}
+	return value
+}
+
+// strategyAliases are other names for the fields of a strategy.
+var strategyAliases = map[string]string{
+	"curvature": "factor", "max_delay": "cap", "max_retry": "count", "max_retries": "count",
+}
+
+// resolveStrategy rewrites the other names in a strategy. `simple` waits always its longest delay, of which it knows no other: it is
+// fixed at that.
+func resolveStrategy(fields map[string]any) map[string]any {
+	fields = maps.Clone(fields)
+	for alias, name := range strategyAliases {
+		said, used := fields[alias]
+		if _, both := fields[name]; used && !both {
+			fields[name] = said
+			delete(fields, alias)
+		}
+	}
+	if fields["strategy"] != strategySimple {
+		return fields
+	}
+	fields["strategy"] = string(Fixed)
+	if longest, said := fields["cap"]; said && fields["base"] == nil {
+		fields["base"] = longest
+	}
+	return fields
+}
+
+// strategySimple and none are strategies of another system.
+const strategySimple = "simple"
+
 // resolveAliases rewrites a policy that uses aliases, and completes it with the defaults of the scheduler that they come from. Any
 // other value passes unchanged. What cannot be read is left for the reader to refuse by its own name.
 func resolveAliases(value any) any {
@@ -62,6 +123,9 @@ func resolveAliases(value any) any {
 	fields["retries"] = defaults
 	if fields["never_retry"] == nil && fields["retry_on"] == nil {
 		fields["never_retry"] = permanentErrors
+	}
+	if count, _ := document.ScalarText(defaults["count"]); fields["on_exhausted"] == nil && count != "0" {
+		fields["on_exhausted"] = string(GiveUp)
 	}
 	return fields
 }

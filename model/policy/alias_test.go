@@ -68,3 +68,53 @@ func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) {
 		`{"jitter":0.1,"jitterEnabled":false}`:                          "jitterEnabled: " + unknown,
 	})
 }
+
+func TestAPolicyMayUseTheNamesOfTheOrigin(t *testing.T) {
+	for text, same := range map[string]string{
+		`{"retry_intervals":[0,"PT5M","NEXT"]}`:                `{"retries":["0s","5m","next"]}`,
+		`{"retry_intervals":[]}`:                               `{"retries":"none"}`,
+		`{"retry_strategy":"retry_align_planned"}`:             `{"alignment":"align_planned"}`,
+		`{"alignment":"retry_at"}`:                             `{"alignment":"until_success"}`,
+		`{"alignment":"retry_until_success","timeout":"PT1H"}`: `{"alignment":"until_success","timeout":"1h"}`,
+		`{"alignment":"planned_at"}`:                           `{"alignment":"planned_only"}`,
+		`{"alignment":"retry_until_planned"}`:                  `{"alignment":"planned_only"}`,
+		`{"retry_strategy":"whichever_first"}`:                 `{"alignment":"whichever_first"}`,
+		`{"retry_strategy":"retry_between_planned"}`:           `{"alignment":"between_planned"}`,
+		`{"retry_strategy":{"expr":"planned_at"}}`:             `{"alignment":{"expr":"planned_at"}}`,
+	} {
+		if got, want := policyOf(t, text).canonical(), policyOf(t, same).canonical(); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
+		}
+	}
+	unknown := ": expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field"
+	refusals(t, map[string]string{
+		`{"retry_intervals":[0],"retries":[0]}`:                     "retry_intervals" + unknown,
+		`{"retry_strategy":"retry_at","alignment":"align_planned"}`: "retry_strategy" + unknown,
+		`{"alignment":"retry_until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, ` +
+			`found "retry_until_lunch"`,
+	})
+}
+
+func TestAStrategyMayBeNoneSimpleOrHaveACurvature(t *testing.T) {
+	for text, same := range map[string]string{
+		`{"strategy":"none"}`: `[]`,
+		`{"strategy":"simple","max_retries":3,"max_delay":"5m"}`:                       `{"strategy":"fixed","base":"5m","cap":"5m","count":3}`,
+		`{"strategy":"simple","count":3}`:                                              `{"strategy":"fixed","base":"1m","count":3}`,
+		`{"strategy":"simple","max_retry":3,"base":"30s","max_delay":"5m"}`:            `{"strategy":"fixed","base":"30s","cap":"5m","count":3}`,
+		`{"strategy":"exponential","max_retry":5,"max_delay":3600,"curvature":1.5}`:    `{"strategy":"exponential","count":5,"cap":"1h","factor":1.5}`,
+		`{"strategy":"linear","max_retries":"unlimited","base":"2m","max_delay":"7m"}`: `{"strategy":"linear","base":"2m","cap":"7m"}`,
+	} {
+		want := policyOf(t, `{"retries":`+same+`}`)
+		if strings.Contains(text, "simple") {
+			want.Jitter = 0
+		}
+		if got := policyOf(t, `{"retries":`+text+`}`); got.canonical() != want.canonical() {
+			t.Errorf("%s:\n got %s\nwant %s", text, got.canonical(), want.canonical())
+		}
+	}
+	refusals(t, map[string]string{
+		`{"retries":{"strategy":"none","count":3}}`:                   "retries.count: expected one of strategy, found an unknown field",
+		`{"retries":{"strategy":"simple","count":3,"max_retries":3}}`: "retries.max_retries: expected one of strategy, base, factor, cap, count, found an unknown field",
+		`{"retries":{"strategy":"simple","curvature":2}}`:             `retries.factor: expected strategy exponential with it, found "fixed"`,
+	})
+}

@@ -149,6 +149,12 @@ func (b *Backoff) readFactor(doc document.Object) error {
 func parseShortForm(text string) (Retries, error) {
 	refused := document.Refuse("retries", `"[<count>] <min> [<max>]" such as "10 5s 10m", or a list`, document.Found(text))
 	words := strings.Fields(text)
+	switch {
+	case len(words) == 1 && strings.EqualFold(words[0], none):
+		return Delays{}, nil
+	case len(words) == 1 && strings.Trim(words[0], "0123456789") == "":
+		return nil, refuseRetries(words[0])
+	}
 	b := Backoff{Strategy: Fixed, Retries: Unlimited}
 	if len(words) > 1 {
 		if count, err := strconv.Atoi(words[0]); err == nil {

@@ -33,7 +33,6 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		`"3 5s 10m"`:       "5s 10s 20s - - - - -",
 		`"5s 5s"`:          "5s 5s 5s 5s 5s 5s 5s 5s",
 		`" 2\tPT5S  20s "`: "5s 10s - - - - - -",
-		`"5"`:              "5s 5s 5s 5s 5s 5s 5s 5s", // seconds, as everywhere
 		`"2 5 8"`:          "5s 8s - - - - - -",
 
 		// A list, and the word for the planned refresh

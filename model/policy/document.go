@@ -3,10 +3,8 @@ package policy
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,28 +12,28 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// canonicalDocument is the canonical form of a policy: fixed order, canonical durations. What every policy has is always written, so
-// that a stored policy does not change when a default does; of the rest, what says nothing is left out.
+// canonicalDocument is the canonical form of a policy: fixed order, canonical durations. As it is stored, what every policy has is
+// written, and of the rest what says nothing is left out: ParseStored reads that as nothing, whatever the policy `default` says.
 type canonicalDocument struct {
-	Name           string            `json:"name,omitempty"`
-	Rule           string            `json:"rrule,omitempty"`
-	Timezone       string            `json:"timezone,omitempty"`
-	Dtstart        string            `json:"dtstart,omitempty"`
-	Timeout        string            `json:"timeout"`
-	QueueTimeout   string            `json:"queue_timeout,omitempty"`
-	Retries        any               `json:"retries"`
-	Jitter         *float64          `json:"jitter,omitempty"`
-	Alignment      Alignment         `json:"alignment"`
-	OnExhausted    OnExhausted       `json:"on_exhausted"`
-	GiveUpAfter    string            `json:"give_up_after,omitempty"`
-	RetryOn        *[]string         `json:"retry_on,omitempty"`
-	NeverRetry     []string          `json:"never_retry,omitempty"`
-	DelaysByError  map[string]string `json:"delays_by_error,omitempty"`
-	RetryWindow    string            `json:"retry_window,omitempty"`
-	Misfire        string            `json:"misfire,omitempty"`
-	Spread         string            `json:"spread,omitempty"`
-	Notify         *[]Notice         `json:"notify,omitempty"`
-	DisabledReason string            `json:"disabled_reason,omitempty"`
+	Name           string      `json:"name,omitempty"`
+	Rule           string      `json:"rrule,omitempty"`
+	Timezone       string      `json:"timezone,omitempty"`
+	Dtstart        string      `json:"dtstart,omitempty"`
+	Timeout        string      `json:"timeout"`
+	QueueTimeout   string      `json:"queue_timeout,omitempty"`
+	Retries        any         `json:"retries"`
+	Jitter         *float64    `json:"jitter,omitempty"`
+	Alignment      any         `json:"alignment"`
+	OnExhausted    OnExhausted `json:"on_exhausted"`
+	GiveUpAfter    string      `json:"give_up_after,omitempty"`
+	RetryOn        *[]string   `json:"retry_on,omitempty"`
+	NeverRetry     *[]string   `json:"never_retry,omitempty"`
+	DelaysByError  any         `json:"delays_by_error,omitempty"` // nil: left out
+	RetryWindow    string      `json:"retry_window,omitempty"`
+	Misfire        string      `json:"misfire,omitempty"`
+	Spread         string      `json:"spread,omitempty"`
+	Notify         *[]Notice   `json:"notify,omitempty"`
+	DisabledReason *string     `json:"disabled_reason,omitempty"`
 }
 
 // fieldNames are the names that a policy may have, in their canonical order.
@@ -44,23 +42,24 @@ var fieldNames = []string{
 	"give_up_after", "retry_on", "never_retry", "delays_by_error", "retry_window", "misfire", "spread", "notify", "disabled_reason",
 }
 
-// noTimeout is how a policy without deadline is written.
-const noTimeout = "none"
+// none is how a policy says that it has nothing of a kind: no deadline, no retries, no window.
+const none = "none"
 
-// MarshalJSON renders the canonical form. Parse reads it back to an equal policy.
-func (p Policy) MarshalJSON() ([]byte, error) {
+// MarshalJSON renders the canonical form, as it is stored. ParseStored reads it back to an equal policy.
+func (p Policy) MarshalJSON() ([]byte, error) { return json.Marshal(p.document()) }
+
+func (p *Policy) document() canonicalDocument {
 	d := canonicalDocument{
 		Name: p.Name, Rule: p.Rule, Timezone: p.Timezone, Dtstart: p.Dtstart,
-		Timeout: formatOptional(p.Timeout), QueueTimeout: formatOptional(p.QueueTimeout),
+		Timeout: cmp.Or(formatOptional(p.Timeout), none), QueueTimeout: formatOptional(p.QueueTimeout),
 		GiveUpAfter: formatOptional(p.GiveUpAfter), Spread: formatOptional(p.Spread),
-		NeverRetry: p.Classes.Never, DelaysByError: p.Classes.delaysDocument(),
-		Retries: []string{}, Alignment: p.Alignment, OnExhausted: p.OnExhausted, RetryWindow: p.RetryWindow, DisabledReason: p.DisabledReason,
-	}
-	if p.Timeout == 0 {
-		d.Timeout = noTimeout
+		Retries: []string{}, Alignment: p.Alignment, OnExhausted: p.OnExhausted, RetryWindow: p.RetryWindow,
 	}
 	if p.MaxRetries() != 0 {
 		d.Retries = p.Retries.document()
+	}
+	if p.AlignBy != nil {
+		d.Alignment = map[string]string{"expr": p.AlignBy.Text}
 	}
 	if p.Jitter != p.DefaultJitter() {
 		d.Jitter = &p.Jitter
@@ -71,11 +70,39 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	if p.Classes.RetryOn != nil {
 		d.RetryOn = &p.Classes.RetryOn
 	}
-	if len(p.Muted) > 0 {
-		told := slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return !p.Tells(n) })
-		d.Notify = &told
+	if len(p.Classes.Never) > 0 {
+		d.NeverRetry = &p.Classes.Never
 	}
-	return json.Marshal(d)
+	if len(p.Classes.Delays) > 0 {
+		d.DelaysByError = p.Classes.delaysDocument()
+	}
+	if len(p.Muted) > 0 {
+		d.Notify = p.told()
+	}
+	if p.DisabledReason != "" {
+		d.DisabledReason = &p.DisabledReason
+	}
+	return d
+}
+
+// Whole is the canonical form for people, as a value that marshals to JSON: it also says what the policy has not. Read makes of it an
+// equal policy, whatever that is completed with.
+func (p Policy) Whole() any {
+	d := p.document()
+	d.QueueTimeout, d.GiveUpAfter, d.Spread = cmp.Or(d.QueueTimeout, none), cmp.Or(d.GiveUpAfter, none), cmp.Or(d.Spread, none)
+	d.RetryWindow, d.Misfire = cmp.Or(d.RetryWindow, none), p.Misfire.String()
+	d.Jitter, d.Notify, d.DisabledReason = &p.Jitter, p.told(), &p.DisabledReason
+	if d.NeverRetry == nil && d.RetryOn == nil {
+		d.NeverRetry = &[]string{}
+	}
+	d.DelaysByError = p.Classes.delaysDocument()
+	return d
+}
+
+// told lists what the owner is told of.
+func (p *Policy) told() *[]Notice {
+	told := slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return !p.Tells(n) })
+	return &told
 }
 
 func formatOptional(d time.Duration) string {
@@ -91,54 +118,6 @@ func (p *Policy) DefaultJitter() float64 {
 		return strategyJitter
 	}
 	return 0
-}
-
-// usualEnd is what follows the last failure when a policy does not say. One without retries would disable a recurring model on
-// its first failure: only on request.
-func (p *Policy) usualEnd() OnExhausted {
-	if p.MaxRetries() == 0 {
-		return NextPlanned
-	}
-	return GiveUp
-}
-
-// maxPolicyBytes bounds the canonical JSON of a policy.
-const maxPolicyBytes = 16 << 10
-
-// Parse reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, aliases of its fields
-// included. Unknown fields are errors that name the field. Its canonical JSON has at most 16 KiB. Every refusal is a *document.Error.
-func Parse(value any) (Policy, error) {
-	p, err := ParseStored(value)
-	if err == nil {
-		err = p.CheckSize()
-	}
-	return p, err
-}
-
-// CheckSize refuses a policy that is too large to be stored.
-func (p Policy) CheckSize() error {
-	if n := len(p.canonical()); n > maxPolicyBytes {
-		return document.Refuse("", fmt.Sprintf("at most %d bytes of JSON", maxPolicyBytes), strconv.Itoa(n))
-	}
-	return nil
-}
-
-// ParseStored is Parse for a policy that is stored already, perhaps by a release that had no bound on its size.
-func ParseStored(value any) (Policy, error) {
-	doc, err := document.ReadObject(resolveAliases(value), fieldNames...)
-	if err != nil {
-		return Policy{}, err
-	}
-	var policy Policy
-	for _, read := range []func(document.Object) error{
-		policy.readName, policy.readSchedule, policy.readTimes, policy.readRetries, policy.readEnd, policy.Classes.read,
-		policy.readWindow, policy.Misfire.read, policy.readNotify, policy.readReason,
-	} {
-		if err := read(doc); err != nil {
-			return Policy{}, err
-		}
-	}
-	return policy, nil
 }
 
 func (p *Policy) readName(doc document.Object) (err error) {
@@ -184,23 +163,29 @@ func (p *Policy) readSchedule(doc document.Object) (err error) {
 // Anchor is what the schedule of the policy counts from.
 func (p *Policy) Anchor() string { return cmp.Or(p.Dtstart, schedule.DefaultDtstart) }
 
-func (p *Policy) readTimes(doc document.Object) (err error) {
-	if text, ok := doc.Fields["timeout"].(string); !ok || !strings.EqualFold(strings.TrimSpace(text), noTimeout) {
-		if p.Timeout, err = doc.Length("timeout", DefaultTimeout); err != nil {
+func (p *Policy) readTimes(doc document.Object) error {
+	for _, read := range []struct {
+		field  string
+		length *time.Duration
+	}{{"timeout", &p.Timeout}, {"queue_timeout", &p.QueueTimeout}, {"give_up_after", &p.GiveUpAfter}, {"spread", &p.Spread}} {
+		if saysNone(doc, read.field) {
+			continue
+		}
+		var err error
+		if *read.length, err = doc.Length(read.field, 0); err != nil {
 			return err
 		}
-		if p.Timeout <= 0 {
-			return document.Refuse("timeout", `a duration above zero, such as "10m", or none`, document.Found(doc.Fields["timeout"]))
-		}
 	}
-	if p.QueueTimeout, err = doc.Length("queue_timeout", 0); err != nil {
-		return err
+	if _, said := doc.Fields["timeout"]; said && p.Timeout <= 0 && !saysNone(doc, "timeout") {
+		return document.Refuse("timeout", `a duration above zero, such as "10m", or none`, document.Found(doc.Fields["timeout"]))
 	}
-	if p.GiveUpAfter, err = doc.Length("give_up_after", 0); err != nil {
-		return err
-	}
-	p.Spread, err = doc.Length("spread", 0)
-	return err
+	return nil
+}
+
+// saysNone reports whether a field holds the word for nothing of its kind.
+func saysNone(doc document.Object, field string) bool {
+	text, ok := doc.Fields[field].(string)
+	return ok && strings.EqualFold(strings.TrimSpace(text), none)
 }
 
 func (p *Policy) readRetries(doc document.Object) error {
@@ -220,18 +205,29 @@ func (p *Policy) readRetries(doc document.Object) error {
 }
 
 func (p *Policy) readEnd(doc document.Object) error {
-	alignment, err := doc.OneOf("alignment", string(AlignPlanned), string(AlignPlanned), string(UntilSuccess),
-		string(PlannedOnly), string(WhicheverFirst), string(BetweenPlanned))
-	if err != nil {
+	if err := p.readAlignment(doc); err != nil {
 		return err
 	}
-	p.Alignment = Alignment(alignment)
-	exhausted, err := doc.OneOf("on_exhausted", string(p.usualEnd()), string(GiveUp), string(NextPlanned))
+	exhausted, err := doc.OneOf("on_exhausted", "", string(GiveUp), string(NextPlanned))
 	p.OnExhausted = OnExhausted(exhausted)
 	return err
 }
 
+func (p *Policy) readAlignment(doc document.Object) (err error) {
+	if fields, ok := doc.Fields["alignment"].(map[string]any); ok {
+		p.Alignment = AlignPlanned
+		p.AlignBy, err = parseAligner(fields)
+		return document.Place(err, "alignment")
+	}
+	alignment, err := doc.OneOf("alignment", "", string(AlignPlanned), string(UntilSuccess), string(PlannedOnly), string(WhicheverFirst), string(BetweenPlanned))
+	p.Alignment = Alignment(alignment)
+	return err
+}
+
 func (p *Policy) readWindow(doc document.Object) (err error) {
+	if saysNone(doc, "retry_window") {
+		return nil
+	}
 	if p.RetryWindow, err = doc.Text("retry_window"); err != nil || p.RetryWindow == "" {
 		return err
 	}

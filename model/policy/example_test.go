@@ -27,7 +27,7 @@ func ExampleParse() {
 	canonical, err := json.Marshal(p)
 	fmt.Println(string(canonical), err)
 	// Output:
-	// {"timeout":"1h","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"give_up"} <nil>
+	// {"timeout":"1h","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned"} <nil>
 }
 
 // A refusal says what was expected, what was found, and where.

@@ -30,10 +30,14 @@ type Expression struct {
 // CompiledSize is about how much memory the compiled form of a policy takes, in bytes, beyond that of its text: measured of expressions,
 // 160 for a byte of the text and 48 for an instruction of a pattern.
 func (p *Policy) CompiledSize() int {
+	size := 0
 	if expression, ok := p.Retries.(*Expression); ok {
-		return 160*len(expression.Text) + 48*expression.patterns
+		size = 160*len(expression.Text) + 48*expression.patterns
 	}
-	return 0
+	if p.AlignBy != nil {
+		size += 160*len(p.AlignBy.Text) + 48*p.AlignBy.patterns
+	}
+	return size
 }
 
 // occasionEnv is the Occasion as an expression sees it.
@@ -54,30 +58,40 @@ const (
 // expressionFunctions are the functions of the language that an expression may use: none that loops, and none that asks the clock.
 var expressionFunctions = []string{"abs", "ceil", "float", "floor", "int", "len", "lower", "max", "min", "round", "string", "trim", "upper"}
 
-// parseExpression compiles an expression. Every refusal is a *document.Error.
+// parseExpression compiles an expression of delays. Every refusal is a *document.Error.
 func parseExpression(text string) (*Expression, error) {
+	program, patterns, err := compileExpression(text, text, "k, reason, error_type, queue_depth and seconds_since_success", expr.Env(occasionEnv{}))
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{strings.Clone(text), program, patterns}, nil
+}
+
+// compileExpression compiles what is meant by a text, over the variables of an environment. patterns is how many instructions the
+// patterns of matches have.
+func compileExpression(text, meant, variables string, environment ...expr.Option) (program *vm.Program, patterns int, err error) {
 	if len(text) > maxExpression {
-		return nil, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
+		return nil, 0, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
 	}
 	if strings.ContainsFunc(text, hidden) {
-		return nil, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`,
+		return nil, 0, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`,
 			document.Found(text))
 	}
 	bounds := &expressionBounds{}
-	options := []expr.Option{expr.Env(occasionEnv{}), expr.DisableAllBuiltins(), expr.MaxNodes(maxExpressionNodes), expr.Patch(bounds)}
+	options := []expr.Option{expr.DisableAllBuiltins(), expr.MaxNodes(maxExpressionNodes), expr.Patch(bounds)}
 	for _, name := range expressionFunctions {
 		options = append(options, expr.EnableBuiltin(name))
 	}
-	program, err := expr.Compile(text, options...)
+	program, err = expr.Compile(meant, append(options, environment...)...)
 	if err == nil {
 		err = bounds.err
 	}
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n")
-		want := "an expression over k, reason, error_type, queue_depth and seconds_since_success"
-		return nil, document.Refuse("expr", want, document.Found(text)+" ("+document.Shorten(reason, document.MaxText)+")")
+		want := "an expression over " + variables
+		return nil, 0, document.Refuse("expr", want, document.Found(text)+" ("+document.Shorten(reason, document.MaxText)+")")
 	}
-	return &Expression{strings.Clone(text), program, bounds.patterns}, nil
+	return program, bounds.patterns, nil
 }
 
 // hidden reports whether a character would harm a terminal or a document that shows it.
@@ -104,6 +118,8 @@ func (b *expressionBounds) Visit(node *ast.Node) {
 		if n.Operator == "matches" {
 			b.visitMatches(n)
 		}
+	case *ast.CallNode: // of times: what one formats, another one takes for a format, and each could be twice as long
+		b.refuse("methods are not allowed")
 	case *ast.PredicateNode: // whichever argument of a function it is
 		b.refuse("loops are not allowed")
 	case *ast.VariableDeclaratorNode:
@@ -134,13 +150,13 @@ func (b *expressionBounds) refuse(reason string) {
 	}
 }
 
-// isScalar reports whether a value is a number or a truth, which do not grow.
+// isScalar reports whether a value is a number, a truth, or a time or length of time: those do not grow.
 func isScalar(node ast.Node) bool {
 	switch node.Type().Kind() {
-	case reflect.Bool, reflect.Int, reflect.Float64:
+	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
 		return true
 	default:
-		return false
+		return node.Type() == reflect.TypeFor[time.Time]()
 	}
 }
 

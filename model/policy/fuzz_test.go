@@ -35,7 +35,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		again, err := Parse(jsonOf(t, p.canonical()))
+		again, err := ParseStored(jsonOf(t, p.canonical()))
 		if err != nil || again.canonical() != p.canonical() || !again.Equal(p) {
 			t.Fatalf("%s\n became %s\n    then %s, %v", text, p.canonical(), again.canonical(), err)
 		}

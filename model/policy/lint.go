@@ -32,6 +32,7 @@ func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 	l := linter{Subject: s, now: now}
 	l.retries()
 	l.expression()
+	l.aligner()
 	if s.Schedule != nil {
 		l.future()
 		l.gaps()
@@ -83,6 +84,20 @@ func (l *linter) expression() {
 	}
 }
 
+// aligner tries an alignment by expression on a retry before and after a planned refresh.
+func (l *linter) aligner() {
+	if l.Policy.AlignBy == nil {
+		return
+	}
+	for _, delay := range []time.Duration{0, time.Minute, 2 * time.Hour} {
+		_, err := l.Policy.AlignBy.At(Juncture{RetryAt: l.now.Add(delay), PlannedAt: l.now.Add(time.Hour), Now: l.now, Timeout: l.Policy.Timeout, K: 1})
+		if err != nil {
+			l.warn("alignment.expr", "fails for a retry in %s, planned in 1h: %s", document.FormatDuration(delay), err)
+			return
+		}
+	}
+}
+
 // endingSoon is how near the last planned refresh must be to be worth a warning.
 const endingSoon = 30 * 24 * time.Hour
 
@@ -127,7 +142,7 @@ func (l *linter) gaps() {
 		return
 	}
 	p := l.Policy
-	aligned := p.Alignment == AlignPlanned || p.Alignment == BetweenPlanned
+	aligned := p.AlignBy == nil && (p.Alignment == AlignPlanned || p.Alignment == BetweenPlanned)
 	switch {
 	case !aligned || p.MaxRetries() == 0:
 	case p.Timeout >= longest:

@@ -25,6 +25,7 @@ type Policy struct {
 	Retries     Retries       // when a failure is followed by a retry; nil: never
 	Jitter      float64       // a delay varies by this share of itself, 0 to 1
 	Alignment   Alignment     // how a retry is joined with the schedule
+	AlignBy     *Aligner      // says so in place of Alignment, which then serves when it fails; nil: Alignment alone
 	OnExhausted OnExhausted   // what follows the failure after the last retry
 	GiveUpAfter time.Duration // without a success, final; 0: never
 	Classes     Classes       // which errors are retried, and how soon
@@ -48,6 +49,9 @@ const (
 	// NextPlanned resets attempt_no and waits for the planned refresh; without one it gives up.
 	NextPlanned OnExhausted = "next_planned"
 )
+
+// DefaultName is the name of the policy that serves models which name none, and completes those that name a part.
+const DefaultName = "default"
 
 // DefaultTimeout is the timeout of a policy that names none.
 const DefaultTimeout = 10 * time.Minute

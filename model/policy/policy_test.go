@@ -24,19 +24,20 @@ func TestAPolicyIsRead(t *testing.T) {
 		text string
 		want Policy
 	}{
-		// Defaults: a policy without retries goes on with the schedule, one with retries gives up after them
-		{`{}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
-		{`{"retries":null}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		// What is not named is that of the built-in policy; no retries are said
+		{`{}`, Default()},
+		{`{"retries":null,"alignment":""}`, Default()},
 		{`{"retries":[]}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
-		{`{"retries":[0]}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"retries":" None "}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":[0]}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 		{`{"retries":[],"on_exhausted":"give_up"}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: GiveUp}},
 		{`{"retries":[0],"on_exhausted":"next_planned","alignment":"align_planned"}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 
 		// Bug 7: all spellings of "at once", and of a delay
 		{`{"timeout":"1 hour","retries":[0,null,"","0","PT0M","1 minute","PT5M","10m",900,900.0]}`,
-			Policy{Timeout: time.Hour, Retries: minutes(0, 0, 0, 0, 0, 1, 5, 10, 15, 15), Alignment: AlignPlanned, OnExhausted: GiveUp}},
-		{`{"timeout":3600}`, Policy{Timeout: time.Hour, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
-		{`{"timeout":"1ms"}`, Policy{Timeout: time.Millisecond, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+			Policy{Timeout: time.Hour, Retries: minutes(0, 0, 0, 0, 0, 1, 5, 10, 15, 15), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"timeout":3600}`, Policy{Timeout: time.Hour, Retries: minutes(0, 1, 5), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"timeout":"1ms"}`, Policy{Timeout: time.Millisecond, Retries: minutes(0, 1, 5), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 	} {
 		got, err := Parse(jsonOf(t, test.text))
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
@@ -47,14 +48,18 @@ func TestAPolicyIsRead(t *testing.T) {
 
 func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 	for text, want := range map[string]string{
-		`7`:                           "expected an object with " + strings.Join(fieldNames, ", ") + ", found 7",
-		`{"retry_intervals":[]}`:      "retry_intervals: expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field",
-		`{"timeout":true}`:            "timeout: expected a text or a number, found true",
-		`{"timeout":0}`:               `timeout: expected a duration above zero, such as "10m", or none, found 0`,
-		`{"timeout":"PT0S"}`:          `timeout: expected a duration above zero, such as "10m", or none, found "PT0S"`,
-		`{"timeout":null}`:            `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
-		`{"retries":true}`:            "retries: expected " + wantRetries + ", found true",
-		`{"retries":"0"}`:             `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found "0"`,
+		`7`:                     "expected an object with " + strings.Join(fieldNames, ", ") + ", found 7",
+		`{"retry_interval":[]}`: "retry_interval: expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field",
+		`{"timeout":true}`:      "timeout: expected a text or a number, found true",
+		`{"timeout":0}`:         `timeout: expected a duration above zero, such as "10m", or none, found 0`,
+		`{"timeout":"PT0S"}`:    `timeout: expected a duration above zero, such as "10m", or none, found "PT0S"`,
+		`{"timeout":null}`:      `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
+		`{"retries":true}`:      "retries: expected " + wantRetries + ", found true",
+		`{"retries":3}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +
+			`"3s" for a retry every 3 seconds, or [] for none, found 3`,
+		`{"retries":" 3"}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +
+			`"3s" for a retry every 3 seconds, or [] for none, found "3"`,
+		`{"retries":"0s"}`:            `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found "0s"`,
 		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0, "5m" or next, found a list`,
 		`{"alignment":"until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, found "until_lunch"`,
 		`{"alignment":1}`:             "alignment: expected a text, found 1",
@@ -82,7 +87,7 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 
 func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
 	spellings := []string{
-		`{"timeout":"1h","retries":[0,"1m"]}`, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned","on_exhausted":"give_up"}`,
+		`{"timeout":"1h","retries":[0,"1m"]}`, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned","on_exhausted":"next_planned"}`,
 	}
 	first, _ := Parse(jsonOf(t, spellings[0]))
 	second, _ := Parse(jsonOf(t, spellings[1]))
@@ -90,7 +95,7 @@ func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
 		t.Errorf("%s and %s: %s and %s", spellings[0], spellings[1], first.ContentName(), second.ContentName())
 	}
 	for _, other := range []string{
-		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"next_planned"}`,
+		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"give_up"}`,
 		`{"timeout":"1h","retries":[0]}`,
 	} {
 		if policy, err := Parse(jsonOf(t, other)); err != nil || policy.ContentName() == first.ContentName() || policy.Equal(first) {

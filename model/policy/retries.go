@@ -90,9 +90,19 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	case map[string]any:
 		return parseStrategy(v)
 	default:
-		err = document.Refuse("retries", wantRetries, document.Found(value))
+		err = refuseRetries(value)
 	}
 	return retries, 0, err
+}
+
+// refuseRetries says how retries are written. A bare number could be how many or how soon, so it is asked which.
+func refuseRetries(value any) error {
+	want := wantRetries
+	if text, ok := document.ScalarText(value); ok && text != "" && strings.Trim(text, "0123456789") == "" {
+		want = fmt.Sprintf(`{strategy: fixed, base: 1m, count: %[1]s} or a list of %[1]s delays for %[1]s retries, [%[1]ss] for one retry after %[1]s seconds, `+
+			`"%[1]ss" for a retry every %[1]s seconds, or [] for none`, document.Shorten(text, document.MaxFound))
+	}
+	return document.Refuse("retries", want, document.Found(value))
 }
 
 // wantRetries names each form in which retries can be written.
@@ -104,8 +114,13 @@ func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err 
 		retries, err = parseAgeTable(fields)
 	case fields["expr"] != nil:
 		retries, err = parseExpressionField(fields)
+	case fields["strategy"] == none:
+		_, err = document.ReadObject(fields, "strategy")
+		retries = Delays{}
+	case fields["strategy"] == strategySimple:
+		retries, err = parseBackoff(resolveStrategy(fields))
 	case fields["strategy"] != nil:
-		retries, err = parseBackoff(fields)
+		retries, err = parseBackoff(resolveStrategy(fields))
 		jitter = strategyJitter
 	default:
 		err = document.Refuse("", wantRetries, "an object without strategy, by_age or expr")

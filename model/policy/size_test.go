@@ -14,7 +14,7 @@ func sized(t *testing.T, bytes int) map[string]any {
 	for i := range 177 {
 		names = append(names, fmt.Sprintf("%03d%s", i, strings.Repeat("x", 85)))
 	}
-	doc := map[string]any{"never_retry": names, "disabled_reason": "x"}
+	doc := map[string]any{"retries": []any{}, "never_retry": names, "disabled_reason": "x"}
 	text, err := json.Marshal(policyOfValue(t, doc))
 	if err != nil {
 		t.Fatal(err)

@@ -95,14 +95,25 @@ func (w *Window) Open(at time.Time) (time.Time, error) {
 	return opens, nil
 }
 
+// holds reports whether an opening that began at most its length ago still lasts. An opening whose beginning the clocks skipped began
+// late, but ends when they show its end.
 func (w *Window) holds(at time.Time, b *budget) bool {
 	began, found := w.starts.ask(at.Add(-w.length), b)
-	return found && !began.After(at)
+	for found && !began.After(at) {
+		if skipped := time.Duration(w.wall(began)) * time.Second % w.length; at.Sub(began) < w.length-skipped {
+			return true
+		}
+		began, found = w.starts.ask(began, b)
+	}
+	return false
 }
+
+// wall is what the clocks show at an instant, in seconds since 1970.
+func (w *Window) wall(at time.Time) int64 { return at.Unix() + w.zone.offset(at.Unix()) }
 
 // shownFirst returns when the clocks first showed what they show at an instant. It is another one in the night in which they go
 // back: an opening comes once there, but its hours last twice.
 func (w *Window) shownFirst(at time.Time) time.Time {
-	first, _, _ := w.zone.resolve(at.Unix() + w.zone.offset(at.Unix()))
+	first, _, _ := w.zone.resolve(w.wall(at))
 	return at.Add(time.Duration(first-at.Unix()) * time.Second)
 }

@@ -131,3 +131,35 @@ func TestARetryIsNotLostToAWindowThatNeverOpensAgain(t *testing.T) {
 		t.Errorf("no window opens %s", got)
 	}
 }
+
+// On Lord Howe Island the clocks go forward by half an hour, from 02:00 to 02:30 on 4 October 2026, and back from 02:00 to 01:30 on 5 April.
+func TestAWindowKeepsItsWallHoursWhereTheClocksSkipAPartOfThem(t *testing.T) {
+	opens(t, "FREQ=DAILY;BYHOUR=2", "Australia/Lord_Howe", map[string]string{
+		"Sun 2026-10-04 01:59:59 +1030": "Sun 2026-10-04 02:30:00 +1100",
+		"Sun 2026-10-04 02:30:00 +1100": "Sun 2026-10-04 02:30:00 +1100",
+		"Sun 2026-10-04 02:59:59 +1100": "Sun 2026-10-04 02:59:59 +1100",
+		"Sun 2026-10-04 03:00:00 +1100": "Mon 2026-10-05 02:00:00 +1100",
+		"Sun 2026-10-04 03:29:59 +1100": "Mon 2026-10-05 02:00:00 +1100",
+		"Mon 2026-10-05 02:59:59":       "Mon 2026-10-05 02:59:59 +1100",
+	})
+	opens(t, "FREQ=DAILY;BYHOUR=1,2", "Australia/Lord_Howe", map[string]string{
+		"Sun 2026-10-04 01:59:59 +1030": "Sun 2026-10-04 01:59:59 +1030",
+		"Sun 2026-10-04 03:00:00 +1100": "Mon 2026-10-05 01:00:00 +1100",
+	})
+	opens(t, "FREQ=DAILY;BYHOUR=2,3", "Australia/Lord_Howe", map[string]string{
+		"Sun 2026-10-04 03:00:00 +1100": "Sun 2026-10-04 03:00:00 +1100",
+		"Sun 2026-10-04 03:10:00 +1100": "Sun 2026-10-04 03:10:00 +1100",
+		"Sun 2026-10-04 04:00:00 +1100": "Mon 2026-10-05 02:00:00 +1100",
+	})
+	opens(t, "FREQ=DAILY;BYHOUR=1", "Australia/Lord_Howe", map[string]string{
+		"Sun 2026-04-05 01:45:00 +1100": "Sun 2026-04-05 01:45:00 +1100",
+		"Sun 2026-04-05 01:45:00 +1030": "Sun 2026-04-05 01:45:00 +1030",
+		"Sun 2026-04-05 02:00:00 +1030": "Mon 2026-04-06 01:00:00 +1030",
+	})
+	// An hour that is skipped as a whole is made up for in the next one.
+	opens(t, "FREQ=DAILY;BYHOUR=2", "Europe/Berlin", map[string]string{
+		"Sun 2026-03-29 01:59:59 +0100": "Sun 2026-03-29 03:00:00 +0200",
+		"Sun 2026-03-29 03:59:59 +0200": "Sun 2026-03-29 03:59:59 +0200",
+		"Sun 2026-03-29 04:00:00 +0200": "Mon 2026-03-30 02:00:00 +0200",
+	})
+}

@@ -64,6 +64,26 @@ func (b *Phrasebook) Nearest(text string) string {
 	return best
 }
 
+// Near is Nearest for a text that may be nonsense: empty unless more than a third of its words are in that sentence, but for misspelt
+// letters.
+func (b *Phrasebook) Near(text string) string {
+	best := b.Nearest(text)
+	words, known := comparableWords(text), comparableWords(best)
+	shared := 0
+	for _, word := range words {
+		if slices.ContainsFunc(known, func(other string) bool { return wordChange(word, other) <= misspelt }) {
+			shared++
+		}
+	}
+	if 3*shared <= len(words) {
+		return ""
+	}
+	return best
+}
+
+// misspelt is how much of a word may differ that is meant to be another one.
+const misspelt = 1.0 / 3
+
 // costOf is the cost of making a known sentence.
 func costOf(changes [][]float64, known []int) float64 {
 	cost := edits(len(changes), len(known), costOfRemoving, costOfAdding, func(i, j int) float64 { return changes[i][known[j]] })

@@ -88,7 +88,7 @@ func (q *policyQueue) is(uid string, want map[string]string) {
 func TestAChangedPolicyTakesEffectAtTheNextDecisionOfEachModel(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
-		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,16","timeout":"10m","retries":["1m","1m","1m"]}`)
+		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,16","timeout":"10m","retries":["1m","1m","1m"],"on_exhausted":"give_up"}`)
 		q.Command(`{"type":"put","uid":"runs","policy":"shared","refresh":"now"}`, `{"type":"put","uid":"waits","policy":"shared"}`)
 		q.work()
 		attempt := q.take("runs")
@@ -98,7 +98,7 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionOfEachModel(t *testing.T) {
 		q.is("waits", waiting)
 
 		// The running attempt keeps its deadline, and the waiting model its time.
-		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,18","timeout":"1h","retries":["7m"]}`)
+		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,18","timeout":"1h","retries":["7m"],"on_exhausted":"give_up"}`)
 		q.Clock.Turn(9 * time.Minute)
 		q.work()
 		q.is("runs", running)
@@ -130,11 +130,11 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionOfEachModel(t *testing.T) {
 func TestATimeoutIsJudgedByThePolicyThatIsInForceThen(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
-		q.put(`{"timeout":"10m","retries":["1m"]}`)
+		q.put(`{"timeout":"10m","retries":["1m"],"on_exhausted":"give_up"}`)
 		q.Command(`{"type":"put","uid":"lost","policy":"shared"}`)
 		q.work()
 		q.take("lost")
-		q.put(`{"timeout":"10m","retries":["20m","30m"]}`)
+		q.put(`{"timeout":"10m","retries":["20m","30m"],"on_exhausted":"give_up"}`)
 		q.Clock.Turn(10 * time.Minute)
 		q.work()
 		q.is("lost", map[string]string{"refresh_at": "2026-11-21T07:30:00.000Z", "attempt_no": "1"})

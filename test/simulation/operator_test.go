@@ -48,7 +48,7 @@ func (*operatorRole) resign(context.Context) {}
 var commands = []string{
 	`{"type":"put","uid":%q,"payload":{"n":%d}}`,
 	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"1m","retries":["0s","1m","next"]}}`,
-	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m","5m"]}}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m","5m"],"on_exhausted":"give_up"}}`,
 	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"2m","queue_timeout":"1m","misfire":"skip"}}`,
 	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"1m","retries":{"strategy":"exponential","base":"1m"},"give_up_after":"30m"},"refresh":"now"}`,
 	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"30s","retries":[],"on_exhausted":"give_up"}}`,

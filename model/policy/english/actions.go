@@ -1,6 +1,7 @@
 package english
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -11,7 +12,7 @@ import (
 var actions = []form{
 	{"retry", `(?:immediately|at once|now)`, "On the first failure, retry immediately", retry("0s")},
 	{"retry", `(?:after|in) <duration>`, "On the second failure, retry after 1 minute", (*draft).retryAfter},
-	{"wait", `<planned>`, "Wait until the next scheduled refresh", (*draft).wait},
+	{"wait", `<planned><else>`, "Wait until the next scheduled refresh", (*draft).wait},
 	{"reset", `(?:the )?attempt(?:_no| number)`, "Reset attempt_no", (*draft).reset},
 	{"panic", ``, "Panic", (*draft).giveUp},
 	{"give", `up`, "Give up", (*draft).giveUp},
@@ -59,7 +60,7 @@ func (d *draft) retryAfter(slots []string) error {
 
 func (d *draft) wait([]string) error {
 	if d.at == nil {
-		return d.exhausted(nextPlanned)
+		return d.end(nextPlanned)
 	}
 	d.at.wait = true
 	return nil
@@ -67,7 +68,7 @@ func (d *draft) wait([]string) error {
 
 func (d *draft) reset([]string) error {
 	if d.at == nil {
-		return d.exhausted(nextPlanned)
+		return d.end(nextPlanned)
 	}
 	d.at.reset = true
 	return nil
@@ -79,10 +80,16 @@ func (d *draft) giveUp([]string) error {
 	case d.inWindow:
 		return nil
 	case d.at == nil:
-		return d.exhausted(giveUp)
+		return d.end(giveUp)
 	}
 	d.at.final = true
 	return nil
+}
+
+// end reads an action that stands alone: it follows the last failure, so that no failure may follow it.
+func (d *draft) end(what string) error {
+	d.ended = cmp.Or(d.ended, d.now.line)
+	return d.exhausted(what)
 }
 
 func (d *draft) disable(slots []string) error {

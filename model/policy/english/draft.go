@@ -17,6 +17,7 @@ type draft struct {
 	failures map[int]*outcome
 
 	now      *sentence // the one being read
+	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
 	at       *outcome  // the failure whose outcome is being read; nil: none
 	inWindow bool      // below "Give up after one week of unsuccessful attempts:"
 	block    block
@@ -68,7 +69,11 @@ func (d *draft) read(s *sentence) error {
 		err = d.readAlone(s)
 	}
 	if errors.Is(err, errNotKnown) {
-		return &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, knownSentences().Nearest(s.original())}
+		refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, knownSentences().Near(s.original())}
+		if refused.Nearest == "" { // it is nonsense
+			refused.FieldError.Want += ` such as "Refresh the model every 2 hours" or "On the first failure, retry immediately"`
+		}
+		return refused
 	}
 	return err
 }
@@ -159,7 +164,7 @@ var subjects = map[string]string{
 	"timeout": "the timeout", "queue_timeout": "the time in the queue", "retries": "when to retry", "jitter": "varying the delays",
 	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
 	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
-	"spread": "the spread", "notify": "whom to notify", "disabled_reason": "the reason",
+	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "disabled_reason": "the reason",
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.

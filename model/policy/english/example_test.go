@@ -33,6 +33,9 @@ func Example() {
 	// - Allow 30 minutes to complete
 	// - On the first failure, retry immediately
 	// - On the second failure, retry after 1 minute
+	// - Skip retries that overlap with a scheduled refresh
+	// - Give up after the final unsuccessful retry
+	// - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner when refresh is disabled or has recovered
 }
 
 // A sentence is never guessed: what is not known is refused with its line and the nearest known sentence.

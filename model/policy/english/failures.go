@@ -1,6 +1,7 @@
 package english
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -68,6 +69,9 @@ func (d *draft) retries() error {
 			return refuse(d.failures[next].line, "nothing after the "+words.FormatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last",
 				"the "+words.FormatOrdinal(next))
 		default:
+			if len(delays) == 0 { // the first failure is the last
+				return cmp.Or(d.setNone(o), d.lastFailure(o, final))
+			}
 			d.setDelays(delays)
 			return d.lastFailure(o, final)
 		}
@@ -89,6 +93,12 @@ func (d *draft) setDelays(delays []any) {
 	if len(delays) > 0 {
 		d.doc["retries"], d.lines["retries"] = delays, d.lines["retries[0]"]
 	}
+}
+
+// setNone sets that there is no retry, which a sentence may have said already.
+func (d *draft) setNone(o *outcome) error {
+	d.now = &sentence{line: o.line, text: o.said}
+	return d.set("retries", []any{})
 }
 
 func (d *draft) lastFailure(o *outcome, final string) error {

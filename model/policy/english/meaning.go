@@ -109,6 +109,10 @@ func (d *draft) expression(slots []string) error {
 	return d.set("retries", map[string]any{"expr": d.now.value(slots[0])})
 }
 
+func (d *draft) aligner(slots []string) error {
+	return d.set("alignment", map[string]any{"expr": d.now.value(slots[0])})
+}
+
 // vary reads a percentage. The exponent keeps it exact: 7 / 100 would not be the nearest to 0.07 for all numbers.
 func (d *draft) vary(slots []string) error {
 	share, err := strconv.ParseFloat(slots[0]+"e-2", 64)
@@ -198,6 +202,9 @@ func (d *draft) atFailure(slots []string) error {
 	}
 	if before := d.failures[k]; before != nil {
 		return d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
+	}
+	if d.ended > 0 {
+		return d.refuse("no failure after line "+number(d.ended)+", which says what follows the last one", d.found())
 	}
 	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
 	d.failures[k] = d.at

@@ -27,6 +27,7 @@ var slotPatterns = strings.NewReplacer(
 	"<names>", `(`+someName+`(?:(?:, and |, or |, | and | or )`+someName+`)*)`,
 	"<name>", `(`+someName+`)`,
 	"<planned>", `(?:until|for) (?:the )?next (?:scheduled|planned) refresh`,
+	"<else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is (?:scheduled|planned)))?`,
 	"<the model>", `(?:auto-?refresh|refresh(?:ing)?|(?:the|this|its) [\w-]+|it)`,
 	"<reader>", `(?:(?:the|its) )?(?:customer|owner|user|client)`,
 )

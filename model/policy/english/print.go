@@ -16,9 +16,9 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Print renders a policy in English, one sentence per line. What policy.Parse makes of it when Parse has read it is the same policy,
-// to the letter, whatever its texts hold. What policy.Parse adds by itself (the alignment, the end of the retries) is not said.
-// Retries beyond the twentieth share lines.
+// Print renders a policy in English, one sentence per line. What policy.Read makes of it when Parse has read it is the same policy,
+// to the letter, whatever its texts hold and whatever it is completed with. Retries beyond the twentieth share lines; so does, at the
+// end, what a policy has not.
 func Print(p policy.Policy) string {
 	out := &printer{}
 	out.schedule(&p)
@@ -26,18 +26,28 @@ func Print(p policy.Policy) string {
 	out.retries(&p)
 	out.errors(&p)
 	out.end(&p)
+	if len(out.usual) > 0 {
+		out.say("%s", strings.Join(out.usual, ". "))
+	}
 	return out.String()
 }
 
-type printer struct{ strings.Builder }
+type printer struct {
+	strings.Builder
+	usual []string // sentences that say only what most policies have not
+}
+
+func (out *printer) sayUsual(sentence string) { out.usual = append(out.usual, sentence) }
 
 func (out *printer) say(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
 
-// length says a sentence about a duration, unless it is zero.
-func (out *printer) length(format string, length time.Duration) {
-	if length != 0 {
-		out.say(format, document.FormatDurationInWords(length))
+// length says a sentence about a duration, or another one if it is zero.
+func (out *printer) length(format string, length time.Duration, without string) {
+	if length == 0 {
+		out.sayUsual(without)
+		return
 	}
+	out.say(format, document.FormatDurationInWords(length))
 }
 
 // text says a sentence about a text, unless it is empty.
@@ -76,20 +86,24 @@ func (out *printer) rule(rule, zone string) {
 func (out *printer) time(p *policy.Policy) {
 	if p.Timeout == 0 {
 		out.say("Allow any time to complete")
+	} else {
+		out.say("Allow %s to complete", document.FormatDurationInWords(p.Timeout))
 	}
-	out.length("Allow %s to complete", p.Timeout)
-	out.length("Allow %s in the queue", p.QueueTimeout)
-	out.length("Spread the refreshes over %s", p.Spread)
+	out.length("Allow %s in the queue", p.QueueTimeout, "Allow any time in the queue")
+	out.length("Spread the refreshes over %s", p.Spread, "Do not spread the refreshes")
 	switch {
+	case !p.Misfire.Limited:
+		out.sayUsual("Run a missed refresh once")
 	case p.Misfire.Skips():
 		out.say("Skip missed refreshes")
-	case p.Misfire.Limited:
+	default:
 		out.say("Run a missed refresh once if it is younger than %s", document.FormatDurationInWords(p.Misfire.Younger))
 	}
 }
 
-// alignments say how retries and the schedule go together. AlignPlanned is the default.
+// alignments say how retries and the schedule go together.
 var alignments = map[policy.Alignment]string{
+	policy.AlignPlanned:   "Skip retries that overlap with a scheduled refresh",
 	policy.UntilSuccess:   "Retry until success, whatever is scheduled",
 	policy.PlannedOnly:    "Retry only at scheduled refreshes",
 	policy.WhicheverFirst: "Retry or refresh as scheduled, whichever comes first",
@@ -113,10 +127,15 @@ func (out *printer) retries(p *policy.Policy) {
 	if p.Jitter != p.DefaultJitter() {
 		out.say("Vary the delays by %s percent", percent(p.Jitter))
 	}
-	if sentence := alignments[p.Alignment]; sentence != "" {
-		out.say("%s", sentence)
+	if p.AlignBy != nil {
+		out.say("Align retries by the expression %s", strconv.Quote(p.AlignBy.Text))
+	} else {
+		out.say("%s", alignments[p.Alignment])
 	}
 	out.text("Retry only within the window %s", p.RetryWindow, bareRule)
+	if p.RetryWindow == "" {
+		out.sayUsual("Retry at any time")
+	}
 }
 
 // sharedLine is how many sentences about late failures stand on one line.
@@ -149,7 +168,11 @@ func action(delay time.Duration) string {
 
 func (out *printer) backoff(b policy.Backoff) {
 	sentence := "Retry"
-	if b.Retries != policy.Unlimited {
+	switch b.Retries {
+	case policy.Unlimited:
+	case 1:
+		sentence += " 1 time"
+	default:
 		sentence += fmt.Sprintf(" up to %d times", b.Retries)
 	}
 	sentence += " with " + string(b.Strategy) + " delays from " + document.FormatDurationInWords(b.Base)
@@ -169,6 +192,11 @@ func (out *printer) errors(p *policy.Policy) {
 	}
 	if len(p.Classes.Never) > 0 {
 		out.say("Never retry on %s", names(p.Classes.Never))
+	} else if p.Classes.RetryOn == nil {
+		out.sayUsual("Retry on every error")
+	}
+	if len(p.Classes.Delays) == 0 {
+		out.sayUsual("Use the same delays after every error")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Classes.Delays)) {
 		out.say("On %s errors, %s", bareName(name), action(p.Classes.Delays[name]))
@@ -186,22 +214,32 @@ func names(list []string) string {
 	return words.List(bare)
 }
 
-// end says what follows the last retry if that is not the default (to give up after retries, and else to go on), and who is told.
+// end says what follows the last retry, and who is told.
 func (out *printer) end(p *policy.Policy) {
-	switch {
-	case p.MaxRetries() == 0 && p.OnExhausted == policy.GiveUp:
+	const orElse = "wait until the next scheduled refresh, or give up if there is none"
+	switch none := p.MaxRetries() == 0; {
+	case none && p.OnExhausted == policy.GiveUp:
 		out.say("On the first failure, give up")
-	case p.MaxRetries() != 0 && p.OnExhausted == policy.NextPlanned:
-		out.say("After the final unsuccessful retry, wait until the next scheduled refresh")
+	case none:
+		out.say("On the first failure, reset attempt_no and %s", orElse)
+	case p.OnExhausted == policy.GiveUp:
+		out.say("Give up after the final unsuccessful retry")
+	default:
+		out.say("After the final unsuccessful retry, %s", orElse)
 	}
-	out.length("Give up after %s of unsuccessful attempts", p.GiveUpAfter)
+	out.length("Give up after %s of unsuccessful attempts", p.GiveUpAfter, "Never give up for lack of a success")
 	out.text("Give the reason %s", p.DisabledReason, strconv.Quote)
+	if p.DisabledReason == "" {
+		out.sayUsual("Give the usual reason")
+	}
 	switch disabled, recovered := p.Tells(policy.NoticeDisabled), p.Tells(policy.NoticeRecovered); {
+	case disabled && recovered:
+		out.sayUsual("Notify the owner when refresh is disabled or has recovered")
 	case !disabled && !recovered:
 		out.say("Notify nobody")
 	case !recovered:
 		out.say("Notify the owner when refresh is disabled")
-	case !disabled:
+	default:
 		out.say("Notify the owner when refresh has recovered")
 	}
 }

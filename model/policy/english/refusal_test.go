@@ -16,6 +16,8 @@ func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 		"Allow 1 hour to completo":                   `line 1: expected a known sentence, found "Allow 1 hour to completo"; nearest: Allow 1 hour to complete`,
 		"Allow soon to complete":                     `line 1: expected a known sentence, found "Allow soon to complete"; nearest: Allow 1 hour to complete`,
 		"Pannic":                                     `line 1: expected a known sentence, found "Pannic"; nearest: Panic`,
+		"asdf qwer":                                  `line 1: expected a known sentence such as "Refresh the model every 2 hours" or "On the first failure, retry immediately", found "asdf qwer"`,
+		"Lorem ipsum dolor sit amet":                 `line 1: expected a known sentence such as "Refresh the model every 2 hours" or "On the first failure, retry immediately", found "Lorem ipsum dolor sit amet"`,
 		"Skip missed things":                         `line 1: expected a known sentence, found "Skip missed things"; nearest: Skip missed refreshes`,
 		"Retry after 1 minute":                       `line 1: expected a known sentence, found "Retry after 1 minute"; nearest: On the second failure, retry after 1 minute`,
 		"On the first failure, retry never":          `line 1: expected a known sentence, found "On the first failure, retry never"; nearest: On the first failure, retry immediately`,
@@ -49,7 +51,7 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 		"On the first failure, wait until the next scheduled refresh and give up": `line 1: expected only one of a retry, a wait for the next scheduled refresh, or giving up after the first failure, found more than one`,
 		"Panic\nWait until the next scheduled refresh":                            `line 2: expected giving up after the last retry, as line 1 says, found "Wait until the next scheduled refresh"`,
 		"Give up after the last retry:\n- Reset attempt_no":                       `line 2: expected giving up after the last retry, as line 1 says, found "Reset attempt_no"`,
-		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected waiting for the next scheduled refresh after the last retry, as line 1 says, found "On the first failure, give up"`,
+		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected no failure after line 1, which says what follows the last one, found "On the first failure, give up"`,
 	} {
 		if _, _, err := Parse(text); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
@@ -62,7 +64,8 @@ func TestTheFailuresFollowEachOtherAndTheLastIsTheOneAfterTheLastRetry(t *testin
 	for text, want := range map[string]string{
 		"On the first failure, retry now\nOn the third failure, retry now":                                   `line 2: expected the second failure after the first in line 1` + number + `, found the third`,
 		"On the third failure, retry now":                                                                    `line 1: expected the first failure` + number + `, found the third`,
-		"On the first failure, retry now\nPanic\nOn the fourth failure, give up":                             `line 3: expected the second failure after the first in line 1` + number + `, found the fourth`,
+		"On the first failure, retry now\nPanic\nOn the second failure, retry now":                           `line 3: expected no failure after line 2, which says what follows the last one, found "On the second failure, retry now"`,
+		"On the first failure, retry now\nOn the fourth failure, give up\nPanic":                             `line 2: expected the second failure after the first in line 1` + number + `, found the fourth`,
 		"On the first failure, give up\nOn the second failure, retry now":                                    `line 2: expected nothing after the first failure, which line 1 makes the last, found the second`,
 		"On the first failure:\nPanic\nOn the second failure:\nAllow 1 hour":                                 `line 3: expected nothing after the first failure, which line 1 makes the last, found the second`,
 		"On the first failure:\nAllow 1 hour":                                                                `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
 
@@ -18,13 +19,19 @@ type reporter interface {
 	Fatalf(format string, args ...any)
 }
 
-// canonical is the text of the policy that a document describes.
+// canonical is the text of the policy that a document describes, completed with the built-in one.
 func canonical(t reporter, doc map[string]any) string {
 	t.Helper()
-	policy, err := policy.ParseStored(doc)
+	return completed(t, doc, policy.Default())
+}
+
+func completed(t reporter, doc map[string]any, usual policy.Policy) string {
+	t.Helper()
+	draft, err := policy.Read(doc)
 	if err != nil {
 		t.Fatalf("%v: %v", doc, err)
 	}
+	policy, _ := draft.Complete(usual) // it may be larger than one that is stored
 	text, err := json.Marshal(policy)
 	if err != nil {
 		t.Fatalf("%v: %v", doc, err)
@@ -54,9 +61,17 @@ func checkPrint(t reporter, policy string) {
 	if err != nil {
 		t.Fatalf("%s\nis printed as\n%s%v", policy, sentences, err)
 	}
-	if diff := cmp.Diff(policy, canonical(t, again)); diff != "" {
+	if diff := cmp.Diff(policy, completed(t, again, ofTheHouse)); diff != "" {
 		t.Fatalf("is printed as\n%s-want +got\n%s", sentences, diff)
 	}
+}
+
+// ofTheHouse is what a policy could be completed with: it says something of everything.
+var ofTheHouse = policy.Policy{
+	Rule: "FREQ=DAILY", Timezone: "Asia/Tokyo", Dtstart: "2026-01-01T00:00:00", Timeout: time.Hour, QueueTimeout: time.Minute,
+	Retries: policy.Delays{7 * time.Minute}, Jitter: 0.3, Alignment: policy.UntilSuccess, OnExhausted: policy.GiveUp, GiveUpAfter: 99 * time.Hour,
+	Classes: policy.Classes{Never: []string{"Gone"}, Delays: map[string]time.Duration{"Busy": time.Hour}}, RetryWindow: "FREQ=DAILY;BYHOUR=9",
+	Misfire: policy.Misfire{Limited: true}, Spread: time.Minute, Muted: []policy.Notice{policy.NoticeDisabled}, DisabledReason: "Sorry.",
 }
 
 func TestEveryPolicyIsPrintedSoThatItReadsBackToTheLetter(t *testing.T) {
@@ -77,6 +92,7 @@ func somePolicy(t *rapid.T) map[string]any {
 		{"retries", someRetries()},
 		{"jitter", rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.2, 0.07, 1, 5e-324})).AsAny()},
 		{"alignment", rapid.SampledFrom([]string{"align_planned", "until_success", "planned_only", "whichever_first", "between_planned"}).AsAny()},
+		{"alignment", rapid.SampledFrom([]any{map[string]any{"expr": "retry_at + timeout > planned_at + 5m ? planned_at : retry_at"}, map[string]any{"expr": "k > 1 ?\n\t\"a\" == reason ? now : retry_at : planned_at"}})},
 		{"on_exhausted", rapid.SampledFrom([]string{"give_up", "next_planned"}).AsAny()},
 		{"give_up_after", someLength(0).AsAny()},
 		{rapid.SampledFrom([]string{"retry_on", "never_retry"}).Draw(t, "classes"), rapid.SliceOfN(someClass().AsAny(), 0, 6).AsAny()},
@@ -197,17 +213,43 @@ func TestALongListOfRetriesIsPrintedToItsEnd(t *testing.T) {
 		}
 		policy := canonical(t, map[string]any{"retries": delays})
 		checkPrint(t, policy)
-		if lines := strings.Count(printed(t, policy), "\n"); lines > 1+20+3 {
+		if lines := strings.Count(printed(t, policy), "\n"); lines > 1+20+3+3 {
 			t.Errorf("%d retries take %d lines", n, lines)
 		}
 	}
 }
 
-func TestPrintSaysNothingThatGoesWithoutSaying(t *testing.T) {
+func TestPrintSaysThePolicyWhole(t *testing.T) {
 	for policy, want := range map[string]string{
-		`{}`: "- Allow 10 minutes to complete\n",
-		`{"retries":["1m"],"on_exhausted":"give_up","alignment":"align_planned"}`: "- Allow 10 minutes to complete\n- On the first failure, retry after 1 minute\n",
-		`{"retries":[],"on_exhausted":"give_up"}`:                                 "- Allow 10 minutes to complete\n- On the first failure, give up\n",
+		`{}`: `- Allow 10 minutes to complete
+- On the first failure, retry immediately
+- On the second failure, retry after 1 minute
+- On the third failure, retry after 5 minutes
+- Skip retries that overlap with a scheduled refresh
+- After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
+			"Notify the owner when refresh is disabled or has recovered\n",
+		`{"retries":["1m"],"on_exhausted":"give_up","alignment":"until_success"}`: `- Allow 10 minutes to complete
+- On the first failure, retry after 1 minute
+- Retry until success, whatever is scheduled
+- Give up after the final unsuccessful retry
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
+			"Notify the owner when refresh is disabled or has recovered\n",
+		`{"retries":[],"misfire":"skip","delays_by_error":{"Gone":"never"},"notify":[],"queue_timeout":"1m","spread":"1m","disabled_reason":"x","give_up_after":"1d","retry_window":"FREQ=DAILY","never_retry":["Gone"]}`: `- Allow 10 minutes to complete
+- Allow 1 minute in the queue
+- Spread the refreshes over 1 minute
+- Skip missed refreshes
+- Skip retries that overlap with a scheduled refresh
+- Retry only within the window FREQ=DAILY
+- Never retry on Gone
+- On Gone errors, never retry
+- On the first failure, reset attempt_no and wait until the next scheduled refresh, or give up if there is none
+- Give up after 1 day of unsuccessful attempts
+- Give the reason "x"
+- Notify nobody
+`,
 		`{"name":"nightly","rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","timeout":"90m","retries":[0,"next"],"on_exhausted":"next_planned",
 			"give_up_after":"1w","notify":["disabled"],"delays_by_error":{"Gone":"never"},"jitter":0.07}`: `- This policy is called "nightly"
 - Refresh the model every day at 06:00 and 16:00 in the time zone Europe/Berlin
@@ -215,16 +257,22 @@ func TestPrintSaysNothingThatGoesWithoutSaying(t *testing.T) {
 - On the first failure, retry immediately
 - On the second failure, wait until the next scheduled refresh
 - Vary the delays by 7 percent
+- Skip retries that overlap with a scheduled refresh
 - On Gone errors, never retry
-- After the final unsuccessful retry, wait until the next scheduled refresh
+- After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Give up after 1 week of unsuccessful attempts
 - Notify the owner when refresh is disabled
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Give the usual reason
 `,
-		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","give_up_after":"10d12h","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
+		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","give_up_after":"10d12h","on_exhausted":"give_up","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
 - Refresh also by the rule EXDATE:20260105T000000
 - Allow any time to complete
 - Retry up to 5 times with exponential delays from 1 minute, at most 1 hour
+- Skip retries that overlap with a scheduled refresh
+- Give up after the final unsuccessful retry
 - Give up after 10 days 12 hours of unsuccessful attempts
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
+			`Use the same delays after every error. Give the usual reason. Notify the owner when refresh is disabled or has recovered
 `,
 	} {
 		if diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy)))); diff != "" {

@@ -20,20 +20,24 @@ var settings = []form{
 		setDuration("timeout")},
 	{"allow", `(?:any|unlimited) time(?: to (?:complete|finish|respond)| for (?:a|the|each) (?:response|attempt|refresh))?`,
 		"Allow any time to complete", set("timeout", "none")},
+	{"allow", `(?:any|unlimited) time (?:to wait )?in the queue`, "Allow any time in the queue", set("queue_timeout", "none")},
 
 	{"give", `up after <duration> (?:of unsuccessful (?:refresh )?(?:attempts|retries)|without (?:a )?success)`,
 		"Give up after one week of unsuccessful attempts", (*draft).giveUpAfter},
+	{"never|do not", `give up for (?:lack|want) of a success`, "Never give up for lack of a success", set("give_up_after", "none")},
 	{"give", `up after the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`, "Give up after the final unsuccessful retry",
 		setExhausted(giveUp)},
-	{"after", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt),? (?:reset attempt_no and )?wait <planned>`,
-		"After the final unsuccessful retry, wait until the next scheduled refresh", setExhausted(nextPlanned)},
+	{"after", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt),? (?:reset attempt_no and )?wait <planned><else>`,
+		"After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none", setExhausted(nextPlanned)},
 	{"give|show", `the reason <text>`, `Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
+	{"give|show", `the usual reason`, "Give the usual reason", set("disabled_reason", "")},
 
 	{"run", `(?:a )?missed refresh(?:es)? once`, "Run a missed refresh once", set("misfire", "run_once")},
 	{"run", `(?:a )?missed refresh(?:es)?(?: once)? if (?:it is|they are) younger than <duration>`,
 		"Run a missed refresh once if it is younger than 1 hour", (*draft).misfireYounger},
 	{"skip", `(?:a )?missed refresh(?:es)?`, "Skip missed refreshes", set("misfire", "skip")},
 	{"spread", `(?:the )?refreshes over <duration>`, "Spread the refreshes over 10 minutes", setDuration("spread")},
+	{"do not|never", `spread (?:the )?refreshes`, "Do not spread the refreshes", set("spread", "none")},
 
 	{"notify|email|tell", `nobody`, "Notify nobody", set("notify", []any{})},
 	{"notify|email|e-mail|tell", `<reader> (?:when|if|that) (.*\b(?:disabled|recovers|recovered))`,
@@ -61,13 +65,18 @@ var retrying = []form{
 		set("alignment", "whichever_first")},
 	{"begin|start", `a new cycle of retries at each (?:scheduled|planned) refresh`, "Begin a new cycle of retries at each scheduled refresh",
 		set("alignment", "between_planned")},
+	{"align|join", `retries (?:with the schedule )?by the expression <text>`,
+		`Align retries by the expression "retry_at + timeout > planned_at + 5m ? planned_at : retry_at"`, (*draft).aligner},
 	{"retry|start", `(?:retries )?only (?:with)?in the window (.+)`, "Retry only within the window FREQ=DAILY;BYHOUR=9,10,11", (*draft).window},
+	{"retry|start", `(?:retries )?at any time`, "Retry at any time", set("retry_window", "none")},
 }
 
 // errorClasses are the sentences about kinds of errors. They come last: "On the seventh failure" could be the name of an error.
 var errorClasses = []form{
 	{"retry", `only on (?:no errors?|nothing)`, "Retry only on no error", set("retry_on", []any{})},
 	{"retry", `only on <names>(?: errors?)?`, "Retry only on NetworkError and TimeoutError", setNames("retry_on")},
+	{"retry", `on (?:any|every|each) (?:kind of )?errors?`, "Retry on every error", set("never_retry", []any{})},
+	{"use", `the same delays after (?:any|every|each) (?:kind of )?error`, "Use the same delays after every error", set("delays_by_error", map[string]any{})},
 	{"never|do not", `retry on (?:no errors?|nothing)`, "Never retry on no error", set("never_retry", []any{})},
 	{"never|do not", `retry on <names>(?: errors?)?`, "Never retry on permanent errors", setNames("never_retry")},
 	{"on|after", `<name>(?: errors?,?|,) (.+)`, "On RateLimited errors, retry after 1 hour", (*draft).onError},

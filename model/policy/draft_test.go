@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ofTheHouse is a policy `default` that says something of everything.
+const ofTheHouse = `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin","dtstart":"2026-01-01","timeout":"1h","queue_timeout":"5m",` +
+	`"retries":["7m"],"jitter":0.3,"alignment":"until_success","on_exhausted":"give_up","give_up_after":"1w","never_retry":["Gone"],` +
+	`"delays_by_error":{"Busy":"2h"},"retry_window":"FREQ=DAILY;BYHOUR=9","misfire":"skip","spread":"3m","notify":["disabled"],"disabled_reason":"Sorry."}`
+
+// completed reads a policy, and completes it with that of the house.
+func completed(t testing.TB, text string) Policy {
+	t.Helper()
+	draft, err := Read(jsonOf(t, text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	p, err := draft.Complete(policyOf(t, ofTheHouse))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return p
+}
+
+func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
+	house := policyOf(t, ofTheHouse)
+	house.Rule, house.Dtstart = "", "" // nobody gets a schedule by saying nothing of one
+	with := func(change func(*Policy)) Policy {
+		p := house
+		change(&p)
+		return p
+	}
+	for text, want := range map[string]Policy{
+		`{}`:                              house,
+		`{"timeout":"2h","retries":null}`: with(func(p *Policy) { p.Timeout = 2 * time.Hour }),
+		`{"timeout":"none"}`:              with(func(p *Policy) { p.Timeout = 0 }),
+		`{"queue_timeout":"none"}`:        with(func(p *Policy) { p.QueueTimeout = 0 }),
+		`{"retries":[]}`:                  with(func(p *Policy) { p.Retries, p.Jitter = nil, 0 }),
+		`{"retries":["1m"]}`:              with(func(p *Policy) { p.Retries, p.Jitter = Delays{time.Minute}, 0 }),
+		`{"retries":{"strategy":"fixed","base":"1m"}}`: with(func(p *Policy) { p.Retries, p.Jitter = Backoff{Fixed, time.Minute, 0, 0, Unlimited}, 0.2 }),
+		`{"jitter":0.5}`:                      with(func(p *Policy) { p.Jitter = 0.5 }),
+		`{"alignment":"planned_only"}`:        with(func(p *Policy) { p.Alignment = PlannedOnly }),
+		`{"on_exhausted":"next_planned"}`:     with(func(p *Policy) { p.OnExhausted = NextPlanned }),
+		`{"give_up_after":"none"}`:            with(func(p *Policy) { p.GiveUpAfter = 0 }),
+		`{"never_retry":[]}`:                  with(func(p *Policy) { p.Classes.Never = nil }),
+		`{"retry_on":["Net"]}`:                with(func(p *Policy) { p.Classes.Never, p.Classes.RetryOn = nil, []string{"Net"} }),
+		`{"delays_by_error":{}}`:              with(func(p *Policy) { p.Classes.Delays = nil }),
+		`{"misfire":"run_once"}`:              with(func(p *Policy) { p.Misfire = Misfire{} }),
+		`{"spread":"none"}`:                   with(func(p *Policy) { p.Spread = 0 }),
+		`{"notify":["disabled","recovered"]}`: with(func(p *Policy) { p.Muted = nil }),
+		`{"disabled_reason":""}`:              with(func(p *Policy) { p.DisabledReason = "" }),
+
+		// The zone of the window comes along, but moves no schedule.
+		`{"retry_window":"none"}`:         with(func(p *Policy) { p.RetryWindow, p.Timezone = "", "" }),
+		`{"timezone":"Asia/Tokyo"}`:       with(func(p *Policy) { p.Timezone = "Asia/Tokyo" }),
+		`{"rrule":"FREQ=DAILY;BYHOUR=6"}`: with(func(p *Policy) { p.Rule, p.Timezone = "FREQ=DAILY;BYHOUR=6", "" }),
+
+		// Aliases come with the defaults of the system that they come from.
+		`{"maxRetries":3}`: with(func(p *Policy) {
+			p.Retries, p.Jitter, p.OnExhausted = Backoff{Exponential, time.Minute, 2, time.Hour, 3}, 0.2, GiveUp
+			p.Classes.Never = policyOf(t, `{"never_retry":"permanent"}`).Classes.Never
+		}),
+	} {
+		if diff := cmp.Diff(want.canonical(), completed(t, text).canonical()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", text, diff)
+		}
+	}
+}
+
+func TestThePolicyDefaultIsCompletedWithTheBuiltInOne(t *testing.T) {
+	want := Default()
+	want.Name, want.Timeout = DefaultName, time.Hour
+	if got := completed(t, `{"name":"default","timeout":"1h"}`); got.canonical() != want.canonical() {
+		t.Errorf("got %s", got.canonical())
+	}
+}
+
+func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
+	for _, text := range []string{ofTheHouse, `{"retries":[]}`, `{"timeout":"none","retries":"3 1m","jitter":0}`, `{"retry_on":["A"],"jitter":0}`} {
+		p := policyOf(t, text)
+		if again, err := ParseStored(jsonOf(t, p.canonical())); err != nil || again.canonical() != p.canonical() {
+			t.Errorf("%s is read as %s, %v", p.canonical(), again.canonical(), err)
+		}
+		whole, err := json.Marshal(p.Whole())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := completed(t, string(whole)); again.canonical() != p.canonical() {
+			t.Errorf("%s is read as %s", whole, again.canonical())
+		}
+	}
+	const want = `{"timeout":"10m","queue_timeout":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
+		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
+		`"notify":["disabled","recovered"],"disabled_reason":""}`
+	if whole, err := json.Marshal(Default().Whole()); string(whole) != want || err != nil {
+		t.Errorf("got %s, %v", whole, err)
+	}
+}
+
+func TestADraftTellsWhatItTakesFromTheDefault(t *testing.T) {
+	draft, err := Read(jsonOf(t, `{"timeout":"1h","retries":["1m"],"retry_on":["A"],"misfire":null,"notify":[],"delays_by_error":{},"disabled_reason":"","spread":0}`))
+	if diff := cmp.Diff([]string{"queue_timeout", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire"}, draft.Missing()); err != nil || diff != "" {
+		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+}
