@@ -24,6 +24,7 @@ type Store interface {
 	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error
 	Home(uid string) (home scripts.Keys, own bool)
+	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []scripts.Forwarded) (map[scripts.Keys]bool, error)
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)

@@ -2,9 +2,11 @@ package poller
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -20,6 +22,8 @@ type Round struct {
 	HoldsLane bool
 }
 
+var errBrokenModel = errors.New("the key of the model holds something else")
+
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
 
@@ -32,7 +36,7 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	round := Round{Claimed: len(claim.Messages), HoldsLane: claim.HoldsLane}
 	pending := make([]*message, len(claim.Messages))
 	for i, entry := range claim.Messages {
-		pending[i] = decode(entry, p.store.Home)
+		pending[i] = decode(entry, p.store)
 	}
 	pending = p.forward(ctx, pending, claim.Now)
 	round.Waiting = len(claim.Messages) - len(pending)
@@ -60,7 +64,10 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	for i, code := range codes {
 		switch {
 		case code == scripts.CodeBroken:
-			messages[i].counter, messages[i].reason = "broken_model", "the key of the model holds something else"
+			messages[i].counter, messages[i].reason = "broken_model", errBrokenModel
+			again = append(again, messages[i])
+		case code == scripts.CodeDuplicate:
+			messages[i].counter, messages[i].reason = string(model.Duplicate), nil
 			again = append(again, messages[i])
 		case code.Retry():
 			if code == scripts.CodeTaken {

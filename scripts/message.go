@@ -117,7 +117,7 @@ type Rejected struct {
 const maxRaw = 16 << 10
 
 // rejected is the entry for the rejected list; empty: the message is only counted.
-func (i Item) rejected(now time.Time) string {
+func (i *Item) rejected(now time.Time) string {
 	if i.Reason == "" {
 		return ""
 	}

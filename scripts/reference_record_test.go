@@ -113,6 +113,7 @@ func (o *occasion) journal() map[string]any {
 	if o.final() {
 		entry["final"] = "1"
 	}
+	entry["by"] = o.message["by"]
 	for name, value := range entry {
 		if value == "" || value == nil || value == "0" {
 			delete(entry, name)
