@@ -142,7 +142,7 @@ func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Tim
 	case CommandEnable:
 		decision, outcome = m.Enable(now)
 	case CommandDisable:
-		decision, outcome = m.Disable(c.Reason, now)
+		decision, outcome = m.Disable(c.Reason, c.By, now)
 	default:
 		decision, outcome = Decision{Event: EventRemove}, Applied
 	}
@@ -187,15 +187,15 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 }
 
 // Disable stops the model until it is enabled, whatever is saved meanwhile, with a reason for its owner; a running attempt loses its
-// fence.
-func (m *Model) Disable(reason string, now time.Time) (Decision, Outcome) {
+// fence. by says who stops it; empty: nobody says.
+func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	reason = document.Shorten(reason, document.MaxText)
 	if m.StoppedBy() == StoppedByHand && m.DisabledReason == reason {
 		return Decision{}, Unchanged
 	}
 	decision := Decision{Event: EventDisable, Next: m.State}
 	next := &decision.Next
-	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, ""
+	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, by
 	next.wait(time.Time{}, CausePlanned, whyDisabled)
 	next.NotBefore = time.Time{}
 	m.supersede(&decision, now)

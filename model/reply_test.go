@@ -84,5 +84,8 @@ func TestADecisionSaysWhoWantedIt(t *testing.T) {
 		if entry, _ := s.decision.Journal("tbl_1", monday); s.decision.By != want || entry.By != want {
 			t.Errorf("%s: by %q, in the journal %q; want %q", steps, s.decision.By, entry.By, want)
 		}
+		if s.decision.Next.Disabled && s.decision.Next.DisabledWho != want {
+			t.Errorf("%s: disabled by %q, want %q", steps, s.decision.Next.DisabledWho, want)
+		}
 	}
 }
