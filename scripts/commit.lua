@@ -184,8 +184,9 @@ while at <= last_at do
     -- Check
     if gone then --@ settled is looked for
       code = 3
-    elseif again then
+    elseif again then -- those behind it wait until it is settled
       code = 7
+      refused[uid] = uid ~= ''
     elseif refused[uid] then
       code = 2
     end

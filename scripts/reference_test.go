@@ -166,6 +166,7 @@ func (r *reference) commit(owner string, maxQueued int, items []Item, now time.T
 		var code Code
 		if item.Transition == nil {
 			code = r.settle(owner, item, refused[item.UID], now)
+			refused[item.UID] = refused[item.UID] || code == CodeDuplicate && item.UID != ""
 		} else {
 			uid := item.Transition.uid
 			if code = r.judge(owner, maxQueued, item, refused[uid], now); code == CodeApplied {
