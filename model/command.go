@@ -28,10 +28,17 @@ type Command struct {
 	Definition Definition // put
 	Force      bool       // run: supersede an attempt that is queued or running
 	Reason     string     // disable: for the owner
+
+	ID      string // the same again within a day is a duplicate; empty: none
+	ReplyTo string // the list on which its outcome is told, as its sender wrote it; empty: nobody asks
+	By      string // who wants it, in at most 60 bytes; empty: nobody says
 }
 
+// MaxBy bounds the text that says who wants a command, in bytes.
+const MaxBy = 60
+
 // DecodeCommand reads one entry of the control list: {"type":"put", …definition…}, {"type":"run","uid":"…","force":true}.
-// Every error is a *Rejection; the uid of the model is told with it where it can be read.
+// Every error is a *Rejection; beside it the command holds what can be read, so that its sender can be told.
 func DecodeCommand(raw []byte) (Command, error) {
 	doc, err := decodeObject(raw)
 	if err != nil {
@@ -43,13 +50,18 @@ func DecodeCommand(raw []byte) (Command, error) {
 	return command, asRejection(err)
 }
 
+// readCommand reads a command, and first what each command may say of itself.
 func readCommand(doc document.Object) (Command, error) {
 	var command Command
-	err := into((*string)(&command.Type), doc.Text, "type")
+	err := cmp.Or(into((*string)(&command.Type), doc.Text, "type"), command.readID(doc), into(&command.ReplyTo, doc.Text, "reply_to"),
+		into(&command.By, doc.Text, "by"))
+	command.By = document.Shorten(command.By, MaxBy)
 	if err != nil {
 		return command, err
 	}
-	delete(doc.Fields, "type")
+	for _, name := range []string{"type", "command_id", "reply_to", "by"} {
+		delete(doc.Fields, name)
+	}
 	switch command.Type {
 	case CommandPut:
 		command.Definition, err = ParseDefinition(doc.Fields)
@@ -66,13 +78,25 @@ func readCommand(doc document.Object) (Command, error) {
 	}
 }
 
+// readID accepts what could be the uid of a model. An empty one is refused: many commands would be the same.
+func (c *Command) readID(doc document.Object) error {
+	id, err := doc.Text("command_id")
+	if err == nil && doc.Fields["command_id"] != nil {
+		err = document.ValidateID("command_id", id)
+	}
+	if err == nil {
+		c.ID = id
+	}
+	return err
+}
+
 func (c *Command) read(doc document.Object, extra ...string) error {
 	doc, err := document.ReadObject(doc.Fields, append([]string{"uid"}, extra...)...)
 	if err != nil {
 		return err
 	}
 	if err = into(&c.UID, doc.Text, "uid"); err == nil && c.UID == "" {
-		err = &Rejection{CounterNoUID, "uid: expected the uid of a model, found nothing"}
+		err = &Rejection{CounterNoUID, document.Refuse("uid", "the uid of a model", "nothing")}
 	}
 	var force *bool
 	err = cmp.Or(err, into(&c.Reason, doc.Text, "reason"), into(&force, doc.Flag, "force"))
@@ -100,27 +124,28 @@ func (p Policies) Find(d *Definition) (policy.Policy, error) {
 
 // Execute decides what a command does to the model at now. exists says whether the model is stored. Applied comes with the decision; any
 // other outcome, or an error about the definition, changes nothing.
-func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Time) (Decision, Outcome, error) {
-	switch {
-	case c.Type == CommandPut:
-		found, err := policies.Find(&c.Definition)
-		if err != nil {
-			return Decision{}, Unchanged, err
-		}
-		return m.Put(c.Definition, found, exists, now)
-	case !exists:
+func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Time) (decision Decision, outcome Outcome, err error) {
+	if c.Type != CommandPut && !exists {
 		return Decision{}, UnknownModel, nil
 	}
-	decision, outcome := Decision{Event: EventRemove}, Applied
 	switch c.Type {
+	case CommandPut:
+		var found policy.Policy
+		if found, err = policies.Find(&c.Definition); err != nil {
+			return Decision{}, Unchanged, err
+		}
+		decision, outcome, err = m.Put(c.Definition, found, exists, now)
 	case CommandRun:
 		decision, outcome = m.Run(c.Force, now)
 	case CommandEnable:
 		decision, outcome = m.Enable(now)
 	case CommandDisable:
-		decision, outcome = m.Disable(c.Reason, now)
+		decision, outcome = m.Disable(c.Reason, c.By, now)
+	default:
+		decision, outcome = Decision{Event: EventRemove}, Applied
 	}
-	return decision, outcome, nil
+	decision.By = c.By
+	return decision, outcome, err
 }
 
 // Run starts the model at once, whatever was scheduled. It is refused while an attempt is queued or running, and of a model that a hand
@@ -160,15 +185,15 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 }
 
 // Disable stops the model until it is enabled, whatever is saved meanwhile, with a reason for its owner; a running attempt loses its
-// fence.
-func (m *Model) Disable(reason string, now time.Time) (Decision, Outcome) {
+// fence. by says who stops it; empty: nobody says.
+func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	reason = document.Shorten(reason, document.MaxText)
 	if m.StoppedBy() == StoppedByHand && m.DisabledReason == reason {
 		return Decision{}, Unchanged
 	}
 	decision := Decision{Event: EventDisable, Next: m.State}
 	next := &decision.Next
-	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, ""
+	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, by
 	next.wait(time.Time{}, CausePlanned, whyDisabled)
 	next.NotBefore = time.Time{}
 	m.supersede(&decision, now)

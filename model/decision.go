@@ -61,6 +61,8 @@ type Decision struct {
 	MustBeQueued bool
 	// Definition replaces the stored one (create and update only); nil: unchanged.
 	Definition *Model
+	// By is who wanted it, as a command says; empty: nobody says.
+	By string
 }
 
 // maxWhy keeps refresh_why inside the compact encoding of a Redis hash (64 bytes a value).

@@ -39,6 +39,7 @@ type JournalEntry struct {
 	Held           bool // the brake held a final failure back
 	Final          bool // the failure disabled the model
 	DisabledReason string
+	By             string // who wanted it, as a command says
 }
 
 // Journal returns the journal entry of a decision about a model at now; false: it is no transition.
@@ -49,7 +50,7 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 	e := JournalEntry{
 		UID: uid, Event: d.Event, At: now, AttemptUID: d.Next.AttemptUID, AttemptNo: d.Next.AttemptNo,
 		RefreshAt: d.Next.RefreshAt, DeadlineAt: d.Next.DeadlineAt, Why: d.Next.Why,
-		PolicyError: d.PolicyError, Held: d.Held, Final: d.Final,
+		PolicyError: d.PolicyError, Held: d.Held, Final: d.Final, By: d.By,
 	}
 	if d.Event == EventWithdrawn { // the attempt ended without a record of it
 		e.AttemptUID, e.EndedNo = d.Next.LastAttemptUID, d.Next.AttemptNo+1

@@ -48,10 +48,12 @@ type Message struct {
 // Rejection says why a message cannot be handled and under which counter that is filed.
 type Rejection struct {
 	Counter string // malformed, no_uid, unknown_type or oversized
-	Reason  string
+	Err     error  // mostly a *document.Error
 }
 
-func (r *Rejection) Error() string { return r.Reason }
+func (r *Rejection) Error() string { return r.Err.Error() }
+
+func (r *Rejection) Unwrap() error { return r.Err }
 
 // The counters of messages that cannot be handled.
 const (
@@ -84,23 +86,23 @@ func asRejection(err error) error {
 	case errors.As(err, &rejection):
 		return rejection
 	default:
-		return &Rejection{CounterMalformed, err.Error()}
+		return &Rejection{CounterMalformed, err}
 	}
 }
 
 // decodeObject reads raw as exactly one JSON object; numbers keep their digits.
 func decodeObject(raw []byte) (document.Object, error) {
 	if !utf8.Valid(raw) {
-		return document.Object{}, &Rejection{CounterMalformed, "expected a JSON object in UTF-8, found " + document.Found(string(raw))}
+		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "a JSON object in UTF-8", document.Found(string(raw)))}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var fields map[string]any
 	if err := decoder.Decode(&fields); err != nil || fields == nil {
-		return document.Object{}, &Rejection{CounterMalformed, "expected a JSON object, found " + document.Found(string(raw))}
+		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "a JSON object", document.Found(string(raw)))}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return document.Object{}, &Rejection{CounterMalformed, "expected one JSON object, found more behind it"}
+		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "one JSON object", "more behind it")}
 	}
 	return document.Object{Fields: fields}, nil
 }
@@ -134,7 +136,7 @@ func unknownType[T ~string](found T, known ...T) error {
 	for i, name := range known {
 		names[i] = string(name)
 	}
-	return &Rejection{CounterUnknownType, "type: expected " + strings.Join(names, ", ") + ", found " + document.Found(string(found))}
+	return &Rejection{CounterUnknownType, document.Refuse("type", strings.Join(names, ", "), document.Found(string(found)))}
 }
 
 // into reads a field into its place. Several such reads stand in a cmp.Or: all of them run, and the first error counts.
@@ -168,11 +170,11 @@ func agreed(doc document.Object, names []string, what string) (uid string, err e
 		case uid == "":
 			uid, at = text, name
 		case text != "" && text != uid:
-			return uid, &Rejection{CounterNoUID, at + ": expected the same uid as " + name + ", found another"}
+			return uid, &Rejection{CounterNoUID, document.Refuse(at, "the same uid as "+name, "another")}
 		}
 	}
 	if uid == "" {
-		return "", &Rejection{CounterNoUID, names[0] + ": expected " + what + ", found nothing"}
+		return "", &Rejection{CounterNoUID, document.Refuse(names[0], what, "nothing")}
 	}
 	return uid, nil
 }

@@ -268,10 +268,10 @@ func FuzzDecodeMessage(f *testing.F) {
 func checkRejection(t *testing.T, err error) {
 	t.Helper()
 	var rejection *Rejection
-	if !errors.As(err, &rejection) || rejection.Counter == "" || rejection.Reason == "" {
+	if !errors.As(err, &rejection) || rejection.Counter == "" || rejection.Error() == "" {
 		t.Fatalf("the error is %T %v", err, err)
 	}
-	if !fit(rejection.Reason, 1000) {
-		t.Fatalf("the reason is not fit to be shown: %q", rejection.Reason)
+	if !fit(rejection.Error(), 1000) {
+		t.Fatalf("the reason is not fit to be shown: %q", rejection.Error())
 	}
 }

@@ -1,6 +1,7 @@
 package poller
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -20,21 +21,29 @@ type message struct {
 
 	taken string // the attempt of its model that a worker was found to have
 
-	// Why the message changes no model; an empty counter: it is still to be decided.
-	counter, reason string
+	// Why the message changes no model; an empty counter: it is still to be decided, and no reason: it is only counted.
+	counter string
+	reason  error
+
+	replies string // the name of the list on which the sender of the command is told; empty: on none
 }
 
-// decode reads a message of a queue.
+// decode reads a message of a queue; its store tells how messages are written, where models live, and where commands are replied to.
 func decode(claimed scripts.Claimed, queue Store) *message {
 	m := &message{claimed: claimed, own: true}
 	if size, most, large := claimed.Large(); large {
-		m.counter, m.reason = model.CounterOversized, "expected at most "+most+" bytes, found "+size
+		m.counter, m.reason = model.CounterOversized, document.Refuse("", "at most "+most+" bytes", size)
 		return m
 	}
 	var err error
 	if claimed.FromControl() {
 		m.command = new(model.Command)
 		*m.command, err = model.DecodeCommand([]byte(claimed.Raw()))
+		if m.command.ReplyTo != "" {
+			var failed error
+			m.replies, failed = queue.ReplyName(m.command.ReplyTo)
+			err = cmp.Or(err, failed)
+		}
 	} else {
 		m.result = new(model.Message)
 		*m.result, err = queue.Wire().DecodeMessage([]byte(claimed.Raw()))
@@ -45,18 +54,18 @@ func decode(claimed scripts.Claimed, queue Store) *message {
 	}
 	m.home, m.own = queue.Home(m.uid())
 	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
-		m.own, m.counter, m.reason = true, model.CounterMalformed, "uid: expected a command for this part of the queue, found one for "+m.home.Queue()
+		m.own, m.counter = true, model.CounterMalformed
+		m.reason = document.Refuse("uid", "a command for this part of the queue", "one for "+m.home.Queue())
 	}
 	return m
 }
 
 // refusal is where an unusable message is counted, and why it is unusable.
-func refusal(err error) (counter, reason string) {
-	var rejection *model.Rejection
-	if errors.As(err, &rejection) {
-		return rejection.Counter, rejection.Reason
+func refusal(err error) (counter string, reason error) {
+	if rejection, is := errors.AsType[*model.Rejection](err); is {
+		return rejection.Counter, rejection.Err
 	}
-	return model.CounterMalformed, err.Error()
+	return model.CounterMalformed, err
 }
 
 // uid is the model that the message is about; empty: it cannot be read.
@@ -99,10 +108,32 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 
 // decide turns the message into an item to commit.
 func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
-	item := scripts.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter, Reason: m.reason}
-	if m.counter != "" {
-		return item
+	item, reason := scripts.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter}, m.reason
+	if m.counter == "" {
+		reason = m.decideModel(&item, snapshot, now)
 	}
+	if reason != nil {
+		item.Reason = reason.Error()
+	}
+	if m.command != nil && m.counter != model.CounterForwarded {
+		m.reply(&item, reason, now)
+	}
+	return item
+}
+
+// reply lets the item note the id of its command, and tell the sender of that what became of it, if it asks for either.
+func (m *message) reply(item *scripts.Item, reason error, now time.Time) {
+	outcome := model.Outcome(item.Counter)
+	if outcome != model.Duplicate { // a duplicate was noted when it was none
+		item.CommandID = m.command.ID
+	}
+	if m.replies != "" {
+		item.Reply = scripts.Reply{Name: m.replies, Text: m.command.Reply(outcome, reason, now)}
+	}
+}
+
+// decideModel decides what the message does to its model. It returns why it cannot be handled; nil: it can, or is only counted.
+func (m *message) decideModel(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) (reason error) {
 	record := snapshot.Records[item.UID]
 	record.Taken = m.taken != "" && m.taken == record.AttemptUID
 	var decision model.Decision
@@ -120,18 +151,17 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 	item.Counter = string(outcome)
 	switch {
 	case err != nil:
-		item.Counter, item.Reason = refusal(err)
+		item.Counter, reason = refusal(err)
+	case outcome == model.UnknownModel && !m.own:
+		reason = document.Refuse(field, "in "+m.home.Output()+", as reply_to said", document.Found(item.UID))
 	case outcome == model.UnknownModel:
-		item.Reason = field + ": expected a stored model, found " + document.Found(item.UID)
-		if !m.own {
-			item.Reason = field + ": expected in " + m.home.Output() + ", as reply_to said, found " + document.Found(item.UID)
-		}
+		reason = document.Refuse(field, "a stored model", document.Found(item.UID))
 	case outcome == model.Busy:
-		item.Reason = "run: expected an idle model, found an attempt queued or running; force supersedes it"
+		reason = document.Refuse("run", "an idle model", "an attempt queued or running; force supersedes it")
 	case outcome == model.Stopped:
-		item.Reason = "run: expected a model that was not disabled by hand, found one; enable it, or force the run"
+		reason = document.Refuse("run", "a model that was not disabled by hand", "one; enable it, or force the run")
 	case outcome == model.Applied:
 		item.Transition = record.Decide(decision, now)
 	}
-	return item
+	return reason
 }

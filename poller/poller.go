@@ -26,6 +26,7 @@ type Store interface {
 	Resign(ctx context.Context, owner string) error
 	Home(uid string) (home scripts.Keys, own bool)
 	Wire() model.Wire
+	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []scripts.Forwarded) (map[scripts.Keys]bool, error)
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)

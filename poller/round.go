@@ -2,10 +2,12 @@ package poller
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -20,6 +22,8 @@ type Round struct {
 	// HoldsLane says that commands are this poller's to apply.
 	HoldsLane bool
 }
+
+var errBrokenModel = errors.New("the key of the model holds something else")
 
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
@@ -61,7 +65,10 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	for i, code := range codes {
 		switch {
 		case code == scripts.CodeBroken:
-			messages[i].counter, messages[i].reason = "broken_model", "the key of the model holds something else"
+			messages[i].counter, messages[i].reason = "broken_model", errBrokenModel
+			again = append(again, messages[i])
+		case code == scripts.CodeDuplicate:
+			messages[i].counter, messages[i].reason = string(model.Duplicate), nil
 			again = append(again, messages[i])
 		case code.Retry():
 			if code == scripts.CodeTaken {

@@ -35,7 +35,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	r := callRecorder{b.redis, map[string][]scriptCall{}}
 	b.Keys, b.clients = Keys{"<queue>"}, &Clients{Read: r, Write: r, Block: r}
 	ctx := t.Context()
-	put, settle := Item{Transition: b.put("<uid>", "{}")}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
+	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
 	var errs [13]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})

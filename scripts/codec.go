@@ -158,6 +158,7 @@ func (c *codec) notes(e *model.JournalEntry) {
 	c.text("policy_error", &e.PolicyError)
 	c.flag("held", &e.Held)
 	c.flag("final", &e.Final)
+	c.text("by", &e.By)
 }
 
 func (c *codec) text(name string, value *string) {

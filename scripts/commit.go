@@ -24,11 +24,14 @@ const (
 	CodeTaken    Code = 4 // the attempt that must be queued is not, a worker has it: decide again
 	CodeFull     Code = 5 // the input list has reached the high-water mark
 	CodeBroken   Code = 6 // the key of the model holds something else
+
+	CodeDuplicate Code = 7 // a command with the same id was handled within a day
 )
 
 func (c Code) String() string {
 	names := map[Code]string{
 		CodeApplied: "applied", CodeConflict: "conflict", CodeGone: "gone", CodeTaken: "taken", CodeFull: "full", CodeBroken: "broken",
+		CodeDuplicate: "duplicate",
 	}
 	return cmp.Or(names[c], "code "+strconv.Itoa(int(c)))
 }
@@ -58,6 +61,16 @@ type Item struct {
 	Counter string
 	// Reason says why it cannot be handled: it is kept in <queue>:rejected. Empty: it is only counted.
 	Reason string
+	// CommandID is the id of the command that the message is: it is noted with the item, and refuses later ones for a day. Empty: none.
+	CommandID string
+	// Reply is what the sender of the command is told. Zero: nothing.
+	Reply Reply
+}
+
+// Reply is one entry of a reply list.
+type Reply struct {
+	Name string // of the list, see Keys.Reply
+	Text string
 }
 
 // Commit applies the items of a batch in order, in one script: one code for each. What was decided on top of a refused item is refused
@@ -78,31 +91,66 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	k := s.Keys
 	keys := []string{
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
-		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(),
+		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(), k.Commands(),
 	}
 	all := wordings{kinds: map[string]int{}}
-	for _, item := range batch.Items {
-		t := item.Transition
-		if t == nil {
+	for i := range batch.Items {
+		item, uid := &batch.Items[i], batch.Items[i].UID
+		if t := item.Transition; t != nil {
+			uid = t.uid
+			all.add(t.item(item, batch.Now, &s.config))
+		} else {
 			all.add(item.settle(batch.Now))
-			continue
 		}
-		all.add(t.item(item.Message, batch.Now, &s.config))
-		own := []string{k.Model(t.uid), k.History(t.uid), k.Payload(t.uid)}
-		keys = append(keys, own[:t.keys(&s.config)]...)
+		n := item.keys(&s.config)
+		if n > 0 {
+			own := []string{k.Model(uid), k.History(uid), k.Payload(uid)}
+			keys = append(keys, own[:min(n, len(own))]...)
+		}
+		if n == keysWithReply {
+			keys = append(keys, k.Reply(item.Reply.Name))
+		}
 	}
 	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, len(all.kinds)}
 	return runCodes(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.items))
 }
 
+// keysWithReply is how many keys an item has that pushes a reply: that is the last one.
+const keysWithReply = 4
+
+// keys is how many of its keys an item needs.
+func (i *Item) keys(config *Config) int {
+	switch {
+	case i.Reply.Text != "":
+		return keysWithReply
+	case i.Transition == nil:
+		return 0
+	default:
+		return i.Transition.keys(config)
+	}
+}
+
 // settle tells commit.lua of a message that changes no model.
-func (i Item) settle(now time.Time) (w wording) {
+func (i *Item) settle(now time.Time) (w wording) {
 	w.announce(i.UID)
-	w.say("settle", "")
-	w.tell("message", i.Message.Entry)
+	i.message(&w, now)
 	w.tell("reject", i.rejected(now))
+	w.say("settle", "")
 	w.say("count=", i.Counter)
+	if n := i.keys(nil); n > 0 {
+		w.say("keys=", strconv.Itoa(n))
+	}
 	return w
+}
+
+// message tells commit.lua of the message, and of the command that it is.
+func (i *Item) message(w *wording, now time.Time) {
+	w.tell("message", i.Message.Entry)
+	if i.CommandID != "" {
+		w.tell("id", i.CommandID)
+		w.announce(millis(now))
+	}
+	w.tell("reply", i.Reply.Text)
 }
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.

@@ -18,8 +18,9 @@
 --   stored before they were counted; and changes, how many there were
 -- KEYS[14] <queue>:urgent zset, uid -> refresh_at in Unix ms
 -- KEYS[15] <queue>:created stream
--- KEYS[16..] per item that changes a model: <queue>:model:<uid> hash, and as many of the next two as the keys of its
---   kind are more than 1, <queue>:history:<uid> list, <queue>:payload:<uid> string
+-- KEYS[16] <queue>:commands zset, id of a command -> when it was handled in Unix ms
+-- KEYS[17..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
+--   <queue>:payload:<uid> string, <queue>:reply:<name> list
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
 -- ARGV[3] journal cap, in entries, and of created likewise
@@ -28,37 +29,38 @@
 -- ARGV[6] owner of the claimed messages, "" = there are none
 -- ARGV[7] how many kinds of items there are
 -- ARGV[8..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
---   and what the words of the kind announce, in this order: message = the claimed entry; reject = the entry for
---   rejected; rev, attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back
---   = the entry to take back if it is queued, where one to push then takes its place; due, urgent, running = the score
---   in Unix ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a
+--   and what the words of the kind announce, in this order: message = the claimed entry; id = the id of the command,
+--   and the instant of the batch in Unix ms; reply = the entry for the reply list; reject = the entry for rejected;
+--   rev, attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back = the
+--   entry to take back if it is queued, where one to push then takes its place; due, urgent, running = the score in
+--   Unix ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a
 --   list behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" =
 --   none) and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> =
 --   what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
---   changes; remove = the model goes; keys=<n> = how many of its keys are passed; must = what is taken back must be
---   queued; instead = the entry of the history takes the place of the newest one; wake = call a dispatcher;
---   event=<name> = what the journal calls it, without the word it is not told; apart = it is told in created;
---   count=<name> = a counter; now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
+--   changes; remove = the model goes; keys=<n> = how many keys are passed; must = what is taken back must be queued;
+--   instead = the entry of the history takes the place of the newest one; wake = call a dispatcher; event=<name> = what
+--   the journal calls it, without the word it is not told; apart = it is told in created; count=<name> = a counter;
+--   now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
---   (the model is no hash)
+--   (the model is no hash), 7 duplicate (a command with that id was handled within a day)
 -- include: types
 -- include: chunks
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local policies, policy_uses, urgent, created = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local policies, policy_uses, urgent, created, command_ids = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local instant, max_queued = ARGV[1], tonumber(ARGV[2])
 local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local owner = ARGV[6]
 
 -- Check: a shared key of another type would end the script between two writes.
 local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
-  'hash', 'hash', 'zset', 'stream'})
+  'hash', 'hash', 'zset', 'stream', 'zset'})
 if wrong then
   return wrong
 end
 
-local at, key = 8, 16
+local at, key = 8, 17
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -82,7 +84,7 @@ end
 -- Most items of a batch are of few kinds. Each has tables that the values of its items are filled into, one after the
 -- other.
 local function new_kind(words)
-  local kind = {applied = 0, counters = {}, notes = {}, now = {}, fields = {}, delete = {}, set = {}}
+  local kind = {applied = 0, keys = 0, counters = {}, notes = {}, now = {}, fields = {}, delete = {}, set = {}}
   local lists = {count = kind.counters, note = kind.notes, now = kind.now, field = kind.fields, gone = kind.delete}
   for _, word in ipairs(words) do
     local name, value = string.match(word, '^(%l+)=?(.*)$')
@@ -113,6 +115,7 @@ local uids, due_at, urgent_at, deadline_at = {}, {}, {}, {}
 local pushed, rejects, notices = {}, {}, {}
 local used, users, texts = {}, {}, {}
 local call, told, grown = false, false, false
+local noted, handled = {}, {}
 
 -- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
 -- an older version has left there. A message may stand there more than once.
@@ -141,6 +144,18 @@ local function drop(message)
   end
 end
 
+-- A command that was handled is known by its id for a day, and its sender told if he asked for it.
+local day = 86400
+local function is_handled(id, now)
+  local last = redis.call('ZSCORE', command_ids, id)
+  return handled[id] or last and tonumber(last) > now - day * 1000
+end
+local function note(id, now)
+  noted[#noted + 1] = now
+  noted[#noted + 1] = id
+  handled[id] = true
+end
+
 local function use(policy, models)
   if policy ~= '' and not users[policy] then
     used[#used + 1] = policy
@@ -153,14 +168,27 @@ while at <= last_at do
   local kind = kinds[tonumber(take())]
   local uid = take()
   local message = kind.message and take()
+  local id = kind.id and take()
+  local now = kind.id and take()
+  local reply = kind.reply and take()
   local reject = kind.reject and take()
+  -- Keys that the kind does not pass are those of the next item here, and not touched.
+  local hash = KEYS[key]
+  local history = KEYS[key + 1]
+  local body = KEYS[key + 2]
+  local replies = KEYS[key + 3]
+  key = key + kind.keys
   local gone = message and not is_claimed(message) --@ claimed is looked for
+  local again = id and is_handled(id, now) --@ id is looked for
   local code = 1
 
   if kind.settle then
     -- Check
     if gone then --@ settled is looked for
       code = 3
+    elseif again then -- those behind it wait until it is settled
+      code = 7
+      refused[uid] = uid ~= ''
     elseif refused[uid] then
       code = 2
     end
@@ -197,17 +225,14 @@ while at <= last_at do
       set[i] = take()
       entry[place] = set[i]
     end
-    -- Keys that the kind does not pass are those of the next item here, and not touched.
-    local hash = KEYS[key]
-    local history = KEYS[key + 1]
-    local body = KEYS[key + 2]
-    key = key + kind.keys
     -- Check
     local is = redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
     if is.err then
       code = 6
     elseif gone then --@ gone
       code = 3
+    elseif again then
+      code = 7
     elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid then --@ fence
       code = 2
     elseif kind.must and not redis.call('LPOS', input, back) then --@ taken
@@ -278,6 +303,16 @@ while at <= last_at do
       end
     end
   end
+  if code == 1 and id then --@ note
+    note(id, now)
+  end
+  if code == 1 and reply then
+    local stand = redis.pcall('RPUSH', replies, reply) --@ reply
+    if type(stand) == 'number' then
+      redis.call('LTRIM', replies, -1000, -1)
+      redis.call('EXPIRE', replies, day)
+    end
+  end
   codes[#codes + 1] = code
 end
 
@@ -338,6 +373,15 @@ end
 for first, last in chunks(rejects) do
   redis.call('RPUSH', rejected, unpack(rejects, first, last))
   redis.call('LTRIM', rejected, -rejected_cap, -1)
+end
+for first, last in chunks(noted) do
+  redis.call('ZADD', command_ids, unpack(noted, first, last))
+end
+if #noted > 0 then
+  local old = redis.call('ZCOUNT', command_ids, '-inf', noted[1] - day * 1000)
+  if old > 0 then -- a day's worth at once would keep Redis busy for long
+    redis.call('ZREMRANGEBYRANK', command_ids, 0, math.min(old, 1000) - 1) --@ forget
+  end
 end
 if told then
   redis.call('XTRIM', journal, 'MAXLEN', '~', journal_cap) --@ journal cap

@@ -391,7 +391,7 @@ var eventCases = []struct {
 		seed:    and(waitingKeys(), keys{":claimed:control": list{"canswer"}, ":holder": "p1"}),
 		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
-			decision, _ := r.Disable("not paid", b.now)
+			decision, _ := r.Disable("not paid", "", b.now)
 			return r.Decide(decision, b.now)
 		},
 		want: keys{

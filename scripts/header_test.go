@@ -189,8 +189,11 @@ func (a *analysis) checkCall(note notes, call scriptCall) {
 
 // keyPatterns are all keys with names for what varies, by the name of their method.
 var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
-	if method == "Claimed" || method == "Taken" {
+	switch method {
+	case "Claimed", "Taken":
 		return "<owner>"
+	case "Reply":
+		return "<name>"
 	}
 	return "<uid>"
 })

@@ -89,6 +89,7 @@ func (m *machine) everyKey() map[string]string {
 		":due": "zset", ":urgent": "zset", ":running": "zset", ":pollers": "zset", ":stats": "hash", ":journal": "stream", ":created": "stream", ":outbox": "stream",
 		"-input": "list", "-output": "list", "-control": "list", ":rejected": "list", ":wake": "list",
 		":claimed:p1": "list", ":claimed:p2": "list", ":claimed:control": "list", ":holder": "string",
+		":commands": "zset", ":reply:x": "list",
 	}
 	for _, uid := range modelNames {
 		all[":model:"+uid], all[":payload:"+uid], all[":history:"+uid] = "hash", "string", "list"

@@ -107,6 +107,23 @@ func (k Keys) Outbox() string { return k.queue + ":outbox" }
 // Rejected is a list: messages that could not be handled, with the reason and the raw bytes, capped.
 func (k Keys) Rejected() string { return k.queue + ":rejected" }
 
+// Commands is a zset: id of a command to when it was handled in Unix ms, for a day.
+func (k Keys) Commands() string { return k.queue + ":commands" }
+
+// Reply is a list: what became of commands whose sender asked for it there, oldest first, bounded and for a day.
+func (k Keys) Reply(name string) string { return k.queue + ":reply:" + name }
+
+var replyPattern = regexp.MustCompile(`^(.*):reply:([A-Za-z0-9_.-]{1,100})$`)
+
+// cutReply cuts what may be the key of a reply list into the name of the queue and that of the list.
+func cutReply(key string) (queue Keys, name string, is bool) {
+	found := replyPattern.FindStringSubmatch(key)
+	if found == nil {
+		return Keys{}, "", false
+	}
+	return Keys{found[1]}, found[2], true
+}
+
 // Stats is a hash: counters.
 func (k Keys) Stats() string { return k.queue + ":stats" }
 

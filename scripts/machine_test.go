@@ -2,9 +2,11 @@ package scripts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,7 +75,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 }
 
 func (m *machine) passTime(t *rapid.T) {
-	steps := []time.Duration{time.Millisecond, time.Second, time.Minute, 11 * time.Minute, -time.Minute, -time.Hour}
+	steps := []time.Duration{time.Millisecond, time.Second, time.Minute, 11 * time.Minute, 13 * time.Hour, -time.Minute, -time.Hour}
 	m.now = m.now.Add(rapid.SampledFrom(steps).Draw(t, "by"))
 }
 
@@ -86,7 +88,11 @@ func (m *machine) command(t *rapid.T) {
 		`{"type":"put","uid":%q,"refresh":"now"}`, `{"type":"run","uid":%q}`, `{"type":"run","uid":%q,"force":true}`,
 		`{"type":"enable","uid":%q}`, `{"type":"disable","uid":%q,"reason":"late"}`, `{"type":"remove","uid":%q}`,
 	}).Draw(t, "command")
-	m.send("-control", &m.ref.control, fmt.Sprintf(text, uid))
+	text = fmt.Sprintf(text, uid)
+	if id := rapid.IntRange(0, 5).Draw(t, "id"); id < 4 { // few, so that some are the same
+		text = fmt.Sprintf(`%s,"command_id":"c%d","reply_to":"x","by":"ann"}`, strings.TrimSuffix(text, "}"), id)
+	}
+	m.send("-control", &m.ref.control, text)
 }
 
 func (m *machine) answer(t *rapid.T) {
@@ -183,10 +189,28 @@ func (m *machine) work(t *rapid.T, c *clerk) {
 		var outcome model.Outcome
 		item.Transition, item.UID, outcome = c.decide(item.Message, policies, taken, m.now)
 		item.Counter, item.Reason = string(outcome), string(outcome)
+		if item.Message.FromControl() {
+			command, _ := model.DecodeCommand([]byte(item.Message.Raw()))
+			item.CommandID, item.Reply = command.ID, Reply{command.ReplyTo, command.Reply(outcome, errors.New("refused"), m.now)}
+			if command.ReplyTo == "" {
+				item.Reply = Reply{}
+			}
+		}
 		batch = append(batch, item)
 	}
 	c.messages = nil
-	m.run(c, batch, roomy)
+	m.settleDuplicates(c, batch, m.run(c, batch, roomy))
+}
+
+// settleDuplicates settles the commands that were refused for their ids.
+func (m *machine) settleDuplicates(c *clerk, batch []Item, codes []Code) {
+	var again []Item
+	for i, code := range codes {
+		if code == CodeDuplicate {
+			again = append(again, Item{Message: batch[i].Message, Counter: "duplicate", Reply: batch[i].Reply})
+		}
+	}
+	m.run(c, again, roomy)
 }
 
 // decide turns a message into a transition, or says why it changes nothing.
@@ -254,9 +278,9 @@ func (c *clerk) expire(record *Record, taken bool, now time.Time) *Transition {
 }
 
 // run commits a batch on both sides; a clerk that was refused anything forgets what it knew.
-func (m *machine) run(c *clerk, batch []Item, maxQueued int) {
+func (m *machine) run(c *clerk, batch []Item, maxQueued int) []Code {
 	if len(batch) == 0 {
-		return
+		return nil
 	}
 	c.batch, c.mark, c.at = batch, maxQueued, m.now
 	want := m.ref.commit(c.name, maxQueued, batch, m.now)
@@ -272,6 +296,7 @@ func (m *machine) run(c *clerk, batch []Item, maxQueued int) {
 			m.handled++
 		}
 	}
+	return got
 }
 
 func (m *machine) sendAgain(t *rapid.T) {

@@ -248,6 +248,19 @@ func (s *Store) Wire() model.Wire {
 	return s.queue.Wire
 }
 
+// ReplyName is the name of the reply list that a command asks for, by its whole key. In a queue of several parts that may be the key of any
+// of them, or of the queue: the reply stands in the part of the model.
+func (s *Store) ReplyName(key string) (string, error) {
+	queue, name, is := cutReply(key)
+	if whole, place, like := queue.whole(); like && s.replyTo() != "" && place < len(s.queue.Parts) {
+		queue = whole
+	}
+	if is && (queue == s.Keys || s.replyTo() != "" && queue.tag() == Keys{s.queue.Name}.tag()) {
+		return name, nil
+	}
+	return "", document.Refuse("reply_to", s.Keys.Reply("NAME")+" with 1-100 letters, digits or _.- as NAME", document.Found(key))
+}
+
 // replyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
 func (s *Store) replyTo() string {
 	if s.queue == nil || len(s.queue.Parts) == 1 {

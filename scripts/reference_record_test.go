@@ -99,7 +99,7 @@ func (o *occasion) journal() map[string]any {
 	if o.ended() {
 		entry["reason"], entry["error_type"], entry["changed"] = o.message["reason"], o.message["error_type"], ""
 		switch {
-		case o.is("timeout"):
+		case o.is("timeout") || o.is("outdated") && o.message == nil:
 			entry["reason"], entry["error_type"] = "timeout", "timeout"
 		case o.is("run"):
 			entry["reason"], entry["ended_attempt_uid"] = "superseded: run by hand", o.before["attempt_uid"]
@@ -113,6 +113,7 @@ func (o *occasion) journal() map[string]any {
 	if o.final() {
 		entry["final"] = "1"
 	}
+	entry["by"] = o.message["by"]
 	for name, value := range entry {
 		if value == "" || value == nil || value == "0" {
 			delete(entry, name)

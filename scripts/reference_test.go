@@ -21,6 +21,8 @@ type reference struct {
 	lane                             list
 	holder                           string
 	journal, created, outbox         events
+	ids                              scores // of commands
+	replies                          list
 	stats                            map[string]int
 	woken                            bool
 }
@@ -28,7 +30,7 @@ type reference struct {
 func newReference() *reference {
 	return &reference{
 		models: map[string]hash{}, payloads: map[string]string{}, history: map[string]list{}, claimed: map[string]list{},
-		due: scores{}, urgent: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{},
+		due: scores{}, urgent: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{}, ids: scores{},
 	}
 }
 
@@ -43,6 +45,7 @@ func (r *reference) keys() keys {
 	}
 	lists := map[string]list{
 		"-input": r.input, "-output": r.output, "-control": r.control, ":rejected": r.rejected, ":claimed:control": r.lane,
+		":reply:x": r.replies,
 	}
 	if r.holder != "" {
 		all[":holder"] = r.holder
@@ -57,7 +60,7 @@ func (r *reference) keys() keys {
 		lists[":wake"] = list{"1"}
 	}
 	addFilled(all, lists)
-	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers})
+	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers, ":commands": r.ids})
 	addFilled(all, map[string]events{":journal": r.journal, ":created": r.created, ":outbox": r.outbox})
 	addFilled(all, map[string]hash{":stats": r.counters()})
 	return all
@@ -158,27 +161,52 @@ func (r *reference) adopt(expired, owner string, now time.Time, lease time.Durat
 }
 
 func (r *reference) commit(owner string, maxQueued int, items []Item, now time.Time) (codes []Code) {
-	refused := map[string]bool{}
+	refused, noted := map[string]bool{}, false
 	for _, item := range items {
 		var code Code
 		if item.Transition == nil {
 			code = r.settle(owner, item, refused[item.UID], now)
+			refused[item.UID] = refused[item.UID] || code == CodeDuplicate && item.UID != ""
 		} else {
 			uid := item.Transition.uid
-			if code = r.judge(owner, maxQueued, item, refused[uid]); code == CodeApplied {
+			if code = r.judge(owner, maxQueued, item, refused[uid], now); code == CodeApplied {
 				r.write(owner, item, now)
 			}
 			refused[uid] = refused[uid] || code != CodeApplied
 		}
-		codes = append(codes, code)
+		if codes = append(codes, code); code == CodeApplied {
+			noted = r.reply(item, now) || noted
+		}
 	}
+	maps.DeleteFunc(r.ids, func(_ string, at float64) bool { return noted && at <= dayBefore(now) })
 	return codes
+}
+
+// reply tells the sender of a command what became of it, and notes its id, if it has either.
+func (r *reference) reply(item Item, now time.Time) (noted bool) {
+	if item.Reply.Text != "" {
+		r.replies = append(slices.Clip(r.replies), item.Reply.Text)
+	}
+	if item.CommandID != "" {
+		r.ids[item.CommandID] = float64(now.UnixMilli())
+	}
+	return item.CommandID != ""
+}
+
+func dayBefore(now time.Time) float64 { return float64(now.AddDate(0, 0, -1).UnixMilli()) }
+
+// repeated reports whether a command has the id of one that was handled within a day.
+func (r *reference) repeated(item Item, now time.Time) bool {
+	at, known := r.ids[item.CommandID]
+	return known && at > dayBefore(now)
 }
 
 func (r *reference) settle(owner string, item Item, refused bool, now time.Time) Code {
 	switch {
 	case !r.claims(owner, item.Message.Entry):
 		return CodeGone
+	case r.repeated(item, now):
+		return CodeDuplicate
 	case refused:
 		return CodeConflict
 	}
@@ -190,12 +218,14 @@ func (r *reference) settle(owner string, item Item, refused bool, now time.Time)
 	return CodeApplied
 }
 
-func (r *reference) judge(owner string, maxQueued int, item Item, refused bool) Code {
+func (r *reference) judge(owner string, maxQueued int, item Item, refused bool, now time.Time) Code {
 	t := item.Transition
 	is := r.models[t.uid]
 	switch {
 	case item.Message.Entry != "" && !r.claims(owner, item.Message.Entry):
 		return CodeGone
+	case r.repeated(item, now):
+		return CodeDuplicate
 	case refused || is["rev"] != t.rev || is["attempt_uid"] != t.attemptUID:
 		return CodeConflict
 	case (t.decision.Event == model.EventWithdrawn || t.decision.MustBeQueued) && !slices.Contains(r.input, t.TakeBack):

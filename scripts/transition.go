@@ -121,11 +121,11 @@ func (r *Record) nextRev(event model.Event, now time.Time) string {
 }
 
 // item tells commit.lua of the transition.
-func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wording) {
+func (t *Transition) item(item *Item, now time.Time, config *Config) (w wording) {
 	next := &t.decision.Next
 	w = wording{words: make([]byte, 0, 512), announced: make([]any, 0, 20)}
 	w.announce(t.uid)
-	w.tell("message", message.Entry)
+	item.message(&w, now)
 	w.say("rev", "")
 	w.announce(t.rev)
 	w.tell("attempt", t.attemptUID)
@@ -158,7 +158,7 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	for _, name := range t.decision.Counters(t.brake, now) {
 		w.say("count=", name)
 	}
-	w.say("keys=", strconv.Itoa(t.keys(config)))
+	w.say("keys=", strconv.Itoa(item.keys(config)))
 	if t.removes() {
 		w.say("remove", "")
 	}

@@ -37,6 +37,8 @@ type app struct {
 	store    scripts.Config
 
 	historyCap, journalCap int // 0: none, which is scripts.None
+
+	by string // who wants a command; "": the user
 }
 
 // defaultRedis is where Redis is looked for when nobody says where it is.

@@ -39,9 +39,12 @@ func disableCommand(a *app) *cobra.Command {
 
 // steer is a command that carries out the same for each model named on the command line.
 func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
-	return &cobra.Command{
+	steer := &cobra.Command{
 		Use: use, Short: short, Args: uidArgs,
-		RunE: a.onStored(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
+		RunE: a.onStored(func(ctx context.Context, queue *scripts.Queue, uids []string) (err error) {
+			if same.By, err = a.wantedBy(); err != nil {
+				return err
+			}
 			tally := newTally(a)
 			for chunk := range slices.Chunk(uids, batchSize) {
 				var batch []*request
@@ -60,6 +63,8 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 			return tally.failed()
 		}),
 	}
+	a.bindBy(steer.Flags())
+	return steer
 }
 
 func uidArgs(_ *cobra.Command, args []string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/user"
 	"slices"
 	"strings"
 	"testing"
@@ -188,7 +189,7 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 			}}
 			var requests []*request
 			const text = `[{"uid":"a","payload":{"n":1}},{"uid":"still","payload":{"n":1}},{"uid":"a","payload":{"n":1}}]`
-			read := func(m definitions.Model) error { requests = append(requests, putRequest(m)); return nil }
+			read := func(m definitions.Model) error { requests = append(requests, putRequest(m, "")); return nil }
 			if err := definitions.ReadModels("-", strings.NewReader(text), definitions.FormatAuto, read); err != nil {
 				t.Fatal(err)
 			}
@@ -203,4 +204,30 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.in = "uid: m1"
+		c.do("model", "put", "-")
+		c.do("model", "run", "m1", "--by", "ann")
+		c.env["REFRESHD_BY"] = "night shift"
+		c.do("model", "disable", "m1")
+		c.do("model", "enable", "m1", "--by", strings.Repeat("x", 60))
+		c.do("model", "rm", "m1")
+		for _, wrong := range []string{"two\nlines", "\x1b[1m", strings.Repeat("x", 61), " x"} {
+			expectContains(t, c.fail(exitUsage, "model", "run", "m1", "--by", wrong), "by: expected at most 60 bytes on one line, found ")
+		}
+		entries, _, err := fixture.New(t, server).Store.Tail(t.Context(), scripts.TailStart)
+		me, failed := user.Current()
+		if err != nil || failed != nil || len(entries) != 5 {
+			t.Fatalf("expected five entries, found %+v, %v, %v", entries, err, failed)
+		}
+		for i, want := range []string{me.Username, "ann", "night shift", strings.Repeat("x", 60), "night shift"} {
+			if entries[i].By != want {
+				t.Errorf("%s: expected %q, found %q", entries[i].Event, want, entries[i].By)
+			}
+		}
+	})
 }

@@ -43,6 +43,7 @@ nothing.`,
 			})
 		},
 	}
+	a.bindBy(command.Flags())
 	command.Flags().StringVar(&format, "format", definitions.FormatAuto, "`FORMAT` of the file: "+strings.Join(definitions.Formats, ", "))
 	return command
 }
@@ -53,10 +54,14 @@ func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string
 		return err
 	}
 	defer in.Close()
+	by, err := a.wantedBy()
+	if err != nil {
+		return err
+	}
 	tally := newTally(a)
 	saving := startSaving(ctx, queue, tally)
 	err = definitions.ReadModels(name, a.showProgress(in), format, func(m definitions.Model) error {
-		saving.add(putRequest(m))
+		saving.add(putRequest(m, by))
 		return saving.ctx.Err()
 	})
 	if err == nil {
@@ -166,8 +171,8 @@ func (s *saving) end() error {
 }
 
 // putRequest is the request to save a model of a file, refused already if it is none.
-func putRequest(m definitions.Model) *request {
-	r := &request{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}, position: m.Position}
+func putRequest(m definitions.Model, by string) *request {
+	r := &request{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, position: m.Position}
 	if m.Err != nil {
 		r.refuse(m.Err)
 	}

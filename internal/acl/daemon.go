@@ -13,6 +13,12 @@ func models(k scope) []grant {
 	}
 }
 
+// What commit.lua does with the ids of commands and with replies, for those who handle commands from the control list.
+var (
+	commandIDs = []string{"zscore", "zadd", "zcount", "zremrangebyrank"}
+	replying   = []string{"rpush", "ltrim", "expire"}
+)
+
 func dispatcher(k scope) part {
 	return part{
 		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}},
@@ -25,6 +31,8 @@ func dispatcher(k scope) part {
 			{[]string{"hsetnx", "hdel"}, []string{k.Policies()}}, // and changes no definition
 			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},
 			{[]string{"xadd", "xtrim"}, []string{k.Created()}},
+			{commandIDs, []string{k.Commands()}}, // nor carries out a command
+			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(models(k), opening(k),
 			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.Dispatchers())),
@@ -76,7 +84,10 @@ func foreignWorker(k scope) part {
 }
 
 func application(k scope) part {
-	return part{direct: append(counting(k), allow("rpush", writing(k.Control())))}
+	return part{direct: append(counting(k),
+		allow("rpush", writing(k.Control())),
+		allow("lpop blpop lrange", both(k.Reply(all))), // what became of its commands
+	)}
 }
 
 // counting lets programs that know nothing but lists ask how many parts a queue of several parts has.

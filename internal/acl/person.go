@@ -3,9 +3,9 @@ package acl
 // viewer may read everything of its queue, and change nothing. It may run no script: Redis takes every key of a script for one that is
 // written.
 func viewer(k scope) part {
-	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Holder())
+	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
-	sets := reading(k.Due(), k.Urgent(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers())
+	sets := reading(k.Due(), k.Urgent(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands())
 	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded())
 	streams := reading(k.Journal(), k.Created(), k.Outbox())
 	settings := []string{k.Settings()}
@@ -17,7 +17,7 @@ func viewer(k scope) part {
 		allow("hgetall hmget hget", reading(k.Model(all)), hashes),
 		allow("hkeys hscan hexists", hashes),
 		allow("get", reading(k.Payload(all), k.Holder())),
-		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all)), lists),
+		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all)), lists),
 		allow("zscore zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xread", streams),
 		allow("hget", reading(settings...)),
@@ -34,6 +34,8 @@ func operator(k scope) part {
 			{[]string{"ltrim"}, []string{k.Rejected()}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"lrange", "lrem"}, []string{k.Lane()}},
+			{commandIDs, []string{k.Commands()}}, // its commands have no ids, and it sees what becomes of them
+			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(viewer(k).direct,
 			allow("hset hdel", both(k.Policies())),

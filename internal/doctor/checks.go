@@ -131,7 +131,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
 		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Created(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.Brake(): "hash", k.Wake(): "list", k.Lane(): "list", k.Holder(): "string",
-		k.Forwarded(): "hash",
+		k.Forwarded(): "hash", k.Commands(): "zset",
 	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Types(ctx, names)
@@ -152,6 +152,7 @@ func (c *checker) walk(ctx context.Context) error {
 	checks := map[scripts.KeyKind]func(context.Context, []string) error{
 		scripts.KeyModel: c.models, scripts.KeyPayload: c.orphans(payloadOrphan), scripts.KeyHistory: c.orphans(historyOrphan),
 		scripts.KeyClaimed: c.claimed, scripts.KeyTaken: c.taken,
+		scripts.KeyReply: c.replies,
 	}
 	return c.store.EachKey(ctx, func(keys []scripts.QueueKey) error {
 		names := make(map[scripts.KeyKind][]string)

@@ -139,6 +139,9 @@ var damages = map[string]damage{
 	"a queue key of another type": {"key-type", Error, "bigtables-control", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Control(), "text", 0).Err())
 	}},
+	"a reply list of another type": {"reply-type", Warning, "bigtables:reply:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Reply("mine"), "text", 0).Err())
+	}},
 	"an entry of an attempt that is over": {"input-stale", Warning, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.LPush(ctx, k.Input(), `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`).Err())
 	}},

@@ -92,6 +92,7 @@ var (
 // Of the queue.
 var (
 	keyType          = kind{"key-type", Error, "a ", "RENAME <where> to another name, and then --repair"}
+	replyType        = kind{"reply-type", Warning, "a list: what is replied to commands is lost", "DEL <where>"}
 	policyUnreadable = kind{"policy-unreadable", Error, "a policy", "store it again" + byPut}
 	policyMissing    = kind{"policy-missing", Error, "the name of a stored policy", "store it" + byPut}
 	policyUnused     = kind{"policy-unused", Info, "a model that uses it", repairOrphan}

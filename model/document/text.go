@@ -73,9 +73,12 @@ func IsUID(text string) bool { return uidPattern.MatchString(text) }
 
 // ValidateUID accepts the uid of a model: 1-200 letters, digits and _.:@/+=~- , beginning with a letter or digit, so that
 // it can stand in a Redis key, a command line and a log without being anything else.
-func ValidateUID(uid string) error {
-	if IsUID(uid) {
+func ValidateUID(uid string) error { return ValidateID("uid", uid) }
+
+// ValidateID accepts in a field what could be the uid of a model.
+func ValidateID(field, id string) error {
+	if IsUID(id) {
 		return nil
 	}
-	return Refuse("uid", "1-200 letters, digits or _.:@/+=~- (first a letter or digit)", Found(uid))
+	return Refuse(field, "1-200 letters, digits or _.:@/+=~- (first a letter or digit)", Found(id))
 }

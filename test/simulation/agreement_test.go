@@ -218,6 +218,9 @@ func (p *replay) checkCounters() error {
 			return fmt.Errorf("%s was counted %d times, the journal has it %d times", event, grown, entries[event])
 		}
 	}
+	if grown := p.after.grown(p.before, "duplicate"); grown < p.ids.repeats() {
+		return fmt.Errorf("%d commands were repeated, and %d duplicates counted", p.ids.repeats(), grown)
+	}
 	counted, rejected := 0, 0
 	for _, counter := range settled {
 		counted += p.after.grown(p.before, counter)
@@ -225,7 +228,7 @@ func (p *replay) checkCounters() error {
 	for _, counter := range kept {
 		rejected += p.after.grown(p.before, counter)
 	}
-	if counted+rejected != len(p.consumed)+p.passed || rejected != len(p.after.rejected) {
+	if counted+rejected != len(p.consumed)+p.passed+p.ids.repeats() || rejected != len(p.after.rejected) {
 		return fmt.Errorf("%d messages changed nothing, %d were counted and %d kept in rejected, want %d: %q", len(p.consumed)+p.passed, counted+rejected, len(p.after.rejected), rejected, p.consumed)
 	}
 	return nil

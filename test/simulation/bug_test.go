@@ -56,6 +56,12 @@ var bugs = []bug{
 	{name: "policies are not stored with their models", file: "commit.lua", mark: "text"},
 	{name: "the last of a batch alone counts", slow: true, file: "commit.lua", mark: "uses are added", line: "users[policy] = models"},
 
+	{name: "a command id is not looked for", file: "commit.lua", mark: "id is looked for", line: "local again = false"},
+	{name: "a command id is noted although it was refused by a conflict", slow: true, file: "commit.lua", mark: "note", line: "if id then"},
+	{name: "a reply is pushed twice", file: "commit.lua", mark: "reply",
+		line: "redis.pcall('RPUSH', replies, reply) local stand = redis.pcall('RPUSH', replies, reply)"},
+	{name: "a reply is not pushed", file: "commit.lua", mark: "reply", line: "local stand"},
+
 	{name: "what is settled is not looked for", slow: true, file: "commit.lua", mark: "settled is looked for", line: "if false then"},
 	{name: "what is settled stays", file: "commit.lua", mark: "settled is removed"},
 	{name: "what is settled is not counted", file: "commit.lua", mark: "settled is counted"},

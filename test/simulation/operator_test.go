@@ -18,6 +18,7 @@ type operatorRole struct {
 	uids   []string
 	spare  int // commands that are still to be thought of
 	orders []model.Command
+	named  *int   // commands that got an id
 	unsent string // a command whose arrival is unknown: an application sends it again
 }
 
@@ -31,7 +32,10 @@ func (o *operatorRole) round(ctx context.Context) error {
 		if o.rng.IntN(3) == 0 {
 			return o.carryOut(ctx, text)
 		}
-		o.unsent = text
+		if o.unsent = text; o.rng.IntN(2) == 0 {
+			*o.named++
+			o.unsent = asking(text, o.server.store.Keys.Reply(replyName), *o.named)
+		}
 	}
 	if err := o.server.write.RPush(ctx, o.server.store.Keys.Control(), o.unsent).Err(); err != nil {
 		if o.rng.IntN(2) == 0 {
@@ -39,7 +43,9 @@ func (o *operatorRole) round(ctx context.Context) error {
 		}
 		return err
 	}
-	o.unsent = ""
+	if idOf("c"+o.unsent) == "" || o.rng.IntN(3) > 0 { // otherwise it is in doubt all the same
+		o.unsent = ""
+	}
 	return nil
 }
 

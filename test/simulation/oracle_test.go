@@ -25,6 +25,7 @@ type oracle struct {
 	pushed   int                 // messages that reached Redis
 	handled  int                 // messages that are done with
 	promises map[string]promise  // model -> what its worker or a hand was promised
+	ids      map[string]span     // of commands: when they were handled last
 }
 
 // attempt is what became of one attempt.
@@ -39,7 +40,7 @@ type attempt struct {
 }
 
 func newOracle() *oracle {
-	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}}
+	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}, ids: map[string]span{}}
 }
 
 // deed is one executed command and what it may have done.
@@ -98,8 +99,9 @@ func (o *oracle) account(d *deed) error {
 // answer either, it tries both; the error is that of the first reading.
 func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 	for choices := []int{}; choices != nil; choices = p.nextChoices() {
+		rest, ids := o.sortOut(d, consumed)
 		p = &replay{
-			deed: d, oracle: o, consumed: slices.Clone(consumed), handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
+			deed: d, oracle: o, consumed: rest, ids: ids, handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
 			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
 			input: slices.Clone(d.before.input), promises: maps.Clone(o.promises),
 		}

@@ -20,6 +20,7 @@ type replay struct {
 	oracle    *oracle
 	consumed  []string                // messages that no entry has answered for yet
 	handled   []string                // all messages that are done with
+	ids       named                   // those of them with ids
 	passed    int                     // commands that an answered one came after: they changed nothing
 	left      []model.Command         // orders that no entry has answered for yet
 	models    map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
@@ -75,7 +76,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -85,7 +86,7 @@ func (p *replay) read() error {
 
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
-	p.oracle.ends, p.oracle.promises = p.ends, p.promises
+	p.oracle.ends, p.oracle.promises, p.oracle.ids = p.ends, p.promises, p.ids.known
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
 	}
@@ -336,7 +337,7 @@ func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, 
 		}
 		if decision, ok := p.carryOut(m, command, event, at, entry); ok {
 			decisions = append(decisions, decision)
-			answer = append(answer, func() { p.answer(i, uid) })
+			answer = append(answer, func() { p.answer(i, uid); p.ids.applied[command.ID]++ })
 		}
 	}
 	for i, command := range p.left {
@@ -393,7 +394,7 @@ func says(decision model.Decision, event model.Event, entry map[string]string) b
 	if decision.Ended != nil {
 		reason = decision.Ended.Reason
 	}
-	return decision.Event == event && reason == entry["reason"] && (event == model.EventRemove ||
+	return decision.Event == event && reason == entry["reason"] && decision.By == entry["by"] && (event == model.EventRemove ||
 		model.FormatTime(decision.Next.RefreshAt) == entry["refresh_at"] && decision.Next.Why == entry["refresh_why"])
 }
 

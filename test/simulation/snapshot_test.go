@@ -27,6 +27,9 @@ type snapshot struct {
 	// What was written since the last snapshot: these keys are emptied when they have been read.
 	journal, outbox []map[string]string
 	rejected        []string
+	replies         []string
+
+	ids map[string]float64 // of commands
 }
 
 // look reads the queue from behind the server. owners and pools are all pollers and worker pools that there ever were.
@@ -38,6 +41,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
 		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 		brake: r.hash(k.Brake()), wake: len(r.list(k.Wake())),
+		ids: r.scores(k.Commands()),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {
@@ -65,7 +69,8 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 
 func (s *snapshot) readNews(r *server, k scripts.Keys) {
 	s.journal, s.outbox, s.rejected = s.weave(r.stream(k.Journal()), r.stream(k.Created())), r.stream(k.Outbox()), r.list(k.Rejected())
-	for _, key := range []string{k.Journal(), k.Created(), k.Outbox(), k.Rejected()} {
+	s.replies = r.list(k.Reply(replyName))
+	for _, key := range []string{k.Journal(), k.Created(), k.Outbox(), k.Rejected(), k.Reply(replyName)} {
 		r.mini.Del(key)
 	}
 }

@@ -45,6 +45,7 @@ type world struct {
 	births    int
 	storms    int // sequences of commands that applications have still to push
 	saves     int
+	named     int // commands that got an id
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
 
@@ -100,7 +101,7 @@ func (w *world) populate() error {
 	if w.temper.pools {
 		spare *= 5 // little is planned within the minute that such a run has
 	}
-	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare}
+	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named}
 	w.spawn("operator", w.operator)
 	return nil
 }
@@ -233,7 +234,7 @@ func (w *world) bury(a *actor) error {
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
 		orders := w.operator.orders
-		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders}
+		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named}
 		w.births++
 		w.spawn("operator", w.operator)
 		return nil

@@ -1,0 +1,112 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// replyName is the name of the reply list of the simulation.
+const replyName = "r"
+
+// asking makes a command one that has an id, and whose sender waits for a reply.
+func asking(text, replyTo string, number int) string {
+	return fmt.Sprintf(`%s,"command_id":"c%d","reply_to":%q,"by":"ann"}`, strings.TrimSuffix(text, "}"), number, replyTo)
+}
+
+// span is between which instants something happened.
+type span struct{ from, to time.Time }
+
+// named is what became of the commands with ids that a deed has handled.
+type named struct {
+	known   map[string]span // id -> when a command with it was handled last
+	handled map[string]int  // id -> how many of it were handled by the deed
+	again   map[string]int  // of these: how many did nothing, as the id was known
+	doubt   map[string]bool // it was handled about a day ago
+	applied map[string]int  // how many have changed a model
+}
+
+// idOf is the id of a command; empty: it has none, or is none.
+func idOf(message string) string {
+	if message[0] != 'c' {
+		return ""
+	}
+	command, _ := model.DecodeCommand([]byte(message[1:]))
+	return command.ID
+}
+
+// sortOut takes out of what was handled the commands that must have done nothing: their ids were handled within a day.
+func (o *oracle) sortOut(d *deed, handled []string) (rest []string, c named) {
+	c = named{known: maps.Clone(o.ids), handled: map[string]int{}, again: map[string]int{}, doubt: map[string]bool{}, applied: map[string]int{}}
+	shown := append(slices.Clip(d.clock), d.now)
+	now := span{slices.MinFunc(shown, time.Time.Compare), slices.MaxFunc(shown, time.Time.Compare)}
+	const day = 24 * time.Hour
+	for _, message := range handled {
+		id := idOf(message)
+		was, known := c.known[id]
+		if id != "" && (c.handled[id] > 0 || known && now.to.Sub(was.from) < day) {
+			c.handled[id]++
+			c.again[id]++
+			continue
+		}
+		rest = append(rest, message)
+		if id == "" {
+			continue
+		}
+		c.handled[id]++
+		c.known[id] = now
+		if c.doubt[id] = known && now.from.Sub(was.to) < day; c.doubt[id] {
+			c.known[id] = span{was.from, now.to}
+		}
+	}
+	return rest, c
+}
+
+// repeats counts the commands that did nothing.
+func (c *named) repeats() (n int) {
+	for _, again := range c.again {
+		n += again
+	}
+	return n
+}
+
+// checkReplies checks that the sender of each command was told once, and the truth, and that its id is noted.
+func (p *replay) checkReplies() error {
+	told := map[string]map[string]int{}
+	for _, text := range p.after.replies {
+		var reply struct {
+			ID      string `json:"command_id"`
+			Outcome string
+		}
+		if err := json.Unmarshal([]byte(text), &reply); err != nil {
+			return fmt.Errorf("reply %s: %w", text, err)
+		}
+		if told[reply.ID] == nil {
+			told[reply.ID] = map[string]int{}
+		}
+		told[reply.ID][reply.Outcome]++
+		told[reply.ID]["all"]++
+	}
+	for id := range p.after.ids {
+		if _, known := p.ids.known[id]; !known {
+			return fmt.Errorf("the id %s is noted, but no command with it was handled", id)
+		}
+	}
+	for id, n := range p.ids.handled {
+		again, applied := p.ids.again[id], p.ids.applied[id]
+		right := told[id]["duplicate"] == again || p.ids.doubt[id] && told[id]["duplicate"] == again+1
+		if _, noted := p.after.ids[id]; !noted || !right || told[id]["applied"] != applied || told[id]["all"] != n {
+			return fmt.Errorf("of %d commands %s %d are duplicates and %d applied, told was %v, noted is %v", n, id, again, applied, told[id], p.after.ids)
+		}
+		delete(told, id)
+	}
+	if len(told) > 0 {
+		return fmt.Errorf("replies to commands that were not handled: %v", told)
+	}
+	return nil
+}
