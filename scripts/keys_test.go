@@ -16,7 +16,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Lane": "q:claimed:control", "Holder": "q:holder",
 		"Taken": "q:taken:u", "Workers": "q:workers",
 		"Journal": "q:journal", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake", "Brake": "q:brake",
-		"Settings": "{q}:settings", "Forwarded": "q:forwarded",
+		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Replans": "q:replans",
 	}
 	keys, err := NewKeys("q")
 	if err != nil {

@@ -13,8 +13,8 @@ if wrong then
   return wrong
 end
 
-local codes, at = {}, 1
-while at < #ARGV do
+local codes = {}
+for at = 1, #ARGV, 3 do
   local policy, was, is = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local code = 1
   if redis.call('HGET', replans, policy) ~= was then --@ another walk
@@ -25,6 +25,5 @@ while at < #ARGV do
     redis.call('HSET', replans, policy, is)
   end
   codes[#codes + 1] = code
-  at = at + 3
 end
 return codes
