@@ -106,11 +106,12 @@ func (s *Store) replacePolicy(ctx context.Context, name string, after policy.Pol
 	if !found { // its models run under the default policy
 		before = policy.Default()
 	}
-	pipe := s.clients.Write.TxPipeline()
-	change(pipe)
+	pipe := s.clients.Write.Pipeline()
 	if !before.PlansAlike(after) {
+		pipe = s.clients.Write.TxPipeline()
 		pipe.HSet(ctx, s.Keys.Replans(), name, Replan{Since: now, Place: WalkBegins}.String())
 	}
+	change(pipe)
 	_, err = pipe.Exec(ctx)
 	return err
 }

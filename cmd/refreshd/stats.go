@@ -34,6 +34,8 @@ type statsView struct {
 	Journal  int64            `json:"journal"`
 	Outbox   int64            `json:"outbox"`
 	Counters map[string]int64 `json:"counters"`
+	// Replanning are the policies whose models are being planned anew, as they have changed.
+	Replanning []replanView `json:"replanning"`
 
 	retryStats
 }
@@ -95,6 +97,9 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 	if len(queue.Parts) > 1 {
 		v.Parts = len(queue.Parts)
 	}
+	if v.Replanning, err = readReplans(ctx, queue); err != nil {
+		return err
+	}
 	return a.print(v, v.pairs())
 }
 
@@ -111,6 +116,9 @@ func (v statsView) pairs() [][2]string {
 		{"rejected", count(v.Rejected) + "  unusable messages kept"},
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
 		{"retries", v.summary()},
+	}
+	for _, walk := range v.Replanning {
+		pairs = append(pairs, [2]string{"replanning " + walk.Policy, walk.String()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {
 		pairs = append(pairs, [2]string{"counted " + name, count(v.Counters[name])})
