@@ -249,7 +249,7 @@ func TestAPlanNamesTheFirstStartsAndStatsTellHowFarTheyAre(t *testing.T) {
 			t.Errorf("expected nothing planned anew yet, found %s", stats)
 		}
 		c.do("policy", "put", "-")
-		expectContains(t, c.do("stats"), "replanning feeds", "0 models seen, 0 changed, since 20")
+		expectContains(t, c.do("stats"), "feeds: 0 models seen, 0 changed, since 20")
 		if walks := c.object("stats")["replanning"].([]any); len(walks) != 1 || walks[0].(map[string]any)["policy"] != "feeds" {
 			t.Errorf("expected the walk of feeds, found %v", walks)
 		}

@@ -22,7 +22,7 @@ type replanView struct {
 }
 
 func (v replanView) String() string {
-	return fmt.Sprintf("%d models seen, %d changed, since %s", v.Seen, v.Changed, v.Since)
+	return fmt.Sprintf("%s: %d models seen, %d changed, since %s", v.Policy, v.Seen, v.Changed, v.Since)
 }
 
 // readReplans adds up the parts of a queue, by the name of the policy.

@@ -118,7 +118,7 @@ func (v statsView) pairs() [][2]string {
 		{"retries", v.summary()},
 	}
 	for _, walk := range v.Replanning {
-		pairs = append(pairs, [2]string{"replanning " + walk.Policy, walk.String()})
+		pairs = append(pairs, [2]string{"replanning", walk.String()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {
 		pairs = append(pairs, [2]string{"counted " + name, count(v.Counters[name])})
