@@ -323,3 +323,32 @@ func (s counting) WalkModels(ctx context.Context, from scripts.Place, least int)
 	*s.steps++
 	return s.Store.WalkModels(ctx, from, least)
 }
+
+func TestEachPartPlansItsOwnModelsAnew(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		pair := newPair(t, server)
+		changed := policy.Default()
+		for _, changed.Rule = range []string{yearly, hourly} {
+			changed.Name = "feeds"
+			for _, part := range pair.parts {
+				if err := part.PutPolicy(t.Context(), changed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if changed.Rule == yearly {
+				for part := range pair.parts {
+					for _, uid := range pair.in(part, 10) {
+						pair.push(pair.parts[part].Keys.Control(), feed(uid))
+					}
+				}
+			}
+			for range 4 {
+				pair.round(0)
+				pair.round(1)
+			}
+		}
+		for part := range pair.parts {
+			pair.expectStats(part, map[string]int64{"create": 10, "replan": 10})
+		}
+	})
+}
