@@ -161,6 +161,26 @@ func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
 	})
 }
 
+// What a daemon has read under the old policy may be committed a moment after the change, behind the back of a walk that began at once.
+func TestAWalkBeginsWhenWhatWasReadBeforeTheChangeIsCommitted(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.rule(yearly)
+		b.apply(feed("a"))
+		b.rule(hourly)
+		p := b.poller(b.Store, poller.Config{})
+		for _, step := range []struct {
+			after time.Duration
+			want  string
+		}{{0, newYear}, {1999 * time.Millisecond, newYear}, {time.Millisecond, halfPast}} {
+			b.Clock.Turn(step.after)
+			if round := b.roundOf(p); b.starts("a") != step.want || round.Replans {
+				t.Errorf("%v later: want it to start at %s, found %s, %+v", step.after, step.want, b.starts("a"), round)
+			}
+		}
+	})
+}
+
 // lossy loses its connection after a commit, or where it would note how far a walk is.
 type lossy struct {
 	*scripts.Store
