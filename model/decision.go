@@ -10,7 +10,8 @@ import (
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
 
-// The transitions. Time triggers the first six, a worker's message the next seven, an application or a person the rest.
+// The transitions. Time triggers the first six, a changed policy the next one, a worker's message the seven behind it, an application or a
+// person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
 	EventTimeout   Event = "timeout"   // a deadline passed: a failure
@@ -19,6 +20,7 @@ const (
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
 	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for
 	EventGiveUp       Event = "give_up"       // the give-up window ended while the model waited
+	EventReplan       Event = "replan"        // the rule of its policy was changed: planned anew
 
 	EventSuccess     Event = "success"
 	EventFailure     Event = "failure"

@@ -147,7 +147,7 @@ func TestAQueuedAttemptTakesOverWhatIsSaved(t *testing.T) {
 		`06:00 start | 06:10 put "payload":{"size":2}`: true, `06:00 start | 06:10 put "payload":{"size":2},"refresh":"planned"`: true,
 		`06:00 start | 06:10 put "refresh":"now"`: true, `06:00 start | 06:10 put "policy":{"timeout":"2h"}`: false,
 		`06:00 start | 06:05 taken | 06:10 put "payload":{"size":2}`:   false,
-		`06:00 start | 06:05 started | 06:10 put "payload":{"size":2}`: false,
+		`06:00 start | 06:05 started | 06:10 put "payload":{"size":2}`: true,
 	} {
 		s := tell(t, daily, steps)
 		if s.decision.MustBeQueued != must {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // The models of the tests. Their stories begin on Monday, 5 January 2026, at midnight UTC.
@@ -59,6 +61,7 @@ func clockText(at time.Time) string {
 //	timeout, withdraw  what the dispatcher does at a deadline
 //	put, remove, run, enable, disable        what an application wants
 //	taken                                    a worker has the attempt
+//	policy                                   its stored policy becomes the one of the fields
 //	success, failure, started, postponed, …  what a worker says of the attempt that started last
 //
 // What follows the verb are further JSON fields of the message.
@@ -106,6 +109,8 @@ func (s *story) do(now time.Time, verb, extra string) {
 		s.command(now, verb, extra)
 	case "taken":
 		s.taken, s.outcome = s.m.AttemptUID, Unchanged
+	case "policy":
+		s.changePolicy(now, extra)
 	default:
 		s.say(now, verb, extra)
 	}
@@ -177,6 +182,24 @@ func (s *story) command(now time.Time, kind, extra string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// changePolicy is what becomes of a model whose stored policy is another one from now on.
+func (s *story) changePolicy(now time.Time, fields string) {
+	s.t.Helper()
+	var value any
+	err := json.Unmarshal([]byte("{"+fields+"}"), &value)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	changed, err := policy.Parse(value)
+	if err == nil {
+		err = s.m.Resolve(changed, schedule.Parse)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.decision, s.outcome = s.m.Replan(now)
 }
 
 // anyPolicy stands for a store in which every policy that a command names is the default one.

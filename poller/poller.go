@@ -28,6 +28,9 @@ type Store interface {
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []scripts.Forwarded) (map[scripts.Keys]bool, error)
+	Replans(ctx context.Context) ([]scripts.Replan, error)
+	WalkModels(ctx context.Context, from scripts.Place, least int) (uids []string, to scripts.Place, err error)
+	MoveReplans(ctx context.Context, walks []scripts.Replan) ([]scripts.Code, error)
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)
 }
@@ -41,6 +44,10 @@ type Poller struct {
 
 	unreachable time.Time       // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 	waits       backoff.Sampler // of commands for these; run goroutine only
+
+	replanned    time.Time // when models were last planned anew, on the clock of Redis; run goroutine only, like the next two
+	replanFailed bool
+	replanErrors backoff.Sampler
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.
@@ -75,6 +82,8 @@ func (p *Poller) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			backoff.Rest(ctx, pause, nil)
+		case round.Claimed == round.Waiting && round.Replans:
+			// Nothing else is to be done: the next step follows at once.
 		case round.Claimed == round.Waiting:
 			backoff.Signal(output.asked)
 			if round.HoldsLane && round.Waiting == 0 { // to any other poller a command would be a call for nothing

@@ -71,6 +71,9 @@ func (k Keys) Policies() string { return k.queue + ":policies" }
 // PolicyUses is a hash: inline policy to how many models use it, and the number of the last change of that.
 func (k Keys) PolicyUses() string { return k.queue + ":policy_uses" }
 
+// Replans is a hash: policy that plans otherwise than before to how far the walk is that plans its models anew.
+func (k Keys) Replans() string { return k.queue + ":replans" }
+
 // Claimed is a list: results that one poller has claimed and not yet applied, each behind a letter.
 func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owner }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -150,7 +152,8 @@ func (s *Store) PolicyText(ctx context.Context, name string) (text string, found
 	return string(canonical), true, nil
 }
 
-// PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it.
+// PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it; where it plans otherwise than
+// what it replaces, a poller plans those anew that wait for a planned refresh.
 func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 	if err := policy.ValidateName(p.Name); err != nil {
 		return err
@@ -162,7 +165,8 @@ func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 	if err := p.CheckSize(); err != nil {
 		return err
 	}
-	return wrap(s.clients.Write.HSet(ctx, s.Keys.Policies(), p.Name, text).Err(), "store policy")
+	err = s.replacePolicy(ctx, p.Name, p, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Policies(), p.Name, text) })
+	return wrap(err, "store policy")
 }
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
@@ -171,6 +175,7 @@ func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	if policy.IsInline(name) {
 		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
 	}
-	removed, err := s.clients.Write.HDel(ctx, s.Keys.Policies(), name).Result()
-	return removed > 0, wrap(err, "remove policy")
+	var removed *redis.IntCmd
+	err := s.replacePolicy(ctx, name, policy.Default(), func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Policies(), name) })
+	return err == nil && removed.Val() > 0, wrap(err, "remove policy")
 }

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -42,6 +43,11 @@ func (r *Record) Rev() string { return r.rev }
 // RefreshUnreadable reports whether there is a refresh_at that is no time. Without one the model waits for nothing.
 func (r *Record) RefreshUnreadable() bool {
 	return r.stored.of(fieldRefreshAt) != "" && r.RefreshAt.IsZero()
+}
+
+// Uses reports whether the model is stored and uses the policy that is, or was, stored under a name.
+func (r *Record) Uses(name string) bool {
+	return r.Exists && cmp.Or(r.PolicyName, DefaultPolicyName) == name
 }
 
 // Load reads the models with these uids, in that order, with payload, and with policy and schedule resolved. A model that is not

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -11,23 +13,49 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// impact is what a policy would change for the models that use it. It takes effect at the next decision of each.
+// impact is what a policy would change for the models that use it. Those that wait for a planned refresh are planned anew, if it plans
+// otherwise; for the others it takes effect at their next decision.
 type impact struct {
 	Models    int `json:"models"`      // use the policy
 	Changed   int `json:"changed"`     // would decide otherwise than now: another planned refresh, deadline or retry
 	DueAtOnce int `json:"due_at_once"` // are due now, so that they start under it at once
 	Running   int `json:"running"`     // decide when their attempt ends
 	Disabled  int `json:"disabled"`    // decide nothing until they are updated
+	Replanned int `json:"replanned"`   // would start at another time than they wait for, or wait for none any more
+	// FirstStarts are when the first of these would start, different instants, earliest first.
+	FirstStarts []string `json:"first_starts"`
 }
 
+// maxFirstStarts is how many starts a plan names.
+const maxFirstStarts = 3
+
 func (i impact) String() string {
-	return fmt.Sprintf("%d models use it, %d would decide otherwise; %d due at once, %d running, %d disabled; the others decide at their next refresh",
-		i.Models, i.Changed, i.DueAtOnce, i.Running, i.Disabled)
+	anew := "none is planned anew"
+	if i.Replanned > 0 {
+		anew = fmt.Sprintf("%d planned anew", i.Replanned)
+	}
+	if len(i.FirstStarts) > 0 {
+		anew += ", the first at " + strings.Join(i.FirstStarts, ", ")
+	}
+	return fmt.Sprintf("%d models use it, %d would decide otherwise; %d due at once, %d running, %d disabled; %s; the others decide at their next refresh",
+		i.Models, i.Changed, i.DueAtOnce, i.Running, i.Disabled, anew)
+}
+
+// start notes when a model that is planned anew would start.
+func (i *impact) start(at time.Time) {
+	i.Replanned++
+	text := model.FormatTime(at)
+	place, known := slices.BinarySearch(i.FirstStarts, text)
+	if at.IsZero() || known || place == maxFirstStarts {
+		return
+	}
+	i.FirstStarts = slices.Insert(i.FirstStarts, place, text)
+	i.FirstStarts = i.FirstStarts[:min(len(i.FirstStarts), maxFirstStarts)]
 }
 
 // measureImpact asks every model that uses the policy called name what it would do under another one.
 func measureImpact(ctx context.Context, queue *scripts.Queue, name string, policy policy.Policy) (*impact, error) {
-	total := &impact{}
+	total := &impact{FirstStarts: []string{}}
 	now, err := queue.Parts[0].Now(ctx)
 	if err != nil {
 		return nil, err
@@ -43,10 +71,16 @@ func measureImpact(ctx context.Context, queue *scripts.Queue, name string, polic
 		case record.Due(now):
 			total.DueAtOnce++
 		}
-		before := forecastOfRun(&record.Model, now)
+		before, alike := forecastOfRun(&record.Model, now), record.Policy.PlansAlike(policy)
 		// What cannot be compiled for this model shows as a difference.
 		if err := record.Resolve(policy, schedules.Get); err != nil || forecastOfRun(&record.Model, now) != before {
 			total.Changed++
+		}
+		if alike {
+			return
+		}
+		if decision, outcome := record.Replan(now); outcome == model.Applied {
+			total.start(decision.Next.RefreshAt)
 		}
 	})
 	return total, err
@@ -69,7 +103,7 @@ func eachUser(ctx context.Context, queue *scripts.Queue, name string, visit func
 				return err
 			}
 			for _, record := range records {
-				if record.Exists && (record.PolicyName == name || record.PolicyName == "" && name == scripts.DefaultPolicyName) {
+				if record.Uses(name) {
 					visit(record)
 				}
 			}

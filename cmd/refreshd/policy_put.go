@@ -41,10 +41,10 @@ func (a *app) printOutcome(outcome policyOutcome) error {
 func policyPutCommand(a *app) *cobra.Command {
 	var name string
 	var plan bool
-	command := aboutPolicies("put FILE|-|NAME", "Store policies under their names; models take notice at their next decision", 1,
+	command := aboutPolicies("put FILE|-|NAME", "Store policies under their names; what a changed rule plans otherwise is planned anew, all else takes effect at the next decision", 1,
 		func(ctx context.Context, from []string) error { return a.putPolicies(ctx, from[0], name, plan) })
 	command.Flags().StringVar(&name, "name", "", "`NAME` to store the policy under, instead of its own")
-	command.Flags().BoolVar(&plan, "plan", false, "store nothing; say how many models would change, and how many are due at once")
+	command.Flags().BoolVar(&plan, "plan", false, "store nothing; say how many models would change, how many would be planned anew, and when the first of them start")
 	return command
 }
 

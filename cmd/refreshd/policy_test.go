@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 )
 
 // The same policy in each of its forms, and in its canonical one.
@@ -195,15 +197,63 @@ func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {
 					c.in += name + ": " + value + "\n"
 				}
 			}
-			want := map[string]any{"models": 4.0, "changed": float64(changed), "due_at_once": 1.0, "running": 1.0, "disabled": 1.0}
+			anew, text, starts := 0.0, "none is planned anew", []any{}
+			if strings.Contains(change, "rrule") { // the one that waits
+				at := tomorrow(t, server, 4)
+				anew, text, starts = 1, "1 planned anew, the first at "+at, []any{at}
+			}
+			want := map[string]any{"models": 4.0, "changed": float64(changed), "due_at_once": 1.0, "running": 1.0, "disabled": 1.0, "replanned": anew, "first_starts": starts}
 			if diff := cmp.Diff(want, c.object("policy", "put", "-", "--plan")["plan"]); diff != "" {
 				t.Errorf("%s: -want +got\n%s", change, diff)
 			}
 			expectContains(t, c.do("policy", "put", "-", "--plan"), "planned    nightly\n"+
-				fmt.Sprintf("4 models use it, %d would decide otherwise; 1 due at once, 1 running, 1 disabled; the others decide at their next refresh\n", changed))
+				fmt.Sprintf("4 models use it, %d would decide otherwise; 1 due at once, 1 running, 1 disabled; %s; the others decide at their next refresh\n", changed, text))
 		}
 		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
 			t.Errorf("expected nothing stored: %s", diff)
+		}
+	})
+}
+
+// tomorrow is when that hour comes next, on the clock of the server.
+func tomorrow(t *testing.T, server *testkit.Server, hour int) string {
+	t.Helper()
+	now, err := fixture.Live(t, server).Store.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(now.Year(), now.Month(), now.Day(), hour, 0, 0, 0, time.UTC)
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return model.FormatTime(at)
+}
+
+func TestAPlanNamesTheFirstStartsAndStatsTellHowFarTheyAre(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.in = "name: feeds\nrrule: FREQ=YEARLY\n"
+		c.do("policy", "put", "-")
+		for _, zone := range []string{"UTC", "Asia/Tokyo", "Asia/Dhaka", "Africa/Cairo", "Africa/Lagos"} {
+			c.in += "---\nuid: " + zone + "\npolicy: feeds\ntimezone: " + zone + "\n"
+		}
+		c.in = strings.SplitN(c.in, "---\n", 2)[1]
+		c.do("model", "put", "-")
+		fixture.Live(t, server).Redis.Del(t.Context(), "bigtables:replans")
+
+		c.in = "name: feeds\nrrule: FREQ=DAILY\n"
+		plan := c.object("policy", "put", "-", "--plan")["plan"].(map[string]any)
+		starts := plan["first_starts"].([]any)
+		if plan["replanned"] != 5.0 || len(starts) != 3 || !slices.IsSortedFunc(starts, func(a, b any) int { return strings.Compare(a.(string), b.(string)) }) {
+			t.Errorf("expected five models planned anew, and the first three of their starts, found %v", plan)
+		}
+		if stats := c.do("stats"); strings.Contains(stats, "replanning") {
+			t.Errorf("expected nothing planned anew yet, found %s", stats)
+		}
+		c.do("policy", "put", "-")
+		expectContains(t, c.do("stats"), "feeds: 0 models seen, 0 changed, since 20")
+		if walks := c.object("stats")["replanning"].([]any); len(walks) != 1 || walks[0].(map[string]any)["policy"] != "feeds" {
+			t.Errorf("expected the walk of feeds, found %v", walks)
 		}
 	})
 }
@@ -214,7 +264,7 @@ func TestADifferenceNamesTheFieldsAndTheModelsOfTheStoredPolicy(t *testing.T) {
 	users(c, server)
 	path := file(t, "policy.yaml", strings.Replace(nightlyYAML, "30 minutes", "40m", 1)+"jitter: 0.5\n")
 	expectEqualText(t, "FIELD    OLD  NEW\njitter   0    0.5\ntimeout  30m  40m\n"+
-		"4 models use it, 4 would decide otherwise; 1 due at once, 1 running, 1 disabled; the others decide at their next refresh\n",
+		"4 models use it, 4 would decide otherwise; 1 due at once, 1 running, 1 disabled; none is planned anew; the others decide at their next refresh\n",
 		c.do("policy", "diff", "nightly", path))
 	expectEqualText(t, "FIELD    OLD  NEW\njitter   0.5  0\ntimeout  40m  30m\n", c.do("policy", "diff", path, "nightly"))
 	c.in = strings.Replace(nightlyJSON, "nightly", "anew", 1)

@@ -177,7 +177,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		want := map[string]any{
 			"queue": "bigtables", "due": 1.0, "urgent": 0.0, "waiting": 0.0, "running": 1.0, "input": 1.0, "output": 1.0, "control": 1.0, "claimed": 2.0,
 			"rejected": 0.0, "journal": 8.0, "outbox": 0.0,
-			"total_retries": 0.0, "successful_retries": 0.0, "retried_cycles": 0.0, "retry_success_rate": nil,
+			"total_retries": 0.0, "successful_retries": 0.0, "retried_cycles": 0.0, "retry_success_rate": nil, "replanning": []any{},
 			"counters": map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

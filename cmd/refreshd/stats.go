@@ -34,6 +34,8 @@ type statsView struct {
 	Journal  int64            `json:"journal"`
 	Outbox   int64            `json:"outbox"`
 	Counters map[string]int64 `json:"counters"`
+	// Replanning are the policies whose models are being planned anew, as they have changed.
+	Replanning []replanView `json:"replanning"`
 
 	Living livingView `json:"living"`
 
@@ -101,6 +103,9 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 	if len(queue.Parts) > 1 {
 		v.Parts = len(queue.Parts)
 	}
+	if v.Replanning, err = readReplans(ctx, queue); err != nil {
+		return err
+	}
 	return a.print(v, v.pairs())
 }
 
@@ -119,6 +124,9 @@ func (v statsView) pairs() [][2]string {
 		{"dispatchers", partyText(v.Living.Dispatchers, v.Parts)}, {"pollers", partyText(v.Living.Pollers, v.Parts)},
 		{"workers", partyText(v.Living.Workers, v.Parts)},
 		{"retries", v.summary()},
+	}
+	for _, walk := range v.Replanning {
+		pairs = append(pairs, [2]string{"replanning", walk.String()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {
 		pairs = append(pairs, [2]string{"counted " + name, count(v.Counters[name])})

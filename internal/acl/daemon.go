@@ -44,13 +44,14 @@ func dispatcher(k scope) part {
 
 func poller(k scope) part {
 	p := part{
-		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}},
+		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-replans.lua", nobody}},
 		never: []grant{{[]string{"rpush"}, []string{k.Input()}}}, // it starts no attempt
 		direct: append(models(k), opening(k),
 			allow("blmove", both(k.Output())),
 			allow("blmove", both(k.Control())),
 			allow("zrangebyscore", reading(k.Pollers())),
 			allow("hkeys", reading(k.Policies())),
+			allow("hgetall", reading(k.Replans())),
 		),
 	}
 	if k.several {

@@ -6,7 +6,7 @@ func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
 	sets := reading(k.Due(), k.Urgent(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands())
-	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded())
+	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded(), k.Replans())
 	streams := reading(k.Journal(), k.Created(), k.Outbox())
 	settings := []string{k.Settings()}
 	if k.several {
@@ -39,6 +39,7 @@ func operator(k scope) part {
 		},
 		direct: append(viewer(k).direct,
 			allow("hset hdel", both(k.Policies())),
+			allow("hset", writing(k.Replans())),
 			allow("hset hdel", both(k.Brake())),
 			allow("hdel", both(k.Stats())),
 			// What doctor --repair does with lists that nobody owns.

@@ -112,8 +112,8 @@ func session(role Role) []string {
 		return append(commands, "time")
 	case Dispatcher: // it and the poller load the scripts for all
 		return append(commands, "time", "multi", "exec", "info", "script|load")
-	case Poller:
-		return append(commands, "time", "info", "script|load")
+	case Poller: // it walks over the models of a policy that has changed
+		return append(commands, "time", "info", "script|load", "scan")
 	default:
 		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
 		return append(commands, "time", "multi", "exec", "info", "scan")

@@ -85,6 +85,15 @@ func (p Policy) Equal(other Policy) bool {
 	return p.canonical() == other.canonical()
 }
 
+// PlansAlike reports whether both policies plan the same refreshes, of models with a rule of their own too. A timezone that only a retry
+// window has plans none.
+func (p Policy) PlansAlike(other Policy) bool {
+	if p.Spread != other.Spread || p.Rule != other.Rule {
+		return false
+	}
+	return p.Rule == "" || p.Timezone == other.Timezone && p.Anchor() == other.Anchor()
+}
+
 // canonical is the text under which equal policies are equal.
 func (p Policy) canonical() string {
 	text, err := json.Marshal(p)

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// replanView is how far the models of a changed policy are planned anew, as -o json shows it; of a queue of several parts, in all of them.
+type replanView struct {
+	Policy  string `json:"policy"`
+	Since   string `json:"since"`   // when it was changed
+	Seen    int64  `json:"seen"`    // models that were looked at
+	Changed int64  `json:"changed"` // those of them that start at another time now
+
+	at time.Time
+}
+
+func (v replanView) String() string {
+	return fmt.Sprintf("%s: %d models seen, %d changed, since %s", v.Policy, v.Seen, v.Changed, v.Since)
+}
+
+// readReplans adds up the parts of a queue, by the name of the policy.
+func readReplans(ctx context.Context, queue *scripts.Queue) ([]replanView, error) {
+	views := []replanView{}
+	err := queue.Each(func(part *scripts.Store) error {
+		walks, err := part.Replans(ctx)
+		for _, walk := range walks {
+			place, found := slices.BinarySearchFunc(views, walk.Policy, func(v replanView, name string) int { return cmp.Compare(v.Policy, name) })
+			if !found {
+				views = slices.Insert(views, place, replanView{Policy: walk.Policy, at: walk.Since})
+			}
+			v := &views[place]
+			v.Seen, v.Changed = v.Seen+walk.Seen, v.Changed+walk.Changed
+			if walk.Since.Before(v.at) {
+				v.at = walk.Since
+			}
+			v.Since = model.FormatTime(v.at)
+		}
+		return err
+	})
+	return views, err
+}

@@ -1,0 +1,374 @@
+package poller_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// rule stores the policy feeds with a rule; empty: none.
+func (b *bundle) rule(rrule string) {
+	b.t.Helper()
+	p := policy.Default()
+	p.Name, p.Rule, p.Timeout, p.Retries = "feeds", rrule, time.Minute, policy.Delays{5 * time.Minute}
+	if err := b.Store.PutPolicy(b.t.Context(), p); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// feed is the command that saves a model which uses that policy.
+func feed(uid string, fields ...string) string {
+	text := fmt.Sprintf(`{"type":"put","uid":%q,"policy":"feeds"`, uid)
+	for _, field := range fields {
+		text += "," + field
+	}
+	return text + "}"
+}
+
+// apply lets pollers work until nothing is left to be applied.
+func (b *bundle) apply(commands ...string) {
+	b.t.Helper()
+	b.Command(commands...)
+	for b.round().Claimed > 0 {
+	}
+}
+
+// walk lets a poller plan models anew until it finds no more to do. What was read before the change counts as committed two ticks later.
+func (b *bundle) walk(p *poller.Poller) {
+	b.t.Helper()
+	b.Clock.Turn(2 * time.Second)
+	for b.roundOf(p).Replans {
+	}
+	if left, err := b.Store.Replans(b.t.Context()); err != nil || len(left) > 0 {
+		b.t.Errorf("want the walk over, found %v, %v", left, err)
+	}
+}
+
+func (b *bundle) starts(uid string) string { return b.Model(uid)["refresh_at"] }
+
+const (
+	yearly   = "FREQ=YEARLY"
+	hourly   = "FREQ=HOURLY;BYMINUTE=30;BYSECOND=0"
+	newYear  = "2027-01-01T00:00:00.000Z"
+	halfPast = "2026-11-21T07:30:00.000Z"
+)
+
+func TestAChangedRuleOfAStoredPolicyReachesAllModelsThatWaitForAPlannedRefresh(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.rule(yearly)
+		b.apply(feed("own", `"rrule":"FREQ=DAILY"`), feed("retry"), feed("stopped"), feed("running"), feed("urgent"), feed("payload", `"payload":{"n":1}`),
+			`{"type":"put","uid":"other","policy":{"rrule":"FREQ=YEARLY"}}`, feed("zone", `"timezone":"Asia/Kolkata"`))
+		for i := range 50 {
+			b.apply(feed(fmt.Sprint("m", i)))
+		}
+		b.apply(`{"type":"run","uid":"retry"}`, `{"type":"run","uid":"running"}`)
+		b.dispatch()
+		b.Say(b.result("failure", "retry"))
+		b.apply(`{"type":"disable","uid":"stopped"}`, `{"type":"run","uid":"urgent"}`)
+		untouched := map[string]map[string]string{}
+		for _, uid := range []string{"own", "retry", "stopped", "running", "urgent", "other"} {
+			untouched[uid] = b.Model(uid)
+		}
+
+		b.rule(hourly)
+		b.walk(b.poller(b.Store, poller.Config{Batch: 7}))
+
+		for i := range 50 {
+			if at := b.starts(fmt.Sprint("m", i)); at != halfPast {
+				t.Errorf("m%d: want it to start within the hour, at %s, found %s", i, halfPast, at)
+			}
+		}
+		if at := b.starts("zone"); at != "2026-11-21T08:00:00.000Z" {
+			t.Errorf("want the half hour of its own zone, found %s", at)
+		}
+		for uid, before := range untouched {
+			if after := b.Model(uid); fmt.Sprint(after) != fmt.Sprint(before) {
+				t.Errorf("%s: want it left alone as %v, found %v", uid, before, after)
+			}
+		}
+		if counted := b.Stats()["replan"]; counted != 52 {
+			t.Errorf("want 52 models planned anew, found %d", counted)
+		}
+		if due := b.Scores(b.Store.Keys.Due())["m7"]; due != time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC).UnixMilli() {
+			t.Errorf("want the place in the due set moved with it, found %d", due)
+		}
+		b.Clock.Turn(time.Hour)
+		b.dispatch()
+		if waiting := len(b.List(b.Store.Keys.Input())); waiting < 52 {
+			t.Errorf("want all of them started within the hour, found %d in the input list", waiting)
+		}
+	})
+}
+
+func TestARuleThatEndsOrGoesEndsTheWaitAndOneThatComesBeginsItAgain(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		p := b.poller(b.Store, poller.Config{})
+		b.rule(hourly)
+		b.apply(feed("a"))
+		for _, step := range []struct{ rule, want string }{
+			{yearly, newYear}, {"", ""}, {hourly, halfPast}, {"FREQ=DAILY;UNTIL=20200101T000000Z", ""}, {yearly, newYear},
+		} {
+			b.rule(step.rule)
+			if b.walk(p); b.starts("a") != step.want {
+				t.Errorf("rule %q: want the next start %q, found %q", step.rule, step.want, b.starts("a"))
+			}
+		}
+		if _, err := b.Store.RemovePolicy(t.Context(), "feeds"); err != nil {
+			t.Fatal(err)
+		}
+		if b.walk(p); b.starts("a") != "" {
+			t.Errorf("want nothing planned by the default policy, found %s", b.starts("a"))
+		}
+		b.rule(hourly)
+		if b.walk(p); b.starts("a") != halfPast {
+			t.Errorf("want it planned by the policy that is stored again, found %s", b.starts("a"))
+		}
+	})
+}
+
+func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.rule(yearly)
+		b.walk(b.poller(b.Store, poller.Config{}))
+		for _, change := range []func(*policy.Policy){
+			func(p *policy.Policy) { p.Timeout = time.Hour },
+			func(p *policy.Policy) { p.Dtstart = schedule.DefaultDtstart },
+		} {
+			p := policy.Default()
+			p.Name, p.Rule = "feeds", yearly
+			change(&p)
+			if err := b.Store.PutPolicy(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			if walks, err := b.Store.Replans(t.Context()); err != nil || len(walks) != 0 {
+				t.Errorf("want no walk, found %v, %v", walks, err)
+			}
+		}
+	})
+}
+
+// What a daemon has read under the old policy may be committed a moment after the change, behind the back of a walk that began at once.
+func TestAWalkBeginsWhenWhatWasReadBeforeTheChangeIsCommitted(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.rule(yearly)
+		b.apply(feed("a"))
+		b.rule(hourly)
+		p := b.poller(b.Store, poller.Config{})
+		for _, step := range []struct {
+			after time.Duration
+			want  string
+		}{{0, newYear}, {1999 * time.Millisecond, newYear}, {time.Millisecond, halfPast}} {
+			b.Clock.Turn(step.after)
+			if round := b.roundOf(p); b.starts("a") != step.want || round.Replans {
+				t.Errorf("%v later: want it to start at %s, found %s, %+v", step.after, step.want, b.starts("a"), round)
+			}
+		}
+	})
+}
+
+// lossy loses its connection after a commit, or where it would note how far a walk is.
+type lossy struct {
+	*scripts.Store
+	commits, moves int // how many get through
+}
+
+func (s *lossy) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	if s.commits--; s.commits < 0 {
+		return nil, errRedis
+	}
+	return s.Store.Commit(ctx, batch)
+}
+
+func (s *lossy) MoveReplans(ctx context.Context, walks []scripts.Replan) ([]scripts.Code, error) {
+	if s.moves--; s.moves < 0 {
+		return nil, errRedis
+	}
+	return s.Store.MoveReplans(ctx, walks)
+}
+
+func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
+	for name, store := range map[string]lossy{
+		"between two batches": {commits: 1, moves: 9}, "before it notes how far it is": {commits: 99, moves: 0}, "at once": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+				b := setup(t, server)
+				b.rule(yearly)
+				for i := range 30 {
+					b.apply(feed(fmt.Sprint("m", i)))
+				}
+				b.rule(hourly)
+				b.Clock.Turn(2 * time.Second)
+				store.Store = b.Store
+				killed := b.poller(&store, poller.Config{Owner: "p1", Batch: 10})
+				b.roundOf(killed)
+				walks, err := b.Store.Replans(t.Context())
+				if err != nil || len(walks) != 1 || walks[0].Place != scripts.WalkBegins && store.moves == 0 {
+					t.Fatalf("want the walk where it was, found %v, %v", walks, err)
+				}
+				b.Clock.Turn(time.Minute) // the lease of the killed one
+				b.walk(b.poller(b.Store, poller.Config{Owner: "p2", Batch: 10}))
+				for i := range 30 {
+					if at := b.starts(fmt.Sprint("m", i)); at != halfPast {
+						t.Errorf("m%d: want %s, found %s", i, halfPast, at)
+					}
+				}
+				if counted := b.Stats()["replan"]; counted != 30 {
+					t.Errorf("want each model planned anew once, found %d", counted)
+				}
+			})
+		})
+	}
+}
+
+func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.rule(yearly)
+		for i := range 30 {
+			b.apply(feed(fmt.Sprint("m", i)))
+		}
+		b.rule("FREQ=DAILY")
+		b.Clock.Turn(2 * time.Second)
+		// The policy changes when a batch has been decided, and before the walk is noted.
+		p := b.poller(&stored{Store: b.Store, meanwhile: func() { b.rule(hourly) }}, poller.Config{Batch: 10})
+		b.roundOf(p)
+		walks, err := b.Store.Replans(t.Context())
+		if err != nil || len(walks) != 1 || walks[0].Place != scripts.WalkBegins || walks[0].Seen != 0 {
+			t.Fatalf("want the walk begun anew, found %v, %v", walks, err)
+		}
+		b.walk(p)
+		for i := range 30 {
+			if at := b.starts(fmt.Sprint("m", i)); at != halfPast {
+				t.Errorf("m%d: want %s, found %s", i, halfPast, at)
+			}
+		}
+	})
+}
+
+func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		for _, name := range []string{"one", "two"} {
+			b.apply(fmt.Sprintf(`{"type":"put","uid":"a-%[1]s","policy":{"rrule":"FREQ=YEARLY"}}`, name))
+		}
+		both := func(rule string) {
+			for _, name := range []string{"one", "two"} {
+				p := policy.Default()
+				p.Name, p.Rule = name, rule
+				if err := b.Store.PutPolicy(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		both(yearly)
+		b.apply(`{"type":"put","uid":"a","policy":"one"}`, `{"type":"put","uid":"b","policy":"two"}`)
+		b.walk(b.poller(b.Store, poller.Config{}))
+		both(hourly)
+		b.Clock.Turn(2 * time.Second)
+		p := b.poller(b.Store, poller.Config{})
+		if round := b.roundOf(p); round.Replans || b.starts("a") != halfPast || b.starts("b") != halfPast {
+			t.Errorf("want both done in one step, found %+v, %s and %s", round, b.starts("a"), b.starts("b"))
+		}
+	})
+}
+
+// refuses lets nobody walk over the models, as a user of Redis who was made for an older release.
+type refuses struct{ *scripts.Store }
+
+func (refuses) WalkModels(context.Context, scripts.Place, int) ([]string, scripts.Place, error) {
+	return nil, "", errRedis
+}
+
+func TestAWalkThatFailsKeepsNoMessageWaiting(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.running("a")
+		b.rule(yearly)
+		b.Clock.Turn(2 * time.Second)
+		var lines bytes.Buffer
+		log := zerolog.New(&lines)
+		p := b.poller(refuses{b.Store}, poller.Config{Log: &log})
+		b.Say(b.result("success", "a"))
+		if round := b.roundOf(p); round.Applied != 1 || round.Replans {
+			t.Errorf("want the message applied and no step at once, found %+v", round)
+		}
+		if !strings.Contains(lines.String(), "planning anew failed") {
+			t.Errorf("want it told, found %q", lines.String())
+		}
+	})
+}
+
+func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.rule(yearly)
+		b.walk(b.poller(b.Store, poller.Config{}))
+		steps := 0
+		p := b.poller(counting{b.Store, &steps}, poller.Config{})
+		b.Clock.Turn(2 * time.Second)
+		for range 20 {
+			b.Redis.HSet(t.Context(), b.Store.Keys.Replans(), "feeds", "0 - 0 0") // there is always more to do
+			b.Say("garbage")
+			b.Clock.Turn(10 * time.Millisecond)
+			b.roundOf(p)
+		}
+		if steps != 2 {
+			t.Errorf("want a step each tenth of a tick, two in 200 ms, found %d", steps)
+		}
+	})
+}
+
+type counting struct {
+	*scripts.Store
+	steps *int
+}
+
+func (s counting) WalkModels(ctx context.Context, from scripts.Place, least int) ([]string, scripts.Place, error) {
+	*s.steps++
+	return s.Store.WalkModels(ctx, from, least)
+}
+
+func TestEachPartPlansItsOwnModelsAnew(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		pair := newPair(t, server)
+		changed := policy.Default()
+		for _, changed.Rule = range []string{yearly, hourly} {
+			changed.Name = "feeds"
+			for _, part := range pair.parts {
+				if err := part.PutPolicy(t.Context(), changed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if changed.Rule == yearly {
+				for part := range pair.parts {
+					for _, uid := range pair.in(part, 10) {
+						pair.push(pair.parts[part].Keys.Control(), feed(uid))
+					}
+				}
+			}
+			for range 4 {
+				pair.round(0)
+				pair.round(1)
+			}
+		}
+		for part := range pair.parts {
+			pair.expectStats(part, map[string]int64{"create": 10, "replan": 10})
+		}
+	})
+}
