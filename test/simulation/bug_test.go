@@ -20,7 +20,7 @@ type bug struct {
 	slow  bool // it takes seconds to be found
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, brake, hands, floors bool
+	pools, brake, hands, floors, rules bool
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -156,6 +156,8 @@ var bugs = []bug{
 	{name: "the fence is that of whoever answers", slow: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},
 	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
 	{name: "messages are settled before they are decided", slow: true, store: func(s *scripts.Store) queue { return hasty{s} }},
+	{name: "a walk forgets its step when it is killed", rules: true, store: func(s *scripts.Store) queue { return &forgetful{Store: s} }},
+	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s *scripts.Store) queue { return impatient{s} }},
 	{name: "a start that is not due", slow: true, store: func(s *scripts.Store) queue { return early{s} }},
 }
 

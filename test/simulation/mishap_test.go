@@ -21,6 +21,7 @@ type temper struct {
 	maxQueued int
 	jumps     []time.Duration
 	brake     map[string]string // its settings; nil: it is off
+	rules     bool              // the operator changes the rule of a policy that several models share
 	crowd     bool              // dispatchers do not share the work: all decide about the same
 	hands     bool              // applications want many models at once, while others are due
 	floors    bool              // workers ask for later, and models are saved meanwhile
@@ -67,6 +68,9 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 		t.batch, t.maxQueued, t.jumps = 8, 2, append(t.jumps, 11*time.Minute)
 	}
 	t.floors = !t.hands && rng.IntN(5) == 0 || planted.floors
+	if t.rules = !t.pools && rng.IntN(5) == 0 || planted.rules; t.rules {
+		t.jumps = slices.DeleteFunc(t.jumps, func(jump time.Duration) bool { return jump < 0 }) // what was due is due for good
+	}
 	return t
 }
 

@@ -19,6 +19,7 @@ type operatorRole struct {
 	spare  int // commands that are still to be thought of
 	orders []model.Command
 	named  *int   // commands that got an id
+	rules  *int   // that the shared policy has had; nil: there is none
 	unsent string // a command whose arrival is unknown: an application sends it again
 }
 
@@ -28,6 +29,9 @@ func (o *operatorRole) round(ctx context.Context) error {
 	}
 	if o.unsent == "" {
 		o.spare--
+		if o.rules != nil && o.rng.IntN(3) == 0 {
+			return o.changeRule(ctx)
+		}
 		text := o.think()
 		if o.rng.IntN(3) == 0 {
 			return o.carryOut(ctx, text)
@@ -71,6 +75,9 @@ var plainCommands = []string{
 
 func (o *operatorRole) think() string {
 	uid := o.uids[o.rng.IntN(len(o.uids))]
+	if o.rules != nil && o.rng.IntN(2) == 0 {
+		return fmt.Sprintf(sharingCommands[o.rng.IntN(len(sharingCommands))], uid, o.rng.IntN(3))
+	}
 	if o.rng.IntN(2) == 0 {
 		return fmt.Sprintf(commands[o.rng.IntN(len(commands))], uid, o.rng.IntN(3))
 	}

@@ -26,6 +26,7 @@ type oracle struct {
 	handled  int                 // messages that are done with
 	promises map[string]promise  // model -> what its worker or a hand was promised
 	ids      map[string]span     // of commands: when they were handled last
+	waiting  map[string]bool     // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
 
 // attempt is what became of one attempt.
@@ -73,6 +74,7 @@ type moment struct {
 	since  int                 // in which step
 	clock  []time.Time         // what the clock has shown since, in order
 	brakes []map[string]string // what the brake has been since, in order
+	shared []string            // likewise the policy that several models share
 	saw    *sight              // what was due when a dispatcher looked; nil: it has not
 }
 

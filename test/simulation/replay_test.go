@@ -38,6 +38,7 @@ type replay struct {
 	forgotten map[string]bool        // models whose history must be gone
 	wakes     bool                   // a sleeping dispatcher must have been woken
 	brake     model.Brake            // as it was when the models were read
+	common    string                 // likewise the shared policy
 	ends      []end                  // what the brake counts
 	ended     map[string]model.Event // attempts that ended here
 	notices   int
@@ -71,12 +72,16 @@ func (p *replay) read() error {
 	if len(p.brakes) > 0 {
 		p.brake = brakeOf(p.brakes[p.choose(len(p.brakes))])
 	}
+	p.common = p.before.policies[sharedPolicy]
+	if len(p.shared) > 0 {
+		p.common = p.shared[p.choose(len(p.shared))]
+	}
 	for _, entry := range p.after.journal {
 		if err := p.enter(entry); err != nil {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -87,6 +92,7 @@ func (p *replay) read() error {
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
 	p.oracle.ends, p.oracle.promises, p.oracle.ids = p.ends, p.promises, p.ids.known
+	p.noteRule()
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
 	}
@@ -228,6 +234,14 @@ func (p *replay) policy(name string) policy.Policy {
 		return policy.Default()
 	}
 	text := cmp.Or(p.before.policies[name], p.after.policies[name]) // the last model that used it may have left it here
+	if name == sharedPolicy {
+		text = p.common
+	}
+	return p.compiled(text)
+}
+
+// compiled reads the text of a policy.
+func (p *replay) compiled(text string) policy.Policy {
 	if policy, cached := p.policies[text]; cached {
 		return policy
 	}
@@ -249,6 +263,8 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 			return model.Decision{}, errors.New("the model is not due")
 		}
 		return m.Wake(at, entry["attempt_uid"]), nil
+	case model.EventReplan:
+		return p.replan(m, at)
 	case model.EventTimeout, model.EventQueueTimeout:
 		return p.expire(m, at)
 	case model.EventWithdrawn:

@@ -46,6 +46,7 @@ type world struct {
 	storms    int // sequences of commands that applications have still to push
 	saves     int
 	named     int // commands that got an id
+	rules     int // that the shared policy has had so far
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
 
@@ -71,6 +72,9 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 		return w, err
 	}
 	r.mini.SetTime(w.now)
+	if w.temper.rules {
+		r.mini.HSet(r.store.Keys.Policies(), sharedPolicy, sharedText(w.rules))
+	}
 	for name, value := range w.temper.brake {
 		r.mini.HSet(r.store.Keys.Brake(), name, value)
 	}
@@ -101,7 +105,7 @@ func (w *world) populate() error {
 	if w.temper.pools {
 		spare *= 5 // little is planned within the minute that such a run has
 	}
-	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named}
+	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf()}
 	w.spawn("operator", w.operator)
 	return nil
 }
@@ -234,7 +238,7 @@ func (w *world) bury(a *actor) error {
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
 		orders := w.operator.orders
-		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named}
+		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named, rules: w.rulesOf()}
 		w.births++
 		w.spawn("operator", w.operator)
 		return nil
@@ -284,6 +288,11 @@ func (w *world) enter(d *deed) {
 	if !maps.Equal(d.before.brake, d.after.brake) {
 		for _, a := range w.actors {
 			a.began.brakes = append(a.began.brakes, d.after.brake)
+		}
+	}
+	if text := d.after.policies[sharedPolicy]; text != d.before.policies[sharedPolicy] {
+		for _, a := range w.actors {
+			a.began.shared = append(a.began.shared, text)
 		}
 	}
 	if w.calm && d.changed() {
