@@ -36,7 +36,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	b.Keys, b.clients = Keys{"<queue>"}, &Clients{Read: r, Write: r, Block: r}
 	ctx := t.Context()
 	put, settle := Item{Transition: b.put("<uid>", "{}")}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
-	var errs [12]error
+	var errs [13]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureBrake(ctx, b.now)
@@ -49,6 +49,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[9] = b.Recount(ctx, PolicyUse{Name: "inline-x", recorded: "1 1"})
 	_, errs[10] = b.PutBack(ctx, "<owner>", []string{"e"})
 	errs[11] = b.receive(ctx, 1, []any{"7", "m"})
+	errs[12] = b.NoteFront(ctx, 1, b.now)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

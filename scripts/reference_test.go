@@ -217,6 +217,9 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	} else if t.after != nil || t.newRev != "" {
 		r.change(t)
 	}
+	if t.decision.Event == model.EventStart {
+		r.models[t.uid]["ticket"] = strconv.Itoa(r.stats["start"] + 1)
+	}
 	o.after = r.models[t.uid]
 	next := t.decision.Next
 	due, urgent := next.RefreshAt, time.Time{}

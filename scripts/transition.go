@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,6 +66,10 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		t.newRev, r.rev = next, next
 	}
 	r.stored, r.others, r.Exists = t.after, nil, true
+	if decision.Event == model.EventStart {
+		r.stored = slices.Clone(r.stored)
+		r.stored[places[fieldTicket]] = "drawn" // which one, only the script knows
+	}
 	return t
 }
 
@@ -138,6 +143,9 @@ func (t *Transition) item(message Claimed, now time.Time, config *Config) (w wor
 	}
 	if t.decision.Event == model.EventWithdrawn || t.decision.MustBeQueued {
 		w.say("must", "")
+	}
+	if t.decision.Event == model.EventStart {
+		w.say("ticket", "")
 	}
 	if t.decision.WakesDispatcher(now) {
 		w.say("wake", "")
