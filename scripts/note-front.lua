@@ -26,7 +26,7 @@ if newest > drawn then -- somebody has reset the counter: tickets begin anew
 end
 
 if not ticket then
-  if redis.call('LLEN', input) > 0 or newest == 0 or last == '' then
+  if redis.call('LLEN', input) > 0 or newest == 0 or last == '' then --@ waits
     return 0
   end
   redis.call('RPUSH', front, string.format('%d %s', drawn, now)) --@ drained

@@ -72,7 +72,7 @@ func (a *actor) wait(c *call) fate {
 // resume lets an actor run to its next call.
 func (w *world) resume(a *actor, f fate) {
 	if a.at == nil {
-		a.began = moment{w.steps, []time.Time{w.now}, []map[string]string{w.before.brake}}
+		a.began = moment{w.steps, []time.Time{w.now}, []map[string]string{w.before.brake}, [][]string{w.before.front}}
 	}
 	a.baton <- f
 	<-w.back

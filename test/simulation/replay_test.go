@@ -71,7 +71,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkFront} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -85,8 +85,8 @@ func (p *replay) commit() {
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
 	}
-	for _, message := range p.started {
-		p.oracle.attempts[attemptOf(message)] = &attempt{model: modelOf(message)}
+	for i, message := range p.started {
+		p.oracle.attempts[attemptOf(message)] = &attempt{model: modelOf(message), ticket: count(p.before.stats["start"]) + i + 1}
 	}
 	for attemptUID, event := range p.ended {
 		p.oracle.attempts[attemptUID].ended, p.oracle.attempts[attemptUID].at = event, p.step
@@ -235,8 +235,12 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		if m == nil || !m.Due(at) {
 			return model.Decision{}, errors.New("the model is not due")
 		}
-		return m.Wake(at, entry["attempt_uid"]), nil
-	case model.EventTimeout, model.EventQueueTimeout, model.EventWithdrawn:
+		decision := m.Wake(at, entry["attempt_uid"])
+		if decision.Event == model.EventStart {
+			decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
+		}
+		return decision, nil
+	case model.EventTimeout, model.EventQueueTimeout, model.EventWithdrawn, model.EventTaken:
 		if m == nil || !m.Running() || m.DeadlineAt.After(at) {
 			return model.Decision{}, errors.New("no deadline has passed")
 		}
@@ -250,7 +254,10 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
 			return model.Decision{}, errors.New("the attempt was never taken")
 		}
-		return m.Expire(at), nil
+		if event == model.EventTaken {
+			return p.taken(m, at, entry)
+		}
+		return m.Expire(at), p.fair(m, at)
 	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove:
 		return p.answeredCommand(uid, m, event, at, entry)
 	default:

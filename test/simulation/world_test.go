@@ -38,6 +38,7 @@ type world struct {
 	before    *snapshot
 	broken    error // the first promise that was broken
 	operator  *operatorRole
+	setBack   bool // the clock was, once
 	calm      bool // no more faults, and all work succeeds
 	steps     int
 	writes    int // executed calls that changed something since all is calm
@@ -270,11 +271,16 @@ func (w *world) execute(a *actor, c *call) error {
 // enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
-	d.schedules, d.policies, d.maxQueued = w.schedules, w.policies, w.temper.maxQueued
+	d.schedules, d.policies, d.maxQueued, d.setBack = w.schedules, w.policies, w.temper.maxQueued, w.setBack
 	w.before = d.after
 	if !maps.Equal(d.before.brake, d.after.brake) {
 		for _, a := range w.actors {
 			a.began.brakes = append(a.began.brakes, d.after.brake)
+		}
+	}
+	if !slices.Equal(d.before.front, d.after.front) {
+		for _, a := range w.actors {
+			a.began.fronts = append(a.began.fronts, d.after.front)
 		}
 	}
 	if w.calm && d.changed() {
