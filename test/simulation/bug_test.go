@@ -118,9 +118,11 @@ var bugs = []bug{
 
 	{name: "a start draws the ticket of another", file: "commit.lua", mark: "ticket"},
 	{name: "the front is not noted", file: "note-front.lua", mark: "front"},
-	{name: "what was handed back counts as the front", slow: true, file: "note-front.lua", mark: "handed back", line: "elseif ticket ~= newest then"},
-	{name: "the front stands still", file: "note-front.lua", mark: "still in front"},
-	{name: "nothing waits though much does", slow: true, file: "note-front.lua", mark: "waits", line: "if newest == 0 or last == '' then"},
+	{name: "what was handed back counts as the front", pools: true, slow: true, file: "note-front.lua", mark: "handed back", line: "elseif ticket ~= newest then",
+		store: func(s *scripts.Store) queue { return frontless{s} }},
+	{name: "the front stands still", slow: true, file: "note-front.lua", mark: "still in front"},
+	{name: "nothing waits though much does", slow: true, file: "note-front.lua", mark: "waits", line: "if newest == 0 or last == '' then",
+		store: func(s *scripts.Store) queue { return roomy{s} }},
 	{name: "a deadline is spent in line twice", slow: true, store: func(s *scripts.Store) queue { return forgetful{s} }},
 	{name: "an attempt counts as taken too early", slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
 
