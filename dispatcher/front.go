@@ -13,8 +13,8 @@ const lookEvery = 4
 
 // look looks at the front of the input list, and notes it for whoever asks later when an attempt was taken.
 func (d *Dispatcher) look(ctx context.Context, due scripts.Due) error {
+	d.pace = d.pace.drain(due.Queued, d.config.MaxQueued)
 	if due.Queued == 0 {
-		d.pace = d.pace.drain(d.config.MaxQueued)
 		if due.Front.LastSeen.IsZero() {
 			return nil // it is noted already
 		}

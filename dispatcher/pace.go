@@ -24,9 +24,10 @@ func (p pace) fill(now time.Time) pace {
 	return p
 }
 
-// drain says that nothing waits. The window is never above most.
-func (p pace) drain(most int) pace {
-	if p.filled {
+// drain looks at how many wait. A list is drained when a quarter of it was taken between two looks, or more: with as few as are left workers
+// may have to wait before the next. The window is never above most.
+func (p pace) drain(queued, most int) pace {
+	if p.filled && 4*queued <= 3*p.window {
 		p.window, p.filled = min(2*p.window, most), false
 	}
 	return p

@@ -263,6 +263,9 @@ func (r *reference) change(t *Transition) {
 	if fields["rev"] = t.rev; t.newRev != "" {
 		fields["rev"] = t.newRev
 	}
+	if ticket := r.models[t.uid]["ticket"]; ticket != "" { // a clerk that started the model does not know which it drew
+		fields["ticket"] = ticket
+	}
 	if r.models[t.uid] = fields; t.payload != "" {
 		r.payloads[t.uid] = t.payload
 	}

@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -66,10 +65,6 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		t.newRev, r.rev = next, next
 	}
 	r.stored, r.others, r.Exists = t.after, nil, true
-	if decision.Event == model.EventStart {
-		r.stored = slices.Clone(r.stored)
-		r.stored[places[fieldTicket]] = "drawn" // which one, only the script knows
-	}
 	return t
 }
 
