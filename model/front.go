@@ -37,6 +37,22 @@ func (f Fronts) TakenAt(s *State) time.Time {
 	return f.Noted[after].FirstSeen
 }
 
+// lately is the time over which a rate is told.
+const lately = time.Minute
+
+// Rate is how many attempts a second have left the list of late, while it was not empty; 0: not known.
+func (f Fronts) Rate() float64 {
+	first := len(f.Noted) - 1
+	for first > 0 && !f.Noted[first-1].LastSeen.IsZero() && f.At.Sub(f.Noted[first-1].FirstSeen) <= lately {
+		first--
+	}
+	if first < 0 || !f.At.After(f.Noted[first].FirstSeen) {
+		return 0
+	}
+	left := f.Noted[len(f.Noted)-1].Ticket - f.Noted[first].Ticket
+	return float64(left) / f.At.Sub(f.Noted[first].FirstSeen).Seconds()
+}
+
 // Lapse decides about an attempt whose deadline has passed, and which does not stand in the input list: what it has waited there does not
 // count, once. So it has either a full timeout from when it was taken, or it has expired.
 func (m *Model) Lapse(fronts Fronts, now time.Time) Decision {
