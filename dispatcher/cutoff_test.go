@@ -78,7 +78,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 		"at the brake":                  {faulty{call: "brake"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
 		"reading the models":            {faulty{call: "load"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
 		"forgetting a broken one":       {faulty{call: "forget"}, false, dispatcher.Round{Started: 1}},
-		"reading a model that is taken": {faulty{call: "load", skip: 1}, true, dispatcher.Round{TimedOut: 1}},
+		"reading a model that is taken": {faulty{call: "load", skip: 2}, true, dispatcher.Round{Taken: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
@@ -104,6 +104,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 				for range 3 {
 					round := b.round(d)
 					sum.Started, sum.Withdrawn, sum.TimedOut = sum.Started+round.Started, sum.Withdrawn+round.Withdrawn, sum.TimedOut+round.TimedOut
+					sum.Taken += round.Taken
 				}
 				if sum != test.want {
 					t.Errorf("want %+v in the rounds after it, got %+v", test.want, sum)

@@ -88,8 +88,8 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		b.Clock.Turn(time.Minute)
 		d := b.dispatcher(&taking{b.Store, func() { b.Take() }}, dispatcher.Config{})
-		if round := b.round(d); round.TimedOut != 1 || round.Withdrawn != 0 {
-			t.Errorf("want 1 timeout, got %+v", round)
+		if round := b.round(d); round.Taken != 1 || round.TimedOut+round.Withdrawn != 0 {
+			t.Errorf("want 1 taken, got %+v", round)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -18,6 +19,9 @@ type Store interface {
 	ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error)
 	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
+	InputPart(ctx context.Context, from, n int64) ([]scripts.InputEntry, error)
+	NoteFront(ctx context.Context, ticket int, since time.Time) error
+	Fronts(ctx context.Context) (model.Fronts, error)
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string) error
@@ -30,6 +34,8 @@ type Dispatcher struct {
 	store    Store
 	config   Config
 	measured time.Time       // when the brake was measured, on the clock of Redis; run goroutine only
+	looked   time.Time       // when the front of the input list was looked at, on the same clock; run goroutine only
+	pace     pace            // run goroutine only
 	faults   backoff.Sampler // of models; run goroutine only
 	logbook  *logbook.Logbook
 	called   bool // it was woken by a call, which the others did not get; run goroutine only
@@ -41,7 +47,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Dispatcher{store: store, config: config, logbook: logbook.New("dispatcher", config.Log)}, nil
+	return &Dispatcher{store: store, config: config, pace: newPace(config.MaxQueued), logbook: logbook.New("dispatcher", config.Log)}, nil
 }
 
 // Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and
@@ -96,9 +102,9 @@ func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
 }
 
 func (d *Dispatcher) report(round Round) {
-	if round.Started+round.TimedOut+round.Withdrawn+round.NotBegun+round.Skipped+round.GaveUp+round.Refused == 0 {
+	if round.Started+round.TimedOut+round.Withdrawn+round.Taken+round.NotBegun+round.Skipped+round.GaveUp+round.Refused == 0 {
 		return
 	}
 	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-		Int("not_begun", round.NotBegun).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
+		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
 }

@@ -54,7 +54,11 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 				if retired := counts["zrem"]; retired > 1 || retired == 0 && name != "a Redis that fails" {
 					t.Errorf("want one farewell to the other dispatchers, got %v", counts)
 				}
+				if looks := counts["lrange"]; looks > 2*4*seconds || looks > 0 && name != "a full input list" {
+					t.Errorf("want four looks a second at what waits in line, got %v", counts)
+				}
 				delete(counts, "zrem")
+				delete(counts, "lrange")
 				if counts["evalsha"]+counts["eval"] > rounds+seconds+2 || counts["blpop"] > seconds || len(counts) > 4 { // and hello
 					t.Errorf("want at most %d scripts and %d calls that wait, got %v", rounds+seconds+2, seconds, counts)
 				}

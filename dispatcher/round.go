@@ -17,6 +17,7 @@ type Round struct {
 	Started   int // attempts handed out
 	TimedOut  int // attempts that failed by their deadline
 	Withdrawn int // attempts taken back that no worker had taken
+	Taken     int // attempts that had waited in line, and get their full timeout
 	NotBegun  int // attempts that no worker had begun within the queue timeout
 	Skipped   int // planned refreshes that were missed and not made up for
 	GaveUp    int // models whose give-up window had ended
@@ -46,10 +47,16 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err := d.measureBrake(ctx, due.Now); err != nil {
 		return Round{}, err
 	}
-	room := max(0, d.config.MaxQueued-due.Queued)
+	if err := d.look(ctx, due); err != nil {
+		return Round{}, err
+	}
+	room := max(0, d.pace.window-due.Queued)
 	room = (room + due.Sharers - 1) / max(1, due.Sharers) // what does not fit in would be read and decided for nothing
 	full := len(due.Urgent)+len(due.Due) > room
 	due.Urgent, due.Due = admit(due.Urgent, due.Due, room)
+	if full {
+		d.pace = d.pace.fill(due.Now)
+	}
 	round := Round{Queued: due.Queued, Sleep: d.sleep(due, full)}
 	if len(due.Urgent)+len(due.Due)+len(due.Expired) == 0 {
 		return round, nil
@@ -58,10 +65,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	// there as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
 	missing, err := d.pass(ctx, due, nil, &round)
 	if err == nil && len(missing) > 0 {
-		var queued map[string]string
-		if queued, err = d.store.Queued(ctx); err == nil {
-			_, err = d.pass(ctx, scripts.Due{Now: due.Now, Expired: missing}, queued, &round)
-		}
+		err = d.passMissing(ctx, scripts.Due{Now: due.Now, Expired: missing}, &round)
 	}
 	if err == nil && !full {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
@@ -74,6 +78,34 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 func admit(urgent, due []string, room int) ([]string, []string) {
 	urgent = urgent[:min(len(urgent), max((room+1)/2, room-len(due)))]
 	return urgent, due[:min(len(due), room-len(urgent))]
+}
+
+// passMissing decides about models whose attempt has expired and was not found in the input list by its entry.
+func (d *Dispatcher) passMissing(ctx context.Context, due scripts.Due, round *Round) error {
+	var line line
+	var err error
+	if line.queued, err = d.store.Queued(ctx); err != nil {
+		return err
+	}
+	if line.fronts, err = d.store.Fronts(ctx); err != nil {
+		return err
+	}
+	_, err = d.pass(ctx, due, &line, round)
+	return err
+}
+
+// line is the input list as it was looked through.
+type line struct {
+	queued map[string]string // its entries by attempt uid
+	fronts model.Fronts
+}
+
+// entry is that of an attempt which waits in line.
+func (l *line) entry(attemptUID string) (entry string, waits bool) {
+	if l != nil {
+		entry, waits = l.queued[attemptUID]
+	}
+	return entry, waits
 }
 
 // measureEvery is how often a dispatcher measures the brake.
@@ -100,21 +132,27 @@ func (d *Dispatcher) measureBrake(ctx context.Context, now time.Time) error {
 
 // sleep is how long nothing is expected to happen if this round finds nothing to do.
 func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
-	if full {
+	sleep := d.config.Tick
+	if due.Queued > 0 {
+		sleep /= lookEvery
+	}
+	switch {
+	case full && d.pace.mayGrow(d.config.MaxQueued, d.config.FullTick, due.Now):
+		return min(d.config.FullTick, time.Millisecond)
+	case full:
 		return d.config.FullTick
+	case due.Next.IsZero():
+		return sleep
 	}
-	if due.Next.IsZero() {
-		return d.config.Tick
-	}
-	return min(due.Next.Sub(due.Now), d.config.Tick)
+	return min(due.Next.Sub(due.Now), sleep)
 }
 
 // partSize is how many models are decided and committed at once: while Redis works on one part, another is decided, and the next one read.
 const partSize = 100
 
 // pass decides about models and commits the decisions, part by part. It returns the models whose attempt was to be withdrawn, and is not
-// queued. queued are the entries of the input list by attempt uid; nil: nobody has looked yet.
-func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[string]string, round *Round) (missing []string, err error) {
+// queued. A line of nil says that nobody has looked through it yet.
+func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, line *line, round *Round) (missing []string, err error) {
 	read, stop := context.WithCancel(ctx)
 	defer stop()
 	committed := make(chan outcome, 1)
@@ -125,7 +163,7 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, queued map[strin
 			stop() // what is read already is taken out of the channel
 			continue
 		}
-		batch := d.decide(p, len(due.Expired), queued, due.Now)
+		batch := d.decide(p, len(due.Expired), line, due.Now)
 		more, failed := d.count(ctx, <-committed, round, due.Now)
 		missing, err = append(missing, more...), failed
 		begin(len(uids) > partSize, func() {
@@ -180,11 +218,11 @@ type outcome struct {
 }
 
 // decide decides about the models of a part: the first ones of the round have expired, the others are due.
-func (d *Dispatcher) decide(p part, expired int, queued map[string]string, now time.Time) scripts.Batch {
-	batch := scripts.Batch{Now: now, MaxQueued: d.config.MaxQueued, Items: make([]scripts.Item, len(p.uids))}
+func (d *Dispatcher) decide(p part, expired int, line *line, now time.Time) scripts.Batch {
+	batch := scripts.Batch{Now: now, MaxQueued: d.pace.window, Items: make([]scripts.Item, len(p.uids))}
 	for i, uid := range p.uids {
 		if p.first+i < expired {
-			batch.Items[i].Transition = d.expire(p.records[uid], queued, now)
+			batch.Items[i].Transition = d.expire(p.records[uid], line, now)
 		} else {
 			batch.Items[i].Transition = d.start(p.records[uid], now)
 		}
@@ -231,19 +269,22 @@ func (d *Dispatcher) start(record *scripts.Record, now time.Time) *scripts.Trans
 }
 
 // expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless nobody ever took the
-// attempt, which is then withdrawn. One that a worker has begun may stand in the input list again, requeued when its worker died: it was
-// taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
-func (d *Dispatcher) expire(record *scripts.Record, queued map[string]string, now time.Time) *scripts.Transition {
+// attempt, which is then withdrawn, or it was taken late. One that a worker has begun may stand in the input list again, requeued when its
+// worker died: it was taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
+func (d *Dispatcher) expire(record *scripts.Record, line *line, now time.Time) *scripts.Transition {
 	switch {
 	case !record.Exists:
 		return record.Remove()
 	case !record.Running() || record.DeadlineAt.After(now):
 		return record.Mend()
 	}
-	entry, waits := queued[record.AttemptUID]
 	decide := record.Withdraw
-	if !record.ProcessingAt.IsZero() || queued != nil && !waits {
+	entry, waits := line.entry(record.AttemptUID)
+	switch {
+	case !record.ProcessingAt.IsZero():
 		decide = record.Expire
+	case line != nil && !waits:
+		decide = func(now time.Time) model.Decision { return record.Lapse(line.fronts, now) }
 	}
 	transition := record.Decide(decide(now), now)
 	if waits {
@@ -268,6 +309,8 @@ func (r *Round) counter(event model.Event) *int {
 		return &r.TimedOut
 	case model.EventWithdrawn:
 		return &r.Withdrawn
+	case model.EventTaken:
+		return &r.Taken
 	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
 		return &r.NotBegun
 	case model.EventSkipped:

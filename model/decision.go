@@ -10,12 +10,14 @@ import (
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
 
-// The transitions. Time triggers the first six, a changed policy the next one, a worker's message the seven behind it, an application or a
+// The transitions. Time triggers the first seven, a changed policy the next one, a worker's message the seven behind it, an application or a
 // person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
 	EventTimeout   Event = "timeout"   // a deadline passed: a failure
 	EventWithdrawn Event = "withdrawn" // a deadline passed before any worker took the attempt: not counted
+
+	EventTaken Event = "taken" // a deadline passed that had been spent in line: the attempt gets its full timeout
 
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
 	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for

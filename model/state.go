@@ -27,6 +27,10 @@ type State struct {
 	// EntryDeadlineAt and EntryPlannedAt are what the entry of the running attempt tells its worker: the deadline as it was at the start,
 	// and the next planned refresh, zero if there is none.
 	EntryDeadlineAt, EntryPlannedAt time.Time
+	// Ticket numbers the attempt that was started last in the order in which all were put in the input list, from 1; 0: not known.
+	Ticket int
+	// TakenAt is when the running attempt was taken at the latest, as the front of the input list told when its deadline had passed.
+	TakenAt time.Time
 	// ProcessingAt is when a worker said that the work really began.
 	ProcessingAt time.Time
 	Worker       string // who said so
@@ -104,6 +108,7 @@ func (s *State) endAttempt() {
 	s.LastAttemptUID = s.AttemptUID
 	s.AttemptUID, s.Worker = "", ""
 	s.StartedAt, s.DeadlineAt, s.ProcessingAt = time.Time{}, time.Time{}, time.Time{}
+	s.TakenAt = time.Time{}
 	s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}
 	s.Again, s.Outdated = false, false
 }

@@ -36,7 +36,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	b.Keys, b.clients = Keys{"<queue>"}, &Clients{Read: r, Write: r, Block: r}
 	ctx := t.Context()
 	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
-	var errs [14]error
+	var errs [15]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureBrake(ctx, b.now)
@@ -51,6 +51,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	errs[11] = b.receive(ctx, 1, []any{"7", "m"})
 	_, errs[12] = b.RequeueRejected(ctx, []Rejected{{Source: sourceOutput}})
 	_, errs[13] = b.MoveReplans(ctx, []Replan{{Policy: "x"}})
+	errs[14] = b.NoteFront(ctx, 1, b.now)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ const (
 	fieldDeadlineAt = "deadline_at"
 	fieldRefreshAt  = "refresh_at"
 	fieldWhy        = "refresh_why"
+	fieldTicket     = "ticket" // commit.lua writes it
 )
 
 // codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
@@ -106,6 +107,8 @@ func (c *codec) model(m *model.Model) {
 	c.time(fieldDeadlineAt, &m.DeadlineAt)
 	c.entryDeadline(m)
 	c.time("entry_planned_at", &m.EntryPlannedAt)
+	c.number(fieldTicket, &m.Ticket)
+	c.time("taken_at", &m.TakenAt)
 	c.time("processing_at", &m.ProcessingAt)
 	c.text("worker", &m.Worker)
 	c.flag("again", &m.Again)

@@ -38,8 +38,9 @@
 --   none) and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> =
 --   what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
 --   changes; remove = the model goes; keys=<n> = how many keys are passed; must = what is taken back must be queued;
---   instead = the entry of the history takes the place of the newest one; wake = call a dispatcher; event=<name> = what
---   the journal calls it, without the word it is not told; apart = it is told in created; count=<name> = a counter;
+--   ticket = the attempt draws one: its number in the order of all that were ever pushed; instead = the entry of the
+--   history takes the place of the newest one; wake = call a dispatcher; event=<name> = what the journal calls it,
+--   without the word it is not told; apart = it is told in created; count=<name> = a counter;
 --   now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
@@ -99,7 +100,9 @@ local function new_kind(words)
   for _, list in ipairs({kind.set, kind.entry}) do
     append(list, kind.fields, '')
     append(list, kind.now, instant)
+    append(list, kind.ticket and {'ticket'} or {}, '')
   end
+  kind.entry_ticket = #kind.entry
   append(kind.entry, kind.delete, '')
   return kind
 end
@@ -110,6 +113,12 @@ end
 
 local codes, refused = {}, {}
 local queued = redis.call('LLEN', input)
+local tickets = 0 -- that were drawn, which is how often an attempt was started
+for _, kind in ipairs(kinds) do
+  if kind.ticket then -- a poller starts none
+    tickets = tonumber(redis.call('HGET', stats, 'start') or '') or 0
+  end
+end
 -- What is written at the end.
 local uids, due_at, urgent_at, deadline_at = {}, {}, {}, {}
 local pushed, rejects, notices = {}, {}, {}
@@ -245,6 +254,11 @@ while at <= last_at do
     if code == 1 then
       if kind.remove then
         redis.call('DEL', hash, body, history) --@ remove
+      end
+      if kind.ticket then
+        tickets = tickets + 1 --@ ticket
+        set[#set] = tickets
+        entry[kind.entry_ticket] = tickets
       end
       if #set > 0 then
         redis.call('HSET', hash, unpack(set, 1, math.min(#set, 1000)))

@@ -87,7 +87,7 @@ var eventCases = []struct {
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T06:00:00.000Z"),
+				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m2": six},
 			":running":    scores{"m1": tenPast},
@@ -105,7 +105,7 @@ var eventCases = []struct {
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "if lost: retry 2/3 +1m, none planned",
 				"attempt_uid", "a2", "attempt_no", "2", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T05:50:00.000Z"),
+				"trying_since", "2026-11-21T05:50:00.000Z", "ticket", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m2": six},
 			":running":    scores{"m1": tenPast},
@@ -445,7 +445,7 @@ var eventCases = []struct {
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T06:00:00.000Z", "refresh_for", "hand"),
+				"trying_since", "2026-11-21T06:00:00.000Z", "refresh_for", "hand", "ticket", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":urgent":     scores{"m2": six},
 			":running":    scores{"m1": tenPast},

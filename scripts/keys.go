@@ -92,6 +92,9 @@ func (k Keys) Dispatchers() string { return k.queue + ":dispatchers" }
 // Pollers is a zset: owner of a claimed list to its last heartbeat in Unix ms.
 func (k Keys) Pollers() string { return k.queue + ":pollers" }
 
+// Front is a list: what stood first in the input list, by its ticket, when it was first seen there and when last, in Unix ms; capped.
+func (k Keys) Front() string { return k.queue + ":front" }
+
 // Taken is a list: entries of the input list that one worker pool works on, until they are answered or requeued.
 func (k Keys) Taken(owner string) string { return k.queue + ":taken:" + owner }
 

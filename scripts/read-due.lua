@@ -8,6 +8,7 @@
 -- KEYS[3] <queue>-input list
 -- KEYS[4] <queue>:dispatchers zset, owner -> last heartbeat in Unix ms
 -- KEYS[5] <queue>:urgent zset, uid -> refresh_at in Unix ms
+-- KEYS[6] <queue>:front list, what stood first in input
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] most uids of each kind
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted
@@ -15,9 +16,10 @@
 -- ARGV[5] how long a dispatcher leaves what is there to each one before it, in ms
 -- Returns {now in Unix ms, entries in input, how many dispatchers share what is due, next due in Unix ms or "", next
 --   deadline in Unix ms or "", next urgent start in Unix ms or "", {due uids, oldest first}, {expired uids, oldest
---   first}, {urgent uids, oldest first}}
+--   first}, {urgent uids, oldest first}, the front that was noted last or ""}
 -- include: clock
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local front = KEYS[6]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -66,4 +68,7 @@ next_urgent = later(next_urgent[2], urgent_page, is_urgent)
 next_deadline = later(next_deadline[2], running_page, expired)
 local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
-return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent}
+local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
+noted = type(noted) == 'string' and noted or ''
+return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent,
+  noted}

@@ -247,6 +247,9 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	} else if t.after != nil || t.newRev != "" {
 		r.change(t)
 	}
+	if t.decision.Event == model.EventStart {
+		r.models[t.uid]["ticket"] = strconv.Itoa(r.stats["start"] + 1)
+	}
 	o.after = r.models[t.uid]
 	next := t.decision.Next
 	due, urgent := next.RefreshAt, time.Time{}
@@ -289,6 +292,9 @@ func (r *reference) change(t *Transition) {
 	maps.Copy(fields, asHash(t.after))
 	if fields["rev"] = t.rev; t.newRev != "" {
 		fields["rev"] = t.newRev
+	}
+	if ticket := r.models[t.uid]["ticket"]; ticket != "" { // a clerk that started the model does not know which it drew
+		fields["ticket"] = ticket
 	}
 	if r.models[t.uid] = fields; t.payload != "" {
 		r.payloads[t.uid] = t.payload

@@ -165,6 +165,9 @@ func (t *Transition) item(item *Item, now time.Time, config *Config) (w wording)
 	if t.decision.Event == model.EventWithdrawn || t.decision.MustBeQueued {
 		w.say("must", "")
 	}
+	if t.decision.Event == model.EventStart {
+		w.say("ticket", "")
+	}
 	if t.decision.WakesDispatcher(now) {
 		w.say("wake", "")
 	}

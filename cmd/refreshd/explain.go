@@ -42,7 +42,12 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 		return err
 	}
 	record := found.record
-	s, forecast := &narrator{found, &record.Model, zoneOf(&record.Model)}, record.Forecast(found.now)
+	s, forecast := &narrator{shown: found, m: &record.Model, zone: zoneOf(&record.Model)}, record.Forecast(found.now)
+	if found.status == model.StatusQueued {
+		if s.place, err = store.PlaceInLine(ctx, record.AttemptUID); err != nil {
+			return err
+		}
+	}
 	s.m.Fault = cmp.Or(s.m.Fault, forecast.RuleError)
 	if a.json() {
 		return a.printJSON(explanation{
@@ -88,8 +93,9 @@ func viewBranch(b model.Branch) *branchView {
 // narrator tells of one model at one instant, on the clock of its schedule.
 type narrator struct {
 	shown
-	m    *model.Model
-	zone *time.Location
+	m     *model.Model
+	zone  *time.Location
+	place scripts.InLine // of a queued attempt
 }
 
 // clock is a time of day, with its day if that is not today.

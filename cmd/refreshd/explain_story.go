@@ -137,6 +137,9 @@ func (s *narrator) present() []string {
 	lines := []string{"now, " + s.clock(s.now) + ": " + s.statusText()}
 	if s.m.Running() {
 		lines = append(lines, fmt.Sprintf("attempt %d runs since %s, deadline %s", s.m.AttemptNo, s.when(s.m.StartedAt), s.when(s.m.DeadlineAt)))
+		if s.place.No > 0 {
+			lines = append(lines, s.inLine())
+		}
 	} else if s.m.Waiting() {
 		lines = append(lines, "refresh at "+s.when(s.m.RefreshAt)+", because: "+s.m.Why)
 	}
@@ -144,6 +147,24 @@ func (s *narrator) present() []string {
 		lines = append(lines, "gives up at "+s.when(end)+" if it does not succeed before")
 	}
 	return lines
+}
+
+// inLine tells how many are before a queued attempt, and how fast they go.
+func (s *narrator) inLine() string {
+	suffix := "th"
+	if tens := s.place.No / 10 % 10; tens != 1 {
+		suffix = cmp.Or(map[int]string{1: "st", 2: "nd", 3: "rd"}[s.place.No%10], suffix)
+	}
+	text := fmt.Sprintf("%d%s in line", s.place.No, suffix)
+	if s.place.Rate > 0 {
+		wait := s.place.Wait()
+		about := fmt.Sprintf("%.1fs", wait.Seconds())
+		if wait >= 10*time.Second {
+			about = document.FormatDuration(wait.Round(time.Second))
+		}
+		text += fmt.Sprintf(", %.1f a second: about %s", s.place.Rate, about)
+	}
+	return text
 }
 
 // signed is a duration with its sign and two digits for each lower unit: +1m04s.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,4 +171,23 @@ func TestAPolicyOfOneRetryAndAnExpressionIsExplainedInPlainWords(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\ntimezone: Europe/Berlin\npolicy: {timeout: 1h, retries: [1m], alignment: {expr: retry_at}}\n")
 	expectContains(t, s.do("explain", "a"), ": timeout 1h, 1 retry, aligned by expression, then next_planned\n")
+}
+
+func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
+	s := newTimedQueue(t, "04:00:00")
+	for _, uid := range []string{"a", "b", "c"} {
+		s.put("uid: " + uid + "\nrefresh: now")
+		s.round("04:00:00")
+	}
+	s.round("04:00:01") // a is the first still
+	s.queue.Take()
+	s.round("04:00:02") // b is, two seconds after a was
+	for uid, want := range map[string]string{"b": "1st in line, 0.5 a second: about 2.0s", "c": "2nd in line, 0.5 a second: about 4.0s"} {
+		if lines := story(t, s.object("explain", uid)); !slices.Contains(lines, want) {
+			t.Errorf("want %q, got %q", want, lines)
+		}
+	}
+	if lines := story(t, s.object("explain", "a")); strings.Contains(strings.Join(lines, "\n"), "in line") {
+		t.Errorf("want no place in line of what was taken, got %q", lines)
+	}
 }

@@ -54,13 +54,19 @@ func (s *timedQueue) put(text string) {
 	s.do("model", "put", "-")
 }
 
-// dispatch lets the dispatcher look at a time, and a worker take what it hands out.
-func (s *timedQueue) dispatch(clock string) {
+// round lets the dispatcher look at a time.
+func (s *timedQueue) round(clock string) {
 	s.t.Helper()
 	s.set(clock)
 	if _, err := s.dispatcher.RunOnce(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// dispatch lets the dispatcher look at a time, and a worker take what it hands out.
+func (s *timedQueue) dispatch(clock string) {
+	s.t.Helper()
+	s.round(clock)
 	for more := true; more; {
 		_, more = s.queue.Take()
 	}

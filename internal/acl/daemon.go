@@ -21,7 +21,7 @@ var (
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}},
+		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}, {"note-front.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input()}},
@@ -37,7 +37,7 @@ func dispatcher(k scope) part {
 		direct: append(models(k), opening(k),
 			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
-			allow("lrange", reading(k.Input())),
+			allow("lrange", reading(k.Input(), k.Front())),
 		),
 	}
 }

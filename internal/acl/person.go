@@ -4,7 +4,7 @@ package acl
 // written.
 func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder())
-	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake())
+	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake(), k.Front())
 	sets := reading(k.Due(), k.Urgent(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands())
 	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded(), k.Replans())
 	streams := reading(k.Journal(), k.Created(), k.Outbox())

@@ -151,6 +151,16 @@ var bugs = []bug{
 	{name: "the clock of a dispatcher is fast", store: func(s *scripts.Store) queue { return fastDispatcher{s} }},
 	{name: "the clock of a poller is fast", store: func(s *scripts.Store) queue { return fastPoller{s} }},
 
+	{name: "a start draws the ticket of another", file: "commit.lua", mark: "ticket"},
+	{name: "the front is not noted", file: "note-front.lua", mark: "front"},
+	{name: "what was handed back counts as the front", pools: true, slow: true, file: "note-front.lua", mark: "handed back", line: "elseif ticket ~= newest then",
+		store: func(s *scripts.Store) queue { return frontless{s} }},
+	{name: "the front stands still", slow: true, file: "note-front.lua", mark: "still in front"},
+	{name: "nothing waits though much does", slow: true, file: "note-front.lua", mark: "waits", line: "if newest == 0 or last == '' then",
+		store: func(s *scripts.Store) queue { return roomy{s} }},
+	{name: "a deadline is spent in line twice", slow: true, store: func(s *scripts.Store) queue { return forgetful{s} }},
+	{name: "an attempt counts as taken too early", slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
+
 	{name: "taking back is forgotten", slow: true, store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
 	{name: "nobody looks into the input list", slow: true, file: "commit.lua", mark: "taken", line: "elseif kind.must then"},
 	{name: "the fence is that of whoever answers", slow: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},

@@ -69,7 +69,7 @@ func (w *world) outlive() error {
 			latest = at
 		}
 	}
-	w.turn(latest.Sub(w.now))
+	w.turn(latest.Sub(w.now) + 10*turnOf) // those before them may have died a moment ago
 	passed := w.before
 	for range 3 { // a round that was under way when the deadline passed, one that mends scores, and one that ends the attempts
 		for _, a := range slices.Clone(w.actors) {

@@ -27,6 +27,8 @@ func (d *deed) read(k scripts.Keys, command redis.Cmder) {
 		d.putter, d.crowd = pool, values
 	case keys[0] == k.Due() && slices.Contains(keys, k.Dispatchers()):
 		d.looks = true
+	case keys[0] == k.Front():
+		d.note = &note{count(values[1]), count(values[2])}
 	case keys[0] == k.Brake():
 		d.measured = time.UnixMilli(int64(count(values[0]))).UTC()
 	case keys[0] == k.Pollers():

@@ -184,7 +184,7 @@ func (w *world) stall() bool {
 }
 
 func (w *world) turn(by time.Duration) {
-	w.now = w.now.Add(by)
+	w.now, w.setBack = w.now.Add(by), w.setBack || by < 0
 	w.server.mini.SetTime(w.now)
 	for _, a := range w.actors {
 		a.began.clock = append(a.began.clock, w.now)

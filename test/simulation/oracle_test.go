@@ -38,6 +38,8 @@ type attempt struct {
 	entry  string // as a worker got it, or would get it
 	ended  model.Event
 	at     int // in which step it ended
+	ticket int
+	left   time.Time // when it left the input list first; zero: it stands there still
 }
 
 func newOracle() *oracle {
@@ -50,6 +52,8 @@ type deed struct {
 	now           time.Time
 	moment
 	step      int
+	note      *note            // what it is to note of the input list; nil: nothing
+	setBack   bool             // the clock was set back before
 	sent      []string         // messages that it pushed, with the mark of their source
 	said      []string         // what it may have pushed to the output list
 	leaves    bool             // a poller or a worker pool resigns
@@ -76,6 +80,7 @@ type moment struct {
 	brakes []map[string]string // what the brake has been since, in order
 	shared []string            // likewise the policy that several models share
 	saw    *sight              // what was due when a dispatcher looked; nil: it has not
+	fronts [][]string          // what was noted of the input list since, in order
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
@@ -93,6 +98,7 @@ func (o *oracle) account(d *deed) error {
 		return err
 	}
 	o.pushed, o.handled = o.pushed+len(d.sent), o.handled+len(consumed)
+	p.leave()
 	p.commit()
 	return o.checkStanding(d.after)
 }

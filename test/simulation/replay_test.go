@@ -81,7 +81,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkFront} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -96,8 +96,8 @@ func (p *replay) commit() {
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
 	}
-	for _, message := range p.started {
-		p.oracle.attempts[attemptOf(message)] = &attempt{model: modelOf(message)}
+	for i, message := range p.started {
+		p.oracle.attempts[attemptOf(message)] = &attempt{model: modelOf(message), ticket: count(p.before.stats["start"]) + i + 1}
 	}
 	for attemptUID, event := range p.ended {
 		p.oracle.attempts[attemptUID].ended, p.oracle.attempts[attemptUID].at = event, p.step
@@ -262,11 +262,21 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		if m == nil || !m.Due(at) {
 			return model.Decision{}, errors.New("the model is not due")
 		}
-		return m.Wake(at, entry["attempt_uid"]), nil
+		decision := m.Wake(at, entry["attempt_uid"])
+		if decision.Event == model.EventStart {
+			decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
+		}
+		return decision, nil
 	case model.EventReplan:
 		return p.replan(m, at)
+	case model.EventTaken:
+		if _, err := p.expire(m, at); err != nil {
+			return model.Decision{}, err
+		}
+		return p.taken(m, at, entry)
 	case model.EventTimeout, model.EventQueueTimeout:
-		return p.expire(m, at)
+		decision, err := p.expire(m, at)
+		return decision, cmp.Or(err, p.fair(m, at))
 	case model.EventWithdrawn:
 		switch {
 		case !passed(m, at):

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -208,7 +209,7 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 			name := at.owners[process]
 			uid := func() string { return fmt.Sprintf("a%d%s", len(at.oracle.attempts), name) }
 			drawn := 0
-			role, err = newDispatcher(crowded{s.server.store}, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
+			role, err = newDispatcher(unseeing{crowded{s.server.store}}, dispatcher.Config{Batch: 2, MaxQueued: 2, NewUID: func() string {
 				drawn++
 				return p.draw(func() string { return uid() + strconv.Itoa(drawn) })
 			}})
@@ -261,7 +262,7 @@ func minutes(now time.Time) (clock []time.Time) {
 
 // forget drops what no decision depends on.
 func (s *snapshot) forget() {
-	s.wake, s.stats, s.histories = 0, map[string]string{}, map[string][]string{}
+	s.wake, s.stats, s.histories = 0, map[string]string{"start": s.stats["start"]}, map[string][]string{}
 	s.journal, s.outbox, s.rejected = nil, nil, nil
 }
 
@@ -277,6 +278,7 @@ func (s *scope) restore(p *place) {
 		}
 	}
 	setHash(s.server, k.Policies(), r.policies)
+	setHash(s.server, k.Stats(), map[string]string{"start": cmp.Or(r.stats["start"], "0")}) // the tickets that were drawn
 	setHash(s.server, k.PolicyUses(), r.uses)
 	for key, set := range map[string]map[string]float64{k.Due(): r.due, k.Urgent(): r.urgent, k.Running(): r.running, k.Pollers(): r.pollers} {
 		for member, score := range set {

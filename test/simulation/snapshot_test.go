@@ -17,6 +17,7 @@ type snapshot struct {
 	due, urgent            map[string]float64
 	running, pollers       map[string]float64
 	input, output, control []string
+	front                  []string
 	claimed                map[string][]string // by poller, and the lane by its name
 	holder                 string              // of the lane
 	taken                  map[string][]string // by worker pool
@@ -39,6 +40,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	s := &snapshot{
 		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
 		due: r.scores(k.Due()), urgent: r.scores(k.Urgent()), running: r.scores(k.Running()), pollers: r.scores(k.Pollers()),
+		front: r.list(k.Front()),
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
 		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), replans: r.hash(k.Replans()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 		brake: r.hash(k.Brake()), wake: len(r.list(k.Wake())),

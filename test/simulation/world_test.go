@@ -38,6 +38,7 @@ type world struct {
 	before    *snapshot
 	broken    error // the first promise that was broken
 	operator  *operatorRole
+	setBack   bool // the clock was, once
 	calm      bool // no more faults, and all work succeeds
 	steps     int
 	writes    int // executed calls that changed something since all is calm
@@ -283,7 +284,7 @@ func (w *world) execute(a *actor, c *call) error {
 // enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
-	d.schedules, d.policies, d.maxQueued, d.batch = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch
+	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack
 	w.before = d.after
 	if !maps.Equal(d.before.brake, d.after.brake) {
 		for _, a := range w.actors {
@@ -293,6 +294,11 @@ func (w *world) enter(d *deed) {
 	if text := d.after.policies[sharedPolicy]; text != d.before.policies[sharedPolicy] {
 		for _, a := range w.actors {
 			a.began.shared = append(a.began.shared, text)
+		}
+	}
+	if !slices.Equal(d.before.front, d.after.front) {
+		for _, a := range w.actors {
+			a.began.fronts = append(a.began.fronts, d.after.front)
 		}
 	}
 	if w.calm && d.changed() {

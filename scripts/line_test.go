@@ -1,0 +1,54 @@
+package scripts
+
+import (
+	"testing"
+	"time"
+)
+
+func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		entry := func(uid string) string { return `{"big_table_uid":"m","refresh_attempt_uid":"` + uid + `"}` }
+		b.seed(keys{"-input": list{entry("a"), "nonsense", entry("b")}, ":stats": hash{"start": "200"}})
+		for _, ticket := range []int{4, 20, 36} { // 16 a second
+			if err := b.NoteFront(t.Context(), ticket, b.now); err != nil {
+				t.Fatal(err)
+			}
+			b.now = b.now.Add(time.Second)
+		}
+		b.now = b.now.Add(-time.Second)
+		place, err := b.PlaceInLine(t.Context(), "b")
+		if err != nil || place != (InLine{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond {
+			t.Errorf("want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
+		}
+		if place, err = b.PlaceInLine(t.Context(), "gone"); err != nil || place.No != 0 || place.Wait() != 0 {
+			t.Errorf("want no place, got %+v, %v", place, err)
+		}
+	})
+}
+
+// Only what is news is noted: a front that was passed, or an empty list that was told already, is none.
+func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{"-input": list{"x"}, ":stats": hash{"start": "9"}})
+		note := func(ticket int, after time.Duration, want list) {
+			t.Helper()
+			b.now = b.now.Add(after)
+			if err := b.NoteFront(t.Context(), ticket, b.now); err != nil {
+				t.Fatal(err)
+			}
+			got, _ := b.state()[":front"].(list)
+			expectEqual(t, "front", want, got)
+		}
+		note(0, 0, nil)
+		note(5, 0, list{"5 1795240800000 1795240800000"})
+		note(5, time.Second, list{"5 1795240800000 1795240801000"})
+		note(3, time.Second, list{"5 1795240800000 1795240801000"}) // handed back
+		note(7, 0, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000"})
+		note(0, time.Second, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000"}) // something waits
+		b.redis.Del(t.Context(), b.Keys.Input())
+		note(0, 0, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000", "9 1795240803000"})
+		note(0, time.Second, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000", "9 1795240803000"})
+		b.redis.HSet(t.Context(), b.Keys.Stats(), "start", 2) // somebody has reset the counters
+		note(1, 0, list{"1 1795240804000 1795240804000"})
+	})
+}

@@ -1,0 +1,272 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// crowd is a story of many one-shots that wait in line for few workers: all are healthy, and none may fail or lose a retry.
+type crowd struct {
+	*fixture.Queue
+	t       *testing.T
+	timeout time.Duration // of an attempt
+	work    time.Duration // that an attempt takes
+	tick    time.Duration
+	full    time.Duration // the sleep of a dispatcher while the list is full
+
+	running sync.WaitGroup
+	stop    context.CancelFunc
+	ctx     context.Context
+}
+
+func gather(t *testing.T, q *fixture.Queue, timeout, work, tick time.Duration) *crowd {
+	c := &crowd{Queue: q, t: t, timeout: timeout, work: work, tick: tick, full: min(20*time.Millisecond, tick)}
+	c.ctx, c.stop = context.WithCancel(t.Context())
+	p, err := poller.New(c.Store, poller.Config{Tick: c.tick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.running.Go(func() { _ = p.Run(c.ctx) })
+	return c
+}
+
+func (c *crowd) end() {
+	c.stop()
+	c.running.Wait()
+}
+
+// dispatch starts a dispatcher; the function that is returned kills it.
+func (c *crowd) dispatch() (kill func()) {
+	ctx, kill := context.WithCancel(c.ctx)
+	d, err := dispatcher.New(dying{c.Store, ctx}, dispatcher.Config{Tick: c.tick, FullTick: c.full})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.running.Go(func() { _ = d.Run(ctx) })
+	return kill
+}
+
+// save saves healthy one-shots, which are refreshed at once and have no retries.
+func (c *crowd) save(models int) {
+	c.t.Helper()
+	commands := make([]any, models)
+	for i := range commands {
+		commands[i] = fmt.Sprintf(`{"type":"put","uid":"m%05d","policy":{"timeout":%q,"retries":[],"on_exhausted":"give_up"}}`, i, c.timeout)
+	}
+	if err := c.Redis.RPush(c.ctx, c.Store.Keys.Control(), commands...).Err(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// hire starts workers that know no more than two lists.
+func (c *crowd) hire(workers int) {
+	for range workers {
+		c.running.Go(func() {
+			for c.ctx.Err() == nil {
+				entry, ok := c.pop()
+				if !ok {
+					c.rest(10 * time.Millisecond)
+					continue
+				}
+				c.rest(c.work)
+				c.answer([]string{entry})
+			}
+		})
+	}
+}
+
+func (c *crowd) pop() (entry string, ok bool) {
+	raw, err := c.Redis.LPop(c.ctx, c.Store.Keys.Input()).Result()
+	if err != nil {
+		if !errors.Is(err, redis.Nil) && c.ctx.Err() == nil {
+			c.t.Error(err)
+		}
+		return "", false
+	}
+	return raw, true
+}
+
+// answer says of attempts that they have succeeded.
+func (c *crowd) answer(entries []string) {
+	var messages []any
+	for _, raw := range entries {
+		entry, _ := model.ParseEntry(raw)
+		messages = append(messages, fixture.Result("success", entry.UID, entry.AttemptUID))
+	}
+	if len(messages) > 0 && c.ctx.Err() == nil {
+		_ = c.Redis.RPush(c.ctx, c.Store.Keys.Output(), messages...).Err()
+	}
+}
+
+func (c *crowd) rest(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-c.ctx.Done():
+	}
+}
+
+// counters awaits so many successes and failures, together, and returns all counters.
+func (c *crowd) counters(ends int) (stats map[string]int) {
+	c.t.Helper()
+	for range int(testkit.Limit / (10 * time.Millisecond)) {
+		if stats = c.Stats(); stats["success"]+stats["failure"]+stats["timeout"] >= ends {
+			return stats
+		}
+		c.rest(10 * time.Millisecond)
+	}
+	c.t.Fatalf("want %d attempts to end, got %v", ends, stats)
+	return nil
+}
+
+// healthy checks that all have succeeded, each in its first attempt.
+func (c *crowd) healthy(models int) {
+	c.t.Helper()
+	if stats := c.counters(models); stats["success"] != models || stats["failure"]+stats["timeout"]+stats["retry"]+stats["stale"] > 0 {
+		c.t.Errorf("want %d successes and nothing else, got %v", models, stats)
+	}
+}
+
+// dying is the store of a dispatcher that is killed when its context ends: it finishes nothing and says no farewell.
+type dying struct {
+	dispatcher.Store
+	life context.Context
+}
+
+func (d dying) Retire(context.Context, string) error { return d.life.Err() }
+
+const healthyModels, lineWorkers = 200, 8
+
+// virtually tells the story of 200 one-shots and 8 workers on a clock that costs no time.
+func virtually(t *testing.T, tell func(c *crowd)) {
+	synctest.Test(t, func(t *testing.T) {
+		q := fixture.Virtual(t)
+		q.Count() // each command takes a while
+		c := gather(t, q, 4*time.Second, 500*time.Millisecond, time.Second)
+		defer c.end()
+		tell(c)
+	})
+}
+
+// really tells it on a redis-server, a fifth as long.
+func really(t *testing.T, tell func(c *crowd)) {
+	long.Only(t)
+	c := gather(t, fixture.Live(t, testkit.Redis(t)), 800*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond)
+	defer c.end()
+	tell(c)
+}
+
+func everyClock(t *testing.T, tell func(c *crowd)) {
+	t.Run("virtual", func(t *testing.T) { virtually(t, tell) })
+	t.Run("redis-server", func(t *testing.T) { really(t, tell) })
+}
+
+func TestNoHealthyModelFailsByWaitingInLineForWorkersThatOnlyKnowTwoLists(t *testing.T) {
+	everyClock(t, func(c *crowd) {
+		c.dispatch()
+		c.hire(lineWorkers)
+		c.save(healthyModels)
+		c.healthy(healthyModels)
+	})
+}
+
+func TestNoHealthyModelFailsByWaitingWhileOneOfTwoDispatchersIsKilled(t *testing.T) {
+	everyClock(t, func(c *crowd) {
+		kill := c.dispatch()
+		c.hire(lineWorkers)
+		c.save(healthyModels)
+		c.counters(healthyModels / 8)
+		c.dispatch()
+		c.counters(healthyModels / 4)
+		kill()
+		c.healthy(healthyModels)
+	})
+}
+
+func TestNoHealthyModelFailsByWaitingForAWorkerPool(t *testing.T) {
+	everyClock(t, func(c *crowd) {
+		c.dispatch()
+		pool, err := worker.New(c.Store, func(ctx context.Context, _ *worker.Attempt) error {
+			c.rest(c.work)
+			return ctx.Err()
+		}, worker.Config{Concurrency: lineWorkers, PerHost: lineWorkers})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.running.Go(func() { _ = pool.Run(c.ctx) })
+		c.save(healthyModels)
+		c.healthy(healthyModels)
+	})
+}
+
+// Three workers die of what they took when the list was long: each attempt has its full timeout from then, and no more.
+func TestAWorkerThatDiesAfterTakingFromALongLineIsFoundLostATickAfterItsFullTimeout(t *testing.T) {
+	everyClock(t, func(c *crowd) {
+		const deaths = 3
+		c.dispatch()
+		c.hire(lineWorkers)
+		c.save(healthyModels)
+		taken := map[string]time.Time{}
+		for i := range deaths {
+			c.counters(healthyModels / 5 * (i + 1))
+			raw, ok := c.pop()
+			entry, _ := model.ParseEntry(raw)
+			now, err := c.Store.Now(c.ctx)
+			if !ok || err != nil {
+				c.t.Fatalf("want an attempt that waits, got %v", err)
+			}
+			taken[entry.UID] = now
+		}
+		if stats := c.counters(healthyModels); stats["success"] != healthyModels-deaths || stats["timeout"] != deaths {
+			c.t.Errorf("want %d successes and %d timeouts, got %v", healthyModels-deaths, deaths, stats)
+		}
+		for uid, at := range taken {
+			found, err := time.Parse(model.TimeLayout, c.Model(uid)["final_failure_at"])
+			if late := found.Sub(at); err != nil || late < c.timeout-2*time.Millisecond || late > c.timeout+c.tick {
+				c.t.Errorf("%s: want it found lost %s to %s after it was taken, got %s, %v", uid, c.timeout, c.timeout+c.tick, late, err)
+			}
+		}
+	})
+}
+
+// A fleet that takes 300 attempts a second works on each for nearly as long as it may: there is no time to wait in line.
+func TestNoHealthyModelOfTwentyThousandFailsByWaiting(t *testing.T) {
+	long.Only(t)
+	const models, work = 20_000, 58 * time.Second
+	const second, look = 300, 10 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		q := fixture.Virtual(t)
+		q.Count()
+		c := gather(t, q, time.Minute, work, time.Second)
+		defer c.end()
+		c.full = 250 * time.Millisecond // a server in memory sorts a set each time that it is asked
+		c.dispatch()
+		c.running.Go(func() { // the fleet: 17,400 workers, of whom some are free each moment
+			for c.ctx.Err() == nil {
+				c.rest(look)
+				entries, _ := c.Redis.LPopCount(c.ctx, c.Store.Keys.Input(), second/int(time.Second/look)).Result()
+				c.running.Go(func() {
+					c.rest(work)
+					c.answer(entries)
+				})
+			}
+		})
+		c.save(models)
+		c.rest(2 * time.Minute)
+		c.healthy(models)
+	})
+}

@@ -1,0 +1,159 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// note is what a dispatcher has asked to note of the input list.
+type note struct {
+	ticket int // of the first attempt; 0: nothing stood there
+	since  int // in Unix ms
+}
+
+// frontsOf reads noted fronts.
+func frontsOf(lines []string) (fronts []model.Front) {
+	for _, line := range lines {
+		words := append(strings.Fields(line), "")
+		front := model.Front{Ticket: count(words[0]), FirstSeen: time.UnixMilli(int64(count(words[1]))).UTC()}
+		if words[2] != "" {
+			front.LastSeen = time.UnixMilli(int64(count(words[2]))).UTC()
+		}
+		fronts = append(fronts, front)
+	}
+	return fronts
+}
+
+// checkFront checks that what is noted of the input list is true, and that only a note changes it.
+func (p *replay) checkFront() error {
+	before, after := frontsOf(p.before.front), frontsOf(p.after.front)
+	switch {
+	case p.note == nil && !slices.Equal(before, after):
+		return fmt.Errorf("the front was %q and is %q, though nobody has noted it", p.before.front, p.after.front)
+	case p.note != nil && p.note.ticket > 0 && len(after) == 0:
+		return fmt.Errorf("the ticket %d was noted, but there is no front", p.note.ticket)
+	case p.note == nil || len(after) == 0:
+		return nil
+	}
+	newest := after[len(after)-1]
+	kept := min(len(before), len(after)-1)
+	if !slices.Equal(before[:kept], after[:kept]) || len(after)-len(before) > 1 {
+		return fmt.Errorf("the front was %q and is %q: more than one has changed", p.before.front, p.after.front)
+	}
+	since := time.UnixMilli(int64(p.note.since)).UTC()
+	if missing := newest.Ticket < p.note.ticket || newest.Ticket == p.note.ticket && !newest.LastSeen.IsZero() && newest.LastSeen.Before(since); missing {
+		return fmt.Errorf("the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
+	}
+	if len(after) > len(before) {
+		return p.checkNewFront(before, newest, since)
+	}
+	if was := before[len(before)-1]; newest != was && (newest.Ticket != was.Ticket || newest.FirstSeen != was.FirstSeen || newest.LastSeen != since) {
+		return fmt.Errorf("the front was %q and is %q", p.before.front, p.after.front)
+	}
+	return nil
+}
+
+// checkNewFront checks a front that was added: whoever has a lower ticket, and was not handed back, must have left the list.
+func (p *replay) checkNewFront(before []model.Front, newest model.Front, since time.Time) error {
+	switch drawn := count(p.before.stats["start"]); {
+	case len(before) > 0 && newest.Ticket < before[len(before)-1].Ticket, p.note.ticket > 0 && len(before) > 0 && newest.Ticket == before[len(before)-1].Ticket:
+		return fmt.Errorf("the front went back: %q", p.after.front)
+	case !newest.FirstSeen.Equal(p.now):
+		return fmt.Errorf("the front was noted at %s as %q", p.now, p.after.front)
+	case p.note.ticket == 0 && (len(p.before.input) > 0 || newest.Ticket != drawn || !newest.LastSeen.IsZero()):
+		return fmt.Errorf("it is noted as %q that nothing waits behind ticket %d, but there is %q", p.after.front, drawn, p.before.input)
+	case p.note.ticket > 0 && (newest.LastSeen != since || newest.Ticket != p.note.ticket):
+		return fmt.Errorf("the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
+	}
+	for _, entry := range p.before.input {
+		if facts := p.oracle.attempts[attemptOf(entry)]; !facts.handed && facts.ticket < newest.Ticket {
+			return fmt.Errorf("the front is %q, but there is still %s with ticket %d", p.after.front, entry, facts.ticket)
+		}
+	}
+	return nil
+}
+
+// taken decides about an attempt that has waited in line until its deadline: some front since the round began must say so.
+func (p *replay) taken(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
+	for _, noted := range p.fronts {
+		for _, clock := range append(slices.Clip(p.clock), p.now) {
+			decision := m.Lapse(model.Fronts{Noted: frontsOf(noted), At: clock}, at)
+			if says(decision, model.EventTaken, entry) && model.FormatTime(decision.Next.TakenAt) == entry["taken_at"] {
+				return decision, nil
+			}
+		}
+	}
+	return model.Decision{}, fmt.Errorf("no front says so: %q", p.fronts)
+}
+
+// fair checks that an attempt which was seen to wait in line does not fail before it had its full timeout from when it really left the line.
+func (p *replay) fair(m *model.Model, at time.Time) error {
+	facts := p.oracle.attempts[m.AttemptUID]
+	if facts == nil || facts.handed || facts.left.IsZero() || p.setBack || len(p.fronts) == 0 {
+		return nil
+	}
+	waited := m.Policy.Timeout > 0 && m.Policy.QueueTimeout == 0 && m.ProcessingAt.IsZero() && m.TakenAt.IsZero()
+	seen := slices.ContainsFunc(frontsOf(p.fronts[0]), func(f model.Front) bool { return f.Ticket <= facts.ticket && f.LastSeen.After(m.StartedAt) })
+	if waited && seen && at.Before(facts.left.Add(m.Policy.Timeout)) {
+		return fmt.Errorf("the attempt waited in line until %s, and fails before its timeout of %s has passed", facts.left, m.Policy.Timeout)
+	}
+	return nil
+}
+
+// leave notes when attempts leave the input list.
+func (p *replay) leave() {
+	for _, entry := range p.before.input {
+		uid := attemptOf(entry)
+		stands := slices.ContainsFunc(p.after.input, func(other string) bool { return attemptOf(other) == uid })
+		if facts := p.oracle.attempts[uid]; !stands && facts.left.IsZero() {
+			facts.left = p.now
+		}
+	}
+}
+
+// forgetful lets each deadline be spent in line as often as it passes.
+type forgetful struct{ *scripts.Store }
+
+func (s forgetful) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+	records, err := s.Store.Load(ctx, uids)
+	for _, record := range records {
+		record.TakenAt = time.Time{}
+	}
+	return records, err
+}
+
+// hurried takes each attempt for taken when the front was seen last that stood before it.
+type hurried struct{ *scripts.Store }
+
+func (s hurried) Fronts(ctx context.Context) (model.Fronts, error) {
+	fronts, err := s.Store.Fronts(ctx)
+	for i, front := range fronts.Noted {
+		if i > 0 {
+			fronts.Noted[i].FirstSeen = fronts.Noted[i-1].FirstSeen
+		}
+		fronts.At = front.FirstSeen
+	}
+	return fronts, err
+}
+
+// frontless does not know what was noted last.
+type frontless struct{ *scripts.Store }
+
+func (s frontless) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
+	due.Front.Ticket = 0
+	return due, err
+}
+
+// unseeing never looks at the input list.
+type unseeing struct{ queue }
+
+func (unseeing) InputPart(context.Context, int64, int64) ([]scripts.InputEntry, error) {
+	return nil, nil
+}
