@@ -40,14 +40,14 @@ func patience(record *scripts.Record) time.Duration {
 	return record.Policy.Timeout
 }
 
-// handful is how many entries behind the first are looked at when that one tells nothing: one that is not the running attempt of a model,
+// handful is how many entries are looked at when that one tells nothing: one that is not the running attempt of a model,
 // or that was handed back.
 const handful = 100
 
 // front finds the first attempt of the input list that stands there since it was started; nil: none is near.
 func (d *Dispatcher) front(ctx context.Context, due scripts.Due) (*scripts.Record, error) {
-	for _, page := range [][2]int64{{0, 1}, {1, handful}} {
-		entries, err := d.store.InputPart(ctx, page[0], page[1])
+	for _, n := range []int64{1, handful} { // both from the first on: entries move while workers take others
+		entries, err := d.store.InputPart(ctx, 0, n)
 		if err != nil {
 			return nil, err
 		}
