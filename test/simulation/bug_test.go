@@ -158,8 +158,8 @@ var bugs = []bug{
 	{name: "the front stands still", slow: true, file: "note-front.lua", mark: "still in front"},
 	{name: "nothing waits though much does", slow: true, file: "note-front.lua", mark: "waits", line: "if newest == 0 or last == '' then",
 		store: func(s *scripts.Store) queue { return roomy{s} }},
-	{name: "a deadline is spent in line twice", slow: true, store: func(s *scripts.Store) queue { return forgetful{s} }},
-	{name: "an attempt counts as taken too early", slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
+	{name: "a deadline is spent in line twice", slow: true, store: func(s *scripts.Store) queue { return renewing{s} }},
+	{name: "an attempt counts as taken too early", slow: true, store: func(s *scripts.Store) queue { return premature{s} }},
 
 	{name: "taking back is forgotten", slow: true, store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
 	{name: "nobody looks into the input list", slow: true, file: "commit.lua", mark: "taken", line: "elseif kind.must then"},

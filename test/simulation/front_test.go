@@ -117,10 +117,10 @@ func (p *replay) leave() {
 	}
 }
 
-// forgetful lets each deadline be spent in line as often as it passes.
-type forgetful struct{ *scripts.Store }
+// renewing lets each deadline be spent in line as often as it passes.
+type renewing struct{ *scripts.Store }
 
-func (s forgetful) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+func (s renewing) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
 	records, err := s.Store.Load(ctx, uids)
 	for _, record := range records {
 		record.TakenAt = time.Time{}
@@ -128,10 +128,10 @@ func (s forgetful) Load(ctx context.Context, uids []string) (map[string]*scripts
 	return records, err
 }
 
-// hurried takes each attempt for taken when the front was seen last that stood before it.
-type hurried struct{ *scripts.Store }
+// premature takes each attempt for taken when the front was seen last that stood before it.
+type premature struct{ *scripts.Store }
 
-func (s hurried) Fronts(ctx context.Context) (model.Fronts, error) {
+func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 	fronts, err := s.Store.Fronts(ctx)
 	for i, front := range fronts.Noted {
 		if i > 0 {
