@@ -85,7 +85,7 @@ func (q *policyQueue) is(uid string, want map[string]string) {
 	}
 }
 
-func TestAChangedPolicyTakesEffectAtTheNextDecisionOfEachModel(t *testing.T) {
+func TestAChangedPolicyTakesEffectAtTheNextDecisionAndPlansAnewWhatWaits(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,16","timeout":"10m","retries":["1m","1m","1m"],"on_exhausted":"give_up"}`)
@@ -97,12 +97,12 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionOfEachModel(t *testing.T) {
 		q.is("runs", running)
 		q.is("waits", waiting)
 
-		// The running attempt keeps its deadline, and the waiting model its time.
+		// The running attempt keeps its deadline; the waiting model gets a time of the new schedule.
 		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,18","timeout":"1h","retries":["7m"],"on_exhausted":"give_up"}`)
 		q.Clock.Turn(9 * time.Minute)
 		q.work()
 		q.is("runs", running)
-		q.is("waits", waiting)
+		q.is("waits", map[string]string{"refresh_at": "2026-11-21T18:00:00.000Z", "refresh_why": "planned"})
 
 		// After its result the new retries apply, and then the new timeout.
 		q.Say(fixture.Result("failure", "runs", attempt.AttemptUID))
@@ -116,14 +116,14 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionOfEachModel(t *testing.T) {
 		q.work()
 		q.is("runs", map[string]string{"refresh_disabled_until_update": "1", "refresh_at": ""})
 
-		// The waiting model starts when the old schedule said, and goes on by the new one.
-		q.Clock.Set(fixture.Start.Add(9 * time.Hour))
+		// The waiting model starts when the new schedule says.
+		q.Clock.Set(fixture.Start.Add(11 * time.Hour))
 		q.work()
 		attempt = q.take("waits")
-		q.is("waits", map[string]string{"deadline_at": "2026-11-21T17:00:00.000Z"})
+		q.is("waits", map[string]string{"deadline_at": "2026-11-21T19:00:00.000Z"})
 		q.Say(fixture.Result("success", "waits", attempt.AttemptUID))
 		q.work()
-		q.is("waits", map[string]string{"refresh_at": "2026-11-21T18:00:00.000Z", "refresh_why": "planned"})
+		q.is("waits", map[string]string{"refresh_at": "2026-11-22T06:00:00.000Z", "refresh_why": "planned"})
 	})
 }
 
