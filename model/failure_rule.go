@@ -65,36 +65,11 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 		takesPlanned = true
 
 	default:
-		if m.Brake.Engaged {
-			delay = max(delay, brakeDelay)
-		}
-		// Jittered, to avoid a thundering herd. The cap of a backoff holds for the jittered delay too.
-		varied := policy.Vary(delay, p.Jitter, s.AttemptUID)
-		if backoff, ok := p.Retries.(policy.Backoff); ok && backoff.Cap > 0 && delay <= backoff.Cap {
-			varied = min(varied, backoff.Cap)
-		}
-		asked := failure.RetryAfter > varied
-		if asked {
-			delay, varied = failure.RetryAfter, failure.RetryAfter
-		}
-		retryAt := m.opens(now.Add(varied))
 		if moved { // the retry stands there by itself
-			planned, anyPlanned = m.planned(floor.Add(-time.Millisecond))
+			planned, _ = m.planned(floor.Add(-time.Millisecond))
 		}
-		overlap := policy.NonePlanned
-		if anyPlanned {
-			overlap = policy.OverlapOf(retryAt, planned, p.Timeout)
-		}
-		v.at, takesPlanned, v.policyError = m.align(policy.Juncture{RetryAt: retryAt, PlannedAt: planned, Now: now, Timeout: p.Timeout, K: k,
-			ErrorType: failure.ErrorType, Reason: failure.Reason}, overlap, failure.RetryAfter)
-		v.policyError = cmp.Or(policyError, v.policyError)
-		if !takesPlanned {
-			v.cause = CauseRetry
-		}
-		v.why.basis, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
-		v.why.inWindow, v.why.policyError = !retryAt.Equal(now.Add(varied)), v.policyError != ""
-		v.why.retryAt, v.why.plannedAt, v.why.overlap, v.why.plannedFirst = retryAt, planned, overlap, takesPlanned
-		v.why.ownTime = !takesPlanned && !v.at.Equal(retryAt)
+		v.why.plannedAt, v.policyError = planned, policyError
+		takesPlanned = m.retryAfter(&v, s, failure, delay, now)
 	}
 
 	if takesPlanned && p.Alignment == policy.BetweenPlanned {
@@ -117,6 +92,39 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 		v.notBefore = floor
 	}
 	return v
+}
+
+// retryAfter lets a retry follow after a delay, joined with the planned refresh of v.why, of which a zero time says that there is none. It
+// reports whether that one takes the place of the retry.
+func (m *Model) retryAfter(v *verdict, s *State, failure policy.Failure, delay time.Duration, now time.Time) (takesPlanned bool) {
+	p, planned := &m.Policy, v.why.plannedAt
+	if m.Brake.Engaged {
+		delay = max(delay, brakeDelay)
+	}
+	// Jittered, to avoid a thundering herd. The cap of a backoff holds for the jittered delay too.
+	varied := policy.Vary(delay, p.Jitter, s.AttemptUID)
+	if backoff, ok := p.Retries.(policy.Backoff); ok && backoff.Cap > 0 && delay <= backoff.Cap {
+		varied = min(varied, backoff.Cap)
+	}
+	asked := failure.RetryAfter > varied
+	if asked {
+		delay, varied = failure.RetryAfter, failure.RetryAfter
+	}
+	retryAt, overlap := m.opens(now.Add(varied)), policy.NonePlanned
+	if !planned.IsZero() {
+		overlap = policy.OverlapOf(retryAt, planned, p.Timeout)
+	}
+	at, takesPlanned, policyError := m.align(policy.Juncture{RetryAt: retryAt, PlannedAt: planned, Now: now, Timeout: p.Timeout, K: v.why.k,
+		ErrorType: failure.ErrorType, Reason: failure.Reason}, overlap, failure.RetryAfter)
+	v.at, v.policyError = at, cmp.Or(v.policyError, policyError)
+	if !takesPlanned {
+		v.cause = CauseRetry
+	}
+	v.why.basis, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
+	v.why.inWindow, v.why.policyError = !retryAt.Equal(now.Add(varied)), v.policyError != ""
+	v.why.retryAt, v.why.overlap, v.why.plannedFirst = retryAt, overlap, takesPlanned
+	v.why.ownTime = !takesPlanned && !at.Equal(retryAt)
+	return takesPlanned
 }
 
 // safeDelay is the delay of a policy that failed to say one, so that the model is never lost by it.
