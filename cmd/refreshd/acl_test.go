@@ -91,7 +91,7 @@ func (s stage) attempts() {
 	operator.do("policy", "put", file(s.t, "retrying.yaml", "name: retrying\ntimeout: 1m\nretries: [0s, 0s]\non_exhausted: give_up\n"))
 	operator.in = `[{"uid":"good","rrule":"FREQ=HOURLY","refresh":"now","payload":{"input_url":"http://x"}},{"uid":"bad","policy":"retrying","refresh":"now"},
 		{"uid":"bad2","policy":{"timeout":"1m","retries":{"expr":"queue_depth < 1000 && k < 3 ? '0s' : false"}},"refresh":"now"},
-		{"uid":"slow2","policy":{"timeout":"200ms","on_exhausted":"give_up"},"refresh":"now"}]`
+		{"uid":"slow2","policy":{"timeout":"200ms","retries":[],"on_exhausted":"give_up"},"refresh":"now"}]`
 	operator.do("model", "put", "-")
 	s.Server.Client(s.t).ScriptFlush(s.t.Context()) // the dispatcher and the poller load what the worker may not
 	s.await(acl.Viewer, "success", "history", "good")

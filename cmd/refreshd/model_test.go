@@ -54,7 +54,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 			},
 			"payload": map[string]any{"input_url": "https://example.com/feed.csv"},
 			"fault":   "", "rejected": nil,
-			"missing": nil,
+			"missing": nil, "not_before": nil, "outdated": false, "refresh_for": "planned", "refresh_disabled_by": "", "refresh_disabled_who": "",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -79,7 +79,7 @@ func TestModelsAreSteered(t *testing.T) {
 		}
 		expectContains(t, c.do("model", "disable", "daily", "--reason", "The owner is away"), "disabled   daily\n")
 		status("daily", "disabled")
-		expectContains(t, c.do("model", "get", "daily"), "disabled by hand, until it is enabled: The owner is away")
+		expectContains(t, c.do("model", "get", "daily"), ", until it is enabled: The owner is away")
 		expectContains(t, c.do("model", "disable", "daily", "--reason", "The owner is away"), "unchanged  daily\n")
 		expectContains(t, c.do("model", "enable", "daily"), "enabled    daily\n")
 		status("daily", "scheduled")

@@ -59,7 +59,7 @@ func TestAModelWithItsFirstDayIsNotWarnedOf(t *testing.T) {
 func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	for _, text := range []string{
-		"uid: a\nrrule: FREQ=DAILY;INTERVAL=2\npolicy: unknown\n", "uid: a b\nrrule: FREQ=DAILY;INTERVAL=2\n", "uid: a\ntimezone: UTC\n" + tight,
+		"uid: a\nrrule: FREQ=DAILY;INTERVAL=2\npolicy: unknown\n", "uid: a b\nrrule: FREQ=DAILY;INTERVAL=2\n", "uid: a\ndtstart: 2026-01-01T00:00:00\n" + tight,
 	} {
 		c.in = text
 		if _, _, stderr := c.run("model", "put", "-"); strings.Contains(stderr, "warning") || stderr == "" {

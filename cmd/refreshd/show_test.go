@@ -67,7 +67,7 @@ func TestModelsAreListed(t *testing.T) {
 
 func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 	six := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
-	p, err := policy.Parse(map[string]any{"rrule": "FREQ=HOURLY", "timeout": "50m", "retries": []any{"20m"}})
+	p, err := policy.Parse(map[string]any{"rrule": "FREQ=HOURLY", "timeout": "50m", "retries": []any{"20m"}, "on_exhausted": "give_up"})
 	m := model.Model{UID: "a", State: model.State{RefreshAt: six}}
 	if err != nil || m.Resolve(p, schedule.Parse) != nil {
 		t.Fatal(err)
