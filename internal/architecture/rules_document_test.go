@@ -18,8 +18,8 @@ import (
 
 const rulesDocument = "../../docs/rules.md"
 
-// sources are the numbered rules of the documents that refreshd was built after, and how many each has.
-var sources = map[string]int{"S0-%d": 53, "bug %d": 38, "001/%d": 26, "002/%d": 9, "003/%d": 12, "004/%d": 16, "decision %d": 14}
+// sources are the numbered rules of the documents that refreshd was built after, and of its own, and how many each has.
+var sources = map[string]int{"fair %d": 16, "S0-%d": 53, "bug %d": 38, "001/%d": 26, "002/%d": 9, "003/%d": 12, "004/%d": 16, "decision %d": 14}
 
 func TestEachRuleOfTheSourcesNamesATestThatAlwaysRuns(t *testing.T) {
 	document, err := os.ReadFile(rulesDocument)

@@ -267,3 +267,42 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 		})
 	}
 }
+
+// Workers that are away for days are offered the planned refresh of Monday as long as it is young enough, and then the next one.
+func TestAMissedRefreshIsNotOfferedForDaysWhileWorkersAreAway(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := newPolicyQueue(t, server)
+		const daily = `"rrule":"FREQ=DAILY;BYHOUR=8;BYMINUTE=0;BYSECOND=0","dtstart":"2026-01-01"`
+		for uid, misfire := range map[string]string{"skips": "run_if_younger_than 2h", "runs": "run_once"} {
+			q.Command(fmt.Sprintf(`{"type":"put","uid":%q,%s,"policy":{"timeout":"30m","misfire":%q}}`, uid, daily, misfire))
+		}
+		q.work()
+		const hours = 23 // from eight on Saturday to seven on Sunday
+		for q.Clock.Turn(time.Hour); q.Clock.Now().Before(fixture.Start.Add((hours + 1) * time.Hour)); q.Clock.Turn(30 * time.Minute) {
+			q.work()
+		}
+		q.is("skips", map[string]string{"refresh_at": "2026-11-22T08:00:00.000Z", "attempt_uid": "", "failing_since": ""})
+		starts := map[string]int{}
+		for _, entry := range q.journal("start") {
+			starts[entry]++
+		}
+		if starts["skips"] != 5 || starts["runs"] < 40 {
+			t.Errorf("expected 5 offers within two hours, and others all day long, found %v", starts)
+		}
+	})
+}
+
+// journal lists the models of the transitions of a kind.
+func (q *policyQueue) journal(event string) (uids []string) {
+	q.t.Helper()
+	entries, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Journal(), "-", "+").Result()
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Values["event"] == event {
+			uids = append(uids, fmt.Sprint(entry.Values["uid"]))
+		}
+	}
+	return uids
+}
