@@ -43,8 +43,8 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 	}
 	record := found.record
 	s, forecast := &narrator{shown: found, m: &record.Model, zone: zoneOf(&record.Model)}, record.Forecast(found.now)
-	if found.status == model.StatusQueued {
-		if s.place, err = store.PlaceInLine(ctx, record.AttemptUID); err != nil {
+	if found.status == model.StatusQueued || found.status == model.StatusDue {
+		if s.place, err = store.PlaceInLine(ctx, record); err != nil {
 			return err
 		}
 	}

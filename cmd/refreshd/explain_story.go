@@ -138,10 +138,13 @@ func (s *narrator) present() []string {
 	if s.m.Running() {
 		lines = append(lines, fmt.Sprintf("attempt %d runs since %s, deadline %s", s.m.AttemptNo, s.when(s.m.StartedAt), s.when(s.m.DeadlineAt)))
 		if s.place.No > 0 {
-			lines = append(lines, s.inLine())
+			lines = append(lines, inLine(s.place))
 		}
 	} else if s.m.Waiting() {
 		lines = append(lines, "refresh at "+s.when(s.m.RefreshAt)+", because: "+s.m.Why)
+		if s.m.Due(s.now) && s.place.No > 0 {
+			lines = append(lines, inLine(s.place))
+		}
 	}
 	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled {
 		lines = append(lines, "gives up at "+s.when(end)+" if it does not succeed before")
@@ -149,20 +152,20 @@ func (s *narrator) present() []string {
 	return lines
 }
 
-// inLine tells how many are before a queued attempt, and how fast they go.
-func (s *narrator) inLine() string {
+// inLine tells how many are taken before a model, and how fast they go.
+func inLine(place scripts.InLine) string {
 	suffix := "th"
-	if tens := s.place.No / 10 % 10; tens != 1 {
-		suffix = cmp.Or(map[int]string{1: "st", 2: "nd", 3: "rd"}[s.place.No%10], suffix)
+	if tens := place.No / 10 % 10; tens != 1 {
+		suffix = cmp.Or(map[int]string{1: "st", 2: "nd", 3: "rd"}[place.No%10], suffix)
 	}
-	text := fmt.Sprintf("%d%s in line", s.place.No, suffix)
-	if s.place.Rate > 0 {
-		wait := s.place.Wait()
+	text := fmt.Sprintf("%d%s in line", place.No, suffix)
+	if place.Rate > 0 {
+		wait := place.Wait()
 		about := fmt.Sprintf("%.1fs", wait.Seconds())
 		if wait >= 10*time.Second {
 			about = document.FormatDuration(wait.Round(time.Second))
 		}
-		text += fmt.Sprintf(", %.1f a second: about %s", s.place.Rate, about)
+		text += fmt.Sprintf(", %.1f a second: about %s", place.Rate, about)
 	}
 	return text
 }

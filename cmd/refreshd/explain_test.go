@@ -187,6 +187,15 @@ func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
 			t.Errorf("want %q, got %q", want, lines)
 		}
 	}
+	s.in = "uid: d\nrrule: FREQ=DAILY\n"
+	s.do("model", "put", "-")
+	code, _, stderr := s.run("model", "run", "d")
+	if want := "d: 3rd in line, 0.5 a second: about 6.0s\n"; code != exitDone || stderr != want {
+		t.Errorf("want %q of a run, got %d, %q", want, code, stderr)
+	}
+	if lines := story(t, s.object("explain", "d")); !slices.Contains(lines, "3rd in line, 0.5 a second: about 6.0s") {
+		t.Errorf("want the place of a model that is to be started, got %q", lines)
+	}
 	if lines := story(t, s.object("explain", "a")); strings.Contains(strings.Join(lines, "\n"), "in line") {
 		t.Errorf("want no place in line of what was taken, got %q", lines)
 	}

@@ -60,11 +60,30 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 					return err
 				}
 			}
+			if same.Type == model.CommandRun && !a.json() {
+				if err := a.tellLine(ctx, queue, uids[len(uids)-1]); err != nil {
+					return err
+				}
+			}
 			return tally.failed()
 		}),
 	}
 	a.bindBy(steer.Flags())
 	return steer
+}
+
+// tellLine tells on stderr where the model stands that is to be started last. One that stands nowhere was refused, or is taken already.
+func (a *app) tellLine(ctx context.Context, queue *scripts.Queue, uid string) error {
+	part := queue.Of(uid)
+	records, err := part.Load(ctx, []string{uid})
+	if err != nil {
+		return err
+	}
+	place, err := part.PlaceInLine(ctx, records[uid])
+	if err == nil && place.No > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s\n", uid, inLine(place))
+	}
+	return err
 }
 
 func uidArgs(_ *cobra.Command, args []string) error {

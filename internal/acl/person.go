@@ -18,7 +18,7 @@ func viewer(k scope) part {
 		allow("hkeys hscan hexists", hashes),
 		allow("get", reading(k.Payload(all), k.Holder())),
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all)), lists),
-		allow("zscore zcard zcount zrange zrevrange zrangebyscore zscan", sets),
+		allow("zscore zrank zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xread", streams),
 		allow("hget", reading(settings...)),
 	}}
