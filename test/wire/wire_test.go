@@ -101,7 +101,7 @@ func TestABannerSavedTwiceGetsItsSecondThumbnail(t *testing.T) {
 		o.put("banner", "1h", plan{{{"type": "success"}}})
 		o.await("bigtables:model:banner", "again", "1")
 		o.say(o.json(say{"type": "success", "big_table_uid": "banner", "request_attempt_uid": first}))
-		o.count(map[string]string{"start": "2", "success": "2"})
+		o.count(map[string]string{"start": "2", "outdated": "1", "success": "1"})
 		if banner := o.await("bigtables:model:banner", "refresh_why", "finished: one-shot"); banner["again"] != "" {
 			t.Errorf("want no third thumbnail, got %v", banner)
 		}
