@@ -107,7 +107,7 @@ func (f *fleet) check(events map[string]int) {
 	if diff := cmp.Diff(want, stats); diff != "" {
 		f.t.Errorf("counters:\n%s", diff)
 	}
-	for _, key := range []string{f.Store.Keys.Due(), f.Store.Keys.Running()} {
+	for _, key := range []string{f.Store.Keys.Due(), f.Store.Keys.Urgent(), f.Store.Keys.Running()} {
 		if left := f.Scores(key); len(left) != 0 {
 			f.t.Errorf("%s: want it empty, got %d", key, len(left))
 		}
