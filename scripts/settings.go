@@ -40,10 +40,14 @@ func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, e
 	pipe := clients.Read.Pipeline()
 	names := []string{settingParts, settingModelName, settingAttemptName, settingPayload}
 	replies := sendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
-	_, _ = pipe.Exec(ctx) // each command tells its own error
+	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
 	for i, reply := range replies {
-		switch err := reply.Err(); {
+		err := reply.Err()
+		if err == nil && unsent != nil && !missing(unsent) {
+			err = unsent
+		}
+		switch {
 		case err == nil:
 			found[names[i]] = reply.Val()
 		case !missing(err):
