@@ -36,6 +36,7 @@ type Dispatcher struct {
 	measured time.Time       // when the brake was measured, on the clock of Redis; run goroutine only
 	looked   time.Time       // when the front of the input list was looked at, on the same clock; run goroutine only
 	pace     pace            // run goroutine only
+	odd      bool            // what is urgent has got the last odd place; run goroutine only
 	faults   backoff.Sampler // of models; run goroutine only
 	logbook  *logbook.Logbook
 	called   bool // it was woken by a call, which the others did not get; run goroutine only

@@ -53,7 +53,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	room := max(0, d.pace.window-due.Queued)
 	room = (room + due.Sharers - 1) / max(1, due.Sharers) // what does not fit in would be read and decided for nothing
 	full := len(due.Urgent)+len(due.Due) > room
-	due.Urgent, due.Due = admit(due.Urgent, due.Due, room)
+	due.Urgent, due.Due = d.admit(due.Urgent, due.Due, room)
 	if full {
 		d.pace = d.pace.fill(due.Now)
 	}
@@ -74,9 +74,15 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 }
 
 // admit picks what starts in the room that is there: what is urgent first, but no more than half of the room while others are due too, so
-// that hands cannot stop the schedule.
-func admit(urgent, due []string, room int) ([]string, []string) {
-	urgent = urgent[:min(len(urgent), max((room+1)/2, room-len(due)))]
+// that hands cannot stop the schedule. An odd place is theirs every other time.
+func (d *Dispatcher) admit(urgent, due []string, room int) ([]string, []string) {
+	half := room / 2
+	if room%2 == 1 && len(urgent) > half && len(due) > 0 {
+		if d.odd = !d.odd; d.odd {
+			half++
+		}
+	}
+	urgent = urgent[:min(len(urgent), max(half, room-len(due)))]
 	return urgent, due[:min(len(due), room-len(urgent))]
 }
 

@@ -151,11 +151,14 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	if !stopped && (changed || m.Disabled || start && m.windowEnded(now)) {
 		decision.Next.enable(now)
 	}
+	if !replaced && !m.Disabled {
+		decision.Next.FailingSince = m.FailingSince // the cure is still to come
+	}
 	switch {
 	case stopped:
 		decision.Next.AttemptNo = 0
 	case m.Running():
-		saved.renew(&decision, m, start || replaced && d.Refresh != RefreshPlanned)
+		saved.renew(&decision, m, asked, start || replaced && d.Refresh != RefreshPlanned)
 	default:
 		saved.resume(&decision.Next, asked, start, now)
 	}
@@ -164,7 +167,7 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 
 // renew lets a running attempt work on what was saved. While it is queued, its entry says so in its place. Once a worker has it, the model
 // starts again when it ends, if that is wanted; and what it reports about a payload that was replaced counts for nothing.
-func (m *Model) renew(decision *Decision, before *Model, again bool) {
+func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	next, replaced := &decision.Next, m.Payload != before.Payload
 	next.AttemptNo = max(1, next.AttemptNo)
 	next.EntryPlannedAt, _ = m.planned(next.StartedAt)
@@ -172,6 +175,9 @@ func (m *Model) renew(decision *Decision, before *Model, again bool) {
 		next.Again, next.Outdated = next.Again || again, next.Outdated || replaced
 	} else {
 		decision.MustBeQueued = again || replaced
+		if asked { // if no worker takes it, the next one is what was asked for
+			next.Cause, next.PlannedFor = CauseHand, time.Time{}
+		}
 	}
 	m.expectTimeout(next)
 	if entry := m.entry(next); decision.MustBeQueued || entry != before.Entry() {

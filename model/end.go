@@ -180,7 +180,11 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.Deferrals++
-	next.wait(now.Add(delay), CauseDeferred, why)
+	cause := CauseDeferred
+	if event == EventInterrupted && m.Cause == CauseHand {
+		cause = CauseHand
+	}
+	next.wait(now.Add(delay), cause, why)
 	if event == EventPostponed {
 		next.NotBefore = next.RefreshAt
 	}
@@ -213,7 +217,7 @@ func (m *Model) Withdraw(now time.Time) Decision {
 		next.TryingSince = since.Add(now.Sub(m.StartedAt)) // nobody tried while it stood in line
 	}
 	if next.Again {
-		next.Why = whyAgain
+		next.atOnce(now, whyAgain)
 	}
 	next.endAttempt()
 	return decision

@@ -145,16 +145,21 @@ func into[T any](place *T, read func(name string) (T, error), name string) (err 
 	return err
 }
 
-// readUIDs reads the model and the fence. A worker may send back what it was given, and a payload may have a field uid of its own: that one
-// is read only where no other names the model.
+// readUIDs reads the model and the fence. A worker may send back what it was given, and a payload may use what is no name of the queue: such
+// a field is read only where those of the queue are absent.
 func (m *Message) readUIDs(doc document.Object, wire Wire) (err error) {
-	var failed error
-	names := wire.modelNames()
-	if doc.Fields[names[0]] != nil || doc.Fields[defaultModelName] != nil {
-		names = names[:2]
+	stands := func(name string) bool { return doc.Fields[name] != nil }
+	models := wire.modelNames()
+	if at := slices.IndexFunc(models, stands); at >= 0 {
+		models = models[:at+1]
 	}
-	m.UID, err = agreed(doc, names, "the uid of a model")
-	m.AttemptUID, failed = agreed(doc, wire.attemptNames(), "the uid of the attempt")
+	attempts, own := wire.attemptNames()
+	if slices.ContainsFunc(attempts[:own], stands) {
+		attempts = attempts[:own]
+	}
+	var failed error
+	m.UID, err = agreed(doc, models, "the uid of a model")
+	m.AttemptUID, failed = agreed(doc, attempts, "the uid of the attempt")
 	return cmp.Or(err, failed)
 }
 

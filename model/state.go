@@ -77,7 +77,7 @@ type Status string
 
 // The statuses of a model.
 const (
-	StatusDisabled   Status = "disabled"   // until the next update
+	StatusDisabled   Status = "disabled"   // until the next update, or until it is enabled if a hand did it
 	StatusScheduled  Status = "scheduled"  // waits for refresh_at
 	StatusDue        Status = "due"        // refresh_at has come, no dispatcher has taken it yet
 	StatusQueued     Status = "queued"     // the attempt stands in the input list

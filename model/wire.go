@@ -47,9 +47,12 @@ func (w Wire) modelNames() []string {
 	return []string{w.WithDefaults().ModelName, defaultModelName, shortModelName}
 }
 
-// attemptNames are the fields of a result that may hold the uid of the attempt; that of the queue is the first.
-func (w Wire) attemptNames() []string {
-	return []string{w.WithDefaults().AttemptName, shortAttemptName, defaultAttemptName, otherAttemptName}
+// attemptNames are the fields of a result that may hold the uid of the attempt; those that no payload may use are the first, and how many.
+func (w Wire) attemptNames() (names []string, reserved int) {
+	if own := w.WithDefaults().AttemptName; own != defaultAttemptName {
+		return []string{own, shortAttemptName, defaultAttemptName, otherAttemptName}, 1
+	}
+	return []string{defaultAttemptName, otherAttemptName, shortAttemptName}, 2
 }
 
 // ownFields are the fields of entries and results that have one name in all queues.
@@ -63,7 +66,8 @@ var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 // Validate refuses names that are none, and those that mean something else: two fields of one name, in upper case either, would be one field
 // for many JSON readers.
 func (w Wire) Validate() error {
-	if err := refuseName("model_name", w.ModelName, Wire{}.attemptNames()); err != nil {
+	attempt, _ := Wire{}.attemptNames()
+	if err := refuseName("model_name", w.ModelName, attempt); err != nil {
 		return err
 	}
 	return refuseName("attempt_name", w.AttemptName, w.modelNames())

@@ -67,8 +67,11 @@ func TestAResultMayUseTheNamesOfItsQueueTheOldOnesAndTheShortOnes(t *testing.T) 
 		{Wire{}, `"big_table_uid":"b","refresh_attempt_uid":"a1","uid":7`, ""},
 
 		{Wire{}, `"banner_uid":"b","attempt_uid":"a1"`, "big_table_uid: expected the uid of a model, found nothing"},
-		{banners, `"banner_uid":"b","big_table_uid":"c","try":"a1"`, "banner_uid: expected the same uid as big_table_uid, found another"},
-		{banners, `"banner_uid":"b","try":"a1","attempt_uid":"a2"`, "try: expected the same uid as attempt_uid, found another"},
+		{banners, `"banner_uid":"b","big_table_uid":"of the payload","try":"a1"`, ""},
+		{banners, `"banner_uid":"b","try":"a1","attempt_uid":"of the payload"`, ""},
+		{Wire{}, `"big_table_uid":"b","refresh_attempt_uid":"a1","attempt_uid":"of the payload"`, ""},
+		{Wire{}, `"big_table_uid":"b","refresh_attempt_uid":"a1","request_attempt_uid":"a2"`, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"},
+		{banners, `"uid":"b","attempt_uid":"a1","request_attempt_uid":"a2"`, "attempt_uid: expected the same uid as request_attempt_uid, found another"},
 		{banners, `"uid":"b"`, "try: expected the uid of the attempt, found nothing"},
 	} {
 		m, err := test.wire.DecodeMessage([]byte(`{"type":"success",` + test.uids + `}`))

@@ -121,6 +121,7 @@ for _, kind in ipairs(kinds) do
 end
 -- What is written at the end.
 local uids, due_at, urgent_at, deadline_at = {}, {}, {}, {}
+local hurry = redis.call('EXISTS', urgent) == 1 -- mostly nobody is in one
 local pushed, rejects, notices = {}, {}, {}
 local used, users, texts = {}, {}, {}
 local call, told, grown = false, false, false
@@ -163,6 +164,16 @@ local function note(id, now)
   noted[#noted + 1] = now
   noted[#noted + 1] = id
   handled[id] = true
+end
+
+-- standing finds an entry of input. The release before ended entries with the version of its contract.
+local function standing(entry)
+  local stands = redis.call('LPOS', input, entry)
+  if not stands then
+    entry = string.sub(entry, 1, -2) .. string.format(',%q' .. string.char(58) .. '1}', 'v')
+    stands = redis.call('LPOS', input, entry)
+  end
+  return stands, entry
 end
 
 local function use(policy, models)
@@ -244,7 +255,7 @@ while at <= last_at do
       code = 7
     elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid then --@ fence
       code = 2
-    elseif kind.must and not redis.call('LPOS', input, back) then --@ taken
+    elseif kind.must and not standing(back) then --@ taken
       code = 4
     elseif push and not back and queued >= max_queued then --@ full
       code = 5
@@ -282,24 +293,27 @@ while at <= last_at do
         drop(message)
       end
       if back and push then
-        local stands = redis.call('LPOS', input, back)
+        local stands = standing(back)
         if stands then
           redis.call('LSET', input, stands, push) --@ in its place
         end
       elseif back then
-        queued = queued - redis.call('LREM', input, 1, back) --@ take back
+        local _, as_it_stands = standing(back)
+        queued = queued - redis.call('LREM', input, 1, as_it_stands) --@ take back
       elseif push then
         pushed[#pushed + 1] = push --@ push
         queued = queued + 1
       end
-      if due_at[uid] == nil then --@ more than one
+      local fresh = due_at[uid] == nil
+      if fresh then --@ more than one
         uids[#uids + 1] = uid
       end
       due_at[uid] = due_ms --@ due
+      hurry = hurry or urgent_ms ~= ''
       urgent_at[uid] = urgent_ms --@ urgent
       deadline_at[uid] = running_ms
       if kind.event then --@ journal
-        if kind.apart then
+        if kind.apart and fresh then -- what follows in journal must not come before it
           redis.call('XADD', created, '*', unpack(entry, 1, math.min(#entry, 1000))) --@ create
           grown = true
         else
@@ -351,11 +365,11 @@ end
 for first, last in chunks(start) do
   redis.call('ZREM', due, unpack(start, first, last))
 end
-local hurry, calm = split(urgent_at)
-for first, last in chunks(hurry) do
-  redis.call('ZADD', urgent, unpack(hurry, first, last))
-end
-if redis.call('EXISTS', urgent) == 1 then -- mostly there is none
+if hurry then
+  local at_once, calm = split(urgent_at)
+  for first, last in chunks(at_once) do
+    redis.call('ZADD', urgent, unpack(at_once, first, last))
+  end
   for first, last in chunks(calm) do
     redis.call('ZREM', urgent, unpack(calm, first, last)) --@ calm
   end

@@ -24,7 +24,12 @@ func (p InLine) Wait() time.Duration {
 // meanwhile. It reads the whole list, so it is for people, not for loops.
 func (s *Store) PlaceInLine(ctx context.Context, m *Record) (InLine, error) {
 	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	now, err := s.Now(ctx)
+	if err != nil {
+		return InLine{}, err
+	}
 	entries, urgent := pipe.LRange(ctx, k.Input(), 0, -1), pipe.ZCard(ctx, k.Urgent())
+	calm := pipe.ZCount(ctx, k.Due(), "-inf", millis(now))
 	hurried, due := pipe.ZRank(ctx, k.Urgent(), m.UID), pipe.ZRank(ctx, k.Due(), m.UID)
 	if err := execReads(ctx, pipe); err != nil {
 		return InLine{}, fmt.Errorf("read the input list: %w", err)
@@ -38,10 +43,10 @@ func (s *Store) PlaceInLine(ctx context.Context, m *Record) (InLine, error) {
 				place.No = i + 1
 			}
 		}
-	case hurried.Err() == nil:
-		place.No = waiting + int(hurried.Val()) + 1
+	case hurried.Err() == nil: // urgent ones and others take turns
+		place.No = waiting + int(hurried.Val()+min(hurried.Val(), calm.Val())) + 1
 	case due.Err() == nil:
-		place.No = waiting + int(urgent.Val()+due.Val()) + 1
+		place.No = waiting + int(due.Val()+min(due.Val()+1, urgent.Val())) + 1
 	}
 	return place, err
 }

@@ -26,7 +26,7 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 			t.Errorf("want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
 		}
 		b.seed(keys{":urgent": scores{"first": 1, "second": 2}, ":due": scores{"third": 1}})
-		for uid, no := range map[string]int{"first": 4, "second": 5, "third": 6, "other": 0} {
+		for uid, no := range map[string]int{"first": 4, "third": 5, "second": 6, "other": 0} {
 			if place, err := b.PlaceInLine(t.Context(), at(uid, "")); err != nil || place.No != no {
 				t.Errorf("%s: want place %d, got %+v, %v", uid, no, place, err)
 			}

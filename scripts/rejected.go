@@ -155,9 +155,10 @@ func (s *Store) RequeueRejected(ctx context.Context, entries []Rejected) (moved 
 			if err != nil {
 				return moved, err
 			}
-			args = append(args, entry.text, flag(entry.Source == sourceControl), raw)
+			command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
+			args = append(args, entry.text, flag(entry.Source == sourceControl), raw, command.ID)
 		}
-		keys := []string{s.Keys.Rejected(), s.Keys.Output(), s.Keys.Control()}
+		keys := []string{s.Keys.Rejected(), s.Keys.Output(), s.Keys.Control(), s.Keys.Commands()}
 		done, err := run(ctx, s.clients.Write, requeueRejected, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue rejected messages: %w", err)

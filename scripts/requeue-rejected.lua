@@ -1,26 +1,30 @@
 -- Requeues rejected messages: moves each back to the tail of the list that it came from, as its sender wrote it. One
--- that is no longer kept was requeued or dropped by somebody else, and is left alone.
+-- that is no longer kept was requeued or dropped by somebody else, and is left alone. The id of a command is forgotten:
+-- it was refused, and shall be handled now.
 --
 -- KEYS[1] <queue>:rejected list
 -- KEYS[2] <queue>-output list
 -- KEYS[3] <queue>-control list
--- ARGV[1..] per message its entry, "1" = it is a command, "" = a result, and the message
+-- KEYS[4] <queue>:commands zset, id of a command -> when it was handled in Unix ms
+-- ARGV[1..] per message its entry, "1" = it is a command, "" = a result, the message, and the id of the command, "" =
+--   none
 -- Returns how many were moved
 -- include: types
-local rejected, output, control = KEYS[1], KEYS[2], KEYS[3]
+local rejected, output, control, commands = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 -- Check
-local wrong = wrong_type({'list', 'list', 'list'})
+local wrong = wrong_type({'list', 'list', 'list', 'zset'})
 if wrong then
   return wrong
 end
 
 -- Write
 local moved = 0
-for i = 1, #ARGV, 3 do
+for i = 1, #ARGV, 4 do
   if redis.call('LREM', rejected, 1, ARGV[i]) == 1 then
     if ARGV[i + 1] == '1' then
       redis.call('RPUSH', control, ARGV[i + 2])
+      redis.call('ZREM', commands, ARGV[i + 3])
     else
       redis.call('RPUSH', output, ARGV[i + 2])
     end

@@ -25,14 +25,14 @@ func modelCommand(a *app) *cobra.Command {
 
 func runCommand(a *app) *cobra.Command {
 	run := model.Command{Type: model.CommandRun}
-	command := a.steer("run UID...", "Start models at once; refused while an attempt is queued or running", &run)
-	command.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running")
+	command := a.steer("run UID...", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
+	command.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running, and enable what was disabled by hand")
 	return command
 }
 
 func disableCommand(a *app) *cobra.Command {
 	disable := model.Command{Type: model.CommandDisable}
-	command := a.steer("disable UID...", "Stop models until their next update", &disable)
+	command := a.steer("disable UID...", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
 	command.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return command
 }

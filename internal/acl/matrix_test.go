@@ -53,7 +53,7 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Operator: {
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:created": "acr", "q:outbox": "ar",
-		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:replans": "afr", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
+		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:replans": "afr", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
 	},
 	acl.Viewer: {
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",

@@ -106,7 +106,7 @@ var (
 
 	outbox       = kind{"outbox", Info, "notifications that are delivered", ""}
 	outboxLong   = kind{"outbox", Warning, "notifications that are delivered", "deliver them, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
-	rejected     = kind{"rejected", Warning, "messages that can be handled", "look at them, and DEL <where>"}
+	rejected     = kind{"rejected", Warning, "messages that can be handled", "refreshd rejected ls, and then requeue or drop"}
 	wakeLong     = kind{"wake-long", Warning, "at most one call", repairWake}
 	brakeEngaged = kind{"brake-engaged", Warning, "a released brake", "look why attempts fail; then refreshd brake release"}
 

@@ -163,7 +163,7 @@ func (p *replay) checkRoom() error {
 			settled++
 		}
 	}
-	if calm > 0 && settled < min(len(urgent), half) {
+	if calm > 0 && settled < min(len(urgent), room/2) {
 		return fmt.Errorf("%d other models were started in a room of %d, and of the urgent %v only %d", calm, room, urgent, settled)
 	}
 	return nil
