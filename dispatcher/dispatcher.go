@@ -20,7 +20,7 @@ type Store interface {
 	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
 	InputPart(ctx context.Context, from, n int64) ([]scripts.InputEntry, error)
-	NoteFront(ctx context.Context, ticket int, since time.Time) error
+	NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	Fronts(ctx context.Context) (model.Fronts, error)
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Retire(ctx context.Context, owner string) error

@@ -51,7 +51,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	errs[11] = b.receive(ctx, 1, []any{"7", "m"})
 	_, errs[12] = b.RequeueRejected(ctx, []Rejected{{Source: sourceOutput}})
 	_, errs[13] = b.MoveReplans(ctx, []Replan{{Policy: "x"}})
-	errs[14] = b.NoteFront(ctx, 1, b.now)
+	errs[14] = b.NoteFront(ctx, 1, b.now, time.Second)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ type Fence struct {
 	AttemptUID string
 	// DeadlineAt is when the running attempt counts as timed out; zero: unknown or unreadable.
 	DeadlineAt time.Time
+	// Begun says that a `started` of the attempt was applied: from then on nobody moves its deadline.
+	Begun bool
 	// Err says why this fence could not be read; the other fields then say nothing.
 	Err error
 }
@@ -23,7 +25,7 @@ type Fence struct {
 func (s *Store) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.clients.Read.Pipeline()
 	replies := sendEach(uids, func(uid string) *redis.SliceCmd {
-		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt)
+		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at")
 	})
 	clock := s.askTime(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each command tells its own error
@@ -42,11 +44,12 @@ func readFence(reply *redis.SliceCmd) Fence {
 	var fields struct {
 		AttemptUID string `redis:"attempt_uid"`
 		DeadlineAt string `redis:"deadline_at"`
+		BegunAt    string `redis:"processing_at"`
 	}
 	if err := reply.Scan(&fields); err != nil {
 		return Fence{Err: fmt.Errorf("read a fence: %w", err)}
 	}
 	// A deadline that cannot be read must not hide the fence: it counts as unknown.
 	deadline, _ := time.Parse(time.RFC3339, fields.DeadlineAt)
-	return Fence{AttemptUID: fields.AttemptUID, DeadlineAt: deadline}
+	return Fence{AttemptUID: fields.AttemptUID, DeadlineAt: deadline, Begun: fields.BegunAt != ""}
 }

@@ -56,14 +56,14 @@ func TestFencesTellsWhatEachModelIsRunning(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		set("running", "attempt_uid", "a1", "deadline_at", "2026-11-21T07:00:00.250Z")
+		set("running", "attempt_uid", "a1", "deadline_at", "2026-11-21T07:00:00.250Z", "processing_at", "2026-11-21T06:50:00.250Z")
 		set("idle", "attempt_no", "0")
 		set("odd", "attempt_uid", "a2", "deadline_at", "tomorrow")
 		fences, now, err := store.Fences(t.Context(), []string{"running", "gone", "idle", "odd"})
 		if err != nil || now.IsZero() {
 			t.Fatalf("fences: now %v, err %v", now, err)
 		}
-		want := []Fence{{AttemptUID: "a1", DeadlineAt: deadline}, {}, {}, {AttemptUID: "a2"}}
+		want := []Fence{{AttemptUID: "a1", DeadlineAt: deadline, Begun: true}, {}, {}, {AttemptUID: "a2"}}
 		if diff := cmp.Diff(want, fences); diff != "" {
 			t.Errorf("fences (-want +got):\n%s", diff)
 		}

@@ -12,14 +12,16 @@ import (
 
 var noteFront = load("note-front.lua")
 
-// frontCap is how many fronts are kept: at four a second those of four minutes, and of longer where the list moves slowly.
-const frontCap = 1000
+// frontCap is how many fronts are kept: at four a second, thinned out to one a second as they age, those of more than an hour and a half,
+// and of longer where the list moves slowly.
+const frontCap = 10_000
 
 // NoteFront notes the ticket of the attempt that stood first in the input list at some time since an instant; 0: the list was empty. An
-// attempt that was handed back is not noted, nor twice in a row that the list is empty.
-func (s *Store) NoteFront(ctx context.Context, ticket int, since time.Time) error {
+// attempt that was handed back is not noted, nor twice in a row that the list is empty. Old fronts may be thinned out, as long as no attempt
+// seems to have been taken later than it was noted by more than apart.
+func (s *Store) NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
 	keys := []string{s.Keys.Front(), s.Keys.Input(), s.Keys.Stats()}
-	err := run(ctx, s.clients.Write, noteFront, keys, s.clockArg(), number(ticket), millis(since), frontCap).Err()
+	err := run(ctx, s.clients.Write, noteFront, keys, s.clockArg(), number(ticket), millis(since), frontCap, apart.Milliseconds()).Err()
 	return wrap(err, "note the front of the input list")
 }
 

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 		entry := func(uid string) string { return `{"big_table_uid":"m","refresh_attempt_uid":"` + uid + `"}` }
 		b.seed(keys{"-input": list{entry("a"), "nonsense", entry("b")}, ":stats": hash{"start": "200"}})
 		for _, ticket := range []int{4, 20, 36} { // 16 a second
-			if err := b.NoteFront(t.Context(), ticket, b.now); err != nil {
+			if err := b.NoteFront(t.Context(), ticket, b.now, time.Second); err != nil {
 				t.Fatal(err)
 			}
 			b.now = b.now.Add(time.Second)
@@ -44,7 +45,7 @@ func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
 		note := func(ticket int, after time.Duration, want list) {
 			t.Helper()
 			b.now = b.now.Add(after)
-			if err := b.NoteFront(t.Context(), ticket, b.now); err != nil {
+			if err := b.NoteFront(t.Context(), ticket, b.now, time.Second); err != nil {
 				t.Fatal(err)
 			}
 			got, _ := b.state()[":front"].(list)
@@ -61,5 +62,56 @@ func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
 		note(0, time.Second, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000", "9 1795240803000"})
 		b.redis.HSet(t.Context(), b.Keys.Stats(), "start", 2) // somebody has reset the counters
 		note(1, 0, list{"1 1795240804000 1795240804000"})
+	})
+}
+
+// Old fronts are thinned out to a tick's distance, so that they last for hours: nobody seems to have been taken sooner than was noted, nor more
+// than a tick later.
+func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for name, test := range map[string]struct {
+			every time.Duration // between two fronts
+			empty int           // the list was found empty after so many
+			most  int           // fronts that may be kept
+			least time.Duration // that they reach back
+		}{
+			"four a tick":        {250 * time.Millisecond, 7000, 4200, frontCap * 250 * time.Millisecond},
+			"thinned out before": {800 * time.Millisecond, 7000, 8750, 100 * time.Minute},
+		} {
+			b.redis.Del(t.Context(), b.Keys.Front())
+			b.redis.HSet(t.Context(), b.Keys.Stats(), "start", 3*frontCap)
+			begin := b.now.Add(-(frontCap + 1) * test.every).Truncate(time.Millisecond)
+			seeded := make([]any, frontCap)
+			for i := range seeded {
+				seen := begin.Add(time.Duration(i) * test.every).UnixMilli()
+				seeded[i] = fmt.Sprintf("%d %d %d", 3*i+1, seen, seen+50)
+				if i == test.empty {
+					seeded[i] = fmt.Sprintf("%d %d", 3*i+1, seen)
+				}
+			}
+			b.redis.RPush(t.Context(), b.Keys.Front(), seeded...)
+			before, errBefore := b.Fronts(t.Context())
+			err := b.NoteFront(t.Context(), 3*frontCap, b.now, time.Second)
+			after, errAfter := b.Fronts(t.Context())
+			if err != nil || errBefore != nil || errAfter != nil {
+				t.Fatal(err, errBefore, errAfter)
+			}
+			back := after.At.Sub(after.Noted[0].FirstSeen)
+			if len(after.Noted) > test.most || back < test.least {
+				t.Errorf("%s: want at most %d fronts of %s, got %d of %s", name, test.most, test.least, len(after.Noted), back)
+			}
+			for ticket := after.Noted[0].Ticket; ticket < 3*frontCap-3; ticket++ {
+				place := (ticket - 1) / 3
+				for _, started := range []time.Duration{-time.Minute, 0, 49 * time.Millisecond, 51 * time.Millisecond} {
+					s := &model.State{Ticket: ticket, StartedAt: begin.Add(time.Duration(place)*test.every + started)}
+					if !s.StartedAt.After(after.Noted[0].FirstSeen) {
+						continue
+					}
+					if late := after.TakenAt(s).Sub(before.TakenAt(s)); late < 0 || late > time.Second {
+						t.Fatalf("%s: ticket %d, started %s after: taken %s later than it was noted", name, ticket, started, late)
+					}
+				}
+			}
+		}
 	})
 }

@@ -12,7 +12,8 @@ import (
 // The causes for which the context of an attempt ends; ask context.Cause. After the first three nothing that the handler
 // returns is told to anybody: it would be stale.
 var (
-	// ErrDeadline means that the deadline has passed.
+	// ErrDeadline means that the deadline has passed. One that passes while the poller has not applied `started` ends nothing, as it
+	// is to be moved; only while Redis does not answer it does, and the attempt is then handed back unless the handler still succeeds.
 	ErrDeadline = errors.New("the deadline of the attempt has passed")
 	// ErrFenceLost means that the model is no longer running this attempt: whatever it writes now is stale.
 	ErrFenceLost = errors.New("the model is no longer running this attempt")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -16,7 +17,8 @@ type flight struct {
 	*Attempt
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	host   string // that it asks; empty: none
+	host   string      // that it asks; empty: none
+	begun  atomic.Bool // Redis has told that its `started` was applied
 
 	mu       sync.Mutex
 	timer    *time.Timer // guarded by mu; nil: no deadline is known
@@ -89,11 +91,12 @@ func (f *flight) call(handler Handler, config *Config) (err error) {
 }
 
 // ending is what is to be told of an attempt whose handler returned err; false: nothing, because it would be stale: another worker
-// has been given it, or the model has another attempt, or the dispatcher ends this one.
+// has been given it, or the model has another attempt, or the dispatcher ends this one. One whose deadline passed while Redis did not tell
+// that it had begun may have waited in line until then: it is handed back.
 func (f *flight) ending(err error) (message, bool) {
 	cause := context.Cause(f.ctx)
 	switch {
-	case errors.Is(cause, ErrFenceLost), errors.Is(cause, ErrDeadline):
+	case errors.Is(cause, ErrFenceLost), errors.Is(cause, ErrDeadline) && f.begun.Load():
 		return message{}, false
 	case cause != nil && err != nil:
 		// Whether the handler failed or only stopped cannot be told apart: in doubt it is not the model's fault.

@@ -61,10 +61,14 @@ func (s *session) fences(ctx context.Context, flights []*flight) ([]scripts.Fenc
 	return s.queue.Fences(ctx, uids)
 }
 
+// judge ends an attempt that is over. A deadline passes for nothing while `started` is on its way to the poller: it is moved when that is
+// applied, or when the dispatcher sees that the attempt waited in line, and if neither happens the fence is lost.
 func (s *session) judge(f *flight, fence scripts.Fence, now time.Time) {
+	f.begun.Store(fence.Begun)
 	switch {
 	case fence.AttemptUID != f.AttemptUID:
 		f.cancel(ErrFenceLost)
+	case isPast(fence.DeadlineAt, now) && !fence.Begun:
 	case fence.DeadlineAt.IsZero() && f.isOverdue(), isPast(fence.DeadlineAt, now):
 		f.cancel(ErrDeadline)
 	case !fence.DeadlineAt.IsZero():

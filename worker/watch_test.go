@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,6 +64,7 @@ func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
 		p := run(t, r, config, b.handle)
 		r.offerUntil("m", 300*time.Millisecond)
 		testkit.Await(t, b.began, "the attempt")
+		r.set("m", "processing_at", model.FormatTime(r.now()))
 		clock.Turn(300 * time.Millisecond)
 		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
 			t.Errorf("cause: %v, want ErrDeadline", cause)
@@ -79,6 +81,8 @@ type clockwork struct {
 	*faulty
 	now      time.Time
 	deadline time.Time
+	unbegun  bool // the message that the work has begun was not applied
+	lost     bool // the model runs nothing
 	err      error
 	checks   chan struct{}
 }
@@ -95,7 +99,10 @@ func newClockwork(r *queueFixture) *clockwork {
 		}
 		fences := make([]scripts.Fence, len(uids))
 		for i, uid := range uids {
-			fences[i] = scripts.Fence{AttemptUID: uid + "-1", DeadlineAt: c.deadline}
+			if c.lost {
+				continue
+			}
+			fences[i] = scripts.Fence{AttemptUID: uid + "-1", DeadlineAt: c.deadline, Begun: !c.unbegun}
 		}
 		return fences, c.now, nil
 	}
@@ -127,6 +134,52 @@ func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
 	}
 }
 
+// The dispatcher has the last word on an attempt that was taken at the deadline of its entry: its fence says so.
+func TestADeadlineThatPassesWhileStartedIsOnItsWayEndsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		follows func(c *clockwork)
+		cause   error // nil: the work goes on
+	}{
+		"it is applied, and the deadline moves": {func(c *clockwork) { c.unbegun, c.deadline = false, c.now.Add(time.Hour) }, nil},
+		"the deadline moves as it waited":       {func(c *clockwork) { c.deadline = c.now.Add(time.Hour) }, nil},
+		"it is applied, and the deadline stays": {func(c *clockwork) { c.unbegun = false }, ErrDeadline},
+		"the dispatcher ends the attempt":       {func(c *clockwork) { c.lost = true }, ErrFenceLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, b := newFixture(t, testkit.Miniredis(t)), newBench()
+			c := newClockwork(r)
+			c.unbegun = true
+			p := run(t, c, quick(), b.handle)
+			r.offer("m")
+			testkit.Await(t, b.began, "the attempt")
+			c.change(func() { c.now = c.deadline })
+			for range 5 {
+				select {
+				case <-c.checks:
+				case cause := <-b.causes:
+					t.Fatalf("ended while started was on its way: %v", cause)
+				}
+			}
+			c.change(func() { test.follows(c) })
+			if test.cause != nil {
+				if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, test.cause) {
+					t.Errorf("cause: %v, want %v", cause, test.cause)
+				}
+				r.must(p.stop())
+				if got := ends(r.left()); len(got) > 0 {
+					t.Errorf("told %v", got)
+				}
+				return
+			}
+			for range 3 {
+				testkit.Await(t, c.checks, "a look at the deadline")
+			}
+			b.result <- nil
+			r.toldOf(model.MessageSuccess)
+		})
+	}
+}
+
 func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
@@ -142,18 +195,34 @@ func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
 	r.toldOf(model.MessageSuccess)
 }
 
+// What Redis has not told to have begun is handed back: it may have waited in line for most of its time.
 func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
+	t.Run("begun", func(t *testing.T) { deadlineHolds(t, false) })
+	t.Run("not begun as far as is known", func(t *testing.T) { deadlineHolds(t, true) })
+}
+
+func deadlineHolds(t *testing.T, unbegun bool) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	c := newClockwork(r)
-	c.deadline = c.now.Add(200 * time.Millisecond)
+	c.deadline, c.unbegun = c.now.Add(200*time.Millisecond), unbegun
 	p := run(t, c, quick(), b.handle)
 	r.offer("m")
 	testkit.Await(t, b.began, "the attempt")
+	for range 2 { // the first may have been that before the start
+		testkit.Await(t, c.checks, "a look at the fence")
+	}
 	c.change(func() { c.err = errBroken })
 	if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
 		t.Errorf("cause: %v, want ErrDeadline", cause)
 	}
 	r.must(p.stop())
+	want := []model.MessageType{}
+	if c.unbegun {
+		want = append(want, model.MessageInterrupted)
+	}
+	if got := ends(r.left()); !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
 }
 
 func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
