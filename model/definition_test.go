@@ -233,6 +233,9 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 		{daily, failing + `06:20 put "payload":{"size":2}`, "#0, next 06:20: saved: refresh now"},
 		{daily, disabled + `09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
 
+		// Another save in between changes nothing of that
+		{daily, failing + `06:20 put "policy":"fast" | 06:21 put "payload":{"size":2}`, "#0, next 06:21: saved: refresh now"},
+
 		// It is one only of what fails
 		{daily, `06:00 start | 06:10 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
 		{daily, failing + `06:21 start | 06:30 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
@@ -241,6 +244,24 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 	if s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`); !s.m.Urgent() {
 		t.Error("who mends his model waits behind the backlog")
 	}
+}
+
+// What was asked for while an attempt waited in line is still asked for when no worker takes it, and when one has to stop.
+func TestWhatAHandAskedForStaysUrgentUntilItIsDone(t *testing.T) {
+	skips := misfiring("skip")
+	for steps, definition := range map[string]string{
+		`06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw`:                  skips,
+		`06:00 wake | 06:05 taken | 06:10 put "refresh":"now" | 06:30 interrupted`: daily,
+		`06:10 run | 06:10 start | 07:10 withdraw`:                                 daily,
+		`06:10 run | 06:10 start | 06:11 taken | 06:20 interrupted`:                daily,
+	} {
+		s := tell(t, definition, steps)
+		if !s.m.Urgent() {
+			t.Errorf("%s: it waits behind the backlog: %s, for %q", steps, s, s.m.Cause)
+		}
+	}
+	tell(t, skips, `06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw | 07:00 wake`).
+		expect("#1 a2 until 08:00, next 08:05: if lost: retry 1/2 +5m, before planned")
 }
 
 func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {

@@ -166,11 +166,11 @@ local function note(id, now)
   handled[id] = true
 end
 
--- standing finds an entry of input. The release before ended entries with the version of its contract.
+-- standing finds an entry of input. The release before ended entries with the version of its contract, ,"v":1.
 local function standing(entry)
   local stands = redis.call('LPOS', input, entry)
   if not stands then
-    entry = string.sub(entry, 1, -2) .. string.format(',%q' .. string.char(58) .. '1}', 'v')
+    entry = string.sub(entry, 1, -2) .. string.format(',%q%c1%c', 'v', 58, 125)
     stands = redis.call('LPOS', input, entry)
   end
   return stands, entry

@@ -21,7 +21,8 @@ type reference struct {
 	lane                             list
 	holder                           string
 	journal, created, outbox         events
-	ids                              scores // of commands
+	touched                          map[string]bool // models that the batch has changed
+	ids                              scores          // of commands
 	replies                          list
 	stats                            map[string]int
 	woken                            bool
@@ -161,6 +162,7 @@ func (r *reference) adopt(expired, owner string, now time.Time, lease time.Durat
 }
 
 func (r *reference) commit(owner string, maxQueued int, items []Item, now time.Time) (codes []Code) {
+	r.touched = map[string]bool{}
 	refused, noted := map[string]bool{}, false
 	for _, item := range items {
 		var code Code
@@ -308,7 +310,8 @@ func setScore(set scores, uid string, at time.Time) {
 }
 
 func (r *reference) record(t *Transition, o *occasion) {
-	if o.is("create") {
+	again := r.touched[t.uid] // what the batch has done to the model before stands in the journal
+	if r.touched[t.uid] = true; o.is("create") && !again {
 		r.created = appendEntry(r.created, o.journal())
 	} else {
 		r.journal = appendEntry(r.journal, o.journal())

@@ -88,8 +88,11 @@ func (s *snapshot) weave(journal, created []map[string]string) (woven []map[stri
 		lives[entry["uid"]]--
 	}
 	for _, entry := range journal {
-		if entry["event"] == "remove" {
+		switch entry["event"] {
+		case "remove":
 			lives[entry["uid"]]++
+		case "create": // behind a removal of the same batch
+			lives[entry["uid"]]--
 		}
 	}
 	for _, entry := range journal {
@@ -99,8 +102,11 @@ func (s *snapshot) weave(journal, created []map[string]string) (woven []map[stri
 			woven, created = append(woven, created[at]), slices.Delete(created, at, at+1)
 			lives[uid] = 1
 		}
-		if woven = append(woven, entry); entry["event"] == "remove" {
+		switch woven = append(woven, entry); entry["event"] {
+		case "remove":
 			lives[uid] = 0
+		case "create":
+			lives[uid] = 1
 		}
 	}
 	return append(woven, created...)
