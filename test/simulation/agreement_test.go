@@ -83,11 +83,7 @@ func (p *replay) checkInput() error {
 	if len(p.after.journal) == 0 {
 		return p.checkMoves()
 	}
-	want := slices.DeleteFunc(slices.Clone(p.before.input), func(entry string) bool {
-		uid := attemptOf(entry)
-		// What was handed back while the decision was made may stay: a worker will find it stale.
-		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
-	})
+	want := p.standing()
 	for _, change := range p.changed {
 		if at := slices.Index(want, change[0]); at >= 0 {
 			want[at] = change[1]
@@ -98,6 +94,15 @@ func (p *replay) checkInput() error {
 		return fmt.Errorf("input (-want +got):\n%s", cmp.Diff(want, p.after.input))
 	}
 	return nil
+}
+
+// standing lists the entries of before that the decisions so far have left in the input list.
+func (p *replay) standing() []string {
+	return slices.DeleteFunc(slices.Clone(p.before.input), func(entry string) bool {
+		uid := attemptOf(entry)
+		// What was handed back while the decision was made may stay: a worker will find it stale.
+		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
+	})
 }
 
 // checkMoves checks a deed that decided nothing: only who works may move entries, and none comes from nowhere. Of those that are
