@@ -20,7 +20,7 @@ type bug struct {
 	slow  bool // it takes seconds to be found
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, brake, hands, floors, rules bool
+	pools, brake, hands, floors, rules, waits bool
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -158,9 +158,9 @@ var bugs = []bug{
 		store: func(s *scripts.Store) queue { return frontless{s} }},
 	{name: "the front stands still", slow: true, file: "note-front.lua", mark: "still in front"},
 	{name: "nothing waits though much does", slow: true, file: "note-front.lua", mark: "waits", line: "if newest == 0 or last == '' then",
-		store: func(s *scripts.Store) queue { return roomy{s} }},
-	{name: "a deadline is spent in line twice", slow: true, store: func(s *scripts.Store) queue { return renewing{s} }},
-	{name: "an attempt counts as taken too early", slow: true, store: func(s *scripts.Store) queue { return premature{s} }},
+		store: func(s *scripts.Store) queue { return hollow{s} }},
+	{name: "a deadline is spent in line twice", waits: true, slow: true, store: func(s *scripts.Store) queue { return renewing{s} }},
+	{name: "an attempt counts as taken too early", waits: true, slow: true, store: func(s *scripts.Store) queue { return premature{s} }},
 
 	{name: "taking back is forgotten", slow: true, store: func(s *scripts.Store) queue { return takesNothingBack{s} }},
 	{name: "nobody looks into the input list", slow: true, file: "commit.lua", mark: "taken", line: "elseif kind.must then"},

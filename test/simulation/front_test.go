@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,6 +150,13 @@ func (s frontless) ReadDue(ctx context.Context, asked scripts.DueRequest) (scrip
 	due, err := s.Store.ReadDue(ctx, asked)
 	due.Front.Ticket = 0
 	return due, err
+}
+
+// hollow says of each list with a front that it is empty, too.
+type hollow struct{ *scripts.Store }
+
+func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time) error {
+	return errors.Join(s.Store.NoteFront(ctx, ticket, since), s.Store.NoteFront(ctx, 0, since))
 }
 
 // unseeing never looks at the input list.

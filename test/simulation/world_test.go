@@ -88,7 +88,11 @@ func (w *world) populate() error {
 	if w.temper.pools {
 		foreign = "w"
 	}
-	for _, kind := range []string{"d", "d", "p", "p", "w", "w", foreign} {
+	own := "w"
+	if w.temper.waits {
+		own, foreign = "f", "f"
+	}
+	for _, kind := range []string{"d", "d", "p", "p", own, own, foreign} {
 		if err := w.bear(kind); err != nil {
 			return err
 		}
@@ -103,10 +107,10 @@ func (w *world) populate() error {
 		}
 	}
 	spare := 4 + w.rng.IntN(12)
-	if w.temper.pools {
+	if w.temper.pools || w.temper.waits {
 		spare *= 5 // little is planned within the minute that such a run has
 	}
-	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf()}
+	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
 	w.spawn("operator", w.operator)
 	return nil
 }
@@ -142,7 +146,7 @@ func (w *world) role(kind, name string) (role, error) {
 		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves, hasty: w.temper.hands}, nil
 	default:
 		good := func() bool { return w.calm }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools, floors: w.temper.floors}
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors}
 		if kind != "w" {
 			return play, nil
 		}
@@ -178,6 +182,11 @@ func (w *world) step() error {
 	f := w.temper.fate(w.rng, a.at)
 	if _, pool := a.role.(*poolRole); pool && a.at != nil && f == answered && w.rng.IntN(1000) < w.temper.deaf {
 		f = unheard
+	}
+	if _, foreign := a.role.(*workerRole); foreign && w.temper.waits && w.rng.IntN(3) == 0 {
+		a.until = w.steps + 10 + w.rng.IntN(30)
+		w.note("%s rests", a.name)
+		return nil
 	}
 	if w.rng.IntN(100) < w.temper.freezes {
 		a.until = w.steps + 20 + w.rng.IntN(60)
@@ -239,7 +248,7 @@ func (w *world) bury(a *actor) error {
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
 		orders := w.operator.orders
-		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named, rules: w.rulesOf()}
+		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
 		w.births++
 		w.spawn("operator", w.operator)
 		return nil
