@@ -105,7 +105,6 @@ var bugs = []bug{
 	{name: "what is applied stays in the lane", file: "commit.lua", mark: "command is removed"},
 	{name: "the history is forgotten", file: "commit.lua", mark: "history", line: "local ended = 0"},
 	{name: "the history is written at its end", file: "commit.lua", mark: "history", line: "local ended = redis.pcall('RPUSH', history, past)"},
-	{name: "what does not count pushes failures out of the history", slow: true, file: "commit.lua", mark: "instead", line: "if past then"},
 	{name: "the history has no end", slow: true, file: "commit.lua", mark: "history cap"},
 	{name: "removed models keep their history", slow: true, file: "commit.lua", mark: "remove", line: "redis.call('DEL', hash, body)"},
 	{name: "no dispatcher is woken", file: "commit.lua", mark: "call"},
@@ -154,8 +153,6 @@ var bugs = []bug{
 
 	{name: "a start draws the ticket of another", file: "commit.lua", mark: "ticket"},
 	{name: "the front is not noted", file: "note-front.lua", mark: "front"},
-	{name: "what was handed back counts as the front", pools: true, slow: true, file: "note-front.lua", mark: "handed back", line: "elseif ticket ~= newest then",
-		store: func(s *scripts.Store) queue { return frontless{s} }},
 	{name: "the front stands still", slow: true, file: "note-front.lua", mark: "still in front"},
 	{name: "nothing waits though much does", slow: true, file: "note-front.lua", mark: "waits", line: "if newest == 0 or last == '' then",
 		store: func(s *scripts.Store) queue { return hollow{s} }},

@@ -143,15 +143,6 @@ func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 	return fronts, err
 }
 
-// frontless does not know what was noted last.
-type frontless struct{ *scripts.Store }
-
-func (s frontless) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	due.Front.Ticket = 0
-	return due, err
-}
-
 // hollow says of each list with a front that it is empty, too.
 type hollow struct{ *scripts.Store }
 

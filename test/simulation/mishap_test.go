@@ -26,7 +26,7 @@ type temper struct {
 	hands     bool              // applications want many models at once, while others are due
 	floors    bool              // workers ask for later, and models are saved meanwhile
 	pools     bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
-	waits     bool              // workers that know two lists and rest now and then: attempts spend their deadlines in line
+	waits     bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
 
 var calmTemper = temper{}
@@ -133,8 +133,7 @@ func (w *world) strike() {
 	}
 	var workers []*actor
 	for _, a := range w.actors {
-		switch a.role.(type) {
-		case *workerRole, *poolRole:
+		if works(a) {
 			workers = append(workers, a)
 		}
 	}

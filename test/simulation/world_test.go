@@ -90,7 +90,7 @@ func (w *world) populate() error {
 	}
 	own := "w"
 	if w.temper.waits {
-		own, foreign = "f", "f"
+		own, foreign = "f", "w"
 	}
 	for _, kind := range []string{"d", "d", "p", "p", own, own, foreign} {
 		if err := w.bear(kind); err != nil {
@@ -183,7 +183,7 @@ func (w *world) step() error {
 	if _, pool := a.role.(*poolRole); pool && a.at != nil && f == answered && w.rng.IntN(1000) < w.temper.deaf {
 		f = unheard
 	}
-	if _, foreign := a.role.(*workerRole); foreign && w.temper.waits && w.rng.IntN(3) == 0 {
+	if w.temper.waits && works(a) && w.rng.IntN(3) == 0 {
 		a.until = w.steps + 10 + w.rng.IntN(30)
 		w.note("%s rests", a.name)
 		return nil
@@ -196,6 +196,16 @@ func (w *world) step() error {
 	w.note("%s at %s: %s", a.name, a.at, f)
 	w.resume(a, f)
 	return w.bury(a)
+}
+
+// works reports whether an actor is a worker.
+func works(a *actor) bool {
+	switch a.role.(type) {
+	case *workerRole, *poolRole:
+		return true
+	default:
+		return false
+	}
 }
 
 // pick chooses who has the baton next.
