@@ -146,8 +146,8 @@ func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 // hollow says of each list with a front that it is empty, too.
 type hollow struct{ *scripts.Store }
 
-func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time) error {
-	return errors.Join(s.Store.NoteFront(ctx, ticket, since), s.Store.NoteFront(ctx, 0, since))
+func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
+	return errors.Join(s.Store.NoteFront(ctx, ticket, since, patience), s.Store.NoteFront(ctx, 0, since, patience))
 }
 
 // unseeing never looks at the input list.
