@@ -83,11 +83,7 @@ func (p *replay) checkInput() error {
 	if len(p.after.journal) == 0 {
 		return p.checkMoves()
 	}
-	want := slices.DeleteFunc(slices.Clone(p.before.input), func(entry string) bool {
-		uid := attemptOf(entry)
-		// What was handed back while the decision was made may stay: a worker will find it stale.
-		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
-	})
+	want := p.standing()
 	for _, change := range p.changed {
 		if at := slices.Index(want, change[0]); at >= 0 {
 			want[at] = change[1]
@@ -98,6 +94,15 @@ func (p *replay) checkInput() error {
 		return fmt.Errorf("input (-want +got):\n%s", cmp.Diff(want, p.after.input))
 	}
 	return nil
+}
+
+// standing lists the entries of before that the decisions so far have left in the input list.
+func (p *replay) standing() []string {
+	return slices.DeleteFunc(slices.Clone(p.before.input), func(entry string) bool {
+		uid := attemptOf(entry)
+		// What was handed back while the decision was made may stay: a worker will find it stale.
+		return slices.Contains(p.back, uid) || p.ended[uid] != "" && !slices.Contains(p.after.input, entry)
+	})
 }
 
 // checkMoves checks a deed that decided nothing: only who works may move entries, and none comes from nowhere. Of those that are
@@ -122,8 +127,9 @@ func (p *replay) checkMoves() error {
 	for _, entry := range before {
 		uid := attemptOf(entry)
 		hash := p.before.models[p.oracle.attempts[uid].model]
-		// Whoever saw the deadline pass before `started` moved it gives the attempt up: that costs one more deadline, as a death would.
-		moved := hash["processing_at"] != ""
+		// Whoever saw the deadline pass before `started`, or its wait in line, moved it gives the attempt up: that costs one more deadline,
+		// as a death would.
+		moved := hash["processing_at"] != "" || hash["taken_at"] != ""
 		deadline := instant(hash["deadline_at"])
 		passed := slices.ContainsFunc(p.clock, func(at time.Time) bool { return !deadline.After(at) }) // and the clock was set back since
 		counts := hash["attempt_uid"] == uid && deadline.After(p.now) && !moved && !passed
@@ -276,7 +282,7 @@ func (p *replay) checkWake() error {
 	calls := p.after.wake - p.before.wake
 	urgent := p.wakes
 	latest := slices.MaxFunc(append(p.clock[:len(p.clock):len(p.clock)], p.now), time.Time.Compare).Add(time.Second)
-	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.after.running} { // what is mended may be due
+	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.before.running, p.after.running} { // what is mended may be due
 		for _, at := range scores {
 			urgent = urgent || int64(at) < latest.UnixMilli()
 		}

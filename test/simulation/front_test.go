@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,13 +143,11 @@ func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 	return fronts, err
 }
 
-// frontless does not know what was noted last.
-type frontless struct{ *scripts.Store }
+// hollow says of each list with a front that it is empty, too.
+type hollow struct{ *scripts.Store }
 
-func (s frontless) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	due.Front.Ticket = 0
-	return due, err
+func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
+	return errors.Join(s.Store.NoteFront(ctx, ticket, since, patience), s.Store.NoteFront(ctx, 0, since, patience))
 }
 
 // unseeing never looks at the input list.

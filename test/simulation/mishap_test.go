@@ -26,6 +26,7 @@ type temper struct {
 	hands     bool              // applications want many models at once, while others are due
 	floors    bool              // workers ask for later, and models are saved meanwhile
 	pools     bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
+	waits     bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
 
 var calmTemper = temper{}
@@ -70,6 +71,11 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 	t.floors = !t.hands && rng.IntN(5) == 0 || planted.floors
 	if t.rules = !t.pools && rng.IntN(5) == 0 || planted.rules; t.rules {
 		t.jumps = slices.DeleteFunc(t.jumps, func(jump time.Duration) bool { return jump < 0 }) // what was due is due for good
+	}
+	plain := !t.pools && !t.hands && !t.floors && !t.rules
+	if t.waits = plain && t.mishaps >= 20 || planted.waits; t.waits {
+		t.maxQueued += 3
+		t.jumps = []time.Duration{time.Millisecond, 3 * time.Second, 10 * time.Second, 10 * time.Second}
 	}
 	return t
 }
@@ -127,8 +133,7 @@ func (w *world) strike() {
 	}
 	var workers []*actor
 	for _, a := range w.actors {
-		switch a.role.(type) {
-		case *workerRole, *poolRole:
+		if works(a) {
 			workers = append(workers, a)
 		}
 	}

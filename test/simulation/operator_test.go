@@ -20,6 +20,7 @@ type operatorRole struct {
 	orders []model.Command
 	named  *int   // commands that got an id
 	rules  *int   // that the shared policy has had; nil: there is none
+	brief  bool   // what it saves has a short timeout, mostly
 	unsent string // a command whose arrival is unknown: an application sends it again
 }
 
@@ -67,6 +68,11 @@ var commands = []string{
 	`{"type":"put","uid":%q,"payload":{"n":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","refresh":"planned"}`,
 }
 
+var briefCommands = []string{
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"30s","retries":["0s","1m","next"]},"refresh":"now"}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":{"timeout":"20s","retries":[],"on_exhausted":"give_up"},"refresh":"now"}`,
+}
+
 var plainCommands = []string{
 	`{"type":"run","uid":%q}`, `{"type":"run","uid":%q,"force":true}`, `{"type":"enable","uid":%q}`,
 	`{"type":"disable","uid":%q,"reason":"not paid"}`, `{"type":"remove","uid":%q}`, `{"type":"run","uid":%q}`,
@@ -77,6 +83,9 @@ func (o *operatorRole) think() string {
 	uid := o.uids[o.rng.IntN(len(o.uids))]
 	if o.rules != nil && o.rng.IntN(2) == 0 {
 		return fmt.Sprintf(sharingCommands[o.rng.IntN(len(sharingCommands))], uid, o.rng.IntN(3))
+	}
+	if o.brief && o.rng.IntN(3) > 0 {
+		return fmt.Sprintf(briefCommands[o.rng.IntN(len(briefCommands))], uid, o.rng.IntN(3))
 	}
 	if o.rng.IntN(2) == 0 {
 		return fmt.Sprintf(commands[o.rng.IntN(len(commands))], uid, o.rng.IntN(3))

@@ -460,8 +460,8 @@ func (p *replay) bookStart(uid string, decision model.Decision) error {
 	if p.oracle.attempts[attemptUID] != nil {
 		return fmt.Errorf("the attempt %s was started before", attemptUID)
 	}
-	if p.maxQueued > 0 && len(p.before.input)+len(p.started)-len(p.back) >= p.maxQueued {
-		return fmt.Errorf("%d attempts wait already", len(p.before.input)+len(p.started))
+	if waiting := len(p.standing()) + len(p.started); p.maxQueued > 0 && waiting >= p.maxQueued {
+		return fmt.Errorf("%d attempts wait already", waiting)
 	}
 	p.newest[uid] = attemptUID
 	p.started = append(p.started, decision.Message)

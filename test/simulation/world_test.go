@@ -88,7 +88,11 @@ func (w *world) populate() error {
 	if w.temper.pools {
 		foreign = "w"
 	}
-	for _, kind := range []string{"d", "d", "p", "p", "w", "w", foreign} {
+	own := "w"
+	if w.temper.waits {
+		own, foreign = "f", "w"
+	}
+	for _, kind := range []string{"d", "d", "p", "p", own, own, foreign} {
 		if err := w.bear(kind); err != nil {
 			return err
 		}
@@ -103,10 +107,10 @@ func (w *world) populate() error {
 		}
 	}
 	spare := 4 + w.rng.IntN(12)
-	if w.temper.pools {
+	if w.temper.pools || w.temper.waits {
 		spare *= 5 // little is planned within the minute that such a run has
 	}
-	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf()}
+	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
 	w.spawn("operator", w.operator)
 	return nil
 }
@@ -142,7 +146,7 @@ func (w *world) role(kind, name string) (role, error) {
 		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves, hasty: w.temper.hands}, nil
 	default:
 		good := func() bool { return w.calm }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools, floors: w.temper.floors}
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors}
 		if kind != "w" {
 			return play, nil
 		}
@@ -179,6 +183,11 @@ func (w *world) step() error {
 	if _, pool := a.role.(*poolRole); pool && a.at != nil && f == answered && w.rng.IntN(1000) < w.temper.deaf {
 		f = unheard
 	}
+	if w.temper.waits && works(a) && w.rng.IntN(3) == 0 {
+		a.until = w.steps + 10 + w.rng.IntN(30)
+		w.note("%s rests", a.name)
+		return nil
+	}
 	if w.rng.IntN(100) < w.temper.freezes {
 		a.until = w.steps + 20 + w.rng.IntN(60)
 		w.note("%s freezes", a.name)
@@ -187,6 +196,16 @@ func (w *world) step() error {
 	w.note("%s at %s: %s", a.name, a.at, f)
 	w.resume(a, f)
 	return w.bury(a)
+}
+
+// works reports whether an actor is a worker.
+func works(a *actor) bool {
+	switch a.role.(type) {
+	case *workerRole, *poolRole:
+		return true
+	default:
+		return false
+	}
 }
 
 // pick chooses who has the baton next.
@@ -239,7 +258,7 @@ func (w *world) bury(a *actor) error {
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
 		orders := w.operator.orders
-		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named, rules: w.rulesOf()}
+		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
 		w.births++
 		w.spawn("operator", w.operator)
 		return nil
