@@ -13,7 +13,8 @@ import (
 type Refresh string
 
 const (
-	// RefreshDefault is RefreshPlanned for a model with a schedule and RefreshNow, if anything changed, for a one-shot.
+	// RefreshDefault is RefreshPlanned for a model with a schedule and RefreshNow, if anything changed, for a one-shot. A new payload of a
+	// model that fails, or was disabled by a failure, is taken for the cure: RefreshNow.
 	RefreshDefault Refresh = ""
 	// RefreshNow starts at once, or again when the running attempt ends.
 	RefreshNow Refresh = "now"

@@ -20,7 +20,7 @@ type impact struct {
 	Changed   int `json:"changed"`     // would decide otherwise than now: another planned refresh, deadline or retry
 	DueAtOnce int `json:"due_at_once"` // are due now, so that they start under it at once
 	Running   int `json:"running"`     // decide when their attempt ends
-	Disabled  int `json:"disabled"`    // decide nothing until they are updated
+	Disabled  int `json:"disabled"`    // decide nothing until somebody enables or updates them
 	Replanned int `json:"replanned"`   // would start at another time than they wait for, or wait for none any more
 	// FirstStarts are when the first of these would start, different instants, earliest first.
 	FirstStarts []string `json:"first_starts"`
