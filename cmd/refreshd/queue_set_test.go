@@ -88,7 +88,7 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 			t.Errorf("expected the short names understood, found worker %q", worker)
 		}
 		n.queue.Say(
-			fmt.Sprintf(`{"type":"success","banner_uid":"b","big_table_uid":"c","refresh_attempt_uid":%q}`, attempt),
+			fmt.Sprintf(`{"type":"success","banner_uid":"b","request_attempt_uid":"another","refresh_attempt_uid":%q}`, attempt),
 			`{"type":"success","banner_uid":"nobody","attempt_uid":"x"}`,
 			fmt.Sprintf(`{"type":"success","banner_uid":"b","refresh_attempt_uid":%q}`, attempt))
 		n.round()
@@ -96,7 +96,7 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		if got := [3]int{stats["no_uid"], stats["unknown_model"], stats["success"]}; got != [3]int{1, 1, 1} {
 			t.Errorf("expected a contradiction, an unknown model and a success, found %v", stats)
 		}
-		expectContains(t, n.do("rejected", "ls"), "banner_uid: expected the same uid as big_table_uid, found another", `banner_uid: expected a stored model, found "nobody"`)
+		expectContains(t, n.do("rejected", "ls"), "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another", `banner_uid: expected a stored model, found "nobody"`)
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,8 +68,11 @@ func (d *divided) say(in, command string) string {
 	if strings.HasPrefix(command, "model ls") {
 		slices.Sort(lines)
 	}
+	stderr = placeInLine.ReplaceAllString(stderr, "") // each part has a line of its own
 	return fmt.Sprintf("%s\nexit code %d\n%s%s", strings.Join(lines, "\n"), code, stderr, strings.Repeat("-", 20))
 }
+
+var placeInLine = regexp.MustCompile(`(?m)^\S+: \d+(st|nd|rd|th) in line.*\n`)
 
 // sixteen are models of all parts of a queue of four.
 func sixteen() string {
