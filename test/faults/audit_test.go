@@ -207,7 +207,8 @@ func (c *chaos) auditKeys() {
 	c.t.Helper()
 	k := c.store.Keys
 	known := map[string]bool{k.Policies(): true, k.Journal(): true, k.Created(): true, k.Stats(): true, k.Rejected(): true}
-	perhaps := map[string]bool{k.Wake(): true, k.Holder(): true} // the token of a dispatcher, and the last name in the lane
+	// The token of a dispatcher, the last name in the lane, and what stood first in line.
+	perhaps := map[string]bool{k.Wake(): true, k.Holder(): true, k.Front(): true}
 	for _, uid := range c.uids {
 		known[k.Model(uid)], known[k.Payload(uid)], known[k.History(uid)] = true, true, true
 	}

@@ -262,7 +262,7 @@ func (s *spread) settleAll() {
 	now := s.now()
 	for _, part := range s.parts {
 		part.refreshedAfter(now)
-		part.healed = part.now()
+		part.healed = now // what waits is planned anew when the schedule goes, and starts no more
 	}
 	once := s.policy
 	once.Rule, once.Spread, once.Retries = "", 0, policy.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}

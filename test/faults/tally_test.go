@@ -12,15 +12,16 @@ import (
 
 // tally is what is left of a drill when everything has settled.
 type tally struct {
-	events  map[model.Event]int // of the journal
-	errors  map[string]int      // failures by the type of their error
-	starts  map[string]int      // by attempt uid
-	ends    map[string]int      // by attempt uid
-	ended   map[string]ending   // the last end of each attempt
-	stall   time.Duration       // the longest time without an applied success
-	stats   map[string]int64
-	results int // results of workers that were applied
-	handled int // messages of workers that were handled in any way
+	events   map[model.Event]int // of the journal
+	errors   map[string]int      // failures by the type of their error
+	starts   map[string]int      // by attempt uid
+	ends     map[string]int      // by attempt uid
+	ended    map[string]ending   // the last end of each attempt
+	stall    time.Duration       // the longest time without an applied success
+	stats    map[string]int64
+	outdated int // of results: about a payload that was replaced
+	results  int // results of workers that were applied
+	handled  int // messages of workers that were handled in any way
 
 	seen map[string]string // stream of the journal to the entry that was read last
 	last time.Time         // when the last success was applied
@@ -41,7 +42,7 @@ func newTally() *tally {
 // isEnd reports whether an event ends an attempt.
 var isEnd = map[model.Event]bool{
 	model.EventSuccess: true, model.EventFailure: true, model.EventTimeout: true, model.EventWithdrawn: true,
-	model.EventQueueTimeout: true, model.EventPostponed: true, model.EventInterrupted: true,
+	model.EventQueueTimeout: true, model.EventPostponed: true, model.EventInterrupted: true, model.EventOutdated: true,
 }
 
 // said are the events that messages of workers cause, and the counters of messages that caused none.
@@ -84,10 +85,11 @@ func (d *drill) sum(y *tally) {
 	for _, event := range said {
 		y.handled += y.events[event]
 	}
+	y.handled += y.outdated
 	for _, counter := range unsaid {
 		y.handled += int(y.stats[counter])
 	}
-	y.results = y.events[model.EventSuccess] + y.events[model.EventFailure]
+	y.results = y.events[model.EventSuccess] + y.events[model.EventFailure] + y.outdated
 }
 
 // note counts one entry.
@@ -96,6 +98,9 @@ func (y *tally) note(entry redis.XMessage) {
 	attempt := fmt.Sprint(entry.Values["attempt_uid"])
 	at, _ := time.Parse(time.RFC3339, fmt.Sprint(entry.Values["at"]))
 	y.events[event]++
+	if event == model.EventOutdated && fmt.Sprint(entry.Values["reason"]) != "timeout" {
+		y.outdated++
+	}
 	switch {
 	case event == model.EventStart:
 		y.starts[attempt]++

@@ -337,7 +337,7 @@ func (s hurried) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts
 }
 
 // enough is how many seeds may pass before a bug is found.
-const enough = 400
+const enough = 600
 
 func TestEveryPlantedBugIsFound(t *testing.T) {
 	for _, planted := range bugs {
