@@ -90,7 +90,7 @@ func (w *worked) explain(end ending, cut bool) (applied int, wrong string) {
 	}
 	said, prompt := false, false
 	for _, s := range w.said {
-		said = said || s.event == end.event
+		said = said || s.event == end.event || end.event == model.EventOutdated
 		prompt = prompt || !s.acked.IsZero() && s.acked.Before(w.deadline.Add(-inTime))
 	}
 	ours := len(w.asked) > 0
@@ -98,6 +98,8 @@ func (w *worked) explain(end ending, cut bool) (applied int, wrong string) {
 	case said:
 		return 1, ""
 	case ours && end.event == model.EventSuccess: // what a process of ours pushed is its own affair
+		return 0, ""
+	case end.event == model.EventOutdated: // likewise, or its deadline has passed
 		return 0, ""
 	case end.event != model.EventTimeout:
 		return 0, fmt.Sprintf("ended by a %s that nobody has pushed", end.event)
