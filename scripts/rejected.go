@@ -121,9 +121,9 @@ func (s *Store) Rejected(ctx context.Context) ([]Rejected, error) {
 	return entries, nil
 }
 
-// LastRejection is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
+// RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
 // user may not look.
-func (s *Store) LastRejection(ctx context.Context, uid string) (last Rejected, found bool, err error) {
+func (s *Store) RejectionAbout(ctx context.Context, uid string) (last Rejected, found bool, err error) {
 	parts := []*Store{s}
 	if s.queue != nil {
 		parts = s.queue.Parts

@@ -65,6 +65,15 @@ func TestNothingIsRequeuedIntoAKeyThatHoldsSomethingElse(t *testing.T) {
 	})
 }
 
+func TestARequeuedCommandIsHandledThoughItsIDWasNotedWhenItWasRefused(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		refused := `{"source":"control","raw":"{\"type\":\"enable\",\"uid\":\"m\",\"command_id\":\"one\"}"}`
+		b.seed(keys{":rejected": list{refused}, ":commands": scores{"one": 1, "two": 2}})
+		expectEqual(t, "moved", 1, b.requeueRejected(b.rejectedMessages()...))
+		b.expect(keys{"-control": list{`{"type":"enable","uid":"m","command_id":"one"}`}, ":commands": scores{"two": 2}})
+	})
+}
+
 func TestADroppedMessageIsForgottenOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":rejected": list{"a", "b", "a", "c"}})
@@ -94,11 +103,11 @@ func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 			}
 		}
 		for _, part := range q.Parts {
-			if last, found, err := part.LastRejection(t.Context(), "m"); !found || last.Reason != "second" || err != nil {
+			if last, found, err := part.RejectionAbout(t.Context(), "m"); !found || last.Reason != "second" || err != nil {
 				t.Errorf("found %v %+v, %v", found, last, err)
 			}
 		}
-		if _, found, err := q.Parts[0].LastRejection(t.Context(), "nobody"); found || err != nil {
+		if _, found, err := q.Parts[0].RejectionAbout(t.Context(), "nobody"); found || err != nil {
 			t.Errorf("found one about nobody, %v", err)
 		}
 	})

@@ -205,7 +205,7 @@ type rejectionView struct {
 
 // readRejection reads the newest rejected message about a model; nil: none is kept.
 func readRejection(ctx context.Context, part *scripts.Store, uid string) (*rejectionView, error) {
-	r, found, err := part.LastRejection(ctx, uid)
+	r, found, err := part.RejectionAbout(ctx, uid)
 	if err != nil || !found {
 		return nil, err
 	}
