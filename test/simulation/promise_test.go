@@ -26,8 +26,7 @@ func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at ti
 		if promised.stopped {
 			return errors.New("a hand has stopped the model, and nobody has enabled it")
 		}
-		held := m.Cause == model.CauseGiveUp // the brake holds its end back
-		if at.Before(promised.floor) && m.Cause != model.CauseHand && !held {
+		if at.Before(promised.floor) && m.Cause != model.CauseHand {
 			return fmt.Errorf("its worker has asked that nothing starts before %s", model.FormatTime(promised.floor))
 		}
 		promised.floor = time.Time{}
