@@ -60,13 +60,18 @@ func commandsBeside(b *testing.B, command string, beside int) {
 	for b.Loop() {
 		b.StopTimer()
 		drain(`{"type":"put","uid":"m%d","payload":{},"refresh":"now"}`)
+		var taken []any // by a worker that hands all back: the list fills no further than workers drain it
 		for started := 0; started < commands; {
 			round, err := d.RunOnce(ctx)
 			if err != nil {
 				b.Fatal(err)
 			}
 			started += round.Started
+			for _, entry := range q.Redis.LPopCount(ctx, q.Store.Keys.Input(), beside+commands).Val() {
+				taken = append(taken, entry)
+			}
 		}
+		q.Redis.RPush(ctx, q.Store.Keys.Input(), taken...)
 		b.StartTimer()
 		drain(command)
 		b.StopTimer()
