@@ -66,7 +66,7 @@ func (b *Bench) save(ctx context.Context, numbers []int, now time.Time, when Whe
 		url := fmt.Sprintf("https://feeds.example.com/%s/", uids[i])
 		url += strings.Repeat("x", 100-len(url))
 		commands[i] = &model.Command{Type: model.CommandPut, UID: uids[i], Definition: model.Definition{
-			UID: uids[i], Payload: `{"input_url":"` + url + `"}`, PolicyName: policyName, Refresh: model.RefreshNow,
+			UID: uids[i], Payload: `{"input_url":"` + url + `"}`, PolicyName: policyName, Refresh: model.RefreshPlanned,
 		}}
 	}
 	snapshot, err := b.Store.Read(ctx, uids, commands)
