@@ -1,6 +1,7 @@
 package dispatcher_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -56,4 +57,37 @@ func TestWhileTheClockIsBehindADeadlineIsFurtherAwayAndAResultCounts(t *testing.
 			})
 		})
 	}
+}
+
+// slow is a store on which something happens after the input list was looked through.
+type slow struct {
+	*scripts.Store
+	after func()
+}
+
+func (s slow) Queued(ctx context.Context) (map[string]string, error) {
+	queued, err := s.Store.Queued(ctx)
+	s.after()
+	return queued, err
+}
+
+func TestAnAttemptThatWasStartedAfterTheListWasLookedThroughIsNotLostThoughTheClockWasSetBack(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.save(`{"timeout":"1m","retries":["0s"]}`, "FREQ=HOURLY")
+		b.Clock.Set(at(t, "08:00:00"))
+		other := b.dispatcher(b.Store, dispatcher.Config{})
+		b.expect(dispatcher.Round{Started: 1}, b.round(other))
+		b.Take()
+		b.Clock.Set(at(t, "09:30:00"))
+		d := b.dispatcher(slow{b.Store, func() {
+			b.Clock.Set(at(t, "08:00:30"))
+			b.fail()
+			b.expect(dispatcher.Round{Started: 1}, b.round(other), "attempt_uid attempt-2", "deadline_at 2026-11-21T08:01:30.000Z")
+		}}, dispatcher.Config{})
+		if round := b.round(d); round.TimedOut != 0 {
+			t.Errorf("want no attempt timed out, got %+v", round)
+		}
+		b.expect(dispatcher.Round{Queued: 1, Sleep: 250 * time.Millisecond}, b.round(d), "attempt_uid attempt-2")
+	})
 }

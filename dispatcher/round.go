@@ -65,7 +65,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	// there as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
 	missing, err := d.pass(ctx, due, nil, &round)
 	if err == nil && len(missing) > 0 {
-		err = d.passMissing(ctx, scripts.Due{Now: due.Now, Expired: missing}, &round)
+		err = d.passMissing(ctx, missing, due.Now, &round)
 	}
 	if err == nil && !full {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
@@ -87,8 +87,12 @@ func (d *Dispatcher) admit(urgent, due []string, room int) ([]string, []string) 
 }
 
 // passMissing decides about models whose attempt has expired and was not found in the input list by its entry.
-func (d *Dispatcher) passMissing(ctx context.Context, due scripts.Due, round *Round) error {
-	var line line
+func (d *Dispatcher) passMissing(ctx context.Context, missing []*scripts.Transition, now time.Time, round *Round) error {
+	due, line := scripts.Due{Now: now}, line{missing: map[string]string{}}
+	for _, withdrawal := range missing {
+		due.Expired = append(due.Expired, withdrawal.UID())
+		line.missing[withdrawal.UID()] = withdrawal.AttemptUID()
+	}
 	var err error
 	if line.queued, err = d.store.Queued(ctx); err != nil {
 		return err
@@ -102,8 +106,15 @@ func (d *Dispatcher) passMissing(ctx context.Context, due scripts.Due, round *Ro
 
 // line is the input list as it was looked through.
 type line struct {
-	queued map[string]string // its entries by attempt uid
-	fronts model.Fronts
+	queued  map[string]string // its entries by attempt uid
+	missing map[string]string // attempts by model that were not found before: whichever was started since may stand there now
+	fronts  model.Fronts
+}
+
+// precedes reports whether the attempt of a record was started after the list was looked through. A clock that was set back since makes it
+// look old.
+func (l *line) precedes(record *scripts.Record) bool {
+	return l != nil && l.missing[record.UID] != record.AttemptUID
 }
 
 // entry is that of an attempt which waits in line.
@@ -156,9 +167,9 @@ func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
 // partSize is how many models are decided and committed at once: while Redis works on one part, another is decided, and the next one read.
 const partSize = 100
 
-// pass decides about models and commits the decisions, part by part. It returns the models whose attempt was to be withdrawn, and is not
-// queued. A line of nil says that nobody has looked through it yet.
-func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, line *line, round *Round) (missing []string, err error) {
+// pass decides about models and commits the decisions, part by part. It returns the withdrawals of attempts that are not queued. A line of
+// nil says that nobody has looked through it yet.
+func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, line *line, round *Round) (missing []*scripts.Transition, err error) {
 	read, stop := context.WithCancel(ctx)
 	defer stop()
 	committed := make(chan outcome, 1)
@@ -236,8 +247,8 @@ func (d *Dispatcher) decide(p part, expired int, line *line, now time.Time) scri
 	return batch
 }
 
-// count counts what has become of a batch, and returns the models whose attempt was to be withdrawn and is not queued.
-func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []string, err error) {
+// count counts what has become of a batch, and returns the withdrawals of attempts that are not queued.
+func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []*scripts.Transition, err error) {
 	for i, code := range o.codes {
 		transition := o.batch.Items[i].Transition
 		switch code {
@@ -245,7 +256,7 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 			*round.counter(transition.Event())++
 			d.logbook.Applied(transition, now)
 		case scripts.CodeTaken:
-			missing = append(missing, transition.UID())
+			missing = append(missing, transition)
 		case scripts.CodeBroken:
 			d.warn(transition.UID(), "the key of the model holds something else", now)
 			if err := d.store.Forget(ctx, transition.UID()); err != nil {
@@ -281,7 +292,7 @@ func (d *Dispatcher) expire(record *scripts.Record, line *line, now time.Time) *
 	switch {
 	case !record.Exists:
 		return record.Remove()
-	case !record.Running() || record.DeadlineAt.After(now):
+	case !record.Running() || record.DeadlineAt.After(now) || line.precedes(record):
 		return record.Mend()
 	}
 	decide := record.Withdraw

@@ -25,6 +25,7 @@ type Record struct {
 	Broken bool
 
 	rev    string
+	former string   // rev of the model that was removed on the way to this one; empty: none
 	stored values   // of the fields, as they are stored
 	others []string // names of fields that are none of a model: they go with the next transition
 }

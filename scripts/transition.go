@@ -65,7 +65,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		return t
 	case model.EventRemove, model.EventOrphan:
 		t.use = policyUse(r.PolicyName, &model.Model{})
-		*r = Record{Model: model.Model{UID: r.UID}}
+		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
 		return t
 	}
 	if definition := decision.Definition; definition != nil {
@@ -106,13 +106,14 @@ func OrphanEnd(uid string) *Transition {
 	return (&Record{Model: model.Model{UID: uid}}).Remove()
 }
 
-// nextRev counts transitions. A new model starts at the clock, so that a model removed and put again cannot be mistaken for its former
-// self. A status is no transition and must not make one fail.
+// nextRev counts transitions. A new model starts at the clock, and beyond what the same batch has removed, so that a model removed and put
+// again cannot be mistaken for its former self. A status is no transition and must not make one fail.
 func (r *Record) nextRev(event model.Event, now time.Time) string {
 	rev, err := strconv.ParseInt(r.Rev(), 10, 64)
 	switch {
 	case err != nil:
-		return millis(now)
+		former, _ := strconv.ParseInt(r.former, 10, 64)
+		return strconv.FormatInt(max(now.UnixMilli(), former+1), 10)
 	case event == model.EventStatus:
 		return r.Rev()
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,16 @@ var refusals = []struct {
 		meanwhile: func(b *bench) { b.mustApply(b.load("m1").Remove()) },
 		act:       expiryOf,
 		want:      CodeConflict,
+	},
+	{
+		name: "conflict, for the model was removed and put again within the millisecond in which it was put",
+		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "rev", strconv.Itoa(six))}),
+		meanwhile: func(b *bench) {
+			r := b.load("m1")
+			b.mustApply(r.Remove(), b.save(r, `{"input_url":"other"}`))
+		},
+		act:  startOf,
+		want: CodeConflict,
 	},
 	{
 		name:      "conflict, for the model was stored by another",

@@ -24,7 +24,7 @@ func (p *replay) checkModels() error {
 			want = nil
 			if m != nil {
 				want, payload = fields(m), m.Payload
-				want["rev"] = p.rev(uid)
+				want["rev"] = strconv.FormatInt(p.rev(uid), 10)
 			}
 		}
 		if diff := cmp.Diff(untold(want), untold(got)); diff != "" {
@@ -40,13 +40,14 @@ func (p *replay) checkModels() error {
 	return nil
 }
 
-// rev is the revision that a model must have: it counts the transitions, from the clock at which the model was created.
-func (p *replay) rev(uid string) string {
-	rev, _ := strconv.ParseInt(p.before.models[uid]["rev"], 10, 64)
-	if at, created := p.created[uid]; created {
-		rev = at.UnixMilli()
+// rev is the revision that a model must have: it counts the transitions, from the clock at which the model was created, or from what was
+// removed just before.
+func (p *replay) rev(uid string) int64 {
+	first, created := p.first[uid]
+	if !created {
+		first, _ = strconv.ParseInt(p.before.models[uid]["rev"], 10, 64)
 	}
-	return strconv.FormatInt(rev+int64(p.steps[uid]), 10)
+	return first + int64(p.steps[uid])
 }
 
 func untold(hash map[string]string) map[string]string {

@@ -68,6 +68,7 @@ type deed struct {
 	work      bool             // it may move attempts between the input list and those of worker pools
 	orders    *[]model.Command // commands that its caller may carry out without a message
 	maxQueued int              // high-water mark of the input list
+	window    int              // what it takes for that mark; a dispatcher may take a lower one
 	batch     int              // how many models of a kind a dispatcher reads at once
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy // by their text
@@ -110,7 +111,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 		rest, ids := o.sortOut(d, consumed)
 		p = &replay{
 			deed: d, oracle: o, consumed: rest, ids: ids, handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
-			created: map[string]time.Time{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
+			first: map[string]int64{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
 			input: slices.Clone(d.before.input), promises: maps.Clone(o.promises),
 		}
 		if d.orders != nil {

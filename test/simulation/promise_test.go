@@ -102,7 +102,8 @@ func (p *replay) checkStopped() error {
 // sight is what was there when a dispatcher looked.
 type sight struct {
 	*snapshot
-	now time.Time
+	now     time.Time
+	meddled bool // somebody else had written into a set
 }
 
 // due lists the models that are due since a while, so that any dispatcher has seen them: those that somebody wants at once, and the others.
@@ -148,10 +149,10 @@ func (p *replay) checkRoom() error {
 		}
 	}
 	urgent, others := p.saw.due()
-	if len(p.oracle.meddled) > 0 || p.saw.count() > p.batch {
+	if len(p.oracle.meddled) > 0 || p.saw.meddled || p.saw.count() > p.batch {
 		return nil // it may have seen a part of this, or something else
 	}
-	room := max(0, p.maxQueued-len(p.saw.input))
+	room := max(0, p.window-len(p.saw.input))
 	half := (room + 1) / 2
 	if most := max(half, room-len(others)); hurried > most {
 		return fmt.Errorf("%d urgent models were started in a room of %d, while %v were due too", hurried, room, others)

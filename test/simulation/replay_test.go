@@ -25,22 +25,22 @@ type replay struct {
 	left      []model.Command         // orders that no entry has answered for yet
 	models    map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
 	steps     map[string]int          // entries by model since it was read or created
-	created   map[string]time.Time
-	input     []string               // the input list as the entries before left it
-	promises  map[string]promise     // as they left these
-	message   *model.Message         // that the last entry answers; nil: it answers none
-	started   []string               // entries that must have been pushed
-	back      []string               // uids of attempts whose entries must have left the input list
-	changed   [][2]string            // entries that must stand changed in their places, if they stood there
-	newest    map[string]string      // model -> uid of the attempt started here last
-	records   map[string][]record    // model -> what its history must have got, newest first
-	replaced  map[string]bool        // models whose newest attempt of before must be gone from the history
-	forgotten map[string]bool        // models whose history must be gone
-	wakes     bool                   // a sleeping dispatcher must have been woken
-	brake     model.Brake            // as it was when the models were read
-	common    string                 // likewise the shared policy
-	ends      []end                  // what the brake counts
-	ended     map[string]model.Event // attempts that ended here
+	first     map[string]int64        // revisions of models that were created; of removed ones the least that a new one may have
+	input     []string                // the input list as the entries before left it
+	promises  map[string]promise      // as they left these
+	message   *model.Message          // that the last entry answers; nil: it answers none
+	started   []string                // entries that must have been pushed
+	back      []string                // uids of attempts whose entries must have left the input list
+	changed   [][2]string             // entries that must stand changed in their places, if they stood there
+	newest    map[string]string       // model -> uid of the attempt started here last
+	records   map[string][]record     // model -> what its history must have got, newest first
+	replaced  map[string]bool         // models whose newest attempt of before must be gone from the history
+	forgotten map[string]bool         // models whose history must be gone
+	wakes     bool                    // a sleeping dispatcher must have been woken
+	brake     model.Brake             // as it was when the models were read
+	common    string                  // likewise the shared policy
+	ends      []end                   // what the brake counts
+	ended     map[string]model.Event  // attempts that ended here
 	notices   int
 
 	choices []int // which of several messages each ambiguous entry answers
@@ -474,6 +474,7 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 		if m == nil {
 			return errors.New("the model does not exist")
 		}
+		p.first[uid] = p.rev(uid) + 1
 		p.models[uid], p.steps[uid] = nil, 0
 		p.records[uid], p.forgotten[uid] = nil, true
 		p.replaced[uid] = false
@@ -482,7 +483,7 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 	p.steps[uid]++
 	p.wakes = p.wakes || decision.Event != model.EventStart && soon(&decision.Next, at)
 	if decision.Event == model.EventCreate {
-		p.created[uid], p.steps[uid] = at, 0
+		p.first[uid], p.steps[uid] = max(at.UnixMilli(), p.first[uid]), 0
 	}
 	next := m
 	if decision.Definition != nil {

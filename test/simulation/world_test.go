@@ -295,7 +295,7 @@ func (w *world) execute(a *actor, c *call) error {
 	}
 	w.enter(d)
 	if a != nil && d.looks {
-		a.began.saw = &sight{snapshot: d.after, now: d.now}
+		a.began.saw = &sight{snapshot: d.after, now: d.now, meddled: len(w.oracle.meddled) > 0}
 	}
 	return err
 }
