@@ -1,0 +1,181 @@
+package simulation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// decide asks package model; what the entry says of its occasion must be true.
+func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+	switch event {
+	case model.EventStart, model.EventSkipped, model.EventGiveUp:
+		if m == nil || !m.Due(at) {
+			return model.Decision{}, errors.New("the model is not due")
+		}
+		decision := m.Wake(at, entry["attempt_uid"])
+		if decision.Event == model.EventStart {
+			decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
+		}
+		return decision, nil
+	case model.EventReplan:
+		return p.replan(m, at)
+	case model.EventTaken:
+		if _, err := p.expire(m, at); err != nil {
+			return model.Decision{}, err
+		}
+		return p.taken(m, at, entry)
+	case model.EventTimeout, model.EventQueueTimeout:
+		decision, err := p.expire(m, at)
+		return decision, cmp.Or(err, p.fair(m, at))
+	case model.EventWithdrawn:
+		switch {
+		case !passed(m, at):
+			return model.Decision{}, errors.New("no deadline has passed")
+		case !p.queued(m.AttemptUID):
+			return model.Decision{}, errors.New("the attempt was taken by a worker")
+		}
+		return m.Withdraw(at), nil
+	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove:
+		return p.answeredCommand(uid, m, event, at, entry)
+	case model.EventOutdated:
+		if len(p.consumed) > 0 || m == nil {
+			return p.handle(m, event, at, entry)
+		}
+		return p.expire(m, at)
+	default:
+		return p.handle(m, event, at, entry)
+	}
+}
+
+// expire asks what follows a deadline of an attempt that a worker has taken.
+func (p *replay) expire(m *model.Model, at time.Time) (model.Decision, error) {
+	if !passed(m, at) {
+		return model.Decision{}, errors.New("no deadline has passed")
+	}
+	facts := p.oracle.attempts[m.AttemptUID]
+	if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
+		return model.Decision{}, errors.New("the attempt was never taken")
+	}
+	return m.Expire(at), nil
+}
+
+// passed reports whether a model has an attempt whose deadline has passed.
+func passed(m *model.Model, at time.Time) bool {
+	return m != nil && m.Running() && !m.DeadlineAt.After(at)
+}
+
+// queued reports whether an attempt stood in the input list.
+func (p *replay) queued(attemptUID string) bool {
+	return slices.ContainsFunc(p.before.input, func(entry string) bool { return attemptOf(entry) == attemptUID })
+}
+
+// handle finds the message of a worker that the entry answers.
+func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+	if m == nil {
+		return model.Decision{}, errors.New("the model does not exist")
+	}
+	var decisions []model.Decision
+	var messages []model.Message
+	var places []int
+	for i, claimed := range p.consumed {
+		if claimed[0] != 'o' || slices.Contains(p.consumed[:i], claimed) {
+			continue
+		}
+		message, err := model.DecodeMessage([]byte(claimed[1:]))
+		if err != nil || message.UID != m.UID || message.Type == model.MessageStatus {
+			continue
+		}
+		decision, outcome := m.Handle(message, at)
+		if outcome == model.Applied && says(decision, event, entry) {
+			decisions, messages, places = append(decisions, decision), append(messages, message), append(places, i)
+		}
+	}
+	if len(places) == 0 {
+		return model.Decision{}, fmt.Errorf("no message says so for the model as it is: %v", fields(m))
+	}
+	chosen := p.choose(len(places))
+	p.message = &messages[chosen]
+	p.consumed = slices.Delete(p.consumed, places[chosen], places[chosen]+1)
+	return decisions[chosen], nil
+}
+
+// answeredCommand finds the command that the entry answers: in a message, or of an operator who carries it out himself.
+func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+	var decisions []model.Decision
+	var answer []func()
+	for i, claimed := range p.consumed {
+		if claimed[0] != 'c' || slices.Contains(p.consumed[:i], claimed) {
+			continue
+		}
+		command, err := model.DecodeCommand([]byte(claimed[1:]))
+		if err != nil || command.UID != uid {
+			continue
+		}
+		if decision, ok := p.carryOut(m, command, event, at, entry); ok {
+			decisions = append(decisions, decision)
+			answer = append(answer, func() { p.answer(i, uid); p.ids.applied[command.ID]++ })
+		}
+	}
+	for i, command := range p.left {
+		if decision, ok := p.carryOut(m, command, event, at, entry); ok && command.UID == uid {
+			decisions = append(decisions, decision)
+			answer = append(answer, func() { p.left = slices.Delete(p.left, i, i+1) })
+		}
+	}
+	if len(decisions) == 0 {
+		return model.Decision{}, errors.New("no command and no order says so")
+	}
+	chosen := p.choose(len(decisions))
+	answer[chosen]()
+	return decisions[chosen], nil
+}
+
+// answer takes out the command that an entry answers, and those about the same model before it: no later entry can answer them.
+func (p *replay) answer(at int, uid string) {
+	rest := slices.DeleteFunc(slices.Clone(p.consumed[:at]), func(message string) bool { return subject(message) == uid })
+	p.passed += at - len(rest)
+	p.consumed = append(rest, p.consumed[at+1:]...)
+}
+
+func (p *replay) carryOut(m *model.Model, command model.Command, event model.Event, at time.Time, entry map[string]string) (model.Decision, bool) {
+	exists := m != nil
+	if !exists {
+		m = &model.Model{UID: command.UID}
+		_ = m.Resolve(policy.Default(), p.schedules.Get)
+	}
+	policies := model.Policies{ByName: map[string]policy.Policy{command.Definition.PolicyName: p.policy(command.Definition.PolicyName)}}
+	stands := slices.Contains(p.input, m.Entry())
+	for _, taken := range []bool{!stands, true} {
+		m.Taken = taken
+		decision, outcome, err := m.Execute(&command, policies, exists, at)
+		if err == nil && outcome == model.Applied && says(decision, event, entry) {
+			return decision, true
+		}
+		if !stands || !p.returned(m.AttemptUID) {
+			break
+		}
+	}
+	return model.Decision{}, false
+}
+
+// returned reports whether an attempt was handed back since the round began: whoever looked before has found it taken.
+func (p *replay) returned(attemptUID string) bool {
+	facts := p.oracle.attempts[attemptUID]
+	return facts != nil && facts.handed && facts.since >= p.since
+}
+
+// says reports whether a decision is the one that the journal tells of.
+func says(decision model.Decision, event model.Event, entry map[string]string) bool {
+	reason := ""
+	if decision.Ended != nil {
+		reason = decision.Ended.Reason
+	}
+	return decision.Event == event && reason == entry["reason"] && decision.By == entry["by"] && (event == model.EventRemove ||
+		model.FormatTime(decision.Next.RefreshAt) == entry["refresh_at"] && decision.Next.Why == entry["refresh_why"])
+}
