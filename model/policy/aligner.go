@@ -55,11 +55,7 @@ func (a *Aligner) At(j Juncture) (time.Time, error) {
 }
 
 func parseAligner(fields map[string]any) (*Aligner, error) {
-	doc, err := document.ReadObject(fields, "expr")
-	if err != nil {
-		return nil, err
-	}
-	text, err := doc.Text("expr")
+	text, err := readExpression(fields)
 	if err != nil {
 		return nil, err
 	}

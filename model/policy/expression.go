@@ -232,15 +232,20 @@ func (e *Expression) document() any {
 }
 
 func parseExpressionField(fields map[string]any) (*Expression, error) {
-	doc, err := document.ReadObject(fields, "expr")
-	if err != nil {
-		return nil, err
-	}
-	text, err := doc.Text("expr")
+	text, err := readExpression(fields)
 	if err != nil {
 		return nil, err
 	}
 	return parseExpression(text)
+}
+
+// readExpression reads the text of {expr: …}.
+func readExpression(fields map[string]any) (string, error) {
+	doc, err := document.ReadObject(fields, "expr")
+	if err != nil {
+		return "", err
+	}
+	return doc.Text("expr")
 }
 
 // AsksQueueDepth reports whether a decision needs to know the length of the input list.
