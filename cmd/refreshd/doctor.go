@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -88,7 +89,8 @@ func (a *app) printReport(queue *scripts.Queue, r *doctor.Report, limit int, fai
 			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
 		}
 	}
-	fmt.Fprintf(&text, "%s: %d models, %d errors, %d warnings, %d mended\n", v.Queue, v.Models, v.Errors, v.Warnings, v.Repaired)
+	fmt.Fprintf(&text, "%s: %s, %s, %s, %d mended\n", v.Queue, words.Count(v.Models, "model", "models"),
+		words.Count(v.Errors, "error", "errors"), words.Count(v.Warnings, "warning", "warnings"), v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())
 	return err
 }

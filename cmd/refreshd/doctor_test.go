@@ -14,7 +14,7 @@ func TestDoctorReportsRepairsAndExits(t *testing.T) {
 		c := at(t, server)
 		c.in = `{"uid":"tbl","rrule":"FREQ=HOURLY"}`
 		c.do("model", "put", "-")
-		expectContains(t, c.do("doctor"), "bigtables: 1 models, 0 errors, ")
+		expectContains(t, c.do("doctor"), "bigtables: 1 model, 0 errors, ")
 		server.Client(t).ZRem(t.Context(), "bigtables:due", "tbl")
 		server.Client(t).Set(t.Context(), "bigtables:payload:evil\x1b[2J", "{}", 0)
 		for range 2 {
@@ -24,7 +24,7 @@ func TestDoctorReportsRepairsAndExits(t *testing.T) {
 			}
 			expectContains(t, stdout, "error    due-wrong          tbl\n         expected in the due set at its refresh_at ", "\n         found it is not there\n         --repair writes ")
 		}
-		expectContains(t, c.do("doctor", "--repair"), "mended   due-wrong          tbl\n", "1 models, 0 errors, ", ", 2 mended\n")
+		expectContains(t, c.do("doctor", "--repair"), "mended   due-wrong          tbl\n", "1 model, 0 errors, ", ", 2 mended\n")
 		report := c.object("doctor")
 		if report["errors"] != 0.0 || report["mended"] != 0.0 || report["complete"] != true || report["models"] != 1.0 {
 			t.Errorf("expected a healthy queue, found %v", report)

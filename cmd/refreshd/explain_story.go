@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -46,10 +47,7 @@ func (s *narrator) policy() string {
 		timeout = "timeout " + document.FormatDuration(p.Timeout)
 	}
 	if count := p.MaxRetries(); count != policy.Unlimited {
-		retries = fmt.Sprintf("%d retries", count)
-		if count == 1 {
-			retries = "1 retry"
-		}
+		retries = words.Count(count, "retry", "retries")
 	}
 	text := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.AlignmentName(), p.OnExhausted)
 	if p.GiveUpAfter > 0 {

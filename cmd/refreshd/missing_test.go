@@ -143,7 +143,7 @@ func TestTheDoctorFailsOnWarningsIfItIsStrict(t *testing.T) {
 	c := at(t, server)
 	c.do("doctor", "--strict")
 	server.Client(t).RPush(t.Context(), "bigtables:wake", "1", "1")
-	expectContains(t, c.do("doctor"), "0 errors, 1 warnings")
+	expectContains(t, c.do("doctor"), "0 errors, 1 warning, ")
 	for _, output := range []string{outputTable, outputJSON} {
 		if code, stdout, _ := c.run("doctor", "--strict", "-o", output); code != exitFailed {
 			t.Errorf("expected exit code 1, found %d\n%s", code, stdout)

@@ -126,7 +126,7 @@ func TestACheckWarnsAndFailsOnlyWhenAsked(t *testing.T) {
 		t.Errorf("expected exit code 0, found %d", code)
 	}
 	expectEqualText(t, "ok         tight\nok         open\n", stdout)
-	expectContains(t, stderr, "warning: ", warned, "policy.yaml line 6: timeout: is missing: 10m\n")
+	expectContains(t, stderr, "warning: ", warned, "policy.yaml line 6: timeout: is missing: 10m, that of the policy default\n")
 	expectContains(t, c.fail(exitFailed, "policy", "check", path, "--strict"), warned)
 
 	_, stdout, stderr = c.run("policy", "put", path, "-o", "json")

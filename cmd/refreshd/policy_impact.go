@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -37,8 +38,8 @@ func (i impact) String() string {
 	if len(i.FirstStarts) > 0 {
 		anew += ", the first at " + strings.Join(i.FirstStarts, ", ")
 	}
-	return fmt.Sprintf("%d models use it, %d would decide otherwise; %d due at once, %d running, %d disabled; %s; the others decide at their next refresh",
-		i.Models, i.Changed, i.DueAtOnce, i.Running, i.Disabled, anew)
+	return fmt.Sprintf("%s it, %d would decide otherwise; %d due at once, %d running, %d disabled; %s; the others decide at their next refresh",
+		words.Count(i.Models, "model uses", "models use"), i.Changed, i.DueAtOnce, i.Running, i.Disabled, anew)
 }
 
 // start notes when a model that is planned anew would start.

@@ -311,7 +311,7 @@ func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
 	c.in = "uid: a\n"
 	c.do("model", "put", "-")
 	c.in = "name: default\ntimeout: 1h\n"
-	expectContains(t, c.do("policy", "put", "-", "--plan"), "1 models use it, 1 would decide otherwise; 1 due at once")
+	expectContains(t, c.do("policy", "put", "-", "--plan"), "1 model uses it, 1 would decide otherwise; 1 due at once")
 	expectEqualText(t, "updated    default\n", c.do("policy", "put", "-"))
 	if timeout := c.object("model", "get", "a")["policy_definition"].(map[string]any)["timeout"]; timeout != "1h" {
 		t.Errorf("expected the stored default policy in force, found %v", timeout)

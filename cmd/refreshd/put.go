@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -228,8 +229,8 @@ func (t *tally) tell(requests []*request) error {
 // end sums up what was saved; it is an error when anything was refused.
 func (t *tally) end() error {
 	if r := t.results; !t.app.json() {
-		fmt.Fprintf(t.app.stdout, "%d models: %d created, %d updated, %d unchanged, %d refused\n",
-			t.documents, r[resultCreated], r[resultUpdated], r[resultUnchanged], r[resultRefused])
+		fmt.Fprintf(t.app.stdout, "%s: %d created, %d updated, %d unchanged, %d refused\n",
+			words.Count(t.documents, "model", "models"), r[resultCreated], r[resultUpdated], r[resultUnchanged], r[resultRefused])
 	}
 	return t.failed()
 }

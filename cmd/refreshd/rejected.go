@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -158,7 +159,7 @@ func (a *app) changeRejected(ctx context.Context, queue *scripts.Queue, change r
 			return queue.PartError(kept.part, err)
 		}
 	}
-	if _, err := fmt.Fprintf(a.stdout, "%d messages\n", done); err != nil || refused+len(unknown) == 0 {
+	if _, err := fmt.Fprintln(a.stdout, words.Count(done, "message", "messages")); err != nil || refused+len(unknown) == 0 {
 		return err
 	}
 	return errReported

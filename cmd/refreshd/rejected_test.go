@@ -56,7 +56,7 @@ func TestARejectedMessageIsListedAndHandledAgainOnceItsReasonIsMended(t *testing
 		}
 		r.in = "uid: late\nrrule: FREQ=YEARLY\n"
 		r.do("model", "put", "-")
-		expectContains(t, r.do("rejected", "requeue", about[1]), "1 messages\n") // results stand before commands
+		expectContains(t, r.do("rejected", "requeue", about[1]), "1 message\n") // results stand before commands
 		r.poll()
 		if got := r.object("model", "get", "late")["refresh_why"]; got != "run by hand" {
 			t.Errorf("expected the run that was rejected, found %v", got)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // Summary is what a run comes to.
@@ -104,10 +105,10 @@ func (s Summary) pairs() [][2]string {
 	case s.GaveUp:
 		giveUp = rounded(s.TimeToGiveUp)
 	case s.CutOff:
-		giveUp = "not within " + plural(s.Attempts, "attempt", "attempts")
+		giveUp = "not within " + words.Count(s.Attempts, "attempt", "attempts")
 	}
 	if s.CutOff {
-		ended = "cut off after " + plural(s.Attempts, "attempt", "attempts")
+		ended = "cut off after " + words.Count(s.Attempts, "attempt", "attempts")
 	}
 	return [][2]string{
 		{"attempts", strconv.Itoa(s.Attempts)},
@@ -126,12 +127,12 @@ func (s Summary) pairs() [][2]string {
 // digest is the summary in one line.
 func (r *run) digest() string {
 	sum := r.summary()
-	parts := []string{plural(sum.Attempts, "attempt", "attempts")}
+	parts := []string{words.Count(sum.Attempts, "attempt", "attempts")}
 	if r.End.Sub(r.Start) >= oneDay {
 		parts = append(parts, fmt.Sprintf("%g a day", sum.AttemptsPerDay))
 	}
 	if sum.Retries > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s helped", sum.RetriesThatHelped, plural(sum.Retries, "retry", "retries")))
+		parts = append(parts, fmt.Sprintf("%d of %s helped", sum.RetriesThatHelped, words.Count(sum.Retries, "retry", "retries")))
 	}
 	parts = append(parts, "worst staleness "+rounded(sum.WorstStaleness))
 	if sum.GaveUp {
@@ -141,13 +142,6 @@ func (r *run) digest() string {
 		parts = append(parts, "cut off")
 	}
 	return strings.Join(append(parts, r.Location.String()), "  ·  ")
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // rounded leaves out what does not matter: milliseconds of minutes, seconds of days.

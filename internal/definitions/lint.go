@@ -13,7 +13,7 @@ import (
 // LintPolicy warns of what is seldom meant in a policy, which was read from a document.
 func LintPolicy(doc Document, p policy.Policy, now time.Time) (warnings []policy.Warning) {
 	if fields, ok := doc.Value.(map[string]any); ok && fields["timeout"] == nil {
-		missing := "is missing: " + document.FormatDuration(p.Timeout)
+		missing := "is missing: " + document.FormatDuration(p.Timeout) + ", that of the policy default"
 		warnings = append(warnings, policy.Warning{Field: "timeout", Text: missing})
 	}
 	m := model.Model{UID: "policy"}

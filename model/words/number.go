@@ -103,6 +103,14 @@ func ShortOrdinal(n int) string {
 	return strconv.Itoa(n) + ending
 }
 
+// Count says how many there are of what has these two names, as in 1 retry or 2 retries.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
 // List writes "a", "a and b", "a, b and c".
 func List(items []string) string {
 	last := len(items) - 1

@@ -58,3 +58,11 @@ func TestASentenceIsCutIntoWordsWithoutItsMarks(t *testing.T) {
 		}
 	}
 }
+
+func TestOneIsCountedByAnotherName(t *testing.T) {
+	for n, want := range map[int]string{0: "0 retries", 1: "1 retry", 2: "2 retries"} {
+		if got := Count(n, "retry", "retries"); got != want {
+			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
+	}
+}
