@@ -36,6 +36,7 @@ func (c Cause) started() Cause {
 func (s *State) wait(at time.Time, cause Cause, why string) {
 	s.RefreshAt, s.Cause, s.Why = at, cause, why
 	s.PlannedFor = time.Time{}
+	s.ParkedBy, s.ParkedSince = "", time.Time{}
 }
 
 // atOnce makes the model due now, before the backlog. Somebody asks for it, so that no floor of a worker holds.
@@ -45,7 +46,7 @@ func (s *State) atOnce(now time.Time, why string) {
 }
 
 // Urgent reports whether the model waits for a start that somebody wants at once: exactly then it stands in the urgent set.
-func (s *State) Urgent() bool { return s.Waiting() && s.Cause == CauseHand }
+func (s *State) Urgent() bool { return s.Waiting() && s.Cause == CauseHand && !s.Parked() }
 
 // endsWindow reports whether the model waits for the end of its give-up window. A release before this one told it by words alone.
 func (s *State) endsWindow() bool {

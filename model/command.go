@@ -160,7 +160,8 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	}
 	decision := Decision{Event: EventRun, Next: m.State}
 	next := &decision.Next
-	if m.Disabled || m.windowEnded(now) {
+	m.unpark(next, now)
+	if m.Disabled || m.windowEnded(next, now) {
 		next.enable(now) // whoever asks for an attempt gets one
 	}
 	next.atOnce(now, "run by hand")
@@ -193,6 +194,9 @@ func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	}
 	decision := Decision{Event: EventDisable, Next: m.State}
 	next := &decision.Next
+	if !next.Disabled || next.DisabledAt.IsZero() {
+		next.DisabledAt = now
+	}
 	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, by
 	next.wait(time.Time{}, CausePlanned, whyDisabled)
 	next.NotBefore = time.Time{}

@@ -10,7 +10,7 @@ import (
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
 
-// The transitions. Time triggers the first seven, a changed policy the next one, a worker's message the seven behind it, an application or a
+// The transitions. Time triggers the first nine, a changed policy the next one, a worker's message the seven behind it, an application or a
 // person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
@@ -22,6 +22,8 @@ const (
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
 	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for
 	EventGiveUp       Event = "give_up"       // the give-up window ended while the model waited
+	EventParked       Event = "parked"        // due, but a gate is closed: it waits for that
+	EventReleased     Event = "released"      // the gate that it waited for has opened
 	EventReplan       Event = "replan"        // the rule of its policy was changed: planned anew
 
 	EventSuccess     Event = "success"
@@ -65,6 +67,8 @@ type Decision struct {
 	MustBeQueued bool
 	// Definition replaces the stored one (create and update only); nil: unchanged.
 	Definition *Model
+	// Look is when a dispatcher is to look at the gate that parks the model.
+	Look time.Time
 	// By is who wanted it, as a command says; empty: nobody says.
 	By string
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -34,12 +35,14 @@ type Definition struct {
 	PolicyName string
 	// Inline is the policy that the definition brings along, completed with the built-in one until Complete knows better.
 	Inline *policy.Policy
+	// Labels are what selectors pick models by; nil: none.
+	Labels map[string]string
 
 	draft   *policy.Draft // Inline as it was written
 	refused error         // why it cannot be completed
 }
 
-var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy"}
+var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy", "labels"}
 
 // ParseDefinition reads one definition from decoded JSON or YAML. Unknown fields are errors that name the field.
 func ParseDefinition(value any) (Definition, error) {
@@ -65,6 +68,9 @@ func ParseDefinition(value any) (Definition, error) {
 		return d, err
 	}
 	d.Refresh = Refresh(refresh)
+	if d.Labels, err = readLabels(doc); err != nil {
+		return d, err
+	}
 	return d, d.readPolicy(doc.Fields["policy"])
 }
 
@@ -143,13 +149,16 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	asked := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && cured)
 	start := asked || !stopped && d.Refresh == RefreshDefault && changed && saved.OneShot()
 	if !changed && !start {
-		return Decision{}, Unchanged, nil
+		if maps.Equal(m.Labels, saved.Labels) {
+			return Decision{}, Unchanged, nil
+		}
+		return Decision{Event: EventUpdate, Next: m.State, Definition: saved}, Applied, nil // what is refreshed stays the same
 	}
 	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved}
 	if !exists {
 		decision.Event = EventCreate
 	}
-	if !stopped && (changed || m.Disabled || start && m.windowEnded(now)) {
+	if !stopped && (changed || m.Disabled || start && m.windowEnded(&m.State, now)) {
 		decision.Next.enable(now)
 	}
 	if !replaced && !m.Disabled {
@@ -190,7 +199,7 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
-	saved.Rule, saved.Timezone, saved.Dtstart = d.Rule, d.Timezone, ""
+	saved.Rule, saved.Timezone, saved.Dtstart, saved.Labels = d.Rule, d.Timezone, "", d.Labels
 	saved.Fault = ""
 	if d.Payload != m.Payload {
 		if err := m.Wire.refuseReserved(d.Payload); err != nil {
@@ -243,7 +252,8 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 	switch {
 	case asked:
 		next.atOnce(now, whyNow)
-	case next.Due(now):
+	case next.Due(now), next.Parked():
+		m.unpark(next, now)
 		next.Why, next.Cause = "saved while due", next.Cause.started()
 	case start:
 		next.wait(now, CausePlanned, whyNow)

@@ -131,7 +131,7 @@ func (m *Model) outdated(failure policy.Failure, changed *bool, now time.Time) D
 // disable ends the refreshing of a model by a final failure, with a reason for its owner.
 func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Time) {
 	next := &decision.Next
-	next.Disabled, next.DisabledBy = true, StoppedByPolicy
+	next.Disabled, next.DisabledAt, next.DisabledBy = true, now, StoppedByPolicy
 	next.NotBefore = time.Time{}
 	next.DisabledReason = m.ownersReason(next.AttemptNo, failure)
 	next.FinalFailureAt = now

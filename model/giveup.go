@@ -39,8 +39,8 @@ func (m *Model) GivesUpAt() time.Time {
 }
 
 // windowEnded reports whether the give-up window is over, also if nobody has noticed it yet.
-func (m *Model) windowEnded(now time.Time) bool {
-	end := m.giveUpAt(&m.State)
+func (m *Model) windowEnded(s *State, now time.Time) bool {
+	end := m.giveUpAt(s)
 	return !end.IsZero() && !now.Before(end)
 }
 

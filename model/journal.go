@@ -100,7 +100,7 @@ const wakeWithin = time.Second
 // WakesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
 func (d *Decision) WakesDispatcher(now time.Time) bool {
 	next := d.Next.DeadlineAt
-	if d.Next.Waiting() {
+	if d.Next.Waiting() && !d.Next.Parked() {
 		next = d.Next.RefreshAt
 	}
 	return !next.IsZero() && next.Before(now.Add(wakeWithin)) && d.Event != EventStart
@@ -108,7 +108,15 @@ func (d *Decision) WakesDispatcher(now time.Time) bool {
 
 // DueAt is the score in the due set: when the next attempt starts; zero: the model does not stand there.
 func (s *State) DueAt() time.Time {
-	if !s.Waiting() || s.Urgent() {
+	if !s.Waiting() || s.Urgent() || s.Parked() {
+		return time.Time{}
+	}
+	return s.RefreshAt
+}
+
+// ParkedAt is the score among the parked, likewise.
+func (s *State) ParkedAt() time.Time {
+	if !s.Parked() {
 		return time.Time{}
 	}
 	return s.RefreshAt

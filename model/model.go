@@ -17,6 +17,8 @@ type Model struct {
 	Timezone   string // IANA name, empty for UTC
 	Dtstart    string // wall clock in that zone, fixed once
 	PolicyName string // key in the stored policies, empty for the default
+	// Labels are what selectors pick models by; nil: none.
+	Labels map[string]string
 
 	State
 

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // State is what refreshd remembers of one model between two transitions. Times are UTC with whole milliseconds; a zero
 // time, an empty string and false all mean "absent". Redis and JSON name the fields in snake case.
@@ -19,6 +22,10 @@ type State struct {
 	PlannedFor time.Time
 	// NotBefore is the earliest start that a worker has asked for with retry_after. Only a hand goes below.
 	NotBefore time.Time
+
+	// ParkedBy is what the model waits for instead of a time; RefreshAt is then when it would have started. ParkedSince is since when.
+	ParkedBy    Gate
+	ParkedSince time.Time
 
 	AttemptUID string    // fence of the running attempt
 	AttemptNo  int       // runs since the last success, 1 is the first
@@ -40,6 +47,7 @@ type State struct {
 	Outdated bool
 
 	Disabled       bool    // no attempt is started
+	DisabledAt     time.Time
 	DisabledReason string  // for the owner
 	DisabledBy     Stopper // who did it; empty in what an older release has stored
 	DisabledWho    string  // the name of the hand, if it was told
@@ -65,12 +73,17 @@ type State struct {
 // Running reports whether an attempt is queued or processed.
 func (s *State) Running() bool { return s.AttemptUID != "" }
 
-// Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set, or in the urgent
-// one.
+// Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set, in the urgent one, or
+// among the parked.
 func (s *State) Waiting() bool { return !s.Disabled && !s.Running() && !s.RefreshAt.IsZero() }
 
+// Parked reports whether the model waits for a gate instead of its time.
+func (s *State) Parked() bool { return s.Waiting() && s.ParkedBy != "" }
+
 // Due reports whether an attempt is to be started at now.
-func (s *State) Due(now time.Time) bool { return s.Waiting() && !s.RefreshAt.After(now) }
+func (s *State) Due(now time.Time) bool {
+	return s.Waiting() && s.ParkedBy == "" && !s.RefreshAt.After(now)
+}
 
 // Status names what the model is doing.
 type Status string
@@ -82,6 +95,7 @@ const (
 	StatusDue        Status = "due"        // refresh_at has come, no dispatcher has taken it yet
 	StatusQueued     Status = "queued"     // the attempt stands in the input list
 	StatusProcessing Status = "processing" // a worker has taken the attempt
+	StatusParked     Status = "parked"     // waits for a hold, a calendar, a limit or a circuit
 	StatusFinished   Status = "finished"   // nothing more to do until a save or a run
 )
 
@@ -96,11 +110,21 @@ func (s *State) Status(now time.Time, queued bool) Status {
 		return StatusProcessing
 	case s.RefreshAt.IsZero():
 		return StatusFinished
+	case s.Parked():
+		return StatusParked
 	case s.Due(now):
 		return StatusDue
 	default:
 		return StatusScheduled
 	}
+}
+
+// DisabledSince is when the model was disabled; zero: it is enabled. A release before this one noted it of failures alone.
+func (s *State) DisabledSince() time.Time {
+	if !s.Disabled {
+		return time.Time{}
+	}
+	return cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(0).UTC())
 }
 
 // endAttempt forgets the running attempt and remembers its uid.
@@ -115,7 +139,7 @@ func (s *State) endAttempt() {
 
 // enable ends a disabled state; the cycle of attempts and the give-up window begin anew, and what failed before is over.
 func (s *State) enable(now time.Time) {
-	s.Disabled, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, "", "", ""
+	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
 	s.AttemptNo, s.Deferrals, s.FailingSince = 0, 0, time.Time{}
 	if !s.trying().IsZero() {
 		s.TryingSince = now

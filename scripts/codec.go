@@ -3,6 +3,7 @@ package scripts
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -74,19 +75,27 @@ func decode(uid string, v values) model.Model {
 	return m
 }
 
-// split sorts the fields of a hash: rev, those of a model, and the names of others.
-func split(hash map[string]string) (rev string, v values, others []string) {
+// labelPrefix begins the names of the fields that hold labels.
+const labelPrefix = "label:"
+
+// split sorts the fields of a hash: rev, those of a model, its labels, and the names of others.
+func split(hash map[string]string) (rev string, v values, labels map[string]string, others []string) {
 	v = make(values, len(fieldNames))
 	for name, value := range hash {
 		if place, known := places[name]; known {
 			v[place] = value
 		} else if name == fieldRev {
 			rev = value
+		} else if label, is := strings.CutPrefix(name, labelPrefix); is && model.ValidateLabel(label, value) == nil {
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[label] = value
 		} else {
 			others = append(others, name)
 		}
 	}
-	return rev, v, others
+	return rev, v, labels, others
 }
 
 // model lists all fields of the hash but rev.
@@ -101,6 +110,8 @@ func (c *codec) model(m *model.Model) {
 	c.text("refresh_for", (*string)(&m.Cause))
 	c.time("planned_for", &m.PlannedFor)
 	c.time("not_before", &m.NotBefore)
+	c.text("parked_by", (*string)(&m.ParkedBy))
+	c.time("parked_since", &m.ParkedSince)
 	c.text(fieldAttemptUID, &m.AttemptUID)
 	c.number("attempt_no", &m.AttemptNo)
 	c.time("started_at", &m.StartedAt)
@@ -114,6 +125,7 @@ func (c *codec) model(m *model.Model) {
 	c.flag("again", &m.Again)
 	c.flag("outdated", &m.Outdated)
 	c.flag("refresh_disabled_until_update", &m.Disabled)
+	c.time("refresh_disabled_at", &m.DisabledAt)
 	c.text("refresh_disabled_user_friendly_reason", &m.DisabledReason)
 	c.text("refresh_disabled_by", (*string)(&m.DisabledBy))
 	c.text("refresh_disabled_who", &m.DisabledWho)

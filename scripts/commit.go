@@ -47,6 +47,8 @@ type Batch struct {
 	Owner string
 	// MaxQueued is the high-water mark of the input list, in entries. Needed where an attempt is started.
 	MaxQueued int
+	// HoldChanges is how often holds had changed when the batch was decided, as ReadDue tells. Needed where an attempt is started.
+	HoldChanges string
 }
 
 // Item is one decision. It changes a model, or it settles a message that changes none.
@@ -92,16 +94,19 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	keys := []string{
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
 		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(), k.Commands(),
+		k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(),
 	}
 	all := wordings{kinds: map[string]int{}}
 	for i := range batch.Items {
 		item, uid := &batch.Items[i], batch.Items[i].UID
+		var told wording
 		if t := item.Transition; t != nil {
 			uid = t.uid
-			all.add(t.item(item, batch.Now, &s.config))
+			told = t.item(item, batch.Now, &s.config, k)
 		} else {
-			all.add(item.settle(batch.Now))
+			told = item.settle(batch.Now)
 		}
+		all.add(told)
 		n := item.keys(&s.config)
 		if n > 0 {
 			own := []string{k.Model(uid), k.History(uid), k.Payload(uid)}
@@ -110,8 +115,9 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 		if n == keysWithReply {
 			keys = append(keys, k.Reply(item.Reply.Name))
 		}
+		keys = append(keys, told.keys...)
 	}
-	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, len(all.kinds)}
+	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.kinds)}
 	return runCodes(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.items))
 }
 

@@ -19,25 +19,35 @@
 -- KEYS[14] <queue>:urgent zset, uid -> refresh_at in Unix ms
 -- KEYS[15] <queue>:created stream
 -- KEYS[16] <queue>:commands zset, id of a command -> when it was handled in Unix ms
--- KEYS[17..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
---   <queue>:payload:<uid> string, <queue>:reply:<name> list
+-- KEYS[17] <queue>:failing zset, uid -> failing_since in Unix ms
+-- KEYS[18] <queue>:disabled zset, uid -> refresh_disabled_at in Unix ms
+-- KEYS[19] <queue>:parked zset, uid -> refresh_at in Unix ms
+-- KEYS[20] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[21] <queue>:holds hash, id -> JSON; and changes, how many there were
+-- KEYS[22..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
+--   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in which
+--   their words stand here: <queue>:label:<name> set, <queue>:parked:<name> zset
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
 -- ARGV[3] journal cap, in entries, and of created likewise
 -- ARGV[4] history cap, in entries of one model
 -- ARGV[5] rejected cap, in entries
 -- ARGV[6] owner of the claimed messages, "" = there are none
--- ARGV[7] how many kinds of items there are
--- ARGV[8..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
+-- ARGV[7] how many changes of holds there were when the batch was decided: after another one no attempt is started
+-- ARGV[8] how many kinds of items there are
+-- ARGV[9..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
 --   and what the words of the kind announce, in this order: message = the claimed entry; id = the id of the command,
 --   and the instant of the batch in Unix ms; reply = the entry for the reply list; reject = the entry for rejected;
 --   rev, attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back = the
 --   entry to take back if it is queued, where one to push then takes its place; due, urgent, running = the score in
 --   Unix ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a
 --   list behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" =
---   none) and the text of that; strange = fields to delete that no model has, a list behind its length; note=<name> =
---   what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
---   changes; remove = the model goes; keys=<n> = how many keys are passed; must = what is taken back must be queued;
+--   none) and the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled,
+--   parked = the score in Unix ms, "" = it leaves the set; gate = the gate that parks the model; look = when that is to
+--   be looked at in Unix ms; note=<name> = what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
+--   changes; remove = the model goes; keys=<n> = how many keys are passed; more=<n> =
+--   how many further ones; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves; ungate = it leaves the
+--   models of a gate, gate = it joins them; fleet = any of these words from failing on; must = what is taken back must be queued;
 --   ticket = the attempt draws one: its number in the order of all that were ever pushed; instead = the entry of the
 --   history takes the place of the newest one; wake = call a dispatcher; event=<name> = what the journal calls it,
 --   without the word it is not told; apart = it is told in created; count=<name> = a counter;
@@ -50,19 +60,20 @@
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local policies, policy_uses, urgent, created, command_ids = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local failing, disabled, parked, gates, holds = KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local instant, max_queued = ARGV[1], tonumber(ARGV[2])
 local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local owner = ARGV[6]
+local owner, holds_seen = ARGV[6], ARGV[7]
 
 -- Check: a shared key of another type would end the script between two writes.
 local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
-  'hash', 'hash', 'zset', 'stream', 'zset'})
+  'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash'})
 if wrong then
   return wrong
 end
 
 local ARGV = ARGV -- a local is read faster, and this is read most
-local at, key = 8, 17
+local at, key = 9, 22
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -109,16 +120,18 @@ local function new_kind(words)
   return kind
 end
 local kinds = {}
-for i = 1, math.min(tonumber(ARGV[7]), #ARGV) do
+for i = 1, math.min(tonumber(ARGV[8]), #ARGV) do
   kinds[i] = new_kind(take_list())
 end
 
 local codes, refused = {}, {}
 local queued = redis.call('LLEN', input)
 local tickets = 0 -- that were drawn, which is how often an attempt was started
+local held = false -- somebody has begun or ended a hold since the batch was decided
 for _, kind in ipairs(kinds) do
   if kind.ticket then -- a poller starts none
     tickets = tonumber(redis.call('HGET', stats, 'start') or '') or 0
+    held = (redis.call('HGET', holds, 'changes') or '') ~= holds_seen --@ hold
   end
 end
 -- What is written at the end.
@@ -131,9 +144,9 @@ local noted, handled = {}, {}
 
 -- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
 -- an older version has left there. A message may stand there more than once.
-local holds = owner ~= '' and redis.call('GET', holder) == owner --@ holder
+local leads = owner ~= '' and redis.call('GET', holder) == owner --@ holder
 local results = owner ~= '' and redis.call('LRANGE', claimed, 0, -1) or {}
-local commands = holds and redis.call('LRANGE', lane, 0, -1) or {}
+local commands = leads and redis.call('LRANGE', lane, 0, -1) or {}
 local function tally(messages)
   local times = {}
   for _, message in ipairs(messages) do
@@ -185,6 +198,51 @@ local function use(policy, models)
   users[policy] = (users[policy] or 0) + models --@ uses are added
 end
 
+-- What only a part of the models has: a place in an index, labels, a gate.
+local fleet_words = {'failing', 'disabled', 'parked', 'gate', 'look'}
+local function take_fleet(kind)
+  local told = {}
+  for _, word in ipairs(fleet_words) do
+    told[word] = kind[word] and take()
+  end
+  return told
+end
+local further = 0
+local function next_key()
+  further = further + 1
+  return KEYS[further - 1]
+end
+local function write_fleet(kind, uid, told)
+  if told.failing == '' then
+    redis.call('ZREM', failing, uid) --@ failing no more
+  elseif told.failing then
+    redis.call('ZADD', failing, told.failing, uid) --@ failing
+  end
+  if told.disabled == '' then
+    redis.call('ZREM', disabled, uid) --@ enabled
+  elseif told.disabled then
+    redis.call('ZADD', disabled, told.disabled, uid) --@ disabled
+  end
+  if told.parked == '' then
+    redis.call('ZREM', parked, uid) --@ parked no more
+  elseif told.parked then
+    redis.call('ZADD', parked, told.parked, uid) --@ parked
+  end
+  for _ = 1, tonumber(kind.labels or 0) do
+    redis.call('SADD', next_key('label'), uid) --@ label
+  end
+  for _ = 1, tonumber(kind.unlabel or 0) do
+    redis.call('SREM', next_key('label'), uid) --@ unlabel
+  end
+  if kind.ungate then
+    redis.call('ZREM', next_key('parked'), uid) --@ leave the gate
+  end
+  if told.gate then
+    redis.call('ZADD', next_key('parked'), told.parked, uid) --@ gate
+    redis.call('ZADD', gates, 'LT', told.look, told.gate) --@ look
+  end
+end
+
 local last_at = #ARGV
 while at <= last_at do
   local kind = kinds[tonumber(take())]
@@ -203,6 +261,10 @@ while at <= last_at do
   local body = KEYS[key + 2]
   local replies = KEYS[key + 3]
   key = key + kind.keys
+  if kind.more then
+    further = key
+    key = key + kind.more
+  end
   local gone = message and not is_claimed(message) --@ claimed is looked for
   local again = id and is_handled(id, now) --@ id is looked for
   local code = 1
@@ -238,6 +300,7 @@ while at <= last_at do
     local begins = kind.uses and take()
     local text = kind.uses and take()
     local strange = kind.strange and take_list()
+    local told = kind.fleet and take_fleet(kind)
     local entry, set, delete = kind.entry, kind.set, kind.delete
     entry[4] = uid
     local place = 6
@@ -260,7 +323,7 @@ while at <= last_at do
       code = 3
     elseif again then
       code = 7
-    elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid then --@ fence
+    elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid or held and kind.ticket then --@ fence
       code = 2
     elseif kind.must and not standing(back) then --@ taken
       code = 4
@@ -295,6 +358,9 @@ while at <= last_at do
         if type(ended) == 'number' and ended > history_cap then
           redis.call('LTRIM', history, 0, history_cap - 1) --@ history cap
         end
+      end
+      if told then
+        write_fleet(kind, uid, told)
       end
       if message then
         drop(message)

@@ -62,6 +62,27 @@ func (k Keys) Due() string { return k.queue + ":due" }
 // Urgent is a zset: uid to refresh_at in Unix ms, of idle, enabled models that somebody wants to be started at once.
 func (k Keys) Urgent() string { return k.queue + ":urgent" }
 
+// Parked is a zset: uid to refresh_at in Unix ms, of idle, enabled models that wait for a gate.
+func (k Keys) Parked() string { return k.queue + ":parked" }
+
+// ParkedBy is a zset: uid to refresh_at in Unix ms, of those that wait for one gate.
+func (k Keys) ParkedBy(gate string) string { return k.queue + ":parked:" + gate }
+
+// Gates is a zset: gate to when a dispatcher is to look at it in Unix ms.
+func (k Keys) Gates() string { return k.queue + ":gates" }
+
+// Holds is a hash: id of a hold to its JSON; and changes, how often they have changed.
+func (k Keys) Holds() string { return k.queue + ":holds" }
+
+// Failing is a zset: uid to failing_since in Unix ms, of models that have failed since their last success.
+func (k Keys) Failing() string { return k.queue + ":failing" }
+
+// Disabled is a zset: uid to when it was disabled in Unix ms.
+func (k Keys) Disabled() string { return k.queue + ":disabled" }
+
+// Label is a set: uids of the models with a label, such as tenant=t1. The hash of a model decides.
+func (k Keys) Label(term string) string { return k.queue + ":label:" + term }
+
 // Running is a zset: uid to deadline_at in Unix ms, of models with an attempt in flight.
 func (k Keys) Running() string { return k.queue + ":running" }
 

@@ -33,8 +33,10 @@ type Record struct {
 // newRecord reads a hash.
 func newRecord(uid string, hash map[string]string) *Record {
 	r := &Record{Exists: len(hash) > 0}
-	r.rev, r.stored, r.others = split(hash)
+	rev, stored, labels, others := split(hash)
+	r.rev, r.stored, r.others = rev, stored, others
 	r.Model = decode(uid, r.stored)
+	r.Labels = labels
 	return r
 }
 

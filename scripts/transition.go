@@ -18,6 +18,8 @@ type Transition struct {
 	others               []string // fields of the hash that go
 	payload              string   // empty: it stays
 	use                  []string // of inline policies, as policyUse tells it
+	was                  model.State
+	wasLabels, isLabels  map[string]string
 
 	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
 	// its place to the changed one. Empty: none.
@@ -56,7 +58,7 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake, was: r.State, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -64,7 +66,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	case model.EventMend: // the hash stays as it is, also what cannot be read of it
 		return t
 	case model.EventRemove, model.EventOrphan:
-		t.use = policyUse(r.PolicyName, &model.Model{})
+		t.use, t.isLabels = policyUse(r.PolicyName, &model.Model{}), nil
 		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
 		return t
 	}
@@ -72,7 +74,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		if definition.Payload != r.Payload || !r.Exists {
 			t.payload = definition.Payload
 		}
-		t.use = policyUse(r.PolicyName, definition)
+		t.use, t.isLabels = policyUse(r.PolicyName, definition), definition.Labels
 		r.Model = *definition
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
@@ -122,7 +124,7 @@ func (r *Record) nextRev(event model.Event, now time.Time) string {
 }
 
 // item tells commit.lua of the transition.
-func (t *Transition) item(item *Item, now time.Time, config *Config) (w wording) {
+func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w wording) {
 	next := &t.decision.Next
 	w = wording{words: make([]byte, 0, 512), announced: make([]any, 0, 20)}
 	w.announce(t.uid)
@@ -146,6 +148,7 @@ func (t *Transition) item(item *Item, now time.Time, config *Config) (w wording)
 		w.announce(t.use...)
 	}
 	w.list("strange", t.others)
+	t.fleet(&w, k)
 	e, journaled := t.decision.Journal(t.uid, now)
 	if journaled && config.JournalCap > 0 {
 		w.say("event=", string(e.Event))
@@ -178,6 +181,9 @@ func (t *Transition) item(item *Item, now time.Time, config *Config) (w wording)
 // fields tells what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.
 func (w *wording) fields(t *Transition, now string, journaled bool) {
 	w.tell("field=rev", t.newRev)
+	if t.after != nil { // otherwise the hash stays as it is, or goes
+		w.labels(t.wasLabels, t.isLabels)
+	}
 	for i, value := range t.after {
 		switch before := t.before[i]; {
 		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):

@@ -9,6 +9,7 @@ import (
 type wording struct {
 	words     []byte // of its kind, each behind a line break
 	announced []any  // uid first, and then what the words announce, in the order of the header
+	keys      []string // further ones, likewise
 }
 
 // say adds a word, in two parts.

@@ -1,0 +1,80 @@
+package model
+
+import (
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Gate is what parks models: a kind and a name, such as hold:h1 or limit:host=example.com. Empty: none.
+type Gate string
+
+// The kinds of gates.
+const (
+	GateHold     = "hold"     // somebody has stopped it, see Hold
+	GateCalendar = "calendar" // a calendar that its policy names is closed
+	GateLimit    = "limit"    // as many of its key run as may
+	GateCircuit  = "circuit"  // too many of its key fail
+)
+
+// NewGate is the gate of a kind with a name.
+func NewGate(kind, name string) Gate { return Gate(kind + ":" + name) }
+
+// Split returns kind and name.
+func (g Gate) Split() (kind, name string) {
+	kind, name, _ = strings.Cut(string(g), ":")
+	return kind, name
+}
+
+// Park lets a model that is due wait for a gate, which a dispatcher is to look at by an instant. It is no failure, and what it waits counts
+// for nothing. One that is parked already moves to the gate.
+func (m *Model) Park(gate Gate, look, now time.Time) Decision {
+	decision := Decision{Event: EventParked, Next: m.State, Look: look}
+	next := &decision.Next
+	if !m.Parked() {
+		next.ParkedSince = now
+	}
+	next.ParkedBy = gate
+	return decision
+}
+
+// Release lets a parked model wait for an instant again, from which it starts once: whatever it has missed, and nothing of that counts. A
+// retry still waits for its window, and nothing starts before what a worker has asked for.
+func (m *Model) Release(at, now time.Time) Decision {
+	decision := Decision{Event: EventReleased, Next: m.State}
+	next := &decision.Next
+	m.unpark(next, now)
+	if next.NotBefore.After(at) {
+		at = next.NotBefore
+	}
+	switch end := m.giveUpAt(next); {
+	case next.endsWindow() && !end.IsZero():
+		at = end
+	case next.Cause == CauseRetry:
+		at = m.opens(at)
+	}
+	next.wait(at, next.Cause, document.Shorten("released by "+string(m.ParkedBy), maxWhy))
+	return decision
+}
+
+// Admit lets a parked model through its gate: it does at now what it was due for.
+func (m *Model) Admit(now time.Time, attemptUID string) Decision {
+	released := *m
+	released.State = m.Release(now, now).Next
+	if !released.Due(now) {
+		return m.Release(now, now)
+	}
+	return released.Wake(now, attemptUID)
+}
+
+// unpark ends the wait for a gate. The time in which nobody could try does not count towards the give-up window.
+func (m *Model) unpark(next *State, now time.Time) {
+	if !next.Parked() {
+		return
+	}
+	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
+		next.TryingSince = since.Add(max(0, now.Sub(next.ParkedSince)))
+	}
+	next.ParkedBy, next.ParkedSince = "", time.Time{}
+}

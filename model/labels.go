@@ -1,0 +1,78 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// MaxLabels is how many labels a model may have.
+const MaxLabels = 8
+
+// ReservedTerms are the names of a selector that mean something else than a label. No label has one of them.
+var ReservedTerms = []string{"error", "policy", "status", "uid"}
+
+var (
+	labelName  = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,31}$`)
+	labelValue = regexp.MustCompile(`^[A-Za-z0-9_.:/@+-]{1,60}$`)
+)
+
+// ValidateLabel accepts a label: a name of 1 to 32 small letters, digits and _.- that begins with a letter, and a value of 1 to 60 letters,
+// digits and _.:/@+- , so that both can stand in a Redis key and in a selector without being anything else.
+func ValidateLabel(name, value string) error {
+	field := "labels." + document.Shorten(name, document.MaxFound)
+	switch {
+	case !labelName.MatchString(name):
+		return document.Refuse(field, "a name of 1-32 small letters, digits or _.- (first a letter)", document.Found(name))
+	case slices.Contains(ReservedTerms, name):
+		return document.Refuse(field, "a name other than "+strings.Join(ReservedTerms, ", "), "one that means something else in a selector")
+	case !labelValue.MatchString(value):
+		return document.Refuse(field, "a value of 1-60 letters, digits or _.:/@+-", document.Found(value))
+	default:
+		return nil
+	}
+}
+
+// readLabels reads the labels of a definition; nil: it has none.
+func readLabels(doc document.Object) (map[string]string, error) {
+	value := doc.Fields["labels"]
+	if value == nil {
+		return nil, nil
+	}
+	fields, is := value.(map[string]any)
+	if !is {
+		return nil, document.Refuse("labels", "an object such as {tenant: t1}", document.Found(value))
+	}
+	if len(fields) > MaxLabels {
+		return nil, document.Refuse("labels", fmt.Sprintf("at most %d", MaxLabels), fmt.Sprint(len(fields)))
+	}
+	var labels map[string]string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		text, _, err := document.Object{Fields: fields}.Scalar(name)
+		if err != nil {
+			return nil, document.Place(err, "labels")
+		}
+		if err := ValidateLabel(name, text); err != nil {
+			return nil, err
+		}
+		if labels == nil {
+			labels = make(map[string]string, len(fields))
+		}
+		labels[name] = text
+	}
+	return labels, nil
+}
+
+// LabelTerms are labels as a selector and the keys of their sets write them, such as tenant=t1, sorted.
+func LabelTerms(labels map[string]string) []string {
+	terms := make([]string, 0, len(labels))
+	for name, value := range labels {
+		terms = append(terms, name+"="+value)
+	}
+	slices.Sort(terms)
+	return terms
+}
