@@ -13,9 +13,6 @@ import (
 // MaxLabels is how many labels a model may have.
 const MaxLabels = 8
 
-// ReservedTerms are the names of a selector that mean something else than a label. No label has one of them.
-var ReservedTerms = []string{"error", "policy", "status", "uid"}
-
 var (
 	labelName  = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,31}$`)
 	labelValue = regexp.MustCompile(`^[A-Za-z0-9_.:/@+-]{1,60}$`)
@@ -28,8 +25,8 @@ func ValidateLabel(name, value string) error {
 	switch {
 	case !labelName.MatchString(name):
 		return document.Refuse(field, "a name of 1-32 small letters, digits or _.- (first a letter)", document.Found(name))
-	case slices.Contains(ReservedTerms, name):
-		return document.Refuse(field, "a name other than "+strings.Join(ReservedTerms, ", "), "one that means something else in a selector")
+	case slices.Contains(reservedNames, name):
+		return document.Refuse(field, "a name other than "+strings.Join(reservedNames, ", "), "one that means something else in a selector")
 	case !labelValue.MatchString(value):
 		return document.Refuse(field, "a value of 1-60 letters, digits or _.:/@+-", document.Found(value))
 	default:

@@ -97,6 +97,7 @@ const (
 	StatusProcessing Status = "processing" // a worker has taken the attempt
 	StatusParked     Status = "parked"     // waits for a hold, a calendar, a limit or a circuit
 	StatusFinished   Status = "finished"   // nothing more to do until a save or a run
+	StatusBroken     Status = "broken"     // where a model should be, something else is stored
 )
 
 // Status derives the status at now. queued says whether the attempt still stands in the input list.

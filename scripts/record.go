@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -42,6 +43,14 @@ func newRecord(uid string, hash map[string]string) *Record {
 
 // Rev is the revision that was read; empty: none.
 func (r *Record) Rev() string { return r.rev }
+
+// Status derives the status at now, see model.State; also of what is no model.
+func (r *Record) Status(now time.Time, queued bool) model.Status {
+	if r.Broken {
+		return model.StatusBroken
+	}
+	return r.State.Status(now, queued)
+}
 
 // RefreshUnreadable reports whether there is a refresh_at that is no time. Without one the model waits for nothing.
 func (r *Record) RefreshUnreadable() bool {

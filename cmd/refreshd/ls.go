@@ -20,7 +20,7 @@ type listing struct {
 
 var statuses = []string{
 	string(model.StatusDisabled), string(model.StatusScheduled), string(model.StatusDue),
-	string(model.StatusQueued), string(model.StatusProcessing), string(model.StatusFinished), string(statusBroken),
+	string(model.StatusQueued), string(model.StatusProcessing), string(model.StatusFinished), string(model.StatusBroken),
 }
 
 func lsCommand(a *app) *cobra.Command {

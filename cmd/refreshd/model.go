@@ -138,9 +138,6 @@ func (s *shown) readSigns(ctx context.Context, store *scripts.Store) error {
 	return err
 }
 
-// statusBroken is shown of a model whose key holds something else.
-const statusBroken model.Status = "broken"
-
 // readModel reads one model that must be stored.
 func readModel(ctx context.Context, store *scripts.Store, uid string) (shown, error) {
 	found, err := readModels(ctx, store, []string{uid})
@@ -180,11 +177,7 @@ func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]sho
 			}
 		}
 		_, waiting := queued[record.AttemptUID]
-		status := record.Status(now, waiting)
-		if record.Broken {
-			status = statusBroken
-		}
-		found = append(found, shown{record: record, status: status, now: now})
+		found = append(found, shown{record: record, status: record.Status(now, waiting), now: now})
 	}
 	return found, nil
 }

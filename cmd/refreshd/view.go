@@ -171,7 +171,7 @@ func (s shown) statusText() string {
 		text += ": a worker has it, deadline " + distance(r.DeadlineAt, now)
 	case model.StatusFinished:
 		text += ": nothing to do until it is saved or run"
-	case statusBroken:
+	case model.StatusBroken:
 		text += ": its key holds something else than a model; refreshd doctor tells more"
 	}
 	if missing := s.missing(); missing != nil {

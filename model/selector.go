@@ -1,0 +1,276 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// Selector picks models: those for which all of its terms hold. One without terms picks all.
+type Selector struct {
+	terms []term // in their order, each once
+}
+
+// term is one condition: the value that a model has under a name is one of these, or none of them.
+type term struct {
+	name   string
+	not    bool
+	values []string // sorted, each once
+}
+
+// The names of a selector that are no labels. A label cannot be called like that.
+const (
+	SelectStatus = "status" // what the model is doing, see SelectStatuses
+	SelectPolicy = "policy" // the name of its policy
+	SelectUID    = "uid"    // with * for any text and ? for any one character
+	SelectError  = "error"  // the signature of its failure
+)
+
+// reservedNames are those names.
+var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID}
+
+// Statuses that only a selector knows.
+const (
+	// StatusRunning is queued or processing.
+	StatusRunning Status = "running"
+	// StatusFailing: has failed since its last success, whatever it is doing. Such a model has another status besides.
+	StatusFailing Status = "failing"
+)
+
+// SelectStatuses are what `status` may be in a selector.
+var SelectStatuses = []string{
+	string(StatusDisabled), string(StatusScheduled), string(StatusDue), string(StatusQueued), string(StatusProcessing), string(StatusRunning),
+	string(StatusFinished), string(StatusParked), string(StatusFailing), string(StatusBroken),
+}
+
+// freshnessStatuses are reserved.
+var freshnessStatuses = []string{"fresh", "late", "stale"}
+
+// Bounds of a selector.
+const (
+	maxSelector = 1000 // bytes
+	maxTerms    = 20
+)
+
+var (
+	uidGlob      = regexp.MustCompile(`^[A-Za-z0-9_.:@/+=~*?-]{1,200}$`)
+	termOperator = regexp.MustCompile(`!?=`)
+)
+
+// ParseSelector reads a selector such as "tenant=t1,status=failing|due,policy!=daily,uid=tbl_*": terms that all hold, with | between the
+// values of which a model has one, and != where it has none of them. An empty text picks all models. An error names the term.
+func ParseSelector(text string) (Selector, error) {
+	var s Selector
+	if len(text) > maxSelector {
+		return s, document.Refuse("selector", fmt.Sprintf("at most %d bytes", maxSelector), fmt.Sprintf("%d", len(text)))
+	}
+	if strings.TrimSpace(text) == "" {
+		return s, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		t, err := parseTerm(strings.TrimSpace(part))
+		if err != nil {
+			return Selector{}, err
+		}
+		s.terms = append(s.terms, t)
+	}
+	slices.SortFunc(s.terms, term.compare)
+	s.terms = slices.CompactFunc(s.terms, func(a, b term) bool { return a.compare(b) == 0 })
+	return s, s.Validate()
+}
+
+func parseTerm(text string) (term, error) {
+	operator := termOperator.FindStringIndex(text)
+	if operator == nil {
+		return term{}, document.Refuse("selector", `terms such as "tenant=t1" or "status!=failing" with commas between them`, document.Found(text))
+	}
+	t := term{name: strings.TrimSpace(text[:operator[0]]), not: text[operator[0]] == '!'}
+	for _, value := range strings.Split(text[operator[1]:], "|") {
+		t.values = append(t.values, strings.TrimSpace(value))
+	}
+	slices.Sort(t.values)
+	t.values = slices.Compact(t.values)
+	return t, nil
+}
+
+func (t term) compare(other term) int {
+	return cmp.Or(cmp.Compare(t.name, other.name), cmp.Compare(t.operator(), other.operator()), slices.Compare(t.values, other.values))
+}
+
+func (t term) operator() string {
+	if t.not {
+		return "!="
+	}
+	return "="
+}
+
+func (t term) String() string { return t.name + t.operator() + strings.Join(t.values, "|") }
+
+// String is the canonical text of the selector: two that pick the same by the same terms have the same. Empty: it picks all models.
+func (s Selector) String() string {
+	texts := make([]string, len(s.terms))
+	for i, t := range s.terms {
+		texts[i] = t.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// All reports whether the selector picks all models.
+func (s Selector) All() bool { return len(s.terms) == 0 }
+
+// Only returns the values of which a picked model has one under a name; of several such lists the shortest. nil: it may have any.
+func (s Selector) Only(name string) (values []string) {
+	for _, t := range s.terms {
+		if t.name == name && !t.not && (values == nil || len(t.values) < len(values)) {
+			values = t.values
+		}
+	}
+	return values
+}
+
+// Labels returns the names of labels of which a picked model has a certain value, in their order; see Only.
+func (s Selector) Labels() (names []string) {
+	for _, t := range s.terms {
+		if !t.not && !slices.Contains(reservedNames, t.name) {
+			names = append(names, t.name)
+		}
+	}
+	return slices.Compact(names)
+}
+
+// AsksQueued reports whether it matters to the selector if an attempt stands in the input list.
+func (s Selector) AsksQueued() bool {
+	return slices.ContainsFunc(s.terms, func(t term) bool {
+		return t.name == SelectStatus && (slices.Contains(t.values, string(StatusQueued)) != slices.Contains(t.values, string(StatusProcessing)))
+	})
+}
+
+// Validate refuses what cannot be meant. An error names the term.
+func (s Selector) Validate() error {
+	if len(s.terms) > maxTerms {
+		return document.Refuse("selector", fmt.Sprintf("at most %d terms", maxTerms), fmt.Sprintf("%d", len(s.terms)))
+	}
+	for i, t := range s.terms {
+		for _, value := range t.values {
+			if err := t.check(value); err != nil {
+				return document.Place(err, "selector")
+			}
+		}
+		for _, other := range s.terms[:i] {
+			if err := t.contradicts(other); err != nil {
+				return document.Place(err, "selector")
+			}
+		}
+	}
+	return nil
+}
+
+// check refuses a value that no model can have.
+func (t term) check(value string) error {
+	switch {
+	case t.name == SelectStatus:
+		return checkStatus(value)
+	case t.name == SelectError:
+		return document.Refuse(t.name, "another name, as failures are not sorted by their signatures yet", document.Found(t.String()))
+	case t.name == SelectUID && !uidGlob.MatchString(value):
+		return document.Refuse(t.name, "a uid, with * for any text and ? for any one character", document.Found(value))
+	case t.name == SelectPolicy && !document.IsUID(value):
+		return document.Refuse(t.name, "the name of a policy", document.Found(value))
+	case slices.Contains(reservedNames, t.name):
+		return nil
+	case !labelName.MatchString(t.name):
+		return document.Refuse("", "status, policy, uid or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
+	case !labelValue.MatchString(value):
+		return document.Refuse(t.name, "a label: 1-60 letters, digits or _.:/@+-", document.Found(value))
+	}
+	return nil
+}
+
+func checkStatus(value string) error {
+	switch {
+	case slices.Contains(SelectStatuses, value):
+		return nil
+	case slices.Contains(freshnessStatuses, value):
+		return document.Refuse(SelectStatus, "another status, as freshness is not measured yet", document.Found(value))
+	}
+	found := document.Found(value)
+	if near := words.NearestWord(value, SelectStatuses); near != "" {
+		found += "; did you mean " + near + "?"
+	}
+	return document.Refuse(SelectStatus, "one of "+strings.Join(SelectStatuses, ", "), found)
+}
+
+// contradicts refuses two terms of which only one can hold: a model has one policy, and one value of a label.
+func (t term) contradicts(other term) error {
+	single := t.name != SelectStatus && t.name != SelectUID
+	if !single || t.name != other.name || t.not || other.not {
+		return nil
+	}
+	if slices.ContainsFunc(t.values, func(value string) bool { return slices.Contains(other.values, value) }) {
+		return nil
+	}
+	want := fmt.Sprintf("%q for one or the other", t.name+"="+strings.Join(slices.Concat(other.values, t.values), "|"))
+	return document.Refuse(t.name, want, fmt.Sprintf("%q, which no model has", other.String()+","+t.String()))
+}
+
+// Matches reports whether the selector picks a model that has this status at now, see State.Status. Unless AsksQueued, queued and
+// processing may be taken for each other.
+func (s Selector) Matches(m *Model, status Status, now time.Time) bool {
+	return !slices.ContainsFunc(s.terms, func(t term) bool {
+		has := slices.ContainsFunc(t.values, func(value string) bool { return m.has(t.name, value, status, now) })
+		return has == t.not
+	})
+}
+
+// has reports whether one value of a term holds of the model.
+func (m *Model) has(name, value string, status Status, _ time.Time) bool {
+	switch name {
+	case SelectStatus:
+		return m.hasStatus(Status(value), status)
+	case SelectPolicy:
+		return cmp.Or(m.PolicyName, policy.DefaultName) == value
+	case SelectUID:
+		return matchGlob(value, m.UID)
+	default:
+		return m.Labels[name] == value
+	}
+}
+
+func (m *Model) hasStatus(wanted, status Status) bool {
+	switch wanted {
+	case StatusRunning:
+		return m.Running()
+	case StatusFailing:
+		return !m.FailingSince.IsZero()
+	default:
+		return wanted == status
+	}
+}
+
+// matchGlob reports whether a text is like a pattern, in which * stands for any text and ? for any one byte.
+func matchGlob(pattern, text string) bool {
+	star, from := -1, 0 // of the last star, and where the text behind it began
+	p, t := 0, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, t
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
+			p, t = p+1, t+1
+		case star >= 0: // the last star takes one more
+			from++
+			p, t = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

@@ -1,0 +1,176 @@
+package model
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func selectorOf(t testing.TB, text string) Selector {
+	t.Helper()
+	s, err := ParseSelector(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return s
+}
+
+func TestASelectorPicksModelsForWhichAllItsTermsHold(t *testing.T) {
+	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	plain := Model{UID: "tbl_1", Labels: map[string]string{"tenant": "t1", "kind": "feed"}, PolicyName: "daily"}
+	failing, disabled, running := plain, plain, plain
+	plain.RefreshAt, failing.RefreshAt = now.Add(time.Hour), now
+	failing.FailingSince = now.Add(-time.Hour)
+	disabled.Disabled, disabled.FailingSince = true, now
+	running.AttemptUID = "a"
+	bare := Model{UID: "x.y"}
+	for text, want := range map[string]string{
+		"":                                      "plain failing disabled queued processing bare",
+		"tenant=t1":                             "plain failing disabled queued processing",
+		"tenant=t2":                             "",
+		"tenant=t2|t1,kind=feed":                "plain failing disabled queued processing",
+		"tenant!=t1":                            "bare",
+		"tenant!=t2":                            "plain failing disabled queued processing bare",
+		"tenant!=t2|t1":                         "bare",
+		"color!=red":                            "plain failing disabled queued processing bare",
+		"policy=daily":                          "plain failing disabled queued processing",
+		"policy=default":                        "bare",
+		"status=failing":                        "failing disabled",
+		"status=failing,status!=disabled":       "failing",
+		"status=failing,status=disabled":        "disabled",
+		"status=scheduled|due":                  "plain failing",
+		"status=due":                            "failing",
+		"status=disabled":                       "disabled",
+		"status=running":                        "queued processing",
+		"status=queued":                         "queued",
+		"status=processing":                     "processing",
+		"status=finished":                       "bare",
+		"status!=running":                       "plain failing disabled bare",
+		"uid=tbl_*":                             "plain failing disabled queued processing",
+		"uid=x.y":                               "bare",
+		"uid=?.?":                               "bare",
+		"uid=*.*,uid=x*":                        "bare",
+		"uid=tbl_?,status=due|failing,kind!=xy": "failing disabled",
+	} {
+		s, got := selectorOf(t, text), []string{}
+		for _, subject := range []struct {
+			name   string
+			model  *Model
+			queued bool
+		}{{"plain", &plain, false}, {"failing", &failing, false}, {"disabled", &disabled, false}, {"queued", &running, true}, {"processing", &running, false}, {"bare", &bare, false}} {
+			if s.Matches(subject.model, subject.model.Status(now, subject.queued), now) {
+				got = append(got, subject.name)
+			}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%q picks %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestASelectorHasOneCanonicalTextThatIsReadBackUnchanged(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "  ": "",
+		"tenant=t1":                           "tenant=t1",
+		" uid=b* , tenant = t2 | t1|t2 ":      "tenant=t1|t2,uid=b*",
+		"status=due,status=failing":           "status=due,status=failing",
+		"status=failing,status=failing,a!=b":  "a!=b,status=failing",
+		"uid=a=b,policy=builtin/default@2":    "policy=builtin/default@2,uid=a=b",
+		"url.host=example.com:80/a+b,uid!=x?": "uid!=x?,url.host=example.com:80/a+b",
+	} {
+		s := selectorOf(t, text)
+		if got := s.String(); got != want || selectorOf(t, got).String() != got {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+		if s.All() != (want == "") {
+			t.Errorf("%q: picks all: %v", text, s.All())
+		}
+	}
+}
+
+func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
+	for text, want := range map[string]string{
+		"tenant":                  `terms such as "tenant=t1" or "status!=failing" with commas between them, found "tenant"`,
+		"tenant=t1,":              `with commas between them, found ""`,
+		"tenant=":                 `tenant: expected a label: 1-60 letters, digits or _.:/@+-, found ""`,
+		"tenant=t1||t2":           `tenant: expected a label`,
+		"tenant=t*":               `tenant: expected a label`,
+		"Tenant=t1":               `the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-), found "Tenant"`,
+		"=t1":                     `found ""`,
+		"status=faling":           `found "faling"; did you mean failing?`,
+		"status=fail":             `did you mean failing?`,
+		"status=blue":             `status: expected one of disabled, scheduled, due,`,
+		"status=stale":            `status: expected another status, as freshness is not measured yet, found "stale"`,
+		"error=timeout":           `error: expected another name, as failures are not sorted by their signatures yet`,
+		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
+		"uid=":                    `uid: expected a uid`,
+		"uid=[ab]":                `uid: expected a uid`,
+		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
+		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,
+		"policy=x,policy=y":       `policy: expected "policy=x|y"`,
+		strings.Repeat("a", 1001): `selector: expected at most 1000 bytes, found 1001`,
+		strings.Repeat("uid=a*,", 20) + "uid=b*,x": `found "x"`,
+	} {
+		if _, err := ParseSelector(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	var many []string
+	for c := 'a'; c <= 'z'; c++ {
+		many = append(many, string(c)+"=1")
+	}
+	if _, err := ParseSelector(strings.Join(many, ",")); err == nil || err.Error() != "selector: expected at most 20 terms, found 26" {
+		t.Errorf("26 terms: %v", err)
+	}
+}
+
+func TestASelectorTellsWhatAnIndexCanBeAskedFor(t *testing.T) {
+	s := selectorOf(t, "tenant=t1|t2,kind!=feed,zone=a,status=failing,uid=x*,uid=a|b,uid=a|b|c")
+	if got := strings.Join(s.Labels(), " "); got != "tenant zone" {
+		t.Errorf("labels: %q", got)
+	}
+	for name, want := range map[string]string{"tenant": "t1 t2", "kind": "", "status": "failing", "uid": "x*", "policy": ""} {
+		if got := strings.Join(s.Only(name), " "); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for text, want := range map[string]bool{
+		"": false, "status=running": false, "status=queued": true, "status!=processing": true, "status=queued|processing": false, "tenant=queued": false,
+	} {
+		if got := selectorOf(t, text).AsksQueued(); got != want {
+			t.Errorf("%q asks for the input list: %v", text, got)
+		}
+	}
+}
+
+func TestAGlobKnowsTwoSignsAndTakesTimeInProportion(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"a", "aa", false}, {"", "", true}, {"*", "", true}, {"*", "abc", true}, {"?", "", false},
+		{"a*", "a", true}, {"a*c", "abbc", true}, {"a*c", "abcb", false}, {"*a*b", "xaxbxb", true}, {"a?c*", "abc", true}, {"**", "x", true},
+		{"*ab", "aab", true}, {"a.c", "abc", false},
+		{strings.Repeat("a*", 100) + "b", strings.Repeat("a", 200), false}, // minutes, if every star tried every length
+	} {
+		if got := matchGlob(c.pattern, c.text); got != c.want {
+			t.Errorf("%q is like %q: %v", c.text, c.pattern, got)
+		}
+	}
+}
+
+func FuzzParseSelector(f *testing.F) {
+	for _, text := range []string{"", "tenant=t1,status=failing", "uid!=a*|b?", "policy=x,,", "a=|b", "=!="} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSelector(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseSelector(s.String())
+		if err != nil || again.String() != s.String() {
+			t.Fatalf("%q: %q is read back as %q, %v", text, s, again, err)
+		}
+	})
+}
