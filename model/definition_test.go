@@ -35,7 +35,7 @@ func TestADefinitionIsRead(t *testing.T) {
 	got.Inline, got.draft = nil, nil
 	want := Definition{UID: "tbl_1", Payload: `{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50}`, Rule: "FREQ=DAILY;BYHOUR=6,16",
 		Timezone: "Europe/Berlin", Dtstart: "2026-01-01T00:00:00", Refresh: RefreshPlanned, PolicyName: inline.ContentName()}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
 	if inline.Timeout != time.Hour || inline.MaxRetries() != 6 || inline.OnExhausted != policy.GiveUp {
@@ -48,9 +48,9 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 	fields := strings.TrimSuffix(strings.TrimPrefix(noPolicy.Error(), "expected an object with "), ", found 7")
 	for _, test := range []struct{ text, want string }{
 		// As a whole
-		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, found a list"},
-		{`null`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, found nothing"},
-		{`{"uid":"t","url":1}`, "url: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, found an unknown field"},
+		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found a list"},
+		{`null`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found nothing"},
+		{`{"uid":"t","url":1}`, "url: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found an unknown field"},
 
 		// uid
 		{`{}`, `uid: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit), found ""`},

@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestACommandMaySayWhoWantsItByWhichNameAndWhereToAnswer(t *testing.T) {
 		`{"type":"enable","uid":"a","by":"` + long + `"}`:                      {Type: CommandEnable, UID: "a", By: long[:57] + "…"},
 		`{"type":"run","uid":"a","command_id":null,"reply_to":null,"by":null}`: {Type: CommandRun, UID: "a"},
 	} {
-		if got, err := DecodeCommand([]byte(raw)); err != nil || got != want {
+		if got, err := DecodeCommand([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", raw, got, err, want)
 		}
 	}
@@ -45,7 +46,7 @@ func TestOfACommandThatIsRefusedTheRestIsStillKnown(t *testing.T) {
 	} {
 		got, err := DecodeCommand([]byte(raw))
 		got.Definition = Definition{}
-		if err == nil || !strings.HasPrefix(err.Error(), want.reason) || got != want.command {
+		if err == nil || !strings.HasPrefix(err.Error(), want.reason) || !reflect.DeepEqual(got, want.command) {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v, %s", raw, got, err, want.command, want.reason)
 		}
 	}

@@ -46,7 +46,7 @@ type State struct {
 	// Outdated marks a running attempt whose payload was replaced after a worker had taken it: what it reports is not counted.
 	Outdated bool
 
-	Disabled       bool    // no attempt is started
+	Disabled       bool // no attempt is started
 	DisabledAt     time.Time
 	DisabledReason string  // for the owner
 	DisabledBy     Stopper // who did it; empty in what an older release has stored

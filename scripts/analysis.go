@@ -41,8 +41,8 @@ func NeedsOf(file string, keys Keys, owner string) (Needs, error) {
 }
 
 // analysis is what the text of a script tells: what its header explains, and what its body does. It relies on the conventions of this
-// package: a key is an entry of KEYS or a local name for one. KEYS[key] and KEYS[key + 1] are keys of an item, and KEYS[i] is any key that
-// belongs to no item.
+// package: a key is an entry of KEYS or a local name for one. KEYS[key] and KEYS[key + 1] are keys of an item, next_key('label') is a further one of
+// it, and KEYS[i] is any key that belongs to no item.
 type analysis struct {
 	purpose, returns string
 	declared         []declaration
@@ -68,8 +68,9 @@ type keyPattern struct {
 var (
 	declarationPattern = regexp.MustCompile(`^(KEYS|ARGV)\[(\d+)(\.\.)?\] ?(.*)$`)
 	commentPattern     = regexp.MustCompile(`\s*--[^\n]*`)
-	patternPattern     = regexp.MustCompile(`(<queue>\S*) (list|hash|zset|stream|string)\b`)
+	patternPattern     = regexp.MustCompile(`(<queue>\S*) (list|hash|zset|set|stream|string)\b`)
 	localPattern       = regexp.MustCompile(`\blocal ([a-z_, ]+) = ([^\n]+)`)
+	nextKey            = regexp.MustCompile(`^next_key\('([a-z]+)'\)$`)
 	keyUse             = regexp.MustCompile(`^KEYS\[(\w+)(?: \+ (\d+))?\]$`)
 	callPattern        = regexp.MustCompile(`\bredis\.p?call\(`)
 	commandPattern     = regexp.MustCompile(`^'[A-Z]+'$`)
@@ -166,6 +167,9 @@ func (a *analysis) keys() (keys []keyPattern) {
 
 // keysOf are the patterns of the keys that an expression may stand for; nil: it is no key.
 func (a *analysis) keysOf(expression string) []string {
+	if next := nextKey.FindStringSubmatch(expression); next != nil {
+		return a.furtherKeys(next[1])
+	}
 	use := keyUse.FindStringSubmatch(expression)
 	if use == nil {
 		return a.names[expression]
@@ -193,6 +197,16 @@ func (a *analysis) keysOf(expression string) []string {
 		return nil
 	}
 	return shared[n-1 : n]
+}
+
+// furtherKeys are the patterns of the keys of an item that are named like this, with something behind it.
+func (a *analysis) furtherKeys(name string) (patterns []string) {
+	for _, key := range a.keys() {
+		if key.item && strings.HasPrefix(key.pattern, "<queue>:"+name+":") {
+			patterns = append(patterns, key.pattern)
+		}
+	}
+	return patterns
 }
 
 // splitArguments splits a list at the commas that stand in no brackets and no quotes, and ends at the bracket that closes it.

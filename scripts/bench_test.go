@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,7 @@ type (
 	list   = []string
 	hash   = map[string]string
 	scores = map[string]float64
+	set    = map[string]bool
 	events []map[string]any // of a stream, without their ids, which Redis makes
 )
 
@@ -89,6 +91,8 @@ func (b *bench) write(key string, value any) error {
 		return b.redis.HSet(ctx, key, value).Err()
 	case scores:
 		return b.redis.ZAdd(ctx, key, members(value)...).Err()
+	case set:
+		return b.redis.SAdd(ctx, key, anys(slices.Collect(maps.Keys(value)))...).Err()
 	default:
 		panic("a seed of a type that no test needs")
 	}

@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ type callRecorder struct {
 }
 
 func (r callRecorder) EvalSha(ctx context.Context, digest string, keys []string, args ...any) *redis.Cmd {
+	for i, key := range keys { // a label without a value
+		keys[i] = strings.TrimSuffix(key, "=")
+	}
 	r.calls[digest] = append(r.calls[digest], scriptCall{keys, len(args)})
 	return r.UniversalClient.EvalSha(ctx, digest, keys, args...)
 }
@@ -36,6 +40,9 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	b.Keys, b.clients = Keys{"<queue>"}, &Clients{Read: r, Write: r, Block: r}
 	ctx := t.Context()
 	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
+	fleet := *put.Transition
+	fleet.isLabels, fleet.decision.Next.ParkedBy = map[string]string{"<name>": ""}, "<name>"
+	put.Transition = &fleet
 	var errs [15]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})

@@ -2,6 +2,7 @@ package scripts
 
 import (
 	gocmp "cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,8 +83,10 @@ func TestTimesOfOtherZonesAreReadAsUTC(t *testing.T) {
 }
 
 func TestRevAndFieldsOfNoModelAreToldApart(t *testing.T) {
-	rev, v, others := split(hash{"rev": "7", "policy": "p", "colour": "red"})
+	rev, v, labels, others := split(hash{"rev": "7", "policy": "p", "colour": "red", "label:tenant": "t1", "label:Status": "x", "label:kind": "a,b"})
 	expectEqual(t, "rev", "7", rev)
 	expectEqual(t, "fields", hash{"policy": "p"}, asHash(v))
-	expectEqual(t, "others", []string{"colour"}, others)
+	expectEqual(t, "labels", map[string]string{"tenant": "t1"}, labels)
+	slices.Sort(others)
+	expectEqual(t, "others", []string{"colour", "label:Status", "label:kind"}, others)
 }

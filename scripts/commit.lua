@@ -25,8 +25,8 @@
 -- KEYS[20] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
 -- KEYS[21] <queue>:holds hash, id -> JSON; and changes, how many there were
 -- KEYS[22..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
---   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in which
---   their words stand here: <queue>:label:<name> set, <queue>:parked:<name> zset
+--   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in
+--   which their words stand here: <queue>:label:<name> set, <queue>:parked:<name> zset
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
 -- ARGV[3] journal cap, in entries, and of created likewise
@@ -35,23 +35,23 @@
 -- ARGV[6] owner of the claimed messages, "" = there are none
 -- ARGV[7] how many changes of holds there were when the batch was decided: after another one no attempt is started
 -- ARGV[8] how many kinds of items there are
--- ARGV[9..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
---   and what the words of the kind announce, in this order: message = the claimed entry; id = the id of the command,
---   and the instant of the batch in Unix ms; reply = the entry for the reply list; reject = the entry for rejected;
---   rev, attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back = the
---   entry to take back if it is queued, where one to push then takes its place; due, urgent, running = the score in
---   Unix ms, without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a
---   list behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" =
---   none) and the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled,
---   parked = the score in Unix ms, "" = it leaves the set; gate = the gate that parks the model; look = when that is to
---   be looked at in Unix ms; note=<name> = what only the journal is told; field=<name> = the value of a field. These words announce nothing: settle = no model
---   changes; remove = the model goes; keys=<n> = how many keys are passed; more=<n> =
---   how many further ones; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves; ungate = it leaves the
---   models of a gate, gate = it joins them; fleet = any of these words from failing on; must = what is taken back must be queued;
---   ticket = the attempt draws one: its number in the order of all that were ever pushed; instead = the entry of the
---   history takes the place of the newest one; wake = call a dispatcher; event=<name> = what the journal calls it,
---   without the word it is not told; apart = it is told in created; count=<name> = a counter;
---   now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
+-- ARGV[9..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid, and
+--   what the words of the kind announce, in this order: message = the claimed entry; id = the id of the command, and
+--   the instant of the batch in Unix ms; reply = the entry for the reply list; reject = the entry for rejected; rev,
+--   attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back = the entry to
+--   take back if it is queued, where one to push then takes its place; due, urgent, running = the score in Unix ms,
+--   without the word it leaves the set; payload; history = the entry; notice = the entry for the outbox, a list behind
+--   its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none) and
+--   the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled, parked
+--   = the score in Unix ms, "" = it leaves the set; gate = the gate that parks the model; look = when that is to be
+--   looked at in Unix ms; note=<name> = what only the journal is told; field=<name> = the value of a field. These words
+--   announce nothing: settle = no model changes; remove = the model goes; keys=<n> = how many keys are passed; more=<n>
+--   = how many further ones; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves; ungate = it leaves
+--   the models of a gate, gate = it joins them; fleet = any of these words from failing on; must = what is taken back
+--   must be queued; ticket = the attempt draws one: its number in the order of all that were ever pushed; instead = the
+--   entry of the history takes the place of the newest one; wake = call a dispatcher; event=<name> = what the journal
+--   calls it, without the word it is not told; apart = it is told in created; count=<name> = a counter; now=<name> = a
+--   field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash), 7 duplicate (a command with that id was handled within a day)
@@ -201,32 +201,32 @@ end
 -- What only a part of the models has: a place in an index, labels, a gate.
 local fleet_words = {'failing', 'disabled', 'parked', 'gate', 'look'}
 local function take_fleet(kind)
-  local told = {}
+  local fleet = {}
   for _, word in ipairs(fleet_words) do
-    told[word] = kind[word] and take()
+    fleet[word] = kind[word] and take()
   end
-  return told
+  return fleet
 end
 local further = 0
 local function next_key()
   further = further + 1
   return KEYS[further - 1]
 end
-local function write_fleet(kind, uid, told)
-  if told.failing == '' then
+local function write_fleet(kind, uid, fleet)
+  if fleet.failing == '' then
     redis.call('ZREM', failing, uid) --@ failing no more
-  elseif told.failing then
-    redis.call('ZADD', failing, told.failing, uid) --@ failing
+  elseif fleet.failing then
+    redis.call('ZADD', failing, fleet.failing, uid) --@ failing
   end
-  if told.disabled == '' then
+  if fleet.disabled == '' then
     redis.call('ZREM', disabled, uid) --@ enabled
-  elseif told.disabled then
-    redis.call('ZADD', disabled, told.disabled, uid) --@ disabled
+  elseif fleet.disabled then
+    redis.call('ZADD', disabled, fleet.disabled, uid) --@ disabled
   end
-  if told.parked == '' then
+  if fleet.parked == '' then
     redis.call('ZREM', parked, uid) --@ parked no more
-  elseif told.parked then
-    redis.call('ZADD', parked, told.parked, uid) --@ parked
+  elseif fleet.parked then
+    redis.call('ZADD', parked, fleet.parked, uid) --@ parked
   end
   for _ = 1, tonumber(kind.labels or 0) do
     redis.call('SADD', next_key('label'), uid) --@ label
@@ -237,9 +237,9 @@ local function write_fleet(kind, uid, told)
   if kind.ungate then
     redis.call('ZREM', next_key('parked'), uid) --@ leave the gate
   end
-  if told.gate then
-    redis.call('ZADD', next_key('parked'), told.parked, uid) --@ gate
-    redis.call('ZADD', gates, 'LT', told.look, told.gate) --@ look
+  if fleet.gate then
+    redis.call('ZADD', next_key('parked'), fleet.parked, uid) --@ gate
+    redis.call('ZADD', gates, 'LT', fleet.look, fleet.gate) --@ look
   end
 end
 
@@ -300,7 +300,7 @@ while at <= last_at do
     local begins = kind.uses and take()
     local text = kind.uses and take()
     local strange = kind.strange and take_list()
-    local told = kind.fleet and take_fleet(kind)
+    local fleet = kind.fleet and take_fleet(kind)
     local entry, set, delete = kind.entry, kind.set, kind.delete
     entry[4] = uid
     local place = 6
@@ -359,8 +359,8 @@ while at <= last_at do
           redis.call('LTRIM', history, 0, history_cap - 1) --@ history cap
         end
       end
-      if told then
-        write_fleet(kind, uid, told)
+      if fleet then
+        write_fleet(kind, uid, fleet)
       end
       if message then
         drop(message)

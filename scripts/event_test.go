@@ -72,6 +72,14 @@ func runningKeys() keys {
 	return keys{":model:m1": running, ":payload:m1": `{"input_url":"u"}`, ":running": scores{"m1": six + 9*minute, "m2": six}}
 }
 
+func parkedKeys() keys {
+	return keys{
+		":model:m1":   but(dueModel, "parked_by", "hold:h1", "parked_since", "2026-11-21T05:00:00.000Z"),
+		":payload:m1": `{"input_url":"u"}`, ":parked": scores{"m1": six, "m2": six}, ":parked:hold:h1": scores{"m1": six, "m2": six},
+		":gates": scores{"hold:h1": six},
+	}
+}
+
 // eventCases have one transition of each kind, with everything that Redis holds before and after.
 var eventCases = []struct {
 	name    string
@@ -171,6 +179,7 @@ var eventCases = []struct {
 			":running":    scores{"m2": six},
 			":journal":    events{{"event": "failure", "ended_attempt_no": "2", "reason": "503", "error_type": "http"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"failure","limit":600000,"reason":"503","type":"http","delay":60000,"next":60000,"of":3}`},
+			":failing":    scores{"m1": six},
 			":stats":      hash{"failure": "1", "total_retries": "1", "retried_cycles": "1"},
 		}),
 	},
@@ -184,7 +193,7 @@ var eventCases = []struct {
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
 				"failing_since", "2026-11-21T05:00:00.000Z", "final_failure_at", "2026-11-21T06:00:00.000Z",
-				"refresh_disabled_until_update", "1", "refresh_disabled_by", "policy", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
+				"refresh_disabled_until_update", "1", "refresh_disabled_at", "2026-11-21T06:00:00.000Z", "refresh_disabled_by", "policy", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":running":    scores{"m2": six},
 			":journal":    events{{"event": "failure", "ended_attempt_no": "4", "reason": "404", "final": "1"}},
@@ -193,6 +202,8 @@ var eventCases = []struct {
 				"refresh_why": "final: exhausted, none planned",
 			}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":4,"is":"failure","limit":600000,"final":true,"exhausted":true,"reason":"404","why":"final: exhausted, none planned"}`},
+			":failing":    scores{"m1": six - 60*minute},
+			":disabled":   scores{"m1": six},
 			":stats":      hash{"failure": "1", "exhausted": "1", "final_failure": "1", "total_retries": "1"},
 		}),
 	},
@@ -207,6 +218,7 @@ var eventCases = []struct {
 			":due":        scores{"m1": six},
 			":journal":    events{{"event": "timeout", "ended_attempt_no": "1", "reason": "timeout", "error_type": "timeout"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"timeout","limit":60000,"reason":"timeout","type":"timeout","delay":0,"next":0,"of":3}`},
+			":failing":    scores{"m1": six},
 			":stats":      hash{"timeout": "1"},
 			":wake":       list{"1"},
 		},
@@ -397,17 +409,18 @@ var eventCases = []struct {
 		want: keys{
 			":holder": "p1",
 			":model:m1": hash{"rev": "8", "refresh_why": "disabled by hand",
-				"refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": "not paid", "refresh_disabled_by": "hand"},
+				"refresh_disabled_until_update": "1", "refresh_disabled_at": "2026-11-21T06:00:00.000Z", "refresh_disabled_user_friendly_reason": "not paid", "refresh_disabled_by": "hand"},
 			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m2": six},
 			":journal":    events{{"event": "disable"}},
+			":disabled":   scores{"m1": six},
 			":stats":      hash{"disable": "1"},
 		},
 	},
 	{
 		name: "enable",
 		seed: keys{":model:m1": hash{"rev": "8", "attempt_no": "4", "refresh_disabled_until_update": "1",
-			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:control": list{"canswer"}, ":holder": "p1"},
+			"refresh_disabled_user_friendly_reason": "not paid"}, ":claimed:control": list{"canswer"}, ":holder": "p1", ":disabled": scores{"m1": six}},
 		answers: "canswer",
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Enable(b.now)
@@ -425,17 +438,20 @@ var eventCases = []struct {
 	{
 		name: "remove",
 		seed: and(runningKeys(), keys{":due": scores{"m2": six}, ":history:m1": list{"old"}, "-input": list{queuedEntry},
-			":claimed:control": list{"canswer"}, ":holder": "p1"}),
+			":claimed:control": list{"canswer"}, ":holder": "p1", ":failing": scores{"m1": six, "m2": six}, ":label:tenant=t1": set{"m1": true, "m2": true},
+			":model:m1": but(running, "label:tenant", "t1", "failing_since", "2026-11-21T06:00:00.000Z")}),
 		answers: "canswer",
 		act: func(_ *bench, r *Record) *Transition {
 			return r.Remove()
 		},
 		want: keys{
-			":holder":  "p1",
-			":due":     scores{"m2": six},
-			":running": scores{"m2": six},
-			":journal": events{{"event": "remove"}},
-			":stats":   hash{"remove": "1"},
+			":holder":          "p1",
+			":due":             scores{"m2": six},
+			":running":         scores{"m2": six},
+			":journal":         events{{"event": "remove"}},
+			":failing":         scores{"m2": six},
+			":label:tenant=t1": set{"m2": true},
+			":stats":           hash{"remove": "1"},
 		},
 	},
 	{
@@ -452,6 +468,76 @@ var eventCases = []struct {
 			"-input":      list{strings.Replace(queuedEntry, "06:09", "06:10", 1)},
 			":journal":    events{{"event": "start"}},
 			":stats":      hash{"start": "1"},
+		},
+	},
+	{
+		name: "save of other labels",
+		seed: and(waitingKeys(), keys{":model:m1": but(dueModel, "label:kind", "feed", "label:tenant", "t1"),
+			":label:kind=feed": set{"m1": true}, ":label:tenant=t1": set{"m1": true, "m2": true}}),
+		act: func(b *bench, r *Record) *Transition {
+			decision, _, err := r.Put(model.Definition{UID: "m1", Payload: r.Payload, Labels: map[string]string{"kind": "feed", "tenant": "t2"}}, policy.Default(), true, b.now)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return r.Decide(decision, b.now)
+		},
+		want: and(waitingKeys(), keys{
+			":model:m1":        but(dueModel, "rev", "8", "label:kind", "feed", "label:tenant", "t2"),
+			":label:kind=feed": set{"m1": true}, ":label:tenant=t1": set{"m2": true}, ":label:tenant=t2": set{"m1": true},
+			":journal": events{{"event": "update"}},
+			":stats":   hash{"update": "1"},
+			":wake":    list{"1"},
+		}),
+	},
+	{
+		name: "parked by a hold",
+		seed: waitingKeys(),
+		act: func(b *bench, r *Record) *Transition {
+			return r.Decide(r.Park("hold:h1", b.now.Add(time.Hour), b.now), b.now)
+		},
+		want: and(waitingKeys(), keys{
+			":model:m1":       but(dueModel, "rev", "8", "parked_by", "hold:h1", "parked_since", "2026-11-21T06:00:00.000Z"),
+			":due":            scores{"m2": six},
+			":parked":         scores{"m1": six},
+			":parked:hold:h1": scores{"m1": six},
+			":gates":          scores{"hold:h1": six + 60*minute},
+			":journal":        events{{"event": "parked"}},
+			":stats":          hash{"parked": "1"},
+		}),
+	},
+	{
+		name: "start of what was parked",
+		seed: parkedKeys(),
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Admit(b.now, "a1"), b.now) },
+		want: keys{
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
+				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
+				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1"),
+			":payload:m1":     `{"input_url":"u"}`,
+			":parked":         scores{"m2": six},
+			":parked:hold:h1": scores{"m2": six},
+			":gates":          scores{"hold:h1": six},
+			":running":        scores{"m1": tenPast},
+			"-input":          list{strings.Replace(queuedEntry, "06:09", "06:10", 1)},
+			":journal":        events{{"event": "start"}},
+			":stats":          hash{"start": "1"},
+		},
+	},
+	{
+		name: "released later",
+		seed: parkedKeys(),
+		act: func(b *bench, r *Record) *Transition {
+			return r.Decide(r.Release(b.now.Add(time.Minute), b.now), b.now)
+		},
+		want: keys{
+			":model:m1":       but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "released by hold:h1"),
+			":payload:m1":     `{"input_url":"u"}`,
+			":due":            scores{"m1": six + minute},
+			":parked":         scores{"m2": six},
+			":parked:hold:h1": scores{"m2": six},
+			":gates":          scores{"hold:h1": six},
+			":journal":        events{{"event": "released"}},
+			":stats":          hash{"released": "1"},
 		},
 	},
 	{

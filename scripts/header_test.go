@@ -93,7 +93,7 @@ var (
 	otherUse       = regexp.MustCompile(`\bKEYS\b[^\[]`)
 	stepPattern    = regexp.MustCompile(`\bkey = key \+ ([\w.]+)`)
 	wrongTypeCall  = regexp.MustCompile(`= wrong_type\(\{([^}]*)\}\)`)
-	methodDoc      = regexp.MustCompile(`(?m)^// (\w+) is a (list|hash|zset|stream|string)\b.*\nfunc \(k Keys\) `)
+	methodDoc      = regexp.MustCompile(`(?m)^// (\w+) is a (list|hash|zset|set|stream|string)\b.*\nfunc \(k Keys\) `)
 )
 
 // checkKeys wants every key built by Go with the type of the header, touched, and none that does not come from KEYS.
@@ -173,10 +173,17 @@ func (a *analysis) checkCall(note notes, call scriptCall) {
 			items = append(items, key.pattern)
 		}
 	}
-	for len(items) > 0 && len(want) < len(call.keys) {
-		want = append(want, items...)
+	keys, further := call.keys, false
+	for i, key := range call.keys {
+		if further = len(items) > 0 && i >= len(want); further { // of items any number, in any order
+			note(!slices.Contains(items, key), "Go passes the key %s, the header has none like it", key)
+			keys = keys[:len(want)]
+		}
 	}
-	note(!slices.Equal(want, call.keys), "Go passes the keys %v, the header wants %v", call.keys, want)
+	for _, key := range items {
+		note(!slices.Contains(call.keys, key), "Go passes no key like %s", key)
+	}
+	note(!slices.Equal(want, keys), "Go passes the keys %v, the header wants %v", call.keys, want)
 	fixed, open := 0, false
 	for _, one := range a.declared {
 		if one.table == "ARGV" && !one.open {
@@ -192,7 +199,7 @@ var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
 	switch method {
 	case "Claimed", "Taken":
 		return "<owner>"
-	case "Reply":
+	case "Reply", "Label", "ParkedBy":
 		return "<name>"
 	}
 	return "<uid>"

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func (t *Transition) fleet(w *wording, k Keys) {
 	if is.ParkedBy != "" && (was.ParkedBy != is.ParkedBy || all) {
 		w.say("gate", "")
 		w.say("look", "")
-		w.announce(string(is.ParkedBy), millis(t.decision.Look))
+		w.announce(string(is.ParkedBy), cmp.Or(millis(t.decision.Look), "0")) // nobody knows when: now
 		w.keys = append(w.keys, k.ParkedBy(string(is.ParkedBy)))
 	}
 	if len(w.announced) > told || len(w.keys) > keys {

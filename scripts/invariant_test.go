@@ -62,6 +62,15 @@ func reader(pipe redis.Pipeliner, kind, name string, all keys) func() {
 	case "zset":
 		reply := pipe.ZRangeWithScores(ctx, key, 0, -1)
 		return func() { addFilled(all, map[string]scores{name: scoresOf(reply.Val())}) }
+	case "set":
+		reply := pipe.SMembersMap(ctx, key)
+		return func() {
+			uids := set{}
+			for uid := range reply.Val() {
+				uids[uid] = true
+			}
+			addFilled(all, map[string]set{name: uids})
+		}
 	case "stream":
 		reply := pipe.XRange(ctx, key, "-", "+")
 		return func() { addFilled(all, map[string]events{name: withoutIDs(reply.Val())}) }
@@ -90,6 +99,8 @@ func (m *machine) everyKey() map[string]string {
 		"-input": "list", "-output": "list", "-control": "list", ":rejected": "list", ":wake": "list",
 		":claimed:p1": "list", ":claimed:p2": "list", ":claimed:control": "list", ":holder": "string",
 		":commands": "zset", ":reply:x": "list",
+		":failing": "zset", ":disabled": "zset", ":parked": "zset", ":gates": "zset", ":parked:hold:h1": "zset", ":parked:hold:h2": "zset",
+		":label:tenant=t1": "set", ":label:tenant=t2": "set", ":label:kind=feed": "set",
 	}
 	for _, uid := range modelNames {
 		all[":model:"+uid], all[":payload:"+uid], all[":history:"+uid] = "hash", "string", "list"
@@ -102,12 +113,15 @@ func brokenInvariants(all keys) (broken list) {
 	due, _ := all[":due"].(scores)
 	urgent, _ := all[":urgent"].(scores)
 	running, _ := all[":running"].(scores)
-	wantDue, wantUrgent, wantRunning := scores{}, scores{}, scores{}
+	parked, _ := all[":parked"].(scores)
+	wantDue, wantUrgent, wantRunning, wantParked := scores{}, scores{}, scores{}, scores{}
 	for _, uid := range modelNames {
 		fields, _ := all[":model:"+uid].(hash)
 		m := newRecord(uid, fields).Model
 		if m.AttemptUID != "" {
 			wantRunning[uid] = float64(m.DeadlineAt.UnixMilli())
+		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.ParkedBy != "" {
+			wantParked[uid] = float64(m.RefreshAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.CauseHand {
 			wantUrgent[uid] = float64(m.RefreshAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() {
@@ -117,8 +131,8 @@ func brokenInvariants(all keys) (broken list) {
 			broken = append(broken, fmt.Sprintf("%s is %v", uid, fields))
 		}
 	}
-	if !maps.Equal(wantDue, due) || !maps.Equal(wantUrgent, urgent) || !maps.Equal(wantRunning, running) {
-		broken = append(broken, fmt.Sprintf("due %v, urgent %v and running %v, want %v, %v and %v", due, urgent, running, wantDue, wantUrgent, wantRunning))
+	if !maps.Equal(wantDue, due) || !maps.Equal(wantUrgent, urgent) || !maps.Equal(wantRunning, running) || !maps.Equal(wantParked, parked) {
+		broken = append(broken, fmt.Sprintf("due %v, urgent %v, running %v and parked %v, want %v, %v, %v and %v", due, urgent, running, parked, wantDue, wantUrgent, wantRunning, wantParked))
 	}
 	return broken
 }

@@ -69,6 +69,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"another round": m.round,
 		"a busy minute": m.minute,
 		"adopt":         m.adoptSome,
+		"park":          func(t *rapid.T) { m.park(t, m.clerk(t)) },
+		"release":       func(t *rapid.T) { m.release(t, m.clerk(t)) },
 		"send again":    m.sendAgain,
 		"":              m.check,
 	}
@@ -85,7 +87,7 @@ func (m *machine) command(t *rapid.T) {
 		`{"type":"put","uid":%q,"payload":{"n":1}}`, `{"type":"put","uid":%q,"payload":{"n":3}}`,
 		`{"type":"put","uid":%q,"payload":{"n":2},"policy":"strict"}`,
 		`{"type":"put","uid":%q,"payload":{"n":1},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01"}`,
-		`{"type":"put","uid":%q,"refresh":"now"}`, `{"type":"run","uid":%q}`, `{"type":"run","uid":%q,"force":true}`,
+		`{"type":"put","uid":%q,"refresh":"now"}`, `{"type":"put","uid":%q,"labels":{"tenant":"t1","kind":"feed"}}`, `{"type":"put","uid":%q,"labels":{"tenant":"t2"}}`, `{"type":"run","uid":%q}`, `{"type":"run","uid":%q,"force":true}`,
 		`{"type":"enable","uid":%q}`, `{"type":"disable","uid":%q,"reason":"late"}`, `{"type":"remove","uid":%q}`,
 	}).Draw(t, "command")
 	text = fmt.Sprintf(text, uid)
@@ -251,6 +253,39 @@ func (m *machine) dispatch(t *rapid.T, c *clerk) {
 		batch = append(batch, Item{Transition: c.start(c.records[uid], m.uids[len(m.uids)-1], m.now)})
 	}
 	m.run(c, batch, rapid.IntRange(1, 6).Draw(t, "max queued"))
+}
+
+// park lets models that are due wait for a gate, and parked ones for another.
+func (m *machine) park(t *rapid.T, c *clerk) {
+	m.lookIfBlind(t, c)
+	gate := rapid.SampledFrom([]model.Gate{"hold:h1", "hold:h2"}).Draw(t, "gate")
+	look := m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "look"))
+	var batch []Item
+	for _, uid := range modelNames {
+		if record := c.records[uid]; record.Exists && (record.Due(m.now) || record.Parked()) {
+			batch = append(batch, Item{Transition: record.Decide(record.Park(gate, look, m.now), m.now)})
+		}
+	}
+	m.run(c, batch, roomy)
+}
+
+// release lets parked models go on, at once or later.
+func (m *machine) release(t *rapid.T, c *clerk) {
+	m.lookIfBlind(t, c)
+	var batch []Item
+	for _, uid := range modelNames {
+		record := c.records[uid]
+		switch {
+		case !record.Exists || !record.Parked():
+		case rapid.Bool().Draw(t, "at once"):
+			m.attempts++
+			m.uids = append(m.uids, fmt.Sprint("a", m.attempts))
+			batch = append(batch, Item{Transition: record.Decide(record.Admit(m.now, m.uids[len(m.uids)-1]), m.now)})
+		default:
+			batch = append(batch, Item{Transition: record.Decide(record.Release(m.now.Add(time.Minute), m.now), m.now)})
+		}
+	}
+	m.run(c, batch, roomy)
 }
 
 func (c *clerk) start(record *Record, attemptUID string, now time.Time) *Transition {

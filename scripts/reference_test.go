@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -17,6 +18,9 @@ type reference struct {
 	claimed  map[string]list
 
 	due, urgent, running, pollers    scores
+	failing, disabled, parked, gates scores
+	gate                             map[string]scores // models of each gate
+	labels                           map[string]set    // models of each label
 	input, output, control, rejected list
 	lane                             list
 	holder                           string
@@ -32,6 +36,7 @@ func newReference() *reference {
 	return &reference{
 		models: map[string]hash{}, payloads: map[string]string{}, history: map[string]list{}, claimed: map[string]list{},
 		due: scores{}, urgent: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{}, ids: scores{},
+		failing: scores{}, disabled: scores{}, parked: scores{}, gates: scores{}, gate: map[string]scores{}, labels: map[string]set{},
 	}
 }
 
@@ -61,14 +66,21 @@ func (r *reference) keys() keys {
 		lists[":wake"] = list{"1"}
 	}
 	addFilled(all, lists)
-	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers, ":commands": r.ids})
+	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers, ":commands": r.ids,
+		":failing": r.failing, ":disabled": r.disabled, ":parked": r.parked, ":gates": r.gates})
+	for name, models := range r.gate {
+		addFilled(all, map[string]scores{":parked:" + name: models})
+	}
+	for term, models := range r.labels {
+		addFilled(all, map[string]set{":label:" + term: models})
+	}
 	addFilled(all, map[string]events{":journal": r.journal, ":created": r.created, ":outbox": r.outbox})
 	addFilled(all, map[string]hash{":stats": r.counters()})
 	return all
 }
 
 func addFilled[T interface {
-	list | scores | events | hash
+	list | scores | events | hash | set
 }](all keys, values map[string]T) {
 	for name, value := range values {
 		if len(value) > 0 {
@@ -254,8 +266,9 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	}
 	o.after = r.models[t.uid]
 	next := t.decision.Next
+	r.index(t, next)
 	due, urgent := next.RefreshAt, time.Time{}
-	if next.Disabled || next.AttemptUID != "" {
+	if next.Disabled || next.AttemptUID != "" || next.ParkedBy != "" {
 		due = time.Time{}
 	} else if next.Cause == model.CauseHand {
 		due, urgent = urgent, due
@@ -279,6 +292,53 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	r.woken = r.woken || !due.IsZero() && due.Sub(now) < time.Second && t.decision.Event != model.EventStart
 }
 
+// index notes where else the model stands.
+func (r *reference) index(t *Transition, next model.State) {
+	fields := r.models[t.uid]
+	if fields == nil {
+		next = model.State{}
+	}
+	disabled, parked := time.Time{}, time.Time{}
+	if next.Disabled {
+		disabled = next.DisabledAt
+	}
+	for _, models := range r.gate {
+		delete(models, t.uid)
+	}
+	if next.ParkedBy != "" {
+		parked = next.RefreshAt
+		gate := string(next.ParkedBy)
+		if r.gate[gate] == nil {
+			r.gate[gate] = scores{}
+		}
+		setScore(r.gate[gate], t.uid, parked)
+		switch at, noted := r.gates[gate]; {
+		case t.decision.Event == model.EventMend:
+			r.gates[gate] = 0
+		case t.decision.Event == model.EventParked && (!noted || float64(t.decision.Look.UnixMilli()) < at):
+			setScore(r.gates, gate, t.decision.Look)
+		}
+	}
+	setScore(r.failing, t.uid, next.FailingSince)
+	setScore(r.disabled, t.uid, disabled)
+	setScore(r.parked, t.uid, parked)
+	for term, models := range r.labels {
+		name, value, _ := strings.Cut(term, "=")
+		if delete(models, t.uid); fields["label:"+name] == value {
+			models[t.uid] = true
+		}
+	}
+	for name, value := range fields {
+		if label, is := strings.CutPrefix(name, "label:"); is {
+			term := label + "=" + value
+			if r.labels[term] == nil {
+				r.labels[term] = set{}
+			}
+			r.labels[term][t.uid] = true
+		}
+	}
+}
+
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -292,6 +352,11 @@ func (r *reference) change(t *Transition) {
 		maps.Copy(fields, r.models[t.uid])
 	}
 	maps.Copy(fields, asHash(t.after))
+	if t.after != nil {
+		for name, value := range t.isLabels {
+			fields["label:"+name] = value
+		}
+	}
 	if fields["rev"] = t.rev; t.newRev != "" {
 		fields["rev"] = t.newRev
 	}

@@ -7,8 +7,8 @@ import (
 
 // wording is what commit.lua is told of one item.
 type wording struct {
-	words     []byte // of its kind, each behind a line break
-	announced []any  // uid first, and then what the words announce, in the order of the header
+	words     []byte   // of its kind, each behind a line break
+	announced []any    // uid first, and then what the words announce, in the order of the header
 	keys      []string // further ones, likewise
 }
 
