@@ -155,7 +155,7 @@ func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAtt
 		reason := "Cannot refresh after 1 attempt: no success for 1h"
 		journal := map[string]any{"uid": "tbl_1", "event": "give_up", "at": "2026-11-21T08:00:00.000Z", "final": "1",
 			"refresh_at": "", "refresh_why": "final: no success for 1h", "final_failure_at": "2026-11-21T08:00:00.000Z",
-			"refresh_for": "", "refresh_disabled_by": "policy", "refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": reason}
+			"refresh_for": "", "refresh_disabled_at": "2026-11-21T08:00:00.000Z", "refresh_disabled_by": "policy", "refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": reason}
 		told := b.last(b.Store.Keys.Journal())
 		delete(told, "rev")
 		if diff := cmp.Diff(journal, told); diff != "" {
