@@ -22,6 +22,8 @@ type Store interface {
 	InputPart(ctx context.Context, from, n int64) ([]scripts.InputEntry, error)
 	NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	Fronts(ctx context.Context) (model.Fronts, error)
+	ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error)
+	MoveGates(ctx context.Context, looks []scripts.GateLook, alone time.Time) error
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string) error
@@ -103,9 +105,9 @@ func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
 }
 
 func (d *Dispatcher) report(round Round) {
-	if round.Started+round.TimedOut+round.Withdrawn+round.Taken+round.NotBegun+round.Skipped+round.GaveUp+round.Refused == 0 {
+	if round.Started+round.TimedOut+round.Withdrawn+round.Taken+round.NotBegun+round.Parked+round.Released+round.Skipped+round.GaveUp+round.Refused == 0 {
 		return
 	}
 	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
+		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
 }

@@ -19,6 +19,8 @@ type Round struct {
 	Withdrawn int // attempts taken back that no worker had taken
 	Taken     int // attempts that had waited in line, and get their full timeout
 	NotBegun  int // attempts that no worker had begun within the queue timeout
+	Parked    int // due models that wait for a gate from now on
+	Released  int // models whose gate has opened
 	Skipped   int // planned refreshes that were missed and not made up for
 	GaveUp    int // models whose give-up window had ended
 	Refused   int // decisions that another process had overtaken
@@ -53,29 +55,68 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	room := max(0, d.pace.window-due.Queued)
 	room = (room + due.Sharers - 1) / max(1, due.Sharers) // what does not fit in would be read and decided for nothing
 	full := len(due.Urgent)+len(due.Due) > room
-	due.Urgent, due.Due = d.admit(due.Urgent, due.Due, room)
+	due.Urgent, due.Due = d.admit(due.Urgent, due.Due, room, d.spare(due))
 	if full {
 		d.pace = d.pace.fill(due.Now)
 	}
 	round := Round{Queued: due.Queued, Sleep: d.sleep(due, full)}
-	if len(due.Urgent)+len(due.Due)+len(due.Expired) == 0 {
-		return round, nil
+	work := work{due: due, left: room}
+	if err := d.lookAtGates(ctx, &work); err != nil {
+		return round, err
+	}
+	if err := d.work(ctx, &work, &round); err != nil {
+		return round, err
+	}
+	if work.any() && !full || round.Parked+round.Released > 0 {
+		round.Sleep = 0 // what was changed may be due again, and more may be waiting
+	}
+	return round, d.store.MoveGates(ctx, work.looks, due.Alone)
+}
+
+// work is what a round is to decide about.
+type work struct {
+	due   scripts.Due
+	left  int                   // how many attempts may still be started
+	gated []string              // models that wait for a gate which lets them go on
+	gates map[string]model.Gate // by these uids
+	looks []scripts.GateLook    // what was found out about gates
+}
+
+// uids are all models that are decided about, in their order. What waits for gates and what is due takes turns.
+func (w *work) uids() []string {
+	uids := slices.Concat(w.due.Expired, w.due.Urgent)
+	for i := range max(len(w.gated), len(w.due.Due)) {
+		if i < len(w.gated) {
+			uids = append(uids, w.gated[i])
+		}
+		if i < len(w.due.Due) {
+			uids = append(uids, w.due.Due[i])
+		}
+	}
+	return uids
+}
+
+func (w *work) any() bool {
+	return len(w.due.Expired)+len(w.due.Urgent)+len(w.due.Due)+len(w.gated) > 0
+}
+
+// work decides about everything, and commits it.
+func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
+	if !w.any() {
+		return nil
 	}
 	// An attempt that was to be withdrawn, and whose entry does not stand in the input list, has timed out after all. Unless it stands
 	// there as it was before its model was saved anew: a worker had taken it then, and has returned it. So it is looked for by its uid.
-	missing, err := d.pass(ctx, due, nil, &round)
-	if err == nil && len(missing) > 0 {
-		err = d.passMissing(ctx, missing, due.Now, &round)
+	missing, err := d.pass(ctx, w, nil, round)
+	if err != nil || len(missing) == 0 {
+		return err
 	}
-	if err == nil && !full {
-		round.Sleep = 0 // what was changed may be due again, and more may be waiting
-	}
-	return round, err
+	return d.passMissing(ctx, missing, w.due.Now, round)
 }
 
 // admit picks what starts in the room that is there: what is urgent first, but no more than half of the room while others are due too, so
-// that hands cannot stop the schedule. An odd place is theirs every other time.
-func (d *Dispatcher) admit(urgent, due []string, room int) ([]string, []string) {
+// that hands cannot stop the schedule. An odd place is theirs every other time. spare more of those that are due may turn out to be parked.
+func (d *Dispatcher) admit(urgent, due []string, room, spare int) ([]string, []string) {
 	half := room / 2
 	if room%2 == 1 && len(urgent) > half && len(due) > 0 {
 		if d.odd = !d.odd; d.odd {
@@ -83,14 +124,17 @@ func (d *Dispatcher) admit(urgent, due []string, room int) ([]string, []string) 
 		}
 	}
 	urgent = urgent[:min(len(urgent), max(half, room-len(due)))]
-	return urgent, due[:min(len(due), room-len(urgent))]
+	if room == 0 {
+		spare = 0
+	}
+	return urgent, due[:min(len(due), room-len(urgent)+spare)]
 }
 
 // passMissing decides about models whose attempt has expired and was not found in the input list by its entry.
 func (d *Dispatcher) passMissing(ctx context.Context, missing []*scripts.Transition, now time.Time, round *Round) error {
-	due, line := scripts.Due{Now: now}, line{missing: map[string]string{}}
+	w, line := work{due: scripts.Due{Now: now}}, line{missing: map[string]string{}}
 	for _, withdrawal := range missing {
-		due.Expired = append(due.Expired, withdrawal.UID())
+		w.due.Expired = append(w.due.Expired, withdrawal.UID())
 		line.missing[withdrawal.UID()] = withdrawal.AttemptUID()
 	}
 	var err error
@@ -100,7 +144,7 @@ func (d *Dispatcher) passMissing(ctx context.Context, missing []*scripts.Transit
 	if line.fronts, err = d.store.Fronts(ctx); err != nil {
 		return err
 	}
-	_, err = d.pass(ctx, due, &line, round)
+	_, err = d.pass(ctx, &w, &line, round)
 	return err
 }
 
@@ -169,19 +213,19 @@ const partSize = 100
 
 // pass decides about models and commits the decisions, part by part. It returns the withdrawals of attempts that are not queued. A line of
 // nil says that nobody has looked through it yet.
-func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, line *line, round *Round) (missing []*scripts.Transition, err error) {
+func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round) (missing []*scripts.Transition, err error) {
 	read, stop := context.WithCancel(ctx)
 	defer stop()
 	committed := make(chan outcome, 1)
 	committed <- outcome{}
-	uids := slices.Concat(due.Expired, due.Urgent, due.Due)
+	uids, now := w.uids(), w.due.Now
 	for p := range d.read(read, uids) {
 		if err = cmp.Or(err, p.err); err != nil {
 			stop() // what is read already is taken out of the channel
 			continue
 		}
-		batch := d.decide(p, len(due.Expired), line, due.Now)
-		more, failed := d.count(ctx, <-committed, round, due.Now)
+		batch := d.decide(p, w, line)
+		more, failed := d.count(ctx, <-committed, round, now)
 		missing, err = append(missing, more...), failed
 		begin(len(uids) > partSize, func() {
 			o := outcome{batch: batch}
@@ -189,7 +233,7 @@ func (d *Dispatcher) pass(ctx context.Context, due scripts.Due, line *line, roun
 			o.codes, o.err = d.store.Commit(ctx, batch)
 		})
 	}
-	more, failed := d.count(ctx, <-committed, round, due.Now)
+	more, failed := d.count(ctx, <-committed, round, now)
 	return append(missing, more...), errors.Join(err, failed)
 }
 
@@ -234,14 +278,21 @@ type outcome struct {
 	err   error
 }
 
-// decide decides about the models of a part: the first ones of the round have expired, the others are due.
-func (d *Dispatcher) decide(p part, expired int, line *line, now time.Time) scripts.Batch {
-	batch := scripts.Batch{Now: now, MaxQueued: d.pace.window, Items: make([]scripts.Item, len(p.uids))}
+// decide decides about the models of a part: the first ones of the round have expired, the others are due or wait for a gate.
+func (d *Dispatcher) decide(p part, w *work, line *line) scripts.Batch {
+	batch := scripts.Batch{Now: w.due.Now, MaxQueued: d.pace.window, HoldChanges: w.due.Gates.HoldChanges, Items: make([]scripts.Item, 0, len(p.uids))}
 	for i, uid := range p.uids {
-		if p.first+i < expired {
-			batch.Items[i].Transition = d.expire(p.records[uid], line, now)
-		} else {
-			batch.Items[i].Transition = d.start(p.records[uid], now)
+		var transition *scripts.Transition
+		switch {
+		case p.first+i < len(w.due.Expired):
+			transition = d.expire(p.records[uid], line, w.due.Now)
+		case w.gates[uid] != "":
+			transition = d.pastGate(p.records[uid], w)
+		default:
+			transition = d.start(p.records[uid], w)
+		}
+		if transition != nil {
+			batch.Items = append(batch.Items, scripts.Item{Transition: transition})
 		}
 	}
 	return batch
@@ -269,8 +320,9 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 	return missing, o.err
 }
 
-// start decides about a model that stands in the due or urgent set.
-func (d *Dispatcher) start(record *scripts.Record, now time.Time) *scripts.Transition {
+// start decides about a model that stands in the due or urgent set; nil: there is no room for it any more.
+func (d *Dispatcher) start(record *scripts.Record, w *work) *scripts.Transition {
+	now := w.due.Now
 	if !record.Exists {
 		return record.Remove()
 	}
@@ -282,6 +334,13 @@ func (d *Dispatcher) start(record *scripts.Record, now time.Time) *scripts.Trans
 	if !record.Due(now) && !unreadable {
 		return record.Mend() // another process was faster, or the set is wrong
 	}
+	if gate, look := w.due.Gates.Stop(&record.Model, now); gate != "" {
+		return record.Decide(record.Park(gate, look, now), now)
+	}
+	if w.left == 0 {
+		return nil
+	}
+	w.left--
 	return record.Decide(record.Wake(now, d.config.NewUID()), now)
 }
 
@@ -330,6 +389,10 @@ func (r *Round) counter(event model.Event) *int {
 		return &r.Taken
 	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
 		return &r.NotBegun
+	case model.EventParked:
+		return &r.Parked
+	case model.EventReleased:
+		return &r.Released
 	case model.EventSkipped:
 		return &r.Skipped
 	case model.EventGiveUp:

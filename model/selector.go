@@ -135,6 +135,16 @@ func (s Selector) Only(name string) (values []string) {
 	return values
 }
 
+// values are all that stand under a name.
+func (s Selector) values(name string) (values []string) {
+	for _, t := range s.terms {
+		if t.name == name {
+			values = append(values, t.values...)
+		}
+	}
+	return values
+}
+
 // Labels returns the names of labels of which a picked model has a certain value, in their order; see Only.
 func (s Selector) Labels() (names []string) {
 	for _, t := range s.terms {

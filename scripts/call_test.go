@@ -43,7 +43,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	fleet := *put.Transition
 	fleet.isLabels, fleet.decision.Next.ParkedBy = map[string]string{"<name>": ""}, "<name>"
 	put.Transition = &fleet
-	var errs [15]error
+	var errs [16]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureBrake(ctx, b.now)
@@ -59,6 +59,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[12] = b.RequeueRejected(ctx, []Rejected{{Source: sourceOutput}})
 	_, errs[13] = b.MoveReplans(ctx, []Replan{{Policy: "x"}})
 	errs[14] = b.NoteFront(ctx, 1, b.now, time.Second)
+	errs[15] = b.MoveGates(ctx, []GateLook{{Gate: "<name>"}}, b.now)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,16 @@ var readDue = load("read-due.lua")
 // Due is what a dispatcher sees of a queue at one instant.
 type Due struct {
 	Now     time.Time
-	Queued  int         // entries in the input list
-	Front   model.Front // of the input list, as it was noted last; zero: it never was
-	Sharers int         // dispatchers that start something of what is due now, this one included
-	Urgent  []string    // uids that somebody wants to be started at once, oldest first
-	Due     []string    // uids whose refresh_at has come, oldest first
-	Expired []string    // uids whose deadline has passed, oldest first
-	Next    time.Time   // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
+	Queued  int          // entries in the input list
+	Front   model.Front  // of the input list, as it was noted last; zero: it never was
+	Sharers int          // dispatchers that start something of what is due now, this one included
+	Urgent  []string     // uids that somebody wants to be started at once, oldest first
+	Due     []string     // uids whose refresh_at has come, oldest first
+	Expired []string     // uids whose deadline has passed, oldest first
+	Gates   model.Gates  // what keeps models from starting
+	Looks   []model.Gate // gates that are to be looked at, by this dispatcher alone until Alone
+	Alone   time.Time
+	Next    time.Time // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
 }
 
 // DueRequest is what a dispatcher asks for.
@@ -36,8 +39,8 @@ type DueRequest struct {
 
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
-	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front()}
-	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 9, keys,
+	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates()}
+	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 12, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
@@ -45,6 +48,11 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	queued, _ := reply[0].(int64)
 	sharers, _ := reply[1].(int64)
 	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readFront(text(reply[8]))}
+	due.Gates = s.gates.read(texts(reply[9]))
+	for _, gate := range texts(reply[10]) {
+		due.Looks = append(due.Looks, model.Gate(gate))
+	}
+	due.Alone, _ = parseScore(text(reply[11]))
 	for _, next := range reply[2:5] {
 		at, err := parseScore(text(next))
 		if err != nil {

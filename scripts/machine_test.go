@@ -243,6 +243,11 @@ func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, taken
 func (m *machine) dispatch(t *rapid.T, c *clerk) {
 	m.lookIfBlind(t, c)
 	due := m.readDue(3)
+	for gate, at := range m.ref.gates {
+		if at <= float64(m.now.UnixMilli()) { // a clerk looks at it, and has no lease
+			setScore(m.ref.gates, gate, m.now)
+		}
+	}
 	var batch []Item
 	for _, uid := range due.Expired {
 		batch = append(batch, Item{Transition: c.expire(c.records[uid], rapid.Bool().Draw(t, "taken"), m.now)})

@@ -9,6 +9,8 @@
 -- KEYS[4] <queue>:dispatchers zset, owner -> last heartbeat in Unix ms
 -- KEYS[5] <queue>:urgent zset, uid -> refresh_at in Unix ms
 -- KEYS[6] <queue>:front list, what stood first in input
+-- KEYS[7] <queue>:holds hash, id -> JSON; and changes, how many there were
+-- KEYS[8] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] most uids of each kind
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted
@@ -16,10 +18,12 @@
 -- ARGV[5] how long a dispatcher leaves what is there to each one before it, in ms
 -- Returns {now in Unix ms, entries in input, how many dispatchers share what is due, next due in Unix ms or "", next
 --   deadline in Unix ms or "", next urgent start in Unix ms or "", {due uids, oldest first}, {expired uids, oldest
---   first}, {urgent uids, oldest first}, the front that was noted last or ""}
+--   first}, {urgent uids, oldest first}, the front that was noted last or "", {fields and values of holds}, {gates to
+--   look at, those first that were not looked at for longest}, until when the owner alone looks at them in Unix ms or
+--   ""}
 -- include: clock
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local front = KEYS[6]
+local front, holds, gates = KEYS[6], KEYS[7], KEYS[8]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -66,9 +70,21 @@ local next_urgent = redis.call('ZRANGEBYSCORE', urgent, '(' .. urgent_by, '+inf'
 next_due = later(next_due[2], due_page, is_due)
 next_urgent = later(next_urgent[2], urgent_page, is_urgent)
 next_deadline = later(next_deadline[2], running_page, expired)
+
+-- A gate is looked at by one dispatcher at a time. One that dies leaves it to another after a lease.
+local due_gates = redis.call('ZRANGEBYSCORE', gates, '-inf', now, 'LIMIT', 0, limit)
+local alone = string.format('%.0f', now + lease)
+alone = #due_gates > 0 and alone or ''
+for _, gate in ipairs(due_gates) do
+  redis.call('ZADD', gates, alone, gate) --@ alone
+end
+local next_gate = redis.call('ZRANGEBYSCORE', gates, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+if next_gate and (next_due == '' or tonumber(next_gate) < tonumber(next_due)) then
+  next_due = next_gate
+end
 local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
 return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent,
-  noted}
+  noted, redis.call('HGETALL', holds), due_gates, alone}

@@ -78,6 +78,7 @@ type Store struct {
 	place     int    // its number among the parts
 	schedules schedule.Cache
 	policies  policyCache
+	gates     gateCache
 }
 
 // New returns the store of a queue. It takes over no connection: the caller closes the clients.

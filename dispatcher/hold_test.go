@@ -1,0 +1,201 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// hold begins a hold of the models that a selector picks.
+func (b *bundle) hold(id, selector string, until time.Time) {
+	b.t.Helper()
+	picks, err := model.ParseSelector(selector)
+	if err == nil {
+		err = b.Store.PutHold(context.Background(), &model.Hold{ID: id, Selector: picks, Since: b.now(), Until: until, Reason: "maintenance"})
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bundle) release(id string, within time.Duration) {
+	b.t.Helper()
+	if _, err := b.Store.ReleaseHold(context.Background(), id, within, b.now()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// sets are the sets in which a model stands.
+func (b *bundle) sets(uid string) (in []string) {
+	b.t.Helper()
+	k := b.Store.Keys
+	for _, key := range []string{k.Due(), k.Urgent(), k.Running(), k.Parked()} {
+		if _, stands := b.Scores(key)[uid]; stands {
+			in = append(in, key)
+		}
+	}
+	return in
+}
+
+func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.put("held", "other")
+		b.hold("h1", "uid=held", fixture.Start.Add(time.Hour))
+		if diff := cmp.Diff(dispatcher.Round{Started: 1, Parked: 1}, b.round(d)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{b.Store.Keys.Parked()}, b.sets("held")); diff != "" {
+			t.Error(diff)
+		}
+		if hash := b.Model("held"); hash["parked_by"] != "hold:h1" || hash["parked_since"] != "2026-11-21T07:00:00.000Z" || hash["attempt_no"] != "" {
+			t.Errorf("the model is %v", hash)
+		}
+		b.Clock.Turn(59 * time.Minute)
+		if round := b.round(d); round.Started+round.Released > 0 {
+			t.Errorf("a hold that is not over let go: %+v", round)
+		}
+		b.Clock.Turn(time.Minute)
+		if round := b.round(d); round.Released != 1 {
+			t.Errorf("want it released at the end of the hold, got %+v", round)
+		}
+		if round := b.round(d); round.Started != 1 {
+			t.Errorf("want it started, got %+v", round)
+		}
+		b.Redis.Del(context.Background(), b.Store.Keys.Input())
+		if round := b.round(d); round.Started != 0 || b.Attempt("held") == "" {
+			t.Errorf("want one start, got another: %+v", round)
+		}
+		for _, key := range []string{b.Store.Keys.Parked(), b.Store.Keys.Gates(), b.Store.Keys.ParkedBy("hold:h1")} {
+			if left := b.Scores(key); len(left) > 0 {
+				t.Errorf("%s holds %v after the hold", key, left)
+			}
+		}
+		if holds, _, _ := b.Store.Holds(context.Background()); len(holds) > 0 {
+			t.Errorf("the hold is not forgotten: %v", holds)
+		}
+	})
+}
+
+func TestAHoldOfManyModelsIsReleasedBatchByBatchSpreadOverItsTime(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 7})
+		var uids []string
+		for i := range 50 {
+			uids = append(uids, fmt.Sprintf("m%02d", i))
+		}
+		b.put(uids...)
+		b.hold("h1", "", time.Time{})
+		for parked := 0; parked < len(uids); {
+			round := b.round(d)
+			if parked += round.Parked; round.Started > 0 || round.Parked == 0 {
+				t.Fatalf("want all parked, got %+v after %d", round, parked)
+			}
+		}
+		b.Clock.Turn(time.Hour)
+		b.release("h1", 10*time.Minute)
+		for released := 0; released < len(uids); {
+			round := b.round(d)
+			if released += round.Released; round.Released == 0 || round.Released > 7 {
+				t.Fatalf("want at most a batch, and some, got %+v", round)
+			}
+		}
+		first, last := 0, 0
+		for _, at := range b.Scores(b.Store.Keys.Due()) {
+			switch into := time.UnixMilli(at).Sub(b.now()); {
+			case into < 0 || into >= 10*time.Minute:
+				t.Fatalf("a model starts %s after the release", into)
+			case into < 5*time.Minute:
+				first++
+			default:
+				last++
+			}
+		}
+		if first < 10 || last < 10 || first+last != len(uids) {
+			t.Errorf("%d start in the first half and %d in the second", first, last)
+		}
+	})
+}
+
+func TestNoAttemptStartsThatWasDecidedBeforeAHoldBegan(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.put("m1")
+		before := &interrupted{Store: b.Store, before: func() { b.hold("h1", "", time.Time{}) }}
+		if round := b.round(b.dispatcher(before, dispatcher.Config{})); round.Started != 0 || round.Refused != 1 {
+			t.Errorf("want the start refused, got %+v", round)
+		}
+		if b.Attempt("m1") != "" {
+			t.Error("an attempt was started after its hold had begun")
+		}
+	})
+}
+
+// interrupted is a store in which something happens before each commit.
+type interrupted struct {
+	*scripts.Store
+	before func()
+}
+
+func (s *interrupted) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	s.before()
+	return s.Store.Commit(ctx, batch)
+}
+
+func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"})
+		b.put("m1")
+		b.hold("h1", "", fixture.Start.Add(time.Minute))
+		b.round(d)
+		b.Clock.Turn(time.Minute)
+		dies := scripts.DueRequest{Limit: 10, Owner: "b", Lease: 4 * time.Second}
+		if due, err := b.Store.ReadDue(context.Background(), dies); err != nil || len(due.Looks) != 1 {
+			t.Fatalf("read %+v, %v", due, err)
+		}
+		if round := b.round(d); round.Released != 0 {
+			t.Errorf("two dispatchers look at one gate: %+v", round)
+		}
+		b.Clock.Turn(4 * time.Second)
+		if round := b.round(d); round.Released != 1 {
+			t.Errorf("want it released by the other, got %+v", round)
+		}
+	})
+}
+
+func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.save(`{"timeout":"1m","retries":["10m","10m","10m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
+		b.round(d)
+		b.Redis.Del(context.Background(), b.Store.Keys.Input()) // a worker has it, and is never heard of again
+		b.Clock.Turn(time.Minute)
+		b.round(d) // it has failed: 10m
+		b.hold("h1", "", fixture.Start.Add(5*time.Hour))
+		b.Clock.Turn(10 * time.Minute)
+		if round := b.round(d); round.Parked != 1 {
+			t.Fatalf("want it parked, got %+v", round)
+		}
+		b.Clock.Set(fixture.Start.Add(5 * time.Hour))
+		b.round(d)
+		if round := b.round(d); round.Started != 1 || round.GaveUp != 0 {
+			t.Errorf("want a retry after five hours of hold, got %+v", round)
+		}
+		if hash := b.Model("tbl_1"); hash["trying_since"] != "2026-11-21T11:49:00.000Z" || hash["attempt_no"] != "2" {
+			t.Errorf("the give-up window counts from %s, attempt %s", hash["trying_since"], hash["attempt_no"])
+		}
+	})
+}

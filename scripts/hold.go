@@ -1,0 +1,163 @@
+package scripts
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// holdChanges is the field of <queue>:holds that counts how often they have changed. No hold has its name.
+const holdChanges = "changes"
+
+// holdText is a hold as it is stored.
+type holdText struct {
+	Selector string `json:"selector"`
+	Since    string `json:"since"`
+	Until    string `json:"until,omitempty"`
+	Within   string `json:"within,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	By       string `json:"by,omitempty"`
+}
+
+func writeHold(h *model.Hold) string {
+	text := holdText{
+		Selector: h.Selector.String(), Since: model.FormatTime(h.Since), Until: model.FormatTime(h.Until),
+		Reason: document.Shorten(h.Reason, document.MaxText), By: document.Shorten(h.By, model.MaxBy),
+	}
+	if h.Within > 0 {
+		text.Within = document.FormatDuration(h.Within)
+	}
+	raw, _ := json.Marshal(text) // texts only
+	return string(raw)
+}
+
+// readHold reads a stored hold. One of which a part cannot be read holds what can be read of it: to let models start is worse than to hold
+// too many.
+func readHold(id, raw string) (model.Hold, error) {
+	h := model.Hold{ID: id}
+	var text holdText
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return h, document.Refuse("holds."+id, "a JSON object", document.Found(raw))
+	}
+	h.Reason, h.By = text.Reason, text.By
+	var errs [4]error
+	h.Selector, errs[0] = model.ParseSelector(text.Selector)
+	h.Since, errs[1] = readStoredTime(text.Since)
+	h.Until, errs[2] = readStoredTime(text.Until)
+	if text.Within != "" {
+		h.Within, errs[3] = document.ParseDuration(text.Within)
+	}
+	return h, document.Place(cmp.Or(errs[0], errs[1], errs[2], errs[3]), "holds."+id)
+}
+
+func readStoredTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	return at.UTC(), err
+}
+
+func compareHolds(a, b model.Hold) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) }
+
+// gateCache keeps what the texts of holds say: dispatchers read them once a round.
+type gateCache struct {
+	mu    sync.Mutex
+	texts []string
+	gates model.Gates
+}
+
+// read reads fields and values of <queue>:holds.
+func (c *gateCache) read(texts []string) model.Gates {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Equal(texts, c.texts) {
+		return c.gates
+	}
+	c.texts, c.gates = texts, model.Gates{}
+	for pair := range slices.Chunk(texts, 2) {
+		if pair[0] == holdChanges {
+			c.gates.HoldChanges = pair[1]
+			continue
+		}
+		hold, _ := readHold(pair[0], pair[1]) // doctor tells what cannot be read
+		c.gates.Holds = append(c.gates.Holds, hold)
+	}
+	slices.SortFunc(c.gates.Holds, compareHolds)
+	return c.gates
+}
+
+// Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
+func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
+	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read holds: %w", err)
+	}
+	delete(texts, holdChanges)
+	for id, text := range texts {
+		hold, unreadable := readHold(id, text)
+		holds, problem = append(holds, hold), cmp.Or(problem, unreadable)
+	}
+	slices.SortFunc(holds, compareHolds)
+	return holds, problem, nil
+}
+
+// Gates reads what may keep models of the queue from starting.
+func (s *Store) Gates(ctx context.Context) (model.Gates, error) {
+	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
+	if err != nil {
+		return model.Gates{}, fmt.Errorf("read holds: %w", err)
+	}
+	flat := make([]string, 0, 2*len(texts))
+	for id, text := range texts {
+		flat = append(flat, id, text)
+	}
+	return new(gateCache).read(flat), nil
+}
+
+// PutHold begins a hold, or changes the one of that name: from when it returns on, no model starts that it picks. A dispatcher looks at it when
+// it ends.
+func (s *Store) PutHold(ctx context.Context, hold *model.Hold) error {
+	if err := hold.Validate(); err != nil {
+		return err
+	}
+	look := hold.Until
+	if look.IsZero() {
+		look = model.Never
+	}
+	pipe := s.clients.Write.TxPipeline()
+	pipe.HSet(ctx, s.Keys.Holds(), hold.ID, writeHold(hold))
+	pipe.HIncrBy(ctx, s.Keys.Holds(), holdChanges, 1)
+	pipe.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(look.UnixMilli()), Member: string(hold.Gate())})
+	_, err := pipe.Exec(ctx)
+	return wrap(err, "store a hold")
+}
+
+// ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
+func (s *Store) ReleaseHold(ctx context.Context, id string, within time.Duration, now time.Time) (bool, error) {
+	text, err := s.clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
+	switch {
+	case missing(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read a hold: %w", err)
+	}
+	hold, _ := readHold(id, text)
+	if hold.Ended(now) {
+		return false, nil
+	}
+	hold.Until, hold.Within = now, within
+	if !hold.Since.Before(now) {
+		hold.Since = now.Add(-time.Millisecond)
+	}
+	return true, s.PutHold(ctx, &hold)
+}

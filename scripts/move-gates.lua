@@ -1,0 +1,30 @@
+-- Notes when gates are to be looked at again that a dispatcher has looked at. One that somebody has opened meanwhile
+-- stays due. A gate that no model waits for any more is forgotten, and so is a hold that is over.
+--
+-- KEYS[1] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[2] <queue>:holds hash, id -> JSON; and changes, how many there were
+-- KEYS[3..] per gate its <queue>:parked:<name> zset
+-- ARGV[1] until when the dispatcher alone was to look at the gates, in Unix ms
+-- ARGV[2..] per gate: its name, when it is to be looked at again in Unix ms, "stays" = also if no model waits for it,
+--   "" = it is open, and the id of the hold that it was, "" = of none
+-- Returns how many were forgotten
+local gates, holds = KEYS[1], KEYS[2]
+local alone = tonumber(ARGV[1])
+
+local forgotten, key = 0, 3
+for at = 2, #ARGV, 4 do
+  local gate, again, stays, hold = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  if tonumber(redis.call('ZSCORE', gates, gate) or '') == alone then --@ opened meanwhile
+    if stays == '' and redis.call('ZCARD', KEYS[key]) == 0 then --@ models wait
+      redis.call('ZREM', gates, gate)
+      if hold ~= '' and redis.call('HDEL', holds, hold) == 1 then --@ over
+        redis.call('HINCRBY', holds, 'changes', 1)
+      end
+      forgotten = forgotten + 1
+    else
+      redis.call('ZADD', gates, again, gate) --@ again
+    end
+  end
+  key = key + 1
+end
+return forgotten
