@@ -67,7 +67,9 @@ func readStoredTime(text string) (time.Time, error) {
 	return at.UTC(), err
 }
 
-func compareHolds(a, b model.Hold) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) }
+func compareHolds(a, b model.Hold) int {
+	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+}
 
 // gateCache keeps what the texts of holds say: dispatchers read them once a round.
 type gateCache struct {
