@@ -23,6 +23,8 @@ var manyFormed = []string{
 	`{"name":"e","timeout":"1m","retries":"10 5s 10m","never_retry":["permanent","yes","1","null","a: b","# no"],"notify":[]}`,
 	`{"name":"true","timeout":"1m","retries":[0,"next"],"delays_by_error":{"1":"1h","Gone":"never","- x":"next"},"notify":["recovered"]}`,
 	`{"name":"2026-01-01","timeout":"1m","retry_window":"FREQ=DAILY;BYHOUR=9,10","misfire":"run_if_younger_than 1h","spread":"10m","queue_timeout":"1m"}`,
+	`{"name":"fleet","limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50}],"retry_after_scope":"key","closed":["2026","b"],` +
+		`"circuit":{"key":"{policy}","open_after":"5 of 10","on":["429","network"],"probe":"1m"},"fresh_within":"26h","warn_within":"24h"}`,
 	`{"name":"h","timeout":"1m","retries":{"strategy":"exponential","base":"1m","factor":1.5,"count":3},"jitter":0.01,"disabled_reason":"no, \"really\": 'never' # - {x}"}`,
 }
 
@@ -43,7 +45,7 @@ func TestTheCanonicalYAMLOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 }
 
 func TestTheEnglishOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
-	for _, text := range []string{nightlyYAML, manyFormed[0], manyFormed[4], manyFormed[7]} {
+	for _, text := range []string{nightlyYAML, manyFormed[0], manyFormed[4], manyFormed[7], manyFormed[8]} {
 		c := at(t, testkit.Miniredis(t))
 		c.in = text
 		canonical := c.do("policy", "get", "-")
@@ -70,8 +72,8 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 		{[]string{"name", "policy", "readable"}, []string{"ls"}},
 		{[]string{"english", "name"}, []string{"english", "nightly"}},
 		{[]string{"differences", "plan"}, []string{"diff", "nightly", "default"}},
-		{[]string{"alignment", "delays_by_error", "disabled_reason", "give_up_after", "jitter", "misfire", "name", "never_retry", "notify", "on_exhausted", "queue_timeout",
-			"retries", "retry_window", "rrule", "spread", "timeout"}, []string{"get", "nightly"}},
+		{[]string{"alignment", "circuit", "closed", "delays_by_error", "disabled_reason", "fresh_within", "give_up_after", "jitter", "limits", "misfire", "name", "never_retry",
+			"notify", "on_exhausted", "queue_timeout", "retries", "retry_after_scope", "retry_window", "rrule", "spread", "timeout", "warn_within"}, []string{"get", "nightly"}},
 	} {
 		decoder := json.NewDecoder(strings.NewReader(c.do(append([]string{"policy", "-o", "json"}, test.args...)...)))
 		count := 0

@@ -106,6 +106,22 @@ func (d Object) Number(name string, low, high float64) (float64, bool, error) {
 	return n, true, nil
 }
 
+// Whole returns a field that is a whole number from low to high; false: the field is absent or null.
+func (d Object) Whole(name string, low, high int) (int, bool, error) {
+	if d.Fields[name] == nil {
+		return 0, false, nil
+	}
+	text, _, err := d.Scalar(name)
+	if err != nil {
+		return 0, false, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, false, &Error{name, fmt.Sprintf("a whole number from %d to %d", low, high), Found(d.Fields[name])}
+	}
+	return n, true, nil
+}
+
 // Words returns a field that is a list of texts, or one text alone; absent and null are nil.
 func (d Object) Words(name string) ([]string, error) {
 	switch value := d.Fields[name].(type) {

@@ -24,8 +24,8 @@ var aliases = []struct {
 	{"jitterEnabled", "jitter", false, zeroIfFalse},
 }
 
-// originFields are names of the origin for fields of a policy, which mean the same and come with no defaults.
-var originFields = map[string]string{"retry_intervals": "retries", "retry_strategy": "alignment"}
+// fieldAliases are other names for fields of a policy, which mean the same and come with no defaults: those of the origin, and a usual one.
+var fieldAliases = map[string]string{"retry_intervals": "retries", "retry_strategy": "alignment", "circuit_breaker": "circuit"}
 
 // originAlignments are the names of the origin for alignments.
 var originAlignments = map[string]Alignment{
@@ -35,10 +35,10 @@ var originAlignments = map[string]Alignment{
 	"retry_between_planned": BetweenPlanned,
 }
 
-// resolveOrigin rewrites the names of the origin. Of two names for one thing the alias stays, and is an unknown field.
-func resolveOrigin(value any) any {
+// resolveNames rewrites other names of fields. Of two names for one thing the alias stays, and is an unknown field.
+func resolveNames(value any, aliases map[string]string) any {
 	fields, _ := value.(map[string]any)
-	for alias, name := range originFields {
+	for alias, name := range aliases {
 		said, used := fields[alias]
 		if _, both := fields[name]; used && !both {
 			fields = maps.Clone(fields)
@@ -47,6 +47,13 @@ func resolveOrigin(value any) any {
 			value = fields
 		}
 	}
+	return value
+}
+
+// resolveOrigin rewrites the names of the origin.
+func resolveOrigin(value any) any {
+	value = resolveNames(value, fieldAliases)
+	fields, _ := value.(map[string]any)
 	text, _ := fields["alignment"].(string)
 	if alignment, found := originAlignments[text]; found {
 		fields = maps.Clone(fields)

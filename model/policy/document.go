@@ -15,31 +15,38 @@ import (
 // canonicalDocument is the canonical form of a policy: fixed order, canonical durations. As it is stored, what every policy has is
 // written, and of the rest what says nothing is left out: ParseStored reads that as nothing, whatever the policy `default` says.
 type canonicalDocument struct {
-	Name           string      `json:"name,omitempty"`
-	Rule           string      `json:"rrule,omitempty"`
-	Timezone       string      `json:"timezone,omitempty"`
-	Dtstart        string      `json:"dtstart,omitempty"`
-	Timeout        string      `json:"timeout"`
-	QueueTimeout   string      `json:"queue_timeout,omitempty"`
-	Retries        any         `json:"retries"`
-	Jitter         *float64    `json:"jitter,omitempty"`
-	Alignment      any         `json:"alignment"`
-	OnExhausted    OnExhausted `json:"on_exhausted"`
-	GiveUpAfter    string      `json:"give_up_after,omitempty"`
-	RetryOn        *[]string   `json:"retry_on,omitempty"`
-	NeverRetry     *[]string   `json:"never_retry,omitempty"`
-	DelaysByError  any         `json:"delays_by_error,omitempty"` // nil: left out
-	RetryWindow    string      `json:"retry_window,omitempty"`
-	Misfire        string      `json:"misfire,omitempty"`
-	Spread         string      `json:"spread,omitempty"`
-	Notify         *[]Notice   `json:"notify,omitempty"`
-	DisabledReason *string     `json:"disabled_reason,omitempty"`
+	Name            string      `json:"name,omitempty"`
+	Rule            string      `json:"rrule,omitempty"`
+	Timezone        string      `json:"timezone,omitempty"`
+	Dtstart         string      `json:"dtstart,omitempty"`
+	Timeout         string      `json:"timeout"`
+	QueueTimeout    string      `json:"queue_timeout,omitempty"`
+	Retries         any         `json:"retries"`
+	Jitter          *float64    `json:"jitter,omitempty"`
+	Alignment       any         `json:"alignment"`
+	OnExhausted     OnExhausted `json:"on_exhausted"`
+	GiveUpAfter     string      `json:"give_up_after,omitempty"`
+	RetryOn         *[]string   `json:"retry_on,omitempty"`
+	NeverRetry      *[]string   `json:"never_retry,omitempty"`
+	DelaysByError   any         `json:"delays_by_error,omitempty"` // nil: left out
+	RetryWindow     string      `json:"retry_window,omitempty"`
+	Misfire         string      `json:"misfire,omitempty"`
+	Spread          string      `json:"spread,omitempty"`
+	Limits          any         `json:"limits,omitempty"`  // nil: left out
+	Circuit         any         `json:"circuit,omitempty"` // nil: left out
+	RetryAfterScope string      `json:"retry_after_scope,omitempty"`
+	Closed          *[]string   `json:"closed,omitempty"`
+	FreshWithin     string      `json:"fresh_within,omitempty"`
+	WarnWithin      string      `json:"warn_within,omitempty"`
+	Notify          *[]Notice   `json:"notify,omitempty"`
+	DisabledReason  *string     `json:"disabled_reason,omitempty"`
 }
 
 // fieldNames are the names that a policy may have, in their canonical order.
 var fieldNames = []string{
 	"name", "rrule", "timezone", "dtstart", "timeout", "queue_timeout", "retries", "jitter", "alignment", "on_exhausted",
-	"give_up_after", "retry_on", "never_retry", "delays_by_error", "retry_window", "misfire", "spread", "notify", "disabled_reason",
+	"give_up_after", "retry_on", "never_retry", "delays_by_error", "retry_window", "misfire", "spread",
+	"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "notify", "disabled_reason",
 }
 
 // none is how a policy says that it has nothing of a kind: no deadline, no retries, no window.
@@ -53,6 +60,7 @@ func (p *Policy) document() canonicalDocument {
 		Name: p.Name, Rule: p.Rule, Timezone: p.Timezone, Dtstart: p.Dtstart,
 		Timeout: cmp.Or(formatOptional(p.Timeout), none), QueueTimeout: formatOptional(p.QueueTimeout),
 		GiveUpAfter: formatOptional(p.GiveUpAfter), Spread: formatOptional(p.Spread),
+		FreshWithin: formatOptional(p.FreshWithin), WarnWithin: formatOptional(p.WarnWithin), RetryAfterScope: string(p.RetryAfterScope),
 		Retries: []string{}, Alignment: p.Alignment, OnExhausted: p.OnExhausted, RetryWindow: p.RetryWindow,
 	}
 	if p.MaxRetries() != 0 {
@@ -76,6 +84,15 @@ func (p *Policy) document() canonicalDocument {
 	if len(p.Classes.Delays) > 0 {
 		d.DelaysByError = p.Classes.delaysDocument()
 	}
+	if len(p.Limits) > 0 {
+		d.Limits = p.limitsDocument()
+	}
+	if p.Circuit != nil {
+		d.Circuit = p.Circuit.document()
+	}
+	if len(p.Closed) > 0 {
+		d.Closed = &p.Closed
+	}
 	if len(p.Muted) > 0 {
 		d.Notify = p.told()
 	}
@@ -96,6 +113,14 @@ func (p Policy) Whole() any {
 		d.NeverRetry = &[]string{}
 	}
 	d.DelaysByError = p.Classes.delaysDocument()
+	d.Limits, d.RetryAfterScope = p.limitsDocument(), cmp.Or(d.RetryAfterScope, scopeAuto)
+	d.FreshWithin, d.WarnWithin = cmp.Or(d.FreshWithin, none), cmp.Or(d.WarnWithin, none)
+	if d.Circuit == nil {
+		d.Circuit = none
+	}
+	if d.Closed == nil {
+		d.Closed = &[]string{}
+	}
 	return d
 }
 

@@ -29,7 +29,8 @@ func Read(value any) (Draft, error) {
 	p := &d.said
 	for _, read := range []func(document.Object) error{
 		p.readName, p.readSchedule, p.readTimes, p.readRetries, p.readEnd, p.Classes.read,
-		p.readWindow, p.Misfire.read, p.readNotify, p.readReason,
+		p.readWindow, p.Misfire.read, p.readLimits, p.readCircuit, p.readRetryAfterScope, p.readClosed, p.readFreshness,
+		p.readNotify, p.readReason,
 	} {
 		if err := read(doc); err != nil {
 			return Draft{}, err
@@ -59,7 +60,8 @@ func ParseStored(value any) (Policy, error) {
 	if d.said.MaxRetries() == 0 {
 		end = NextPlanned
 	}
-	return d.with(Policy{Timeout: DefaultTimeout, Alignment: AlignPlanned, OnExhausted: end}), nil
+	p := d.with(Policy{Timeout: DefaultTimeout, Alignment: AlignPlanned, OnExhausted: end})
+	return p, p.checkFreshness()
 }
 
 // Name is that under which the draft is to be stored; empty: it names none.
@@ -72,12 +74,15 @@ func (d Draft) Rename(name string) Draft {
 }
 
 // Complete takes what the draft does not name from another policy. The policy `default` is completed with the built-in one, whatever
-// the other. The error is a *document.Error: the canonical JSON has at most 16 KiB.
+// the other. The error is a *document.Error: the canonical JSON has at most 16 KiB, and warn_within is shorter than fresh_within.
 func (d Draft) Complete(usual Policy) (Policy, error) {
 	if d.said.Name == DefaultName {
 		usual = Default()
 	}
 	p := d.with(usual)
+	if err := p.checkFreshness(); err != nil {
+		return p, err
+	}
 	return p, p.CheckSize()
 }
 
@@ -101,6 +106,12 @@ var inherited = []struct {
 	{[]string{"retry_window"}, (*Policy).takeWindow},
 	{[]string{"misfire"}, func(p, usual *Policy) { p.Misfire = usual.Misfire }},
 	{[]string{"spread"}, func(p, usual *Policy) { p.Spread = usual.Spread }},
+	{[]string{"limits"}, func(p, usual *Policy) { p.Limits = usual.Limits }},
+	{[]string{"circuit"}, func(p, usual *Policy) { p.Circuit = usual.Circuit }},
+	{[]string{"retry_after_scope"}, func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }},
+	{[]string{"closed"}, func(p, usual *Policy) { p.Closed = usual.Closed }},
+	{[]string{"fresh_within"}, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }},
+	{[]string{"warn_within", "fresh_within"}, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }},
 	{[]string{"notify"}, func(p, usual *Policy) { p.Muted = usual.Muted }},
 	{[]string{"disabled_reason"}, func(p, usual *Policy) { p.DisabledReason = usual.DisabledReason }},
 }

@@ -11,7 +11,9 @@ import (
 // ofTheHouse is a policy `default` that says something of everything.
 const ofTheHouse = `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin","dtstart":"2026-01-01","timeout":"1h","queue_timeout":"5m",` +
 	`"retries":["7m"],"jitter":0.3,"alignment":"until_success","on_exhausted":"give_up","give_up_after":"1w","never_retry":["Gone"],` +
-	`"delays_by_error":{"Busy":"2h"},"retry_window":"FREQ=DAILY;BYHOUR=9","misfire":"skip","spread":"3m","notify":["disabled"],"disabled_reason":"Sorry."}`
+	`"delays_by_error":{"Busy":"2h"},"retry_window":"FREQ=DAILY;BYHOUR=9","misfire":"skip","spread":"3m",` +
+	`"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/m"}],"circuit":{"key":"{policy}","open_after":"5 of 10","on":["timeout"],"probe":"1h"},` +
+	`"retry_after_scope":"model","closed":["holidays"],"fresh_within":"26h","warn_within":"24h","notify":["disabled"],"disabled_reason":"Sorry."}`
 
 // completed reads a policy, and completes it with that of the house.
 func completed(t testing.TB, text string) Policy {
@@ -43,17 +45,31 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"retries":[]}`:                  with(func(p *Policy) { p.Retries, p.Jitter = nil, 0 }),
 		`{"retries":["1m"]}`:              with(func(p *Policy) { p.Retries, p.Jitter = Delays{time.Minute}, 0 }),
 		`{"retries":{"strategy":"fixed","base":"1m"}}`: with(func(p *Policy) { p.Retries, p.Jitter = Backoff{Fixed, time.Minute, 0, 0, Unlimited}, 0.2 }),
-		`{"jitter":0.5}`:                      with(func(p *Policy) { p.Jitter = 0.5 }),
-		`{"alignment":"planned_only"}`:        with(func(p *Policy) { p.Alignment = PlannedOnly }),
-		`{"on_exhausted":"next_planned"}`:     with(func(p *Policy) { p.OnExhausted = NextPlanned }),
-		`{"give_up_after":"none"}`:            with(func(p *Policy) { p.GiveUpAfter = 0 }),
-		`{"never_retry":[]}`:                  with(func(p *Policy) { p.Classes.Never = nil }),
-		`{"retry_on":["Net"]}`:                with(func(p *Policy) { p.Classes.Never, p.Classes.RetryOn = nil, []string{"Net"} }),
-		`{"delays_by_error":{}}`:              with(func(p *Policy) { p.Classes.Delays = nil }),
-		`{"misfire":"run_once"}`:              with(func(p *Policy) { p.Misfire = Misfire{} }),
-		`{"spread":"none"}`:                   with(func(p *Policy) { p.Spread = 0 }),
-		`{"notify":["disabled","recovered"]}`: with(func(p *Policy) { p.Muted = nil }),
-		`{"disabled_reason":""}`:              with(func(p *Policy) { p.DisabledReason = "" }),
+		`{"jitter":0.5}`:                                       with(func(p *Policy) { p.Jitter = 0.5 }),
+		`{"alignment":"planned_only"}`:                         with(func(p *Policy) { p.Alignment = PlannedOnly }),
+		`{"on_exhausted":"next_planned"}`:                      with(func(p *Policy) { p.OnExhausted = NextPlanned }),
+		`{"give_up_after":"none"}`:                             with(func(p *Policy) { p.GiveUpAfter = 0 }),
+		`{"never_retry":[]}`:                                   with(func(p *Policy) { p.Classes.Never = nil }),
+		`{"retry_on":["Net"]}`:                                 with(func(p *Policy) { p.Classes.Never, p.Classes.RetryOn = nil, []string{"Net"} }),
+		`{"delays_by_error":{}}`:                               with(func(p *Policy) { p.Classes.Delays = nil }),
+		`{"misfire":"run_once"}`:                               with(func(p *Policy) { p.Misfire = Misfire{} }),
+		`{"spread":"none"}`:                                    with(func(p *Policy) { p.Spread = 0 }),
+		`{"notify":["disabled","recovered"]}`:                  with(func(p *Policy) { p.Muted = nil }),
+		`{"disabled_reason":""}`:                               with(func(p *Policy) { p.DisabledReason = "" }),
+		`{"limits":[]}`:                                        with(func(p *Policy) { p.Limits = nil }),
+		`{"limits":"none"}`:                                    with(func(p *Policy) { p.Limits = nil }),
+		`{"limits":[{"key":"{kind}","running":1}]}`:            with(func(p *Policy) { p.Limits = []Limit{{Key: Key{KeyField, "kind"}, Running: 1}} }),
+		`{"circuit":"none"}`:                                   with(func(p *Policy) { p.Circuit = nil }),
+		`{"circuit":{"key":"{policy}","open_after":"1 of 1"}}`: with(func(p *Policy) { p.Circuit = &Circuit{Key{Kind: KeyPolicy}, 1, 1, nil, DefaultProbe} }),
+		`{"retry_after_scope":"auto"}`:                         with(func(p *Policy) { p.RetryAfterScope = ScopeAuto }),
+		`{"closed":[]}`:                                        with(func(p *Policy) { p.Closed = nil }),
+		`{"closed":"none"}`:                                    with(func(p *Policy) { p.Closed = nil }),
+		`{"warn_within":"none"}`:                               with(func(p *Policy) { p.WarnWithin = 0 }),
+		`{"warn_within":"1h"}`:                                 with(func(p *Policy) { p.WarnWithin = time.Hour }),
+
+		// Who names fresh_within does not get the other's warning.
+		`{"fresh_within":"none"}`: with(func(p *Policy) { p.FreshWithin, p.WarnWithin = 0, 0 }),
+		`{"fresh_within":"1h"}`:   with(func(p *Policy) { p.FreshWithin, p.WarnWithin = time.Hour, 0 }),
 
 		// The zone of the window comes along, but moves no schedule.
 		`{"retry_window":"none"}`:         with(func(p *Policy) { p.RetryWindow, p.Timezone = "", "" }),
@@ -96,6 +112,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 	}
 	const want = `{"timeout":"10m","queue_timeout":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
+		`"limits":[],"circuit":"none","retry_after_scope":"auto","closed":[],"fresh_within":"none","warn_within":"none",` +
 		`"notify":["disabled","recovered"],"disabled_reason":""}`
 	if whole, err := json.Marshal(Default().Whole()); string(whole) != want || err != nil {
 		t.Errorf("got %s, %v", whole, err)
@@ -104,7 +121,30 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 
 func TestADraftTellsWhatItTakesFromTheDefault(t *testing.T) {
 	draft, err := Read(jsonOf(t, `{"timeout":"1h","retries":["1m"],"retry_on":["A"],"misfire":null,"notify":[],"delays_by_error":{},"disabled_reason":"","spread":0}`))
-	if diff := cmp.Diff([]string{"queue_timeout", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire"}, draft.Missing()); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{"queue_timeout", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire",
+		"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within"}, draft.Missing()); err != nil || diff != "" {
 		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+}
+
+func TestAWarningIsCheckedAgainstTheFreshnessThatTheDefaultGives(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"warn_within":"26h"}`:                      `warn_within: expected less than the fresh_within of 1d2h, found "1d2h"`,
+		`{"warn_within":"1h","fresh_within":"none"}`: "fresh_within: expected a duration, as warn_within is given, found nothing",
+	} {
+		draft, err := Read(jsonOf(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := draft.Complete(policyOf(t, ofTheHouse)); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+	const alone = `{"warn_within":"1h"}`
+	if _, err := ParseStored(jsonOf(t, alone)); refusedField(err) != "fresh_within" {
+		t.Errorf("stored: %v", err)
+	}
+	if _, err := Parse(jsonOf(t, alone)); refusedField(err) != "fresh_within" {
+		t.Errorf("built in: %v", err)
 	}
 }

@@ -33,6 +33,7 @@ func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 	l.retries()
 	l.expression()
 	l.aligner()
+	l.probe()
 	if s.Schedule != nil {
 		l.future()
 		l.gaps()
@@ -98,6 +99,15 @@ func (l *linter) aligner() {
 	}
 }
 
+// probe warns of a circuit that may stay open until its models are given up.
+func (l *linter) probe() {
+	p := l.Policy
+	if p.Circuit != nil && p.GiveUpAfter > 0 && p.Circuit.Probe >= p.GiveUpAfter {
+		l.warn("circuit.probe", "%s is not shorter than the give_up_after of %s: a failing model has no attempt left when the circuit closes",
+			document.FormatDuration(p.Circuit.Probe), document.FormatDuration(p.GiveUpAfter))
+	}
+}
+
 // endingSoon is how near the last planned refresh must be to be worth a warning.
 const endingSoon = 30 * 24 * time.Hour
 
@@ -156,6 +166,10 @@ func (l *linter) gaps() {
 	}
 	if p.GiveUpAfter > 0 && p.GiveUpAfter <= longest {
 		l.warn("give_up_after", "%s is not longer than the interval of %s: the first failure can be final", document.FormatDuration(p.GiveUpAfter), document.FormatDuration(longest))
+	}
+	if p.FreshWithin > 0 && p.FreshWithin <= longest {
+		l.warn("fresh_within", "%s is not longer than the interval of %s: the model is stale before its next planned refresh has ended",
+			document.FormatDuration(p.FreshWithin), document.FormatDuration(longest))
 	}
 	if p.Spread > shortest {
 		l.warn("spread", "%s is longer than the interval of %s, which is then the spread", document.FormatDuration(p.Spread), document.FormatDuration(shortest))

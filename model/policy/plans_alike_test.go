@@ -15,6 +15,7 @@ func TestPoliciesPlanAlikeUnlessTheirPlannedRefreshesMayDiffer(t *testing.T) {
 	}{
 		{``, `"timeout":"1h","retries":["1m"],"misfire":"skip"`, true},
 		{`"retry_window":"FREQ=DAILY;BYHOUR=9","timezone":"Asia/Tokyo"`, `"retry_window":"FREQ=DAILY;BYHOUR=9"`, true},
+		{``, `"limits":[{"key":"{a}","running":1}],"circuit":{"key":"{a}","open_after":"1 of 2"},"closed":["a"],"fresh_within":"1h"`, true},
 		{rule, rule + `,"dtstart":"20010101T000000"`, true}, // the default
 		{rule, `"rrule":"FREQ=DAILY"`, false},
 		{rule, ``, false},

@@ -34,6 +34,18 @@ type Policy struct {
 	Misfire Misfire       // what becomes of a planned refresh that was missed
 	Spread  time.Duration // planned refreshes are shifted by a part of this, fixed for each model; 0: not
 
+	// What models with the same key may do at a time. At most 4 limits, each of another name.
+	Limits []Limit
+	// Circuit stops the models of a key that fails; nil: none.
+	Circuit *Circuit
+	// RetryAfterScope is what a worker's retry_after holds back.
+	RetryAfterScope RetryAfterScope
+	// Closed lists calendars: while one is closed, nothing starts. Sorted, at most 8.
+	Closed []string
+
+	FreshWithin time.Duration // since the last success; after that the model is stale, 1 second to 10 years; 0: never
+	WarnWithin  time.Duration // after that it is late, less than FreshWithin; 0: never
+
 	// Muted lists what nobody is told of.
 	Muted []Notice
 	// DisabledReason is what the owner of a disabled model reads when the worker said nothing fit for him; empty: a template.

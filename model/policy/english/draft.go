@@ -165,6 +165,8 @@ var subjects = map[string]string{
 	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
 	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
 	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "disabled_reason": "the reason",
+	"limits": "what runs at a time", "circuit": "the circuit", "circuit.on": "what counts for the circuit", "circuit.probe": "the probe of the circuit",
+	"retry_after_scope": "what a retry_after holds back", "closed": "the calendars", "fresh_within": "freshness", "warn_within": "when to warn",
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.

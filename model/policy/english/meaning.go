@@ -45,15 +45,23 @@ var betweenNames = regexp.MustCompile(`(?i), and |, or |, | and | or `)
 
 func setNames(field string) func(*draft, []string) error {
 	return func(d *draft, slots []string) error {
-		var names []any
-		for _, name := range betweenNames.Split(slots[0], -1) {
-			if isReserved(name) {
-				return errNotKnown
-			}
-			names = append(names, d.now.value(name))
+		names, known := d.namesIn(slots[0])
+		if !known {
+			return errNotKnown
 		}
 		return d.set(field, names)
 	}
+}
+
+// namesIn reads a list of names; false: one of them is none.
+func (d *draft) namesIn(text string) (names []any, known bool) {
+	for _, name := range betweenNames.Split(text, -1) {
+		if isReserved(name) {
+			return nil, false
+		}
+		names = append(names, d.now.value(name))
+	}
+	return names, true
 }
 
 func (d *draft) giveUpAfter(slots []string) error {

@@ -180,6 +180,25 @@ func TestEverySentenceIsRead(t *testing.T) {
 		`Mark it as "pending..."`:                                                                  `{"on_exhausted":"give_up","disabled_reason":"pending..."}`,
 		`Disable the model with the reason "It failed."`:                                           `{"on_exhausted":"give_up","disabled_reason":"It failed."}`,
 
+		// Keys
+		"Run at most 4 at a time for each {host(input_url)}":                       `{"limits":[{"key":"{host(input_url)}","running":"4"}]}`,
+		"Start at most 60 in one minute for each {label.tenant}.":                  `{"limits":[{"key":"{label.tenant}","rate":"60/1m"}]}`,
+		"run at most 4 at the same time and start at most 1 in 1h for each {x}":    `{"limits":[{"key":"{x}","running":"4","rate":"1/1h"}]}`,
+		"Run at most 1 at a time for each {x}. Start at most 9 in 1s for each {y}": `{"limits":[{"key":"{x}","running":"1"},{"key":"{y}","rate":"9/1s"}]}`,
+		"Set no limits": `{"limits":[]}`,
+		"Open the circuit of each {policy} after 5 failures of 10 attempts":                           `{"circuit":{"key":"{policy}","open_after":"5 of 10"}}`,
+		"Probe the open circuit after ten minutes\nOpen the circuit of {policy} after 1 failure of 1": `{"circuit":{"key":"{policy}","open_after":"1 of 1","probe":"10m"}}`,
+		"Count only network, http_5xx and timeout errors for the circuit":                             `{"circuit":{"on":["network","http_5xx","timeout"]}}`,
+		"Open no circuit":                                  `{"circuit":"none"}`,
+		"Let a retry_after close keys":                     `{"retry_after_scope":"key"}`,
+		"Let a `retry_after` close no keys":                `{"retry_after_scope":"model"}`,
+		"Let a retry_after close keys only after http_429": `{"retry_after_scope":"auto"}`,
+		"Stay closed on no calendar":                       `{"closed":[]}`,
+		`Stay closed on holidays, "2026" and "all"`:        `{"closed":["holidays","2026","all"]}`,
+		"Keep the model fresh within 26 hours":             `{"fresh_within":"1d2h"}`,
+		"Promise no freshness":                             `{"fresh_within":"none"}`,
+		"Warn after 24 hours without success":              `{"warn_within":"1d"}`,
+
 		// Notices
 		"Notify nobody": `{"notify":[]}`,
 		"Notify the owner when refresh is disabled":                               `{"notify":["disabled"]}`,

@@ -26,6 +26,7 @@ var slotPatterns = strings.NewReplacer(
 	"<value>", `("\d+"|[^\s"]+)`,
 	"<names>", `(`+someName+`(?:(?:, and |, or |, | and | or )`+someName+`)*)`,
 	"<name>", `(`+someName+`)`,
+	"<key>", `(\{[^{}"]*\})`,
 	"<planned>", `(?:until|for) (?:the )?next (?:scheduled|planned) refresh`,
 	"<else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is (?:scheduled|planned)))?`,
 	"<the model>", `(?:auto-?refresh|refresh(?:ing)?|(?:the|this|its) [\w-]+|it)`,

@@ -26,6 +26,9 @@ func Print(p policy.Policy) string {
 	out.retries(&p)
 	out.errors(&p)
 	out.end(&p)
+	out.limits(&p)
+	out.circuit(&p)
+	out.promises(&p)
 	if len(out.usual) > 0 {
 		out.say("%s", strings.Join(out.usual, ". "))
 	}

@@ -52,6 +52,14 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 		"Panic\nWait until the next scheduled refresh":                            `line 2: expected giving up after the last retry, as line 1 says, found "Wait until the next scheduled refresh"`,
 		"Give up after the last retry:\n- Reset attempt_no":                       `line 2: expected giving up after the last retry, as line 1 says, found "Reset attempt_no"`,
 		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected no failure after line 1, which says what follows the last one, found "On the first failure, give up"`,
+		"Set no limits\nRun at most 1 at a time for each {x}":                     `line 2: expected one sentence about what runs at a time, which is in line 1, found a second: "Run at most 1 at a time for each {x}"`,
+		"Start at most 1 in 1s for each {x}\nSet no limits":                       `line 2: expected one sentence about what runs at a time, which is in line 1, found a second: "Set no limits"`,
+		"Open no circuit\nProbe an open circuit after 5 minutes":                  `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Probe an open circuit after 5 minutes"`,
+		"Count only X for the circuit\nOpen no circuit":                           `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Open no circuit"`,
+		"Count only X for the circuit\nCount only B for the circuit":              `line 2: expected one sentence about it, which is in line 1, found a second: "Count only B for the circuit"`,
+		"Let a retry_after close keys\nLet a retry_after close no keys":           `line 2: expected one sentence about what a retry_after holds back, which is in line 1, found a second: "Let a retry_after close no keys"`,
+		"Stay closed on no calendar\nStay closed on holidays":                     `line 2: expected one sentence about the calendars, which is in line 1, found a second: "Stay closed on holidays"`,
+		"Keep it fresh within 1 day\nPromise no freshness":                        `line 2: expected one sentence about freshness, which is in line 1, found a second: "Promise no freshness"`,
 	} {
 		if _, _, err := Parse(text); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
@@ -87,6 +95,10 @@ func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
 		"On Gone errors, retry after 1 mintue":       `line 1: delays_by_error.Gone: expected a duration`,
 		"Up to an age of 1 dai, retry now":           `line 1: retries.by_age[0].up_to: expected a duration`,
 		"Retry with fixed delays from 1 mintue":      `line 1: retries.base: expected a duration`,
+		"Start at most 9 in 1 mintue for each {x}":   `line 1: limits[0].rate: expected a duration`,
+		"Probe an open circuit after 1 mintue":       `line 1: circuit.probe: expected a duration`,
+		"Count only every error for the circuit":     "line 1: expected a known sentence",
+		"Run at most 4 at a time for each host":      "nearest: Run at most 4 at a time for each {host(input_url)}",
 		// No part of a schedule is taken for a part of what is refreshed
 		"Refresh the model on weekdays every 2 hours":       "line 1: rrule: expected",
 		`Refresh on weekdays the "big" model every 2 hours`: "line 1: rrule: expected",

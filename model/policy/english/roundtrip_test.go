@@ -72,6 +72,9 @@ var ofTheHouse = policy.Policy{
 	Retries: policy.Delays{7 * time.Minute}, Jitter: 0.3, Alignment: policy.UntilSuccess, OnExhausted: policy.GiveUp, GiveUpAfter: 99 * time.Hour,
 	Classes: policy.Classes{Never: []string{"Gone"}, Delays: map[string]time.Duration{"Busy": time.Hour}}, RetryWindow: "FREQ=DAILY;BYHOUR=9",
 	Misfire: policy.Misfire{Limited: true}, Spread: time.Minute, Muted: []policy.Notice{policy.NoticeDisabled}, DisabledReason: "Sorry.",
+	Limits:          []policy.Limit{{Key: policy.Key{Kind: policy.KeyHost, Field: "input_url"}, Running: 4}},
+	Circuit:         &policy.Circuit{Key: policy.Key{Kind: policy.KeyPolicy}, Failures: 5, Of: 10, On: []string{"timeout"}, Probe: time.Hour},
+	RetryAfterScope: policy.ScopeModel, Closed: []string{"holidays"}, FreshWithin: 26 * time.Hour, WarnWithin: 24 * time.Hour,
 }
 
 func TestEveryPolicyIsPrintedSoThatItReadsBackToTheLetter(t *testing.T) {
@@ -102,6 +105,11 @@ func somePolicy(t *rapid.T) map[string]any {
 		{"spread", someLength(0).AsAny()},
 		{"notify", rapid.SampledFrom([]any{[]any{}, []any{"disabled"}, []any{"recovered"}, []any{"recovered", "disabled"}})},
 		{"disabled_reason", someReason().AsAny()},
+		{"limits", rapid.Custom(someLimits).AsAny()},
+		{"circuit", rapid.Custom(someCircuit).AsAny()},
+		{"retry_after_scope", rapid.SampledFrom([]any{"auto", "model", "key"})},
+		{"closed", rapid.SliceOfN(someCalendar().AsAny(), 0, 8).AsAny()},
+		{"fresh_within", rapid.SampledFrom([]any{"none", "26h", "3650d", "1m30s"})},
 	} {
 		if rapid.Bool().Draw(t, "has "+field.name) {
 			doc[field.name] = field.draw.Draw(t, field.name)
@@ -113,7 +121,48 @@ func somePolicy(t *rapid.T) map[string]any {
 			doc["dtstart"] = rapid.SampledFrom([]string{"2026-01-01T00:00:00", "2026-02-28", "20260101T063000"}).Draw(t, "dtstart")
 		}
 	}
+	if fresh := doc["fresh_within"]; fresh != nil && fresh != "none" && rapid.Bool().Draw(t, "has warn_within") {
+		doc["warn_within"] = rapid.SampledFrom([]any{"none", "1s", "1m29s999ms"}).Draw(t, "warn_within")
+	}
 	return doc
+}
+
+func someKey() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{"{host(input_url)}", "{host(_)}", "{label.tenant}", "{label.a.b-c_d}", "{input_format}", "{for-each}", "{policy}"})
+}
+
+// someLimits draws limits with keys of different names.
+func someLimits(t *rapid.T) []any {
+	limits := []any{}
+	for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"{host(a)}", "{label.tenant}", "{kind}", "{policy}", "{B}"}), 0, 4, rapid.ID).Draw(t, "keys") {
+		limit := map[string]any{"key": key}
+		says := rapid.IntRange(1, 3).Draw(t, "says")
+		if says&1 > 0 {
+			limit["running"] = rapid.IntRange(1, 100_000).Draw(t, "running")
+		}
+		if says&2 > 0 {
+			limit["rate"] = fmt.Sprintf("%d/%dms", rapid.IntRange(1, 1_000_000).Draw(t, "rate"), rapid.IntRange(1000, 86_400_000).Draw(t, "per"))
+		}
+		limits = append(limits, limit)
+	}
+	return limits
+}
+
+func someCircuit(t *rapid.T) map[string]any {
+	of := rapid.IntRange(1, 100).Draw(t, "of")
+	doc := map[string]any{"key": someKey().Draw(t, "key"), "open_after": fmt.Sprintf("%d of %d", rapid.IntRange(1, of).Draw(t, "failures"), of)}
+	if rapid.Bool().Draw(t, "has on") {
+		groups := rapid.SampledFrom([]string{"network", "timeout", "http_5xx", "429", "5xx"})
+		doc["on"] = rapid.SliceOfN(rapid.OneOf(groups, someClass()).AsAny(), 1, 5).Draw(t, "on")
+	}
+	if rapid.Bool().Draw(t, "has probe") {
+		doc["probe"] = fmt.Sprint(rapid.IntRange(1000, 86_400_000).Draw(t, "probe"), "ms")
+	}
+	return doc
+}
+
+func someCalendar() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.SampledFrom([]string{"holidays", "nightly-maintenance", "all", "no", "2026", "a."}), rapid.StringMatching(`[A-Za-z0-9][\w.-]{0,20}`))
 }
 
 // someLength draws durations from that many milliseconds to ten years, most of them of few units.
@@ -229,14 +278,14 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner when refresh is disabled or has recovered\n",
+			"Notify the owner when refresh is disabled or has recovered. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"retries":["1m"],"on_exhausted":"give_up","alignment":"until_success"}`: `- Allow 10 minutes to complete
 - On the first failure, retry after 1 minute
 - Retry until success, whatever is scheduled
 - Give up after the final unsuccessful retry
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner when refresh is disabled or has recovered\n",
+			"Notify the owner when refresh is disabled or has recovered. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"retries":[],"misfire":"skip","delays_by_error":{"Gone":"never"},"notify":[],"queue_timeout":"1m","spread":"1m","disabled_reason":"x","give_up_after":"1d","retry_window":"FREQ=DAILY","never_retry":["Gone"]}`: `- Allow 10 minutes to complete
 - Allow 1 minute in the queue
 - Spread the refreshes over 1 minute
@@ -249,6 +298,28 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Give up after 1 day of unsuccessful attempts
 - Give the reason "x"
 - Notify nobody
+- Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
+`,
+		`{"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}],"retry_after_scope":"key",
+			"circuit":{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","5xx",429,"Too busy"]},"closed":["nightly-maintenance","holidays"],
+			"fresh_within":"26h","warn_within":"24h"}`: `- Allow 10 minutes to complete
+- On the first failure, retry immediately
+- On the second failure, retry after 1 minute
+- On the third failure, retry after 5 minutes
+- Skip retries that overlap with a scheduled refresh
+- After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
+- Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}
+- Run at most 50 at a time for each {label.tenant}
+- Start at most 10 in 1 second for each {policy}
+- Let a retry_after close keys
+- Open the circuit of each {host(input_url)} after 5 failures of 10 attempts
+- Count only "Too busy", http_429, http_5xx and network for the circuit
+- Probe an open circuit after 5 minutes
+- Stay closed on holidays and nightly-maintenance
+- Keep the model fresh within 1 day 2 hours
+- Warn after 1 day without a success
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner when refresh is disabled or has recovered
 `,
 		`{"name":"nightly","rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","timeout":"90m","retries":[0,"next"],"on_exhausted":"next_planned",
 			"give_up_after":"1w","notify":["disabled"],"delays_by_error":{"Gone":"never"},"jitter":0.07}`: `- This policy is called "nightly"
@@ -262,7 +333,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Give up after 1 week of unsuccessful attempts
 - Notify the owner when refresh is disabled
-- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Give the usual reason
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Give the usual reason. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 `,
 		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","give_up_after":"10d12h","on_exhausted":"give_up","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
 - Refresh also by the rule EXDATE:20260105T000000
@@ -272,7 +343,8 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Give up after the final unsuccessful retry
 - Give up after 10 days 12 hours of unsuccessful attempts
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Give the usual reason. Notify the owner when refresh is disabled or has recovered
+			`Use the same delays after every error. Give the usual reason. Notify the owner when refresh is disabled or has recovered` +
+			`. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 `,
 	} {
 		if diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy)))); diff != "" {

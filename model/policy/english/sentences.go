@@ -1,5 +1,7 @@
 package english
 
+import "github.com/refreshd/refreshd/model/policy"
+
 // headings say nothing of their own.
 var headings = []form{
 	{"retry", `policy`, "Retry policy:", sayNothing},
@@ -38,6 +40,25 @@ var settings = []form{
 	{"skip", `(?:a )?missed refresh(?:es)?`, "Skip missed refreshes", set("misfire", "skip")},
 	{"spread", `(?:the )?refreshes over <duration>`, "Spread the refreshes over 10 minutes", setDuration("spread")},
 	{"do not|never", `spread (?:the )?refreshes`, "Do not spread the refreshes", set("spread", "none")},
+
+	{"run", `at most <number> at (?:a|the same) time and start at most <number> in <duration> for each <key>`,
+		"Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}", (*draft).limit},
+	{"run", `at most <number> at (?:a|the same) time for each <key>`, "Run at most 4 at a time for each {host(input_url)}", (*draft).limitRunning},
+	{"start", `at most <number> in <duration> for each <key>`, "Start at most 60 in 1 minute for each {host(input_url)}", (*draft).limitRate},
+	{"set|use", `no limits?`, "Set no limits", set("limits", []any{})},
+	{"open", `the circuit of (?:each )?<key> after <number> failures? of <number>(?: attempts?)?`,
+		"Open the circuit of each {host(input_url)} after 5 failures of 10 attempts", (*draft).circuit},
+	{"count", `only <names>(?: errors?)? for the circuit`, "Count only network, http_5xx and timeout for the circuit", (*draft).circuitOn},
+	{"probe", `(?:the|an) open circuit after <duration>`, "Probe an open circuit after 5 minutes", (*draft).circuitProbe},
+	{"open|use", `no circuit`, "Open no circuit", set("circuit", "none")},
+	{"let", `a retry_after close keys`, "Let a retry_after close keys", set("retry_after_scope", string(policy.ScopeKey))},
+	{"let", `a retry_after close no keys`, "Let a retry_after close no keys", set("retry_after_scope", string(policy.ScopeModel))},
+	{"let", `a retry_after close keys only (?:after|on) http_429`, "Let a retry_after close keys only after http_429", set("retry_after_scope", "auto")},
+	{"stay", `closed on no calendar`, "Stay closed on no calendar", set("closed", []any{})},
+	{"stay", `closed on <names>`, "Stay closed on holidays and nightly-maintenance", setNames("closed")},
+	{"keep", `<the model> fresh within <duration>`, "Keep the model fresh within 26 hours", setDuration("fresh_within")},
+	{"promise", `no freshness`, "Promise no freshness", set("fresh_within", "none")},
+	{"warn", `after <duration> without (?:a )?success`, "Warn after 24 hours without a success", setDuration("warn_within")},
 
 	{"notify|email|tell", `nobody`, "Notify nobody", set("notify", []any{})},
 	{"notify|email|e-mail|tell", `<reader> (?:when|if|that) (.*\b(?:disabled|recovers|recovered))`,

@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestARateIsReadAndWrittenInItsShortestForm(t *testing.T) {
+	for text, want := range map[string]struct {
+		rate     Rate
+		form     string
+		interval time.Duration
+	}{
+		"60/1m":        {Rate{60, time.Minute}, "60/m", time.Second},
+		"60/m":         {Rate{60, time.Minute}, "60/m", time.Second},
+		"10/s":         {Rate{10, time.Second}, "10/s", 100 * time.Millisecond},
+		" 5 / hour ":   {Rate{5, time.Hour}, "5/h", 12 * time.Minute},
+		"5/PT1H":       {Rate{5, time.Hour}, "5/h", 12 * time.Minute},
+		"1000/1d":      {Rate{1000, 24 * time.Hour}, "1000/d", 86400 * time.Millisecond},
+		"7/10m":        {Rate{7, 10 * time.Minute}, "7/10m", 10 * time.Minute / 7},
+		"7/15m":        {Rate{7, 15 * time.Minute}, "7/15m", 15 * time.Minute / 7},
+		"1/90s":        {Rate{1, 90 * time.Second}, "1/1m30s", 90 * time.Second},
+		"120/2m":       {Rate{120, 2 * time.Minute}, "120/2m", time.Second}, // another burst than 60/m
+		"3/1500ms":     {Rate{3, 1500 * time.Millisecond}, "3/1s500ms", 500 * time.Millisecond},
+		"1000000/1s":   {Rate{1_000_000, time.Second}, "1000000/s", time.Microsecond},
+		"60/1 minute":  {Rate{60, time.Minute}, "60/m", time.Second},
+		"60/60":        {Rate{60, time.Minute}, "60/m", time.Second},
+		"1/24 hours":   {Rate{1, 24 * time.Hour}, "1/d", 24 * time.Hour},
+		"1/1h and 30m": {Rate{1, 90 * time.Minute}, "1/1h30m", 90 * time.Minute},
+	} {
+		rate, err := ParseRate(text)
+		if err != nil || rate != want.rate || rate.String() != want.form || rate.Interval() != want.interval {
+			t.Errorf("%q is read as %+v, written %s, every %s: %v", text, rate, rate, rate.Interval(), err)
+		}
+		if again, err := ParseRate(rate.String()); err != nil || again != rate {
+			t.Errorf("%s is read back as %+v, %v", rate, again, err)
+		}
+	}
+	if (Rate{}).Interval() != 0 || (Rate{}).String() != "" {
+		t.Error("no rate has an interval or a text")
+	}
+}
+
+func TestWhatIsNoRateIsRefused(t *testing.T) {
+	for _, text := range []string{"", "60", "60/", "/1m", "0/1m", "-1/1m", "1.5/s", "1000001/s", "60/0", "60/999ms", "60/25h", "60/1m/2", "sixty/m", "60 per minute", "60/month", "60/p"} {
+		if rate, err := ParseRate(text); err == nil || rate != (Rate{}) {
+			t.Errorf("%q is read as %+v", text, rate)
+		}
+	}
+}
+
+func TestLimitsAreReadAndReadBack(t *testing.T) {
+	p := policyOf(t, `{"limits":[{"key":"{ host(input_url) }","running":4,"rate":"60/1m"},{"key":"{label.tenant}","concurrency":"50"},{"key":"{policy}","rate":"10/1s"}]}`)
+	want := []Limit{
+		{Key{KeyHost, "input_url"}, 4, Rate{60, time.Minute}},
+		{Key{KeyLabel, "tenant"}, 50, Rate{}},
+		{Key{Kind: KeyPolicy}, 0, Rate{10, time.Second}},
+	}
+	if diff := cmp.Diff(want, p.Limits); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	text, _ := json.Marshal(p)
+	const canonical = `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned",` +
+		`"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}]}`
+	if string(text) != canonical {
+		t.Errorf("\n got %s\nwant %s", text, canonical)
+	}
+	if again := policyOf(t, string(text)); !again.Equal(p) {
+		t.Errorf("%s is read back as %s", text, again.canonical())
+	}
+}
+
+func TestABadLimitIsRefusedWithTheField(t *testing.T) {
+	one := `{"key":"{a}","running":1}`
+	refusals(t, map[string]string{
+		`{"limits":{"key":"{a}"}}`:                                                      `limits: expected a list such as [{key: "{host(input_url)}", running: 4}], found an object`,
+		`{"limits":4}`:                                                                  `limits: expected a list such as [{key: "{host(input_url)}", running: 4}], found 4`,
+		`{"limits":[4]}`:                                                                "limits[0]: expected an object with key, running, rate, found 4",
+		`{"limits":[` + one + `,{"key":"{b}"}]}`:                                        "limits[1]: expected running or rate, or both, found neither",
+		`{"limits":[{"running":1}]}`:                                                    `limits[0].key: expected ` + wantKey + `, found ""`,
+		`{"limits":[{"key":"{hst(a)}","running":1}]}`:                                   `limits[0].key: expected ` + wantKey + `, found "{hst(a)}"; nearest: {host(a)}`,
+		`{"limits":[{"key":7,"running":1}]}`:                                            "limits[0].key: expected a text, found 7",
+		`{"limits":[{"key":"{a}","running":0}]}`:                                        "limits[0].running: expected a whole number from 1 to 100000, found 0",
+		`{"limits":[{"key":"{a}","running":100001}]}`:                                   "limits[0].running: expected a whole number from 1 to 100000, found 100001",
+		`{"limits":[{"key":"{a}","running":1.5}]}`:                                      "limits[0].running: expected a whole number from 1 to 100000, found 1.5",
+		`{"limits":[{"key":"{a}","running":true}]}`:                                     "limits[0].running: expected a text or a number, found true",
+		`{"limits":[{"key":"{a}","rate":"fast"}]}`:                                      `limits[0].rate: expected ` + wantRate + `, found "fast"`,
+		`{"limits":[{"key":"{a}","rate":60}]}`:                                          "limits[0].rate: expected a text, found 60",
+		`{"limits":[{"key":"{a}","runs":1}]}`:                                           "limits[0].runs: expected one of key, running, rate, found an unknown field",
+		`{"limits":[{"key":"{a}","running":1,"concurrency":1}]}`:                        "limits[0].concurrency: expected one of key, running, rate, found an unknown field",
+		`{"limits":[` + one + `,` + one + `]}`:                                          "limits[1].key: expected one limit for each key, found {a} after {a}, and both count by a",
+		`{"limits":[{"key":"{host(a)}","running":1},{"key":"{host(b)}","rate":"1/s"}]}`: "limits[1].key: expected one limit for each key, found {host(b)} after {host(a)}, and both count by host",
+		`{"limits":[{},{},{},{},{}]}`:                                                   "limits: expected at most 4 limits, found 5",
+	})
+}
