@@ -45,7 +45,7 @@ func (r Rate) String() string {
 		return ""
 	}
 	per := document.FormatDuration(r.Per)
-	if unit := strings.TrimPrefix(per, "1"); strings.Trim(unit, "smhd") == "" && len(unit) == 1 {
+	if unit := strings.TrimPrefix(per, "1"); strings.Trim(unit, "smhd") == "" {
 		per = unit
 	}
 	return fmt.Sprintf("%d/%s", r.Count, per)

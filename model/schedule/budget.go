@@ -43,9 +43,13 @@ func within(after time.Time, ask func(*budget) (time.Time, bool)) (time.Time, bo
 	b := budget(maxSteps)
 	next, found := ask(&b)
 	if b.cut() {
-		return time.Time{}, false, refuseRule(wantSteps(maxSteps), "more steps after "+after.UTC().Format(time.RFC3339))
+		return time.Time{}, false, tooManySteps(after)
 	}
 	return next, found, nil
+}
+
+func tooManySteps(after time.Time) error {
+	return refuseRule(wantSteps(maxSteps), "more steps after "+after.UTC().Format(time.RFC3339))
 }
 
 func wantSteps(steps int) string {

@@ -1,0 +1,136 @@
+package schedule
+
+import (
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Calendar says when nothing starts: from each occurrence of a rule on, for a length of time. It comes from ParseCalendar alone, is
+// immutable and safe for concurrent use.
+type Calendar struct {
+	Name     string
+	Rule     string        // an RRULE set, as Parse takes it
+	Timezone string        // of the rule; empty: UTC
+	Dtstart  string        // that the rule counts from; empty: DefaultDtstart
+	For      time.Duration // elapsed time, whatever clocks do meanwhile, 1 minute to 31 days
+	Reason   string        // for people; empty: none
+
+	starts *Schedule
+}
+
+// Bounds of a calendar.
+const (
+	minClosed  = time.Minute
+	maxClosed  = 31 * 24 * time.Hour
+	maxAtATime = 366 * 24 * time.Hour // periods that touch or overlap
+)
+
+// calendarDocument is the canonical form of a calendar.
+type calendarDocument struct {
+	Name     string `json:"name"`
+	Rule     string `json:"rrule"`
+	Timezone string `json:"timezone,omitempty"`
+	Dtstart  string `json:"dtstart,omitempty"`
+	For      string `json:"for"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// MarshalJSON renders the canonical form. ParseCalendar reads it back to an equal calendar.
+func (c Calendar) MarshalJSON() ([]byte, error) {
+	return json.Marshal(calendarDocument{c.Name, c.Rule, c.Timezone, c.Dtstart, document.FormatDuration(c.For), c.Reason})
+}
+
+// Equal reports whether both calendars say the same.
+func (c Calendar) Equal(other Calendar) bool {
+	c.starts, other.starts = nil, nil
+	return c == other
+}
+
+// calendarName keeps "calendar:" with a name below 64 bytes, so that the hash of a model that waits for it stays small.
+var calendarName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,49}$`)
+
+// CheckCalendarName accepts in a field the name of a calendar: 1-50 letters, digits and _.- , beginning with a letter or digit.
+func CheckCalendarName(field, name string) error {
+	if calendarName.MatchString(name) {
+		return nil
+	}
+	return document.Refuse(field, "the name of a calendar: 1-50 letters, digits or _.- (first a letter or digit)", document.Found(name))
+}
+
+// ParseCalendar reads a calendar from decoded JSON or YAML: {name, rrule, timezone, dtstart, for: 4h, reason}. The rule may be written in
+// any way of RuleText. Every refusal is a *document.Error, that of a calendar which never opens too.
+func ParseCalendar(value any) (Calendar, error) {
+	doc, err := document.ReadObject(value, "name", "rrule", "timezone", "dtstart", "for", "reason")
+	if err != nil {
+		return Calendar{}, err
+	}
+	c := Calendar{}
+	for _, read := range []func(document.Object) error{c.readName, c.readRule, c.readLength, c.readReason} {
+		if err := read(doc); err != nil {
+			return Calendar{}, err
+		}
+	}
+	return c, c.checkOpens()
+}
+
+func (c *Calendar) readName(doc document.Object) (err error) {
+	if c.Name, err = doc.Text("name"); err != nil {
+		return err
+	}
+	return CheckCalendarName("name", c.Name)
+}
+
+func (c *Calendar) readRule(doc document.Object) (err error) {
+	if c.Rule, err = ReadRuleField(doc); err != nil {
+		return err
+	}
+	if c.Rule == "" {
+		return refuseRule(`a rule such as "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2"`, document.Found(doc.Fields["rrule"]))
+	}
+	if c.Timezone, err = doc.Text("timezone"); err != nil {
+		return err
+	}
+	if c.Dtstart, err = doc.Text("dtstart"); err != nil {
+		return err
+	}
+	anchor := DefaultDtstart
+	if c.Dtstart != "" {
+		if c.Dtstart, err = CanonicalDtstart(c.Dtstart); err != nil {
+			return err
+		}
+		anchor = c.Dtstart
+	}
+	c.starts, err = Parse(c.Rule, c.Timezone, anchor)
+	return err
+}
+
+func (c *Calendar) readLength(doc document.Object) (err error) {
+	c.For, err = doc.Length("for", 0)
+	if err == nil && (c.For < minClosed || c.For > maxClosed) {
+		err = document.Refuse("for", `a duration from 1m to 31d, such as "4h"`, document.Found(doc.Fields["for"]))
+	}
+	return err
+}
+
+func (c *Calendar) readReason(doc document.Object) (err error) {
+	c.Reason, err = doc.Text("reason")
+	if err == nil && c.Reason != document.Shorten(c.Reason, document.MaxText) {
+		err = document.Refuse("reason", "one line of at most 500 bytes", document.Found(c.Reason))
+	}
+	return err
+}
+
+// checkOpens refuses a calendar whose first period has no end: it would stop its models for good.
+func (c *Calendar) checkOpens() error {
+	b := budget(maxSteps)
+	at, _ := c.starts.next(-endless, &b) // Parse refuses a rule without one
+	first := time.Unix(at, 0).UTC()
+	if until := c.joined(first, &b); b.cut() || until.Sub(first) > maxAtATime {
+		return document.Refuse("for", "less than the time between the occurrences, so that it opens within a year of the first and few of them follow each other before",
+			document.FormatDuration(c.For))
+	}
+	return nil
+}
