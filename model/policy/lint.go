@@ -99,11 +99,11 @@ func (l *linter) aligner() {
 	}
 }
 
-// probe warns of a circuit that may stay open until its models are given up.
+// probe warns of a circuit that waits longer for its probe than its models may for a success.
 func (l *linter) probe() {
 	p := l.Policy
 	if p.Circuit != nil && p.GiveUpAfter > 0 && p.Circuit.Probe >= p.GiveUpAfter {
-		l.warn("circuit.probe", "%s is not shorter than the give_up_after of %s: a failing model has no attempt left when the circuit closes",
+		l.warn("circuit.probe", "%s is not shorter than the give_up_after of %s: the circuit waits longer for a probe than a failing model may for a success",
 			document.FormatDuration(p.Circuit.Probe), document.FormatDuration(p.GiveUpAfter))
 	}
 }

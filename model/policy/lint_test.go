@@ -96,7 +96,7 @@ func TestWhatIsSeldomMeantIsWarnedOf(t *testing.T) {
 		"stale before the second of two refreshes a day": {fieldsOf{"rrule": at6And16Daily, "timeout": "1m", "fresh_within": "12h"},
 			"fresh_within: 12h is not longer than the interval of 14h"},
 		"a probe as late as giving up": {fieldsOf{"timeout": "1m", "give_up_after": "1h", "circuit": fieldsOf{"key": "{policy}", "open_after": "5 of 10", "probe": "1h"}},
-			"circuit.probe: 1h is not shorter than the give_up_after of 1h: a failing model has no attempt left when the circuit closes"},
+			"circuit.probe: 1h is not shorter than the give_up_after of 1h: the circuit waits longer for a probe than a failing model may for a success"},
 		"a spread beyond the interval": {fieldsOf{"rrule": everyTwoHours, "timeout": "1m", "spread": "121m"},
 			"spread: 2h1m is longer than the interval of 2h, which is then the spread"},
 		"every second day from nobody knows when": {fieldsOf{"rrule": "FREQ=DAILY;INTERVAL=2", "timeout": "1m"},
