@@ -23,6 +23,7 @@ type Store interface {
 	NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	Fronts(ctx context.Context) (model.Fronts, error)
 	ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error)
+	Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error)
 	MoveGates(ctx context.Context, looks []scripts.GateLook, alone time.Time) error
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Retire(ctx context.Context, owner string) error
@@ -41,6 +42,7 @@ type Dispatcher struct {
 	odd      bool            // what is urgent has got the last odd place; run goroutine only
 	faults   backoff.Sampler // of models; run goroutine only
 	logbook  *logbook.Logbook
+	steered  bool // models of the last round were counted by keys; run goroutine only
 	called   bool // it was woken by a call, which the others did not get; run goroutine only
 }
 

@@ -2,6 +2,9 @@ package dispatcher
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -13,13 +16,16 @@ const spareWhenSteered = 100
 
 // spare is how many due models beyond the room for them are looked at.
 func (d *Dispatcher) spare(due scripts.Due) int {
-	if due.Gates.Empty() {
+	if due.Gates.Empty() && !d.steered {
 		return 0
 	}
 	return spareWhenSteered
 }
 
-// lookAtGates finds models that wait for gates which let them go on.
+// fewOfAKey is how many models that wait for one limit are looked at in a round: each key has its turn.
+const fewOfAKey = 8
+
+// lookAtGates finds models that wait for gates which may let them go on.
 func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {
 	var open []model.Gate
 	for _, gate := range w.due.Looks {
@@ -35,6 +41,9 @@ func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {
 	waiting, err := d.store.ParkedBy(ctx, open, max(1, d.config.Batch/len(open)))
 	w.gates = map[string]model.Gate{}
 	for i, uids := range waiting {
+		if kind, _ := open[i].Split(); kind == model.GateLimit {
+			uids = uids[:min(len(uids), fewOfAKey)]
+		}
 		for _, uid := range uids {
 			w.gated, w.gates[uid] = append(w.gated, uid), open[i]
 		}
@@ -42,13 +51,59 @@ func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {
 	return err
 }
 
-// pastGate decides about a model that stands among those that wait for a gate which has opened.
-func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transition {
-	switch {
-	case !record.Exists:
-		return record.Leave(w.gates[record.UID])
-	case !record.Parked() || record.ParkedBy != w.gates[record.UID]:
-		return record.Leave(w.gates[record.UID])
+// lookAgain puts off the next look at a gate: somebody tells of it before that.
+func (w *work) lookAgain(gate model.Gate, at time.Time) {
+	for i := range w.looks {
+		if w.looks[i].Gate == gate {
+			w.looks[i].Again = at
+		}
 	}
-	return record.Decide(w.due.Gates.Pass(&record.Model, w.due.Now), w.due.Now)
+}
+
+// untold is when a dispatcher looks at a gate by itself that others tell it of.
+const untold = 30 * time.Second
+
+// pastGate decides about a model that stands among those that wait for a gate which may let it go on; nil: it does not.
+func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transition {
+	gate, now := w.gates[record.UID], w.due.Now
+	if !record.Exists || !record.Parked() || record.ParkedBy != gate {
+		return record.Leave(gate)
+	}
+	if kind, _ := gate.Split(); w.left == 0 && kind != model.GateHold && kind != model.GateCalendar {
+		return nil
+	}
+	decision, goes := w.due.Gates.Pass(&record.Model, &w.rooms, d.config.NewUID(), now)
+	if !goes {
+		w.lookAgain(gate, now.Add(untold))
+		return nil
+	}
+	return w.starts(record, decision)
+}
+
+// starts notes the room that a start takes.
+func (w *work) starts(record *scripts.Record, decision model.Decision) *scripts.Transition {
+	if decision.Event == model.EventStart {
+		w.left--
+	}
+	return record.Decide(decision, w.due.Now)
+}
+
+// learn reads what keys have left that the models of a part are counted by, if they are counted by any.
+func (d *Dispatcher) learn(ctx context.Context, p *part, w *work) error {
+	limits, circuits := map[string]bool{}, map[string]bool{}
+	for _, record := range p.records {
+		keys, circuit := w.due.Gates.Needs(&record.Model, w.due.Now)
+		for _, key := range keys {
+			limits[key] = true
+		}
+		if circuit != "" {
+			circuits[circuit] = true
+		}
+	}
+	if len(limits)+len(circuits) == 0 {
+		return nil
+	}
+	var err error
+	p.rooms, err = d.store.Rooms(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
+	return err
 }

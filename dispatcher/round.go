@@ -54,16 +54,17 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	}
 	room := max(0, d.pace.window-due.Queued)
 	room = (room + due.Sharers - 1) / max(1, due.Sharers) // what does not fit in would be read and decided for nothing
-	full := len(due.Urgent)+len(due.Due) > room
-	due.Urgent, due.Due = d.admit(due.Urgent, due.Due, room, d.spare(due))
+	work := work{due: due, left: room}
+	if err := d.lookAtGates(ctx, &work); err != nil {
+		return Round{}, err
+	}
+	full := len(due.Urgent)+len(due.Due)+len(work.gated) > room
+	work.due.Urgent, work.due.Due = d.admit(due.Urgent, due.Due, room, d.spare(due))
 	if full {
 		d.pace = d.pace.fill(due.Now)
 	}
 	round := Round{Queued: due.Queued, Sleep: d.sleep(due, full)}
-	work := work{due: due, left: room}
-	if err := d.lookAtGates(ctx, &work); err != nil {
-		return round, err
-	}
+	d.steered = false
 	if err := d.work(ctx, &work, &round); err != nil {
 		return round, err
 	}
@@ -80,6 +81,7 @@ type work struct {
 	gated []string              // models that wait for a gate which lets them go on
 	gates map[string]model.Gate // by these uids
 	looks []scripts.GateLook    // what was found out about gates
+	rooms model.Rooms           // of keys
 }
 
 // uids are all models that are decided about, in their order. What waits for gates and what is due takes turns.
@@ -219,7 +221,7 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round
 	committed := make(chan outcome, 1)
 	committed <- outcome{}
 	uids, now := w.uids(), w.due.Now
-	for p := range d.read(read, uids) {
+	for p := range d.read(read, uids, w) {
 		if err = cmp.Or(err, p.err); err != nil {
 			stop() // what is read already is taken out of the channel
 			continue
@@ -242,18 +244,21 @@ type part struct {
 	first   int // place of the first in the round
 	uids    []string
 	records map[string]*scripts.Record
-	err     error // nothing could be read, and there is no further part
+	rooms   model.Rooms // of the keys of these models
+	err     error       // nothing could be read, and there is no further part
 }
 
 // read reads models part by part, one ahead of what is decided: a read must not wait in Redis behind the commit of the part before it.
 // The channel is closed behind the last, or when ctx has ended.
-func (d *Dispatcher) read(ctx context.Context, uids []string) <-chan part {
+func (d *Dispatcher) read(ctx context.Context, uids []string, w *work) <-chan part {
 	parts := make(chan part, 1)
 	begin(len(uids) > partSize, func() {
 		defer close(parts)
 		for first := 0; first < len(uids) && ctx.Err() == nil; first += partSize {
 			p := part{first: first, uids: uids[first:min(first+partSize, len(uids))]}
-			p.records, p.err = d.store.Load(ctx, p.uids)
+			if p.records, p.err = d.store.Load(ctx, p.uids); p.err == nil {
+				p.err = d.learn(ctx, &p, w)
+			}
 			if parts <- p; p.err != nil {
 				return
 			}
@@ -280,6 +285,8 @@ type outcome struct {
 
 // decide decides about the models of a part: the first ones of the round have expired, the others are due or wait for a gate.
 func (d *Dispatcher) decide(p part, w *work, line *line) scripts.Batch {
+	w.rooms.Learn(p.rooms)
+	d.steered = d.steered || len(p.rooms.Keys)+len(p.rooms.Circuits) > 0
 	batch := scripts.Batch{Now: w.due.Now, MaxQueued: d.pace.window, HoldChanges: w.due.Gates.HoldChanges, Items: make([]scripts.Item, 0, len(p.uids))}
 	for i, uid := range p.uids {
 		var transition *scripts.Transition
@@ -334,14 +341,10 @@ func (d *Dispatcher) start(record *scripts.Record, w *work) *scripts.Transition 
 	if !record.Due(now) && !unreadable {
 		return record.Mend() // another process was faster, or the set is wrong
 	}
-	if gate, look := w.due.Gates.Stop(&record.Model, now); gate != "" {
-		return record.Decide(record.Park(gate, look, now), now)
-	}
 	if w.left == 0 {
 		return nil
 	}
-	w.left--
-	return record.Decide(record.Wake(now, d.config.NewUID()), now)
+	return w.starts(record, w.due.Gates.Wake(&record.Model, &w.rooms, d.config.NewUID(), now))
 }
 
 // expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless nobody ever took the
@@ -389,7 +392,7 @@ func (r *Round) counter(event model.Event) *int {
 		return &r.Taken
 	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
 		return &r.NotBegun
-	case model.EventParked:
+	case model.EventParked, model.EventLimited:
 		return &r.Parked
 	case model.EventReleased:
 		return &r.Released

@@ -36,7 +36,7 @@ func (c Cause) started() Cause {
 func (s *State) wait(at time.Time, cause Cause, why string) {
 	s.RefreshAt, s.Cause, s.Why = at, cause, why
 	s.PlannedFor = time.Time{}
-	s.ParkedBy, s.ParkedSince = "", time.Time{}
+	s.ParkedBy, s.ParkedSince, s.Reserved = "", time.Time{}, ""
 }
 
 // atOnce makes the model due now, before the backlog. Somebody asks for it, so that no floor of a worker holds.

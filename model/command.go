@@ -212,6 +212,6 @@ func (m *Model) supersede(decision *Decision, now time.Time) {
 	}
 	decision.Next.AttemptNo = max(0, decision.Next.AttemptNo-1)
 	decision.Next.Deferrals = 0
-	decision.end(&m.State, now, policy.Failure{Reason: "superseded: " + decision.Next.Why}, nil)
+	decision.end(m, now, policy.Failure{Reason: "superseded: " + decision.Next.Why}, nil)
 	decision.Next.LastAttemptUID = m.LastAttemptUID
 }

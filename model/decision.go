@@ -10,7 +10,7 @@ import (
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
 
-// The transitions. Time triggers the first nine, a changed policy the next one, a worker's message the seven behind it, an application or a
+// The transitions. Time triggers the first ten, a changed policy the next one, a worker's message the seven behind it, an application or a
 // person the rest.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
@@ -23,6 +23,7 @@ const (
 	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for
 	EventGiveUp       Event = "give_up"       // the give-up window ended while the model waited
 	EventParked       Event = "parked"        // due, but a gate is closed: it waits for that
+	EventLimited      Event = "limited"       // due, but its key starts as often as it may: it waits for a slot
 	EventReleased     Event = "released"      // the gate that it waited for has opened
 	EventReplan       Event = "replan"        // the rule of its policy was changed: planned anew
 
@@ -67,6 +68,14 @@ type Decision struct {
 	MustBeQueued bool
 	// Definition replaces the stored one (create and update only); nil: unchanged.
 	Definition *Model
+	// Takes are what a start takes of the keys of its limits, and what a model reserves that waits for a slot.
+	Takes []Take
+	// Probe says that the start tries an open circuit.
+	Probe bool
+	// CircuitOutcome is what the end of an attempt says of the key of its circuit.
+	CircuitOutcome CircuitOutcome
+	// ClosedUntil is until when the keys of the attempt that has ended are closed, as its worker asks; zero: they are not.
+	ClosedUntil time.Time
 	// Look is when a dispatcher is to look at the gate that parks the model.
 	Look time.Time
 	// By is who wanted it, as a command says; empty: nobody says.
@@ -77,9 +86,14 @@ type Decision struct {
 const maxWhy = 60
 
 // end closes the running attempt: the record of it is completed with the state that follows.
-func (d *Decision) end(before *State, now time.Time, failure policy.Failure, changed *bool) {
+func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed *bool) {
+	before := &m.State
 	d.Next.endAttempt()
 	d.Next.Why = document.Shorten(d.Next.Why, maxWhy)
+	d.CircuitOutcome = m.circuitOutcome(d.Event, failure)
+	if failure.RetryAfter > 0 && m.Policy.RetryAfterClosesKeys(failure.ErrorType) {
+		d.ClosedUntil = now.Add(failure.RetryAfter)
+	}
 	d.Ended = &Attempt{
 		AttemptUID: before.AttemptUID,
 		AttemptNo:  before.AttemptNo,

@@ -25,7 +25,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	next.LastSuccessAt = now
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
 	m.goOn(next, now)
-	decision.end(&m.State, now, policy.Failure{}, changed)
+	decision.end(m, now, policy.Failure{}, changed)
 	return decision
 }
 
@@ -99,7 +99,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 		// Somebody wants a fresh one: what came of this one must not count against it.
 		next.AttemptNo = 0
 		next.atOnce(now, whyAgain)
-		decision.end(&m.State, now, failure, nil)
+		decision.end(m, now, failure, nil)
 		return decision
 	}
 	if next.FailingSince.IsZero() {
@@ -113,7 +113,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	if v.final {
 		m.disable(&decision, failure, now)
 	}
-	decision.end(&m.State, now, failure, nil)
+	decision.end(m, now, failure, nil)
 	return decision
 }
 
@@ -124,7 +124,7 @@ func (m *Model) outdated(failure policy.Failure, changed *bool, now time.Time) D
 	next := &decision.Next
 	next.AttemptNo, next.Deferrals = 0, 0
 	m.goOn(next, now)
-	decision.end(&m.State, now, failure, changed)
+	decision.end(m, now, failure, changed)
 	return decision
 }
 
@@ -195,7 +195,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	if next.Again || next.Outdated {
 		m.goOn(next, now)
 	}
-	decision.end(&m.State, now, policy.Failure{}, nil)
+	decision.end(m, now, policy.Failure{}, nil)
 	if next.Deferrals > 1 {
 		decision.Ended.Times = next.Deferrals
 	}

@@ -1,16 +1,30 @@
 package model
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
 
 // Gates are what may keep models of a queue from starting, as it was at one instant. The zero value keeps none.
 type Gates struct {
 	Holds []Hold
 	// HoldChanges tells this state of the holds from any other.
 	HoldChanges string
+	Calendars   map[string]schedule.Calendar
+	QueueLimits []policy.Limit   // of all models of the queue
+	Limits      map[string]Limit // that were set for a key at run time
+	Part, Parts int              // the part of the queue; 0 parts: it has one
 }
 
-// Empty reports whether nothing is stopped.
-func (g *Gates) Empty() bool { return len(g.Holds) == 0 }
+// lookAgain is when a dispatcher looks at a gate by itself that others tell it of.
+const lookAgain = 30 * time.Second
+
+// Empty reports whether nothing is stopped whatever policies say.
+func (g *Gates) Empty() bool { return len(g.Holds) == 0 && len(g.QueueLimits) == 0 }
 
 // Hold finds a hold; nil: there is none of that name.
 func (g *Gates) Hold(id string) *Hold {
@@ -22,8 +36,18 @@ func (g *Gates) Hold(id string) *Hold {
 	return nil
 }
 
-// Stop finds the gate that keeps a model from starting at now, and when a dispatcher is to look at that; empty: none. Of several holds it is
-// the one that ends last.
+// Needs are the keys that Wake has to know of a model: those of its limits, and that of its circuit; empty: none.
+func (g *Gates) Needs(m *Model, now time.Time) (limits []string, circuit string) {
+	if len(m.Policy.Limits) > 0 || len(g.QueueLimits) > 0 {
+		for _, limit := range g.LimitsOf(m, now) {
+			limits = append(limits, limit.Name)
+		}
+	}
+	return limits, m.CircuitKey()
+}
+
+// Stop finds the hold or calendar that keeps a model from starting at now, and when a dispatcher is to look at that; empty: none. Of several
+// it is the one that ends last.
 func (g *Gates) Stop(m *Model, now time.Time) (gate Gate, look time.Time) {
 	for i := range g.Holds {
 		hold := &g.Holds[i]
@@ -31,25 +55,124 @@ func (g *Gates) Stop(m *Model, now time.Time) (gate Gate, look time.Time) {
 			gate, look = hold.Gate(), hold.look()
 		}
 	}
+	for _, name := range m.Policy.Closed {
+		if until, closed := g.closed(name, now); closed && until.After(look) {
+			gate, look = NewGate(GateCalendar, name), until
+		}
+	}
 	return gate, look
 }
 
-// Opens tells of a gate that models wait for whether it lets them go at now, and if not when to look again.
+// closed tells until when a calendar is closed. One that is not stored, or cannot say, closes nothing.
+func (g *Gates) closed(name string, now time.Time) (until time.Time, closed bool) {
+	calendar, stored := g.Calendars[name]
+	if !stored {
+		return until, false
+	}
+	until, closed, err := calendar.ClosedUntil(now)
+	return until, closed && err == nil
+}
+
+// Wake decides what a model does at now that is due, or waits for a gate which may let it go on. Beside what Model.Wake may do it parks, or
+// waits for a slot. rooms tells what Needs has named, and is told what the model takes.
+func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) Decision {
+	if gate, look := g.Stop(m, now); gate != "" {
+		return m.Park(gate, look, now)
+	}
+	probe := false
+	circuit := m.CircuitKey()
+	if state := rooms.Circuits[circuit]; circuit != "" && state != nil && state.Open() {
+		if probe = state.Probes(now); !probe {
+			look := state.ProbeAt
+			if !look.After(now) {
+				look = now.Add(lookAgain)
+			}
+			return m.Park(NewGate(GateCircuit, circuit), look, now)
+		}
+	}
+	decision := m.admitted(now, attemptUID)
+	if decision.Event != EventStart {
+		return decision
+	}
+	var counted []string
+	if limits := g.LimitsOf(m, now); len(limits) > 0 {
+		if name, full := rooms.full(limits); full {
+			return m.Park(NewGate(GateLimit, name), now.Add(lookAgain), now)
+		}
+		at, takes := rooms.slot(limits, strings.Fields(m.Reserved), now)
+		if at.After(now) {
+			rooms.take(takes, false)
+			return m.reserve(at, takes, now)
+		}
+		rooms.take(takes, true)
+		counted, decision.Takes = names(GateLimit, takes), takes
+	}
+	if circuit != "" {
+		counted = append(counted, string(NewGate(GateCircuit, circuit)))
+		if decision.Probe = probe; probe {
+			rooms.Circuits[circuit].Probe = m.UID
+		}
+	}
+	decision.Next.Counted = strings.Join(counted, " ")
+	return decision
+}
+
+// admitted is Wake of a model that is due, and Admit of one that is parked.
+func (m *Model) admitted(now time.Time, attemptUID string) Decision {
+	if m.Parked() {
+		return m.Admit(now, attemptUID)
+	}
+	return m.Wake(now, attemptUID)
+}
+
+// reserve lets a model wait for a slot of its keys, which nobody else gets. What it waits does not count towards the give-up window.
+func (m *Model) reserve(at time.Time, takes []Take, now time.Time) Decision {
+	decision := Decision{Event: EventLimited, Next: m.State}
+	next := &decision.Next
+	m.unpark(next, now)
+	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
+		next.TryingSince = since.Add(at.Sub(now))
+	}
+	var reserved []string
+	for _, take := range takes {
+		if take.After == "" {
+			continue
+		}
+		reserved, decision.Takes = append(reserved, take.Name), append(decision.Takes, Take{Name: take.Name, Before: take.Before, After: take.After, Until: take.Until})
+	}
+	next.wait(at, next.Cause, document.Shorten("limited by "+strings.Join(reserved, ", "), maxWhy))
+	next.Reserved = strings.Join(reserved, " ")
+	return decision
+}
+
+// Opens tells of a gate that models wait for whether it lets any go on at now, and if not when to look again. What limits and circuits let go
+// on is decided model by model.
 func (g *Gates) Opens(gate Gate, now time.Time) (opens bool, look time.Time) {
 	kind, name := gate.Split()
-	if hold := g.Hold(name); kind == GateHold && hold != nil && !hold.Ended(now) {
-		return false, hold.look()
+	switch kind {
+	case GateHold:
+		if hold := g.Hold(name); hold != nil && !hold.Ended(now) {
+			return false, hold.look()
+		}
+	case GateCalendar:
+		if until, closed := g.closed(name, now); closed {
+			return false, until
+		}
 	}
 	return true, time.Time{}
 }
 
-// Pass decides about a model that waits for a gate which has opened.
-func (g *Gates) Pass(m *Model, now time.Time) Decision {
-	at := now
-	if kind, name := m.ParkedBy.Split(); kind == GateHold {
-		if hold := g.Hold(name); hold != nil {
-			at = hold.StartsAt(m.UID)
-		}
+// Pass decides about a model that waits for a gate which has opened. One that finds itself before the same gate again stays as it is: false.
+func (g *Gates) Pass(m *Model, rooms *Rooms, attemptUID string, now time.Time) (decision Decision, goes bool) {
+	kind, name := m.ParkedBy.Split()
+	state := rooms.Circuits[name]
+	switch {
+	case kind == GateLimit, kind == GateCircuit && state != nil && state.Open():
+		decision = g.Wake(m, rooms, attemptUID, now)
+		return decision, decision.Next.ParkedBy != m.ParkedBy
+	case kind == GateHold && g.Hold(name) != nil:
+		return m.Release(g.Hold(name).StartsAt(m.UID), now), true
+	default:
+		return m.Release(now, now), true
 	}
-	return m.Release(at, now)
 }

@@ -54,7 +54,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next.AttemptNo++
 	next.AttemptUID = attemptUID
 	next.StartedAt, next.NotBefore = now, time.Time{}
-	next.PlannedFor = time.Time{}
+	next.PlannedFor, next.Reserved = time.Time{}, ""
 	if next.Cause = m.Cause.started(); next.Cause == CausePlanned && m.Policy.Misfire.Limited {
 		next.PlannedFor = m.plannedFor()
 	}

@@ -23,6 +23,10 @@ type State struct {
 	// NotBefore is the earliest start that a worker has asked for with retry_after. Only a hand goes below.
 	NotBefore time.Time
 
+	// Reserved are the keys, with spaces between them, of which RefreshAt is a slot that nobody else gets.
+	Reserved string
+	// Counted are the limits and the circuit by which the running attempt is counted, with spaces between them.
+	Counted string
 	// ParkedBy is what the model waits for instead of a time; RefreshAt is then when it would have started. ParkedSince is since when.
 	ParkedBy    Gate
 	ParkedSince time.Time
@@ -136,6 +140,7 @@ func (s *State) endAttempt() {
 	s.TakenAt = time.Time{}
 	s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}
 	s.Again, s.Outdated = false, false
+	s.Counted = ""
 }
 
 // enable ends a disabled state; the cycle of attempts and the give-up window begin anew, and what failed before is over.

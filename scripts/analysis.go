@@ -86,7 +86,7 @@ func analyse(text string) (*analysis, error) {
 	for _, local := range localPattern.FindAllStringSubmatch(a.body, -1) {
 		values := splitArguments(local[2])
 		for i, name := range strings.Split(local[1], ", ") {
-			if i < len(values) && strings.HasPrefix(values[i], "KEYS[") {
+			if i < len(values) && (strings.HasPrefix(values[i], "KEYS[") || nextKey.MatchString(values[i])) {
 				a.names[name] = a.keysOf(values[i])
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 )
 
 // scriptCall is what Go passes to a script: the patterns of the keys, and how many arguments.
@@ -42,6 +43,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
 	fleet := *put.Transition
 	fleet.isLabels, fleet.decision.Next.ParkedBy = map[string]string{"<name>": ""}, "<name>"
+	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<name>"
 	put.Transition = &fleet
 	var errs [16]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})

@@ -110,6 +110,8 @@ func (c *codec) model(m *model.Model) {
 	c.text("refresh_for", (*string)(&m.Cause))
 	c.time("planned_for", &m.PlannedFor)
 	c.time("not_before", &m.NotBefore)
+	c.text("reserved", &m.Reserved)
+	c.text("counted_by", &m.Counted)
 	c.text("parked_by", (*string)(&m.ParkedBy))
 	c.time("parked_since", &m.ParkedSince)
 	c.text(fieldAttemptUID, &m.AttemptUID)

@@ -26,12 +26,13 @@ const (
 	CodeBroken   Code = 6 // the key of the model holds something else
 
 	CodeDuplicate Code = 7 // a command with the same id was handled within a day
+	CodeLimited   Code = 8 // a key has no room for the start, or its slot is taken: decide again
 )
 
 func (c Code) String() string {
 	names := map[Code]string{
 		CodeApplied: "applied", CodeConflict: "conflict", CodeGone: "gone", CodeTaken: "taken", CodeFull: "full", CodeBroken: "broken",
-		CodeDuplicate: "duplicate",
+		CodeDuplicate: "duplicate", CodeLimited: "limited",
 	}
 	return cmp.Or(names[c], "code "+strconv.Itoa(int(c)))
 }

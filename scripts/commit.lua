@@ -26,7 +26,8 @@
 -- KEYS[21] <queue>:holds hash, id -> JSON; and changes, how many there were
 -- KEYS[22..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
 --   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in
---   which their words stand here: <queue>:label:<name> set, <queue>:parked:<name> zset
+--   which their words stand here: <queue>:limit:<name> zset, <queue>:rate:<name> string, <queue>:circuit:<name> hash,
+--   <queue>:label:<name> set, <queue>:parked:<name> zset
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
 -- ARGV[3] journal cap, in entries, and of created likewise
@@ -44,17 +45,25 @@
 --   its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none) and
 --   the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled, parked
 --   = the score in Unix ms, "" = it leaves the set; gate = the gate that parks the model; look = when that is to be
---   looked at in Unix ms; note=<name> = what only the journal is told; field=<name> = the value of a field. These words
---   announce nothing: settle = no model changes; remove = the model goes; keys=<n> = how many keys are passed; more=<n>
---   = how many further ones; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves; ungate = it leaves
---   the models of a gate, gate = it joins them; fleet = any of these words from failing on; must = what is taken back
---   must be queued; ticket = the attempt draws one: its number in the order of all that were ever pushed; instead = the
---   entry of the history takes the place of the newest one; wake = call a dispatcher; event=<name> = what the journal
---   calls it, without the word it is not told; apart = it is told in created; count=<name> = a counter; now=<name> = a
---   field that is the instant of the batch; gone=<name> = a field to delete
+--   looked at in Unix ms; ms = the instant of the batch in Unix ms; takes = per key how many may run with the start, ""
+--   = any number, when its next start may be in Unix us as it was decided on and as it is to be, "" = it stays, and for
+--   how many ms that is kept; frees = per key its gate; closes = until when in Unix us, and for how many ms; circuit =
+--   its gate and its key, 1 = the attempt has failed, 0 = it was answered, "" = neither, after how many failures of how
+--   many it opens, when it is to be probed in RFC 3339 and in Unix ms; note=<name> = what only the journal is told;
+--   field=<name> = the value of a field. These words announce nothing: settle = no model changes; remove = the model
+--   goes; keys=<n> = how many keys are passed; more=<n> = how many further ones; takes=<n> = the limits and rates of
+--   keys that it takes, one after the other; probe = it tries an open circuit; labels=<n>, unlabel=<n> = the sets of
+--   labels that it joins and leaves; ungate = it leaves the models of a gate, gate = it joins them; frees=<n>,
+--   extend=<n> = limits that it leaves, or holds longer; closes=<n> = rates of keys that are closed; circuit = it
+--   settles one; fleet = any of these words from failing on; must = what is taken back must be queued; ticket = the
+--   attempt draws one: its number in the order of all that were ever pushed; instead = the entry of the history takes
+--   the place of the newest one; wake = call a dispatcher; event=<name> = what the journal calls it, without the word
+--   it is not told; apart = it is told in created; count=<name> = a counter; now=<name> = a field that is the instant
+--   of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
---   (the model is no hash), 7 duplicate (a command with that id was handled within a day)
+--   (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key has no room
+--   for the start, or its slot is taken)
 -- include: types
 -- include: chunks
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -199,20 +208,135 @@ local function use(policy, models)
 end
 
 -- What only a part of the models has: a place in an index, labels, a gate.
-local fleet_words = {'failing', 'disabled', 'parked', 'gate', 'look'}
+local fleet_words = {'failing', 'disabled', 'parked', 'gate', 'look', 'ms'}
+local function take_some(count)
+  local values = {}
+  for i = 1, tonumber(count) do
+    values[i] = take()
+  end
+  return values
+end
 local function take_fleet(kind)
   local fleet = {}
   for _, word in ipairs(fleet_words) do
     fleet[word] = kind[word] and take()
   end
+  fleet.takes = take_some(4 * (kind.takes or 0))
+  fleet.frees = take_some(kind.frees or 0)
+  fleet.closes = take_some(kind.closes and 2 or 0)
+  fleet.circuit = take_some(kind.circuit and 7 or 0)
   return fleet
 end
-local further = 0
+local from, further = 0, 0 -- of the further keys of an item the first and the next
 local function next_key()
   further = further + 1
   return KEYS[further - 1]
 end
-local function write_fleet(kind, uid, fleet)
+
+-- limited tells whether a key has no room for the start, or another has taken its slot.
+local function limited(kind, fleet)
+  local is = false
+  further = from
+  for i = 1, #fleet.takes, 4 do
+    local most, before, after = fleet.takes[i], fleet.takes[i + 1], fleet.takes[i + 2]
+    local limit, rate = next_key('limit'), next_key('rate')
+    is = is or most ~= '' and redis.call('ZCOUNT', limit, fleet.ms, '+inf') >= tonumber(most) --@ full key
+    is = is or after ~= '' and (redis.call('GET', rate) or '') ~= before --@ slot
+  end
+  if kind.probe then
+    local state = redis.call('HMGET', next_key('circuit'), 'opened_at', 'probe')
+    is = is or not state[1] or state[2] and true --@ one probe
+  end
+  return is
+end
+
+-- tell_circuit notes in journal and outbox that a circuit has opened or closed: once, not for each of its models.
+local function tell_circuit(change, name)
+  if tonumber(journal_cap) > 0 then
+    redis.call('XADD', journal, 'MAXLEN', '~', journal_cap, '*', 'event', change, 'key', name, 'at', instant)
+  end
+  redis.call('XADD', outbox, '*', 'event', change, 'key', name, 'at', instant)
+  redis.call('HINCRBY', stats, change, 1)
+end
+
+-- settle_circuit counts what the end of an attempt says of its key. An open circuit is settled by its probe alone.
+local function settle_circuit(uid, fleet)
+  local says = fleet.circuit
+  local gate, name, outcome, failures, of = says[1], says[2], says[3], says[4], says[5]
+  local probe_at, probe_ms = says[6], says[7]
+  local state = next_key('circuit')
+  local is = redis.call('HMGET', state, 'recent', 'opened_at', 'probe')
+  local recent = string.sub((is[1] or '') .. outcome, -tonumber(of))
+  local _, failed = string.gsub(recent, '1', '')
+  redis.call('HSET', state, 'recent', recent)
+  redis.call('EXPIRE', state, 7 * 86400)
+  if is[2] and is[3] ~= uid then --@ probe alone
+    return
+  end
+  if is[2] and outcome == '0' then
+    redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent') --@ close
+    redis.call('ZADD', gates, 'XX', fleet.ms, gate) --@ let go
+    tell_circuit('circuit_closed', name)
+    call = true
+  elseif is[2] and outcome == '' then
+    redis.call('HDEL', state, 'probe') --@ probe anew
+    redis.call('ZADD', gates, 'XX', fleet.ms, gate)
+    call = true
+  elseif is[2] then
+    redis.call('HSET', state, 'probe_at', probe_at) --@ stay open
+    redis.call('HDEL', state, 'probe')
+    redis.call('ZADD', gates, 'XX', probe_ms, gate)
+  elseif failed >= tonumber(failures) then
+    redis.call('HSET', state, 'opened_at', instant, 'probe_at', probe_at) --@ open
+    redis.call('HINCRBY', state, 'opened', 1)
+    tell_circuit('circuit_opened', name)
+  end
+end
+
+-- take_keys takes what a start needs of its keys, or reserves it.
+local function take_keys(kind, uid, fleet, running_ms)
+  for i = 1, #fleet.takes, 4 do
+    local after, lasts = fleet.takes[i + 2], fleet.takes[i + 3]
+    local limit, rate = next_key('limit'), next_key('rate')
+    if running_ms ~= '' then
+      redis.call('ZREMRANGEBYSCORE', limit, '-inf', '(' .. fleet.ms) --@ what has died
+      redis.call('ZADD', limit, running_ms, uid) --@ take the key
+    end
+    if after ~= '' then
+      redis.call('SET', rate, after, 'PX', lasts) --@ take the slot
+    end
+  end
+  if kind.probe then
+    redis.call('HSET', next_key('circuit'), 'probe', uid) --@ probe
+  end
+end
+
+-- free_keys gives back what an attempt has taken of its keys. What waits for one of them is looked at at once.
+local function free_keys(kind, uid, fleet, running_ms)
+  for _, gate in ipairs(fleet.frees) do
+    redis.call('ZREM', next_key('limit'), uid) --@ free the key
+    if redis.call('ZSCORE', gates, gate) then
+      redis.call('ZADD', gates, fleet.ms, gate) --@ freed
+      call = true
+    end
+  end
+  for _ = 1, tonumber(kind.extend or 0) do
+    redis.call('ZADD', next_key('limit'), running_ms, uid) --@ extend
+  end
+  for _ = 1, tonumber(kind.closes or 0) do
+    local rate = next_key('rate')
+    if (tonumber(redis.call('GET', rate) or '') or 0) < tonumber(fleet.closes[1]) then
+      redis.call('SET', rate, fleet.closes[1], 'PX', fleet.closes[2]) --@ close the key
+    end
+  end
+  if kind.circuit then
+    settle_circuit(uid, fleet)
+  end
+end
+
+local function write_fleet(kind, uid, fleet, running_ms)
+  further = from
+  take_keys(kind, uid, fleet, running_ms)
   if fleet.failing == '' then
     redis.call('ZREM', failing, uid) --@ failing no more
   elseif fleet.failing then
@@ -241,6 +365,7 @@ local function write_fleet(kind, uid, fleet)
     redis.call('ZADD', next_key('parked'), fleet.parked, uid) --@ gate
     redis.call('ZADD', gates, 'LT', fleet.look, fleet.gate) --@ look
   end
+  free_keys(kind, uid, fleet, running_ms)
 end
 
 local last_at = #ARGV
@@ -262,7 +387,7 @@ while at <= last_at do
   local replies = KEYS[key + 3]
   key = key + kind.keys
   if kind.more then
-    further = key
+    from = key
     key = key + kind.more
   end
   local gone = message and not is_claimed(message) --@ claimed is looked for
@@ -329,6 +454,8 @@ while at <= last_at do
       code = 4
     elseif push and not back and queued >= max_queued then --@ full
       code = 5
+    elseif fleet and limited(kind, fleet) then
+      code = 8
     end
     refused[uid] = refused[uid] or code ~= 1 --@ refuse
     -- Write what is the model's own, and note what is shared.
@@ -360,7 +487,7 @@ while at <= last_at do
         end
       end
       if fleet then
-        write_fleet(kind, uid, fleet)
+        write_fleet(kind, uid, fleet, running_ms)
       end
       if message then
         drop(message)

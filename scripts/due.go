@@ -39,8 +39,8 @@ type DueRequest struct {
 
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
-	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates()}
-	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 12, keys,
+	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates(), s.Keys.Limits(), s.Keys.Calendars()}
+	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 14, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
@@ -48,7 +48,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	queued, _ := reply[0].(int64)
 	sharers, _ := reply[1].(int64)
 	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readFront(text(reply[8]))}
-	due.Gates = s.gates.read(texts(reply[9]))
+	due.Gates = s.gates.read(s, [3][]string{texts(reply[9]), texts(reply[12]), texts(reply[13])})
 	for _, gate := range texts(reply[10]) {
 		due.Looks = append(due.Looks, model.Gate(gate))
 	}

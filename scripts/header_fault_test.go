@@ -23,8 +23,8 @@ func TestTheCheckerOfHeadersFindsEachPlantedFault(t *testing.T) {
 		{"read-due.lua", "-- ARGV[2] most uids of each kind\n", "", "the header explains ARGV [1 3 4 5], the body uses [1 2 3 4 5]"},
 		{"read-due.lua", "-- ARGV[2] most uids of each kind\n", "-- ARGV[2] most uids\n-- ARGV[3] of each kind\n", "the header explains ARGV [1 2 3 3 4 5], the body uses [1 2 3 4 5]"},
 		{"read-due.lua", "ARGV[2] most uids of each kind", "ARGV[3] most uids of each kind", "ARGV[3] is explained out of order"},
-		{"read-due.lua", "-- KEYS[3] <queue>-input list\n", "", "the header explains KEYS [1 2 4 5 6 7 8], the body uses [1 2 3 4 5 6 7 8]"},
-		{"read-due.lua", "due, running, input, dispatchers, urgent = KEYS[1], KEYS[2]", "running, due, input, dispatchers, urgent = KEYS[2], KEYS[1]", "the body uses [2 1 3 4 5 6 7 8]"},
+		{"read-due.lua", "-- KEYS[3] <queue>-input list\n", "", "the header explains KEYS [1 2 4 5 6 7 8 9 10], the body uses [1 2 3 4 5 6 7 8 9 10]"},
+		{"read-due.lua", "due, running, input, dispatchers, urgent = KEYS[1], KEYS[2]", "running, due, input, dispatchers, urgent = KEYS[2], KEYS[1]", "the body uses [2 1 3 4 5 6 7 8 9 10]"},
 		{"read-due.lua", "redis.call('LLEN', input)", "7", "<queue>-input is passed and not touched"},
 		{"read-due.lua", "'LLEN', input", "'LLEN', 'bigtables'", "expected an entry of KEYS as a key of LLEN, found 'bigtables'"},
 		{"read-due.lua", "'LLEN', input", "'LLEN', ARGV[2]", "expected an entry of KEYS as a key of LLEN, found ARGV[2]"},
@@ -47,11 +47,11 @@ func TestTheCheckerOfHeadersFindsEachPlantedFault(t *testing.T) {
 		{"answer-attempts.lua", "local code = 3", "local code = 2", "the body answers the code 2, which the header does not name"},
 		{"answer-attempts.lua", "    code = 1\n", "", "the header names the code 1, which the body never answers"},
 		{"commit.lua", ", 6 broken\n--   (the model is no hash)", "", "the body answers the code 6, which the header does not name"},
-		{"commit.lua", "key = key + kind.keys", "key = key + 5", "keys an item, the header has 6"},
+		{"commit.lua", "key = key + kind.keys", "key = key + 5", "keys an item, the header has 9"},
 		{"commit.lua", "local at, key = 9, 22", "local at, key = 9, 21", "the body uses [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 21..]"},
 		{"commit.lua", "local at, key = 9, 22", "local at, key = 10, 22", "the body uses [1 2 3 4 5 6 7 8 10..]"},
 		{"commit.lua", "'DEL', hash, body, history", "'DEL', hash, body, uid", "expected an entry of KEYS as a key of DEL, found uid"},
-		{"commit.lua", "KEYS[key + 2]", "KEYS[key + 6]", "expected an entry of KEYS as a key of DEL, found body"},
+		{"commit.lua", "KEYS[key + 2]", "KEYS[key + 9]", "expected an entry of KEYS as a key of DEL, found body"},
 		{"commit.lua", "'list', 'stream', 'stream'", "'stream', 'stream'", "the types 'zset', 'zset', 'list', 'list', 'list', 'string', 'stream'"},
 	}
 	side := newGoSide(t)
@@ -72,7 +72,7 @@ func TestTheCheckerOfHeadersFindsEachFaultOfGo(t *testing.T) {
 	const due, commits = "read-due.lua", "commit.lua"
 	for want, plant := range map[string]func(side goSide){
 		"no method of Store runs the script": func(side goSide) { delete(side.calls, due) },
-		"Go passes the keys [<queue>:gates <queue>:holds <queue>:front <queue>:urgent <queue>:dispatchers <queue>-input <queue>:running <queue>:due]": func(side goSide) { slices.Reverse(side.calls[due][0].keys) },
+		"Go passes the keys [<queue>:calendars <queue>:limits <queue>:gates <queue>:holds <queue>:front <queue>:urgent <queue>:dispatchers <queue>-input <queue>:running <queue>:due]": func(side goSide) { slices.Reverse(side.calls[due][0].keys) },
 		"Go passes 4 arguments, the header wants 5":            func(side goSide) { side.calls[due][0].args-- },
 		"Go passes 6 arguments, the header wants 5":            func(side goSide) { side.calls[due][0].args++ },
 		"Go passes the keys [<queue>:running <queue>-input ":   func(side goSide) { call := &side.calls[commits][0]; call.keys = call.keys[1:] },

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -71,33 +70,6 @@ func compareHolds(a, b model.Hold) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 }
 
-// gateCache keeps what the texts of holds say: dispatchers read them once a round.
-type gateCache struct {
-	mu    sync.Mutex
-	texts []string
-	gates model.Gates
-}
-
-// read reads fields and values of <queue>:holds.
-func (c *gateCache) read(texts []string) model.Gates {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.Equal(texts, c.texts) {
-		return c.gates
-	}
-	c.texts, c.gates = texts, model.Gates{}
-	for pair := range slices.Chunk(texts, 2) {
-		if pair[0] == holdChanges {
-			c.gates.HoldChanges = pair[1]
-			continue
-		}
-		hold, _ := readHold(pair[0], pair[1]) // doctor tells what cannot be read
-		c.gates.Holds = append(c.gates.Holds, hold)
-	}
-	slices.SortFunc(c.gates.Holds, compareHolds)
-	return c.gates
-}
-
 // Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
 func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
 	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
@@ -111,19 +83,6 @@ func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, e
 	}
 	slices.SortFunc(holds, compareHolds)
 	return holds, problem, nil
-}
-
-// Gates reads what may keep models of the queue from starting.
-func (s *Store) Gates(ctx context.Context) (model.Gates, error) {
-	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
-	if err != nil {
-		return model.Gates{}, fmt.Errorf("read holds: %w", err)
-	}
-	flat := make([]string, 0, 2*len(texts))
-	for id, text := range texts {
-		flat = append(flat, id, text)
-	}
-	return new(gateCache).read(flat), nil
 }
 
 // PutHold begins a hold, or changes the one of that name: from when it returns on, no model starts that it picks. A dispatcher looks at it when

@@ -5,45 +5,146 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
 )
 
-// fleet tells commit.lua in which indexes the model stands from now on. Of most transitions there is nothing to tell.
-func (t *Transition) fleet(w *wording, k Keys) {
+// fleet tells commit.lua in which indexes the model stands from now on, and what it takes and gives back of keys. Of most transitions there is
+// nothing to tell.
+func (t *Transition) fleet(w *wording, k Keys, now time.Time) {
 	was, is := &t.was, &t.decision.Next
-	all := t.removes() || t.decision.Event == model.EventMend // whatever is believed of the indexes
-	gone := t.removes()
-	if gone {
+	if t.removes() {
 		is = &model.State{}
 	}
-	told, keys := len(w.announced), len(w.keys)
-	index := func(word, score string, changed bool) {
-		if changed || all {
-			w.say(word, "")
-			w.announce(score)
-		}
-	}
+	all := t.removes() || t.decision.Event == model.EventMend // whatever is believed of the indexes
+	f := fleet{wording: w, keys: k, now: now, told: len(w.announced), all: all}
 	// One that goes on failing is written too: a release that knew no index has forgotten it.
-	index("failing", millis(is.FailingSince), !is.FailingSince.Equal(was.FailingSince) || t.decision.Ended != nil && !is.FailingSince.IsZero())
-	index("disabled", millis(is.DisabledSince()), !is.DisabledSince().Equal(was.DisabledSince()))
-	index("parked", millis(is.ParkedAt()), is.ParkedBy != was.ParkedBy || !is.ParkedAt().Equal(was.ParkedAt()))
-	t.labels(w, k, all)
+	fails := t.decision.Ended != nil && !is.FailingSince.IsZero()
+	f.place("failing", is.FailingSince, fails || !is.FailingSince.Equal(was.FailingSince))
+	f.place("disabled", is.DisabledSince(), !is.DisabledSince().Equal(was.DisabledSince()))
+	f.place("parked", is.ParkedAt(), is.ParkedBy != was.ParkedBy || !is.ParkedAt().Equal(was.ParkedAt()))
+	if is.ParkedBy != "" && (was.ParkedBy != is.ParkedBy || all) {
+		w.say("gate", "")
+		w.say("look", "")
+		w.announce(string(is.ParkedBy), cmp.Or(millis(t.decision.Look), "0")) // nobody knows when: now
+	}
+	takes, gives := len(t.decision.Takes) > 0, was.Counted != "" && (is.Counted == "" || all || !is.DeadlineAt.Equal(was.DeadlineAt))
+	if takes || gives {
+		w.say("ms", "")
+		w.announce(millis(now))
+	}
+	f.take(&t.decision)
+	f.labels(t.wasLabels, t.isLabels)
 	if was.ParkedBy != "" && was.ParkedBy != is.ParkedBy {
 		w.say("ungate", "")
 		w.keys = append(w.keys, k.ParkedBy(string(was.ParkedBy)))
 	}
 	if is.ParkedBy != "" && (was.ParkedBy != is.ParkedBy || all) {
-		w.say("gate", "")
-		w.say("look", "")
-		w.announce(string(is.ParkedBy), cmp.Or(millis(t.decision.Look), "0")) // nobody knows when: now
 		w.keys = append(w.keys, k.ParkedBy(string(is.ParkedBy)))
 	}
-	if len(w.announced) > told || len(w.keys) > keys {
+	if gives {
+		f.give(t, was, is)
+	}
+	if len(w.announced) > f.told || len(w.keys) > 0 {
 		w.say("fleet", "")
 	}
 	if len(w.keys) > 0 {
 		w.say("more=", strconv.Itoa(len(w.keys)))
+	}
+}
+
+// fleet is a wording of what only a part of the models has.
+type fleet struct {
+	*wording
+	keys Keys
+	now  time.Time
+	told int  // values that were announced before
+	all  bool // everything is told, also what does not change
+}
+
+// place tells the score in an index, if it changes; of a zero time that the model leaves it.
+func (f *fleet) place(word string, at time.Time, changes bool) {
+	if changes || f.all {
+		f.say(word, "")
+		f.announce(millis(at))
+	}
+}
+
+// count says a word with a number, unless that is 0.
+func (f *fleet) count(word string, n int) {
+	if n > 0 {
+		f.say(word, strconv.Itoa(n))
+	}
+}
+
+// take tells what a start takes of keys, or a model reserves.
+func (f *fleet) take(d *model.Decision) {
+	f.count("takes=", len(d.Takes))
+	for _, take := range d.Takes {
+		lasts := ""
+		if take.After != "" {
+			lasts = strconv.FormatInt(max(1, take.Until.Sub(f.now).Milliseconds()+1), 10)
+		}
+		f.announce(number(take.Most), take.Before, take.After, lasts)
+		f.wording.keys = append(f.wording.keys, f.keys.Limit(take.Name), f.keys.Rate(take.Name))
+	}
+	if d.Probe {
+		f.say("probe", "")
+		f.wording.keys = append(f.wording.keys, f.keys.Circuit(d.Next.CountedBy(model.GateCircuit)[0]))
+	}
+}
+
+// give tells what an attempt gives back of keys: when it ends all of them, and while it goes on it holds them for as long as it may take.
+func (f *fleet) give(t *Transition, was, is *model.State) {
+	limits := was.CountedBy(model.GateLimit)
+	ends := is.Counted == ""
+	if ends {
+		f.count("frees=", len(limits))
+	} else {
+		f.count("extend=", len(limits))
+	}
+	for _, name := range limits {
+		if f.wording.keys = append(f.wording.keys, f.keys.Limit(name)); ends {
+			f.announce(string(model.NewGate(model.GateLimit, name)))
+		}
+	}
+	if until := t.decision.ClosedUntil; ends && len(limits) > 0 && until.After(f.now) {
+		f.count("closes=", len(limits))
+		f.announce(strconv.FormatInt(until.UnixMicro(), 10), strconv.FormatInt(until.Sub(f.now).Milliseconds(), 10))
+		for _, name := range limits {
+			f.wording.keys = append(f.wording.keys, f.keys.Rate(name))
+		}
+	}
+	for _, name := range was.CountedBy(model.GateCircuit) {
+		if ends {
+			f.settle(t, name)
+		}
+	}
+}
+
+// settle tells what the end of an attempt says of the circuit of its key.
+func (f *fleet) settle(t *Transition, name string) {
+	failures, of, probe := 1, 1, time.Minute // of a policy that has none any more; its outcome counts for nothing
+	if c := t.circuit; c != nil {
+		failures, of, probe = c.Failures, c.Of, c.Probe
+	}
+	at := f.now.Add(probe)
+	f.say("circuit", "")
+	f.announce(string(model.NewGate(model.GateCircuit, name)), name, string(t.decision.CircuitOutcome), strconv.Itoa(failures), strconv.Itoa(of),
+		model.FormatTime(at), millis(at))
+	f.wording.keys = append(f.wording.keys, f.keys.Circuit(name))
+}
+
+// labels tells which sets of labels the model joins and leaves.
+func (f *fleet) labels(before, after map[string]string) {
+	were, are := model.LabelTerms(before), model.LabelTerms(after)
+	join := slices.DeleteFunc(slices.Clone(are), func(term string) bool { return !f.all && slices.Contains(were, term) })
+	leave := slices.DeleteFunc(were, func(term string) bool { return slices.Contains(are, term) })
+	f.count("labels=", len(join))
+	f.count("unlabel=", len(leave))
+	for _, term := range slices.Concat(join, leave) {
+		f.wording.keys = append(f.wording.keys, f.keys.Label(term))
 	}
 }
 
@@ -58,21 +159,5 @@ func (w *wording) labels(before, after map[string]string) {
 		if after[name] == "" {
 			w.say("gone=", labelPrefix+name)
 		}
-	}
-}
-
-// labels tells which sets of labels the model joins and leaves.
-func (t *Transition) labels(w *wording, k Keys, all bool) {
-	before, after := model.LabelTerms(t.wasLabels), model.LabelTerms(t.isLabels)
-	join := slices.DeleteFunc(slices.Clone(after), func(term string) bool { return !all && slices.Contains(before, term) })
-	leave := slices.DeleteFunc(before, func(term string) bool { return slices.Contains(after, term) })
-	if len(join) > 0 {
-		w.say("labels=", strconv.Itoa(len(join)))
-	}
-	if len(leave) > 0 {
-		w.say("unlabel=", strconv.Itoa(len(leave)))
-	}
-	for _, term := range slices.Concat(join, leave) {
-		w.keys = append(w.keys, k.Label(term))
 	}
 }

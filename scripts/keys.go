@@ -74,6 +74,21 @@ func (k Keys) Gates() string { return k.queue + ":gates" }
 // Holds is a hash: id of a hold to its JSON; and changes, how often they have changed.
 func (k Keys) Holds() string { return k.queue + ":holds" }
 
+// Limit is a zset: uid to deadline_at in Unix ms, of the attempts that one key counts. What dies frees itself.
+func (k Keys) Limit(name string) string { return k.queue + ":limit:" + name }
+
+// Rate is a string: when the next start of one key may be in Unix us, until then.
+func (k Keys) Rate(name string) string { return k.queue + ":rate:" + name }
+
+// Circuit is a hash: what the last attempts of one key have come to, and whether its circuit is open. It goes a week after the last one.
+func (k Keys) Circuit(name string) string { return k.queue + ":circuit:" + name }
+
+// Limits is a hash: key, or template of keys, to the JSON of a limit that was set at run time.
+func (k Keys) Limits() string { return k.queue + ":limits" }
+
+// Calendars is a hash: name to the JSON of a calendar.
+func (k Keys) Calendars() string { return k.queue + ":calendars" }
+
 // Failing is a zset: uid to failing_since in Unix ms, of models that have failed since their last success.
 func (k Keys) Failing() string { return k.queue + ":failing" }
 

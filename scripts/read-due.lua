@@ -11,6 +11,8 @@
 -- KEYS[6] <queue>:front list, what stood first in input
 -- KEYS[7] <queue>:holds hash, id -> JSON; and changes, how many there were
 -- KEYS[8] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[9] <queue>:limits hash, key or template -> JSON
+-- KEYS[10] <queue>:calendars hash, name -> JSON
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] most uids of each kind
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted
@@ -20,10 +22,10 @@
 --   deadline in Unix ms or "", next urgent start in Unix ms or "", {due uids, oldest first}, {expired uids, oldest
 --   first}, {urgent uids, oldest first}, the front that was noted last or "", {fields and values of holds}, {gates to
 --   look at, those first that were not looked at for longest}, until when the owner alone looks at them in Unix ms or
---   ""}
+--   "", {fields and values of limits}, {those of calendars}}
 -- include: clock
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local front, holds, gates = KEYS[6], KEYS[7], KEYS[8]
+local front, holds, gates, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -87,4 +89,5 @@ local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
 return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent,
-  noted, redis.call('HGETALL', holds), due_gates, alone}
+  noted, redis.call('HGETALL', holds), due_gates, alone, redis.call('HGETALL', limits),
+  redis.call('HGETALL', calendars)}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Transition is one decided change of one model, with what must still hold when it is committed.
@@ -19,6 +20,7 @@ type Transition struct {
 	payload              string   // empty: it stays
 	use                  []string // of inline policies, as policyUse tells it
 	was                  model.State
+	circuit              *policy.Circuit // in force
 	wasLabels, isLabels  map[string]string
 
 	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
@@ -58,7 +60,7 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake, was: r.State, wasLabels: r.Labels, isLabels: r.Labels}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake, was: r.State, circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -160,7 +162,7 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 		w.announce(t.use...)
 	}
 	w.list("strange", t.others)
-	t.fleet(&w, k)
+	t.fleet(&w, k, now)
 	e, journaled := t.decision.Journal(t.uid, now)
 	if journaled && config.JournalCap > 0 {
 		w.say("event=", string(e.Event))

@@ -21,7 +21,7 @@ var (
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}, {"note-front.lua", nobody}},
+		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input()}},
@@ -38,6 +38,10 @@ func dispatcher(k scope) part {
 			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
 			allow("lrange", reading(k.Input(), k.Front())),
+			allow("zrange", reading(k.ParkedBy(all))),
+			allow("zcount", reading(k.Limit(all))),
+			allow("get", reading(k.Rate(all))),
+			allow("hmget", reading(k.Circuit(all))),
 		),
 	}
 }

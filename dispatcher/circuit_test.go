@@ -1,0 +1,184 @@
+package dispatcher_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+const circuitOfHosts = `{"timeout":"1m","retries":["10m","10m"],"on_exhausted":"give_up","circuit":{"key":"{host(input_url)}","open_after":"3 of 5","on":["http_5xx","timeout"],"probe":"5m"}}`
+
+// broken opens the circuit of host t1 by three failures; the other models of the host wait.
+func (b *bundle) broken(d *dispatcher.Dispatcher, waiting int) {
+	b.t.Helper()
+	uids := uidsOf("t1", 3+waiting)
+	b.fleet(circuitOfHosts, uids[:3]...)
+	b.settle(d)
+	b.failWith(policy.Failure{ErrorType: "http_503"}, uids[:3]...)
+	b.fleet(circuitOfHosts, append(uidsOf("t2", 1), uids[3:]...)...)
+	b.settle(d)
+}
+
+// events are what a stream tells under these names.
+func (b *bundle) events(stream string, names ...string) (found []string) {
+	b.t.Helper()
+	entries, err := b.Redis.XRange(b.t.Context(), stream, "-", "+").Result()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if name, _ := entry.Values["event"].(string); slices.Contains(names, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func TestAnOpenCircuitParksTheModelsOfItsKeyUncountedAndTellsOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.broken(d, 4)
+		if diff := cmp.Diff(map[string]int{"t2": 1}, counts(b.runs())); diff != "" {
+			t.Error(diff)
+		}
+		if parked := b.Scores(b.Store.Keys.ParkedBy("circuit:host=t1")); len(parked) != 4 {
+			t.Errorf("want four parked, got %v", parked)
+		}
+		if hash := b.Model("t1/m03"); hash["attempt_no"] != "" || hash["failing_since"] != "" {
+			t.Errorf("a parked model was counted: %v", hash)
+		}
+		for _, stream := range []string{b.Store.Keys.Journal(), b.Store.Keys.Outbox()} {
+			if diff := cmp.Diff([]string{"circuit_opened"}, b.events(stream, "circuit_opened", "circuit_closed")); diff != "" {
+				t.Errorf("%s: %s", stream, diff)
+			}
+		}
+	})
+}
+
+func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.broken(d, 4)
+		b.finish("t2/m00")
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		probe := b.runs()["t1"]
+		if len(probe) != 1 {
+			t.Fatalf("want one probe, got %v", probe)
+		}
+		b.finish(probe...)
+		b.settle(d)
+		if n := len(b.runs()["t1"]); n != 3 {
+			t.Errorf("want the other three running behind the success of the probe, got %d", n)
+		}
+		if diff := cmp.Diff([]string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal(), "circuit_opened", "circuit_closed")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.broken(d, 2)
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		b.failWith(policy.Failure{ErrorType: "http_502"}, b.runs()["t1"]...)
+		b.settle(d)
+		b.Clock.Turn(4 * time.Minute)
+		b.settle(d)
+		if n := len(b.runs()["t1"]); n != 0 {
+			t.Errorf("want none before the next probe, got %d", n)
+		}
+		b.Clock.Turn(time.Minute)
+		b.settle(d)
+		if n := len(b.runs()["t1"]); n != 1 {
+			t.Errorf("want the next probe, got %d", n)
+		}
+	})
+}
+
+func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.broken(d, 2)
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		b.Redis.Del(t.Context(), b.Store.Keys.Input())
+		b.Clock.Turn(time.Minute)
+		b.settle(d)
+		if hash := b.circuit("host=t1"); hash["probe"] != "" || hash["opened_at"] == "" {
+			t.Errorf("the circuit is %v", hash)
+		}
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		if n := len(b.runs()["t1"]); n != 1 {
+			t.Errorf("want the next probe, got %d", n)
+		}
+	})
+}
+
+func (b *bundle) circuit(key string) map[string]string {
+	b.t.Helper()
+	hash, err := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Circuit(key)).Result()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return hash
+}
+
+func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
+	for name, end := range map[string]func(*model.Model, time.Time) model.Decision{
+		"withdrawn":   func(m *model.Model, now time.Time) model.Decision { return m.Withdraw(now) },
+		"interrupted": func(m *model.Model, now time.Time) model.Decision { return m.Interrupt(now) },
+		"disabled":    func(m *model.Model, now time.Time) model.Decision { d, _ := m.Disable("", "", now); return d },
+		"removed":     func(*model.Model, time.Time) model.Decision { return model.Decision{Event: model.EventRemove} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+				b := setup(t, server)
+				d := b.dispatcher(b.Store, dispatcher.Config{})
+				b.broken(d, 2)
+				b.Clock.Turn(5 * time.Minute)
+				b.settle(d)
+				probe := b.runs()["t1"]
+				records, err := b.Store.Load(t.Context(), probe)
+				if err != nil || len(probe) != 1 {
+					t.Fatal(probe, err)
+				}
+				r := records[probe[0]]
+				b.Commit(b.now(), r.Decide(end(&r.Model, b.now()), b.now()))
+				b.settle(d)
+				if n := len(b.runs()["t1"]); n != 1 {
+					t.Errorf("want another probe at once, got %d", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAFailureThatTheCircuitDoesNotCountClosesIt(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.broken(d, 2)
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		b.failWith(policy.Failure{ErrorType: "http_404"}, b.runs()["t1"]...)
+		b.settle(d)
+		if hash := b.circuit("host=t1"); hash["opened_at"] != "" {
+			t.Errorf("the host has answered, and the circuit is %v", hash)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package model
+
+import (
+	"cmp"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Limit bounds the models of one key, such as host=example.com. One that is set at run time goes before those of policies and of the queue.
+type Limit struct {
+	Name    string // the key, or of a limit of the queue the template of its keys
+	Running int    // attempts at a time; 0: any number
+	Rate    policy.Rate
+	Until   time.Time // from then on it is forgotten; zero: never
+	Since   time.Time
+	Reason  string
+	By      string
+}
+
+// over reports whether the limit is in force at now.
+func (l *Limit) over(now time.Time) bool { return !l.Until.IsZero() && !l.Until.After(now) }
+
+// part is what one part of a queue may have of a limit: each has a share, and at least one attempt.
+func (l Limit) part(place, parts int) Limit {
+	if parts < 2 {
+		return l
+	}
+	if l.Running > 0 {
+		turn := (place + int(crc32.ChecksumIEEE([]byte(l.Name)))%parts) % parts
+		share := l.Running / parts
+		if turn < l.Running%parts {
+			share++
+		}
+		l.Running = max(1, share)
+	}
+	if l.Rate.Count > 0 {
+		l.Rate.Per *= time.Duration(parts)
+	}
+	return l
+}
+
+// LimitsOf are the limits of a model that are in force at now, in the order of their keys: those of its policy, those of the queue, and in
+// their place what was set for a key at run time.
+func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
+	add := func(limit policy.Limit) {
+		name := limit.Key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
+		if name == "" || slices.ContainsFunc(limits, func(other Limit) bool { return other.Name == name }) {
+			return
+		}
+		l := Limit{Name: name, Running: limit.Running, Rate: limit.Rate}
+		if own, set := g.Limits[name]; set && !own.over(now) {
+			l = own
+		}
+		limits = append(limits, l.part(g.Part, g.Parts))
+	}
+	for _, limit := range m.Policy.Limits {
+		add(limit)
+	}
+	for _, limit := range g.QueueLimits {
+		add(limit)
+	}
+	slices.SortFunc(limits, func(a, b Limit) int { return cmp.Compare(a.Name, b.Name) })
+	return limits
+}
+
+// Room is what a key has left, as it was read.
+type Room struct {
+	Running int       // attempts that run
+	Free    time.Time // when its next start may be; zero: at any time
+}
+
+// Rooms are what a dispatcher knows of keys within a round: what it has read, and what it has decided since. It belongs to one goroutine.
+type Rooms struct {
+	Keys     map[string]*Room
+	Circuits map[string]*CircuitState
+}
+
+// Learn adds what was read of keys that nothing is known of yet.
+func (r *Rooms) Learn(other Rooms) {
+	if r.Keys == nil {
+		r.Keys, r.Circuits = map[string]*Room{}, map[string]*CircuitState{}
+	}
+	for name, room := range other.Keys {
+		if r.Keys[name] == nil {
+			r.Keys[name] = room
+		}
+	}
+	for name, state := range other.Circuits {
+		if r.Circuits[name] == nil {
+			r.Circuits[name] = state
+		}
+	}
+}
+
+func (r *Rooms) key(name string) *Room {
+	if r.Keys[name] == nil {
+		r.Learn(Rooms{Keys: map[string]*Room{name: {}}})
+	}
+	return r.Keys[name]
+}
+
+// Take is what a start takes of a key, all of it or nothing.
+type Take struct {
+	Name string // the key
+	Most int    // attempts that may run, this one included; 0: any number
+	// Free is when the next start may be, as it was read and as it is from now on, in Unix microseconds; both empty: it stays.
+	Before, After string
+	Until         time.Time // of After
+}
+
+// full finds a limit that lets no more attempts run.
+func (r *Rooms) full(limits []Limit) (name string, full bool) {
+	for _, limit := range limits {
+		if limit.Running > 0 && r.key(limit.Name).Running >= limit.Running {
+			return limit.Name, true
+		}
+	}
+	return "", false
+}
+
+// slot is the first instant from now on at which all keys let a start through that is not reserved yet, and what it takes of them.
+func (r *Rooms) slot(limits []Limit, reserved []string, now time.Time) (at time.Time, takes []Take) {
+	at = now
+	for _, limit := range limits {
+		take := Take{Name: limit.Name, Most: limit.Running}
+		room := r.key(limit.Name)
+		if interval := limit.Rate.Interval(); !slices.Contains(reserved, limit.Name) && (interval > 0 || room.Free.After(now)) {
+			free := room.Free
+			if free.Before(now) {
+				free = now
+			}
+			if free.After(at) {
+				at = free
+			}
+			take.Before, take.Until = micros(room.Free), free.Add(interval)
+			take.After = micros(take.Until)
+		}
+		takes = append(takes, take)
+	}
+	return at.Add(time.Millisecond - 1).Truncate(time.Millisecond), takes
+}
+
+// take notes what a start, or a reservation, takes.
+func (r *Rooms) take(takes []Take, runs bool) {
+	for _, take := range takes {
+		room := r.key(take.Name)
+		if runs {
+			room.Running++
+		}
+		if take.After != "" {
+			room.Free = take.Until
+		}
+	}
+}
+
+func micros(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(at.UnixMicro(), 10)
+}
+
+// names joins what an attempt is counted by.
+func names(kind string, takes []Take) (all []string) {
+	for _, take := range takes {
+		all = append(all, string(NewGate(kind, take.Name)))
+	}
+	return all
+}
+
+// CountedBy are the keys of a kind by which the running attempt is counted.
+func (s *State) CountedBy(kind string) (keys []string) {
+	for _, counted := range strings.Fields(s.Counted) {
+		if of, name := Gate(counted).Split(); of == kind {
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,63 @@
+package scripts
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+func readCalendar(text string) (schedule.Calendar, error) {
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return schedule.Calendar{}, fmt.Errorf("read stored calendar: %w", err)
+	}
+	return schedule.ParseCalendar(value)
+}
+
+// PutCalendar stores a calendar under its name. What waits for it is looked at at once.
+func (s *Store) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Time) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode calendar: %w", err)
+	}
+	return s.changeCalendar(ctx, c.Name, now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Calendars(), c.Name, text) })
+}
+
+// RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
+func (s *Store) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
+	var removed *redis.IntCmd
+	err := s.changeCalendar(ctx, name, now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Calendars(), name) })
+	return err == nil && removed.Val() > 0, err
+}
+
+func (s *Store) changeCalendar(ctx context.Context, name string, now time.Time, change func(redis.Pipeliner)) error {
+	pipe := s.clients.Write.TxPipeline()
+	change(pipe)
+	s.lookNow(ctx, pipe, model.NewGate(model.GateCalendar, name), now)
+	_, err := pipe.Exec(ctx)
+	return wrap(err, "change a calendar")
+}
+
+// StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
+func (s *Store) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
+	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Calendars()).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read calendars: %w", err)
+	}
+	var calendars []schedule.Calendar
+	for _, text := range texts {
+		if calendar, err := readCalendar(text); err == nil {
+			calendars = append(calendars, calendar)
+		}
+	}
+	slices.SortFunc(calendars, func(a, b schedule.Calendar) int { return cmp.Compare(a.Name, b.Name) })
+	return calendars, nil
+}

@@ -1,0 +1,90 @@
+package scripts
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// limitText is a limit as it is stored.
+type limitText struct {
+	Running int    `json:"running,omitempty"`
+	Rate    string `json:"rate,omitempty"`
+	Since   string `json:"since,omitempty"`
+	Until   string `json:"until,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+func writeLimit(l *model.Limit) string {
+	raw, _ := json.Marshal(limitText{ // texts and a number
+		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
+	})
+	return string(raw)
+}
+
+func readLimit(name, raw string) (model.Limit, error) {
+	l := model.Limit{Name: name}
+	var text limitText
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return l, document.Refuse("limits."+name, "a JSON object", document.Found(raw))
+	}
+	l.Running, l.Reason, l.By = text.Running, text.Reason, text.By
+	var errs [3]error
+	l.Since, errs[0] = readStoredTime(text.Since)
+	l.Until, errs[1] = readStoredTime(text.Until)
+	if text.Rate != "" {
+		l.Rate, errs[2] = policy.ParseRate(text.Rate)
+	}
+	return l, document.Place(cmp.Or(errs[0], errs[1], errs[2]), "limits."+name)
+}
+
+// PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
+func (s *Store) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
+	return s.changeLimit(ctx, l.Name, now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Limits(), l.Name, writeLimit(l)) })
+}
+
+// RemoveLimit forgets a limit that was set at run time; false: there was none.
+func (s *Store) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
+	var removed *redis.IntCmd
+	err := s.changeLimit(ctx, name, now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Limits(), name) })
+	return err == nil && removed.Val() > 0, err
+}
+
+func (s *Store) changeLimit(ctx context.Context, name string, now time.Time, change func(redis.Pipeliner)) error {
+	pipe := s.clients.Write.TxPipeline()
+	change(pipe)
+	s.lookNow(ctx, pipe, model.NewGate(model.GateLimit, name), now)
+	_, err := pipe.Exec(ctx)
+	return wrap(err, "change a limit")
+}
+
+// lookNow lets a dispatcher look at a gate at once, if models wait for it.
+func (s *Store) lookNow(ctx context.Context, pipe redis.Pipeliner, gate model.Gate, now time.Time) {
+	pipe.ZAddArgs(ctx, s.Keys.Gates(), redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: string(gate)}}})
+}
+
+// Limits reads the limits that were set at run time, by their names.
+func (s *Store) Limits(ctx context.Context) ([]model.Limit, error) {
+	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Limits()).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read limits: %w", err)
+	}
+	limits := make([]model.Limit, 0, len(texts))
+	for name, text := range texts {
+		if limit, err := readLimit(name, text); err == nil { // doctor tells what cannot be read
+			limits = append(limits, limit)
+		}
+	}
+	slices.SortFunc(limits, func(a, b model.Limit) int { return cmp.Compare(a.Name, b.Name) })
+	return limits, nil
+}
