@@ -27,7 +27,8 @@ YAML may hold many documents, or a list; JSON an object, several, or a list; bot
 model is saved, so that a file cut off in the middle saves nothing. JSON lines (an object on each line) are saved as they
 are read, so that a million of them need no memory.
 
-A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
+What model get -o json and model ls -o json show is saved again too, edited or not: of its fields only those of the
+definition count. A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
 nothing.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

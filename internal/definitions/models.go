@@ -32,12 +32,15 @@ type Model struct {
 func parseModel(doc Document) Model {
 	m := Model{Document: doc}
 	if m.Err == nil {
-		m.Definition, m.Err = model.ParseDefinition(doc.Value)
+		m.Value, m.Err = definitionOf(doc.Value)
+	}
+	if m.Err == nil {
+		m.Definition, m.Err = model.ParseDefinition(m.Value)
 	}
 	return m
 }
 
-// ReadModels reads models and hands them to take, in their order; one that is refused is handed on with its error. An error of
+// ReadModels reads models, or what `refreshd model get -o json` has shown of them, and hands them to take, in their order; one that is refused is handed on with its error. An error of
 // ReadModels itself is one of take, or a file that cannot be read on. Of YAML and JSON nothing is handed on before all is read.
 func ReadModels(name string, in io.Reader, format string, take func(Model) error) error {
 	buffered := bufio.NewReaderSize(in, sniffed)
