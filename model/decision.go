@@ -41,6 +41,7 @@ const (
 	EventEnable  Event = "enable"
 	EventDisable Event = "disable"
 	EventRemove  Event = "remove"
+	EventImport  Event = "import" // it has come from another queue, with its state
 )
 
 // Decision is the outcome of a pure transition: what the model becomes, and what is to be recorded with it.
@@ -66,7 +67,7 @@ type Decision struct {
 	Message string
 	// MustBeQueued: the decision holds only if no worker has taken the running attempt. If one has, decide again with Model.Taken.
 	MustBeQueued bool
-	// Definition replaces the stored one (create and update only); nil: unchanged.
+	// Definition replaces the stored one (create, update and import only); nil: unchanged.
 	Definition *Model
 	// Takes are what a start takes of the keys of its limits, and what a model reserves that waits for a slot.
 	Takes []Take
@@ -78,6 +79,8 @@ type Decision struct {
 	ClosedUntil time.Time
 	// Look is when a dispatcher is to look at the gate that parks the model.
 	Look time.Time
+	// Past are all entries of the history, newest first, in place of those that there are (import only); nil: they stay.
+	Past []string
 	// By is who wanted it, as a command says; empty: nobody says.
 	By string
 }
@@ -126,7 +129,7 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 // ended the attempt, or the entry is changed.
 func (d *Decision) TakesBack() bool {
 	switch d.Event {
-	case EventTimeout, EventWithdrawn, EventOutdated, EventRun, EventDisable, EventRemove:
+	case EventTimeout, EventWithdrawn, EventOutdated, EventRun, EventDisable, EventRemove, EventImport:
 		return true
 	case EventUpdate:
 		return d.Message != ""

@@ -1,7 +1,6 @@
 package scripts
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -53,8 +52,8 @@ const (
 type codec struct {
 	get    func(name string) string // nil: it writes
 	set    func(name, value string)
-	absent bool   // it writes absent values too
-	fault  string // what cannot be read
+	absent bool            // it writes absent values too
+	fault  *document.Error // what cannot be read; nil: all can
 }
 
 // encode renders a model as the values of its fields, without rev.
@@ -71,7 +70,9 @@ func decode(uid string, v values) model.Model {
 	m, place := model.Model{UID: uid}, -1
 	c := codec{get: func(string) string { place++; return v[place] }}
 	c.model(&m)
-	m.Fault = c.fault
+	if c.fault != nil {
+		m.Fault = c.fault.Error()
+	}
 	return m
 }
 
@@ -100,11 +101,20 @@ func split(hash map[string]string) (rev string, v values, labels map[string]stri
 
 // model lists all fields of the hash but rev.
 func (c *codec) model(m *model.Model) {
+	c.definition(m)
+	c.state(m)
+}
+
+// definition lists those that somebody has saved.
+func (c *codec) definition(m *model.Model) {
 	c.text("rrule", &m.Rule)
 	c.text("timezone", &m.Timezone)
 	c.text("dtstart", &m.Dtstart)
 	c.text("policy", &m.PolicyName)
+}
 
+// state lists those that transitions write.
+func (c *codec) state(m *model.Model) {
 	c.time(fieldRefreshAt, &m.RefreshAt)
 	c.text(fieldWhy, &m.Why)
 	c.text("refresh_for", (*string)(&m.Cause))
@@ -200,7 +210,7 @@ func (c *codec) time(name string, value *time.Time) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		c.fault = fmt.Sprintf("%s: expected an RFC 3339 time, found %s", name, document.Found(text))
+		c.fault = document.Refuse(name, "an RFC 3339 time", document.Found(text))
 	}
 	*value = at.UTC().Truncate(time.Millisecond)
 }
@@ -212,7 +222,7 @@ func (c *codec) number(name string, value *int) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		c.fault = fmt.Sprintf("%s: expected a whole number, found %s", name, document.Found(text))
+		c.fault = document.Refuse(name, "a whole number", document.Found(text))
 		return
 	}
 	*value = n

@@ -108,14 +108,13 @@ func (s *Store) policyUses(ctx context.Context, names []string) (uses []PolicyUs
 
 // countPolicies adds the models with these uids to those that use their policies.
 func (s *Store) countPolicies(ctx context.Context, uids []string, models map[string]int) error {
-	pipe := s.clients.Read.Pipeline()
-	names := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), "policy") })
-	if err := execReads(ctx, pipe); err != nil {
-		return fmt.Errorf("read the policies of models: %w", err)
+	names, err := s.PoliciesOf(ctx, uids)
+	if err != nil {
+		return err
 	}
 	for _, name := range names {
-		if policy.IsInline(name.Val()) {
-			models[name.Val()]++
+		if policy.IsInline(name) {
+			models[name]++
 		}
 	}
 	return nil

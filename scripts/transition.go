@@ -153,6 +153,12 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 	w.tell("running", millis(next.DeadlineAt))
 	w.tell("payload", t.payload)
 	w.tell("history", t.historyEntry(config))
+	if past := t.decision.Past; past != nil {
+		past = past[:min(len(past), max(0, config.HistoryCap))]
+		w.say("attempts", "")
+		w.announce(strconv.Itoa(len(past)))
+		w.announce(past...)
+	}
 	if ended := t.decision.Ended; ended != nil && ended.Times > 1 {
 		w.say("instead", "")
 	}
@@ -166,7 +172,7 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 	e, journaled := t.decision.Journal(t.uid, now)
 	if journaled && config.JournalCap > 0 {
 		w.say("event=", string(e.Event))
-		if e.Event == model.EventCreate {
+		if t.begins() {
 			w.say("apart", "")
 		}
 		c := codec{set: func(name, value string) { w.tell("note="+name, value) }}
@@ -212,6 +218,11 @@ func (w *wording) fields(t *Transition, now string, journaled bool) {
 	}
 }
 
+// begins reports whether there was no such model before.
+func (t *Transition) begins() bool {
+	return t.decision.Event == model.EventCreate || t.decision.Event == model.EventImport && t.rev == ""
+}
+
 // removes reports whether the model goes.
 func (t *Transition) removes() bool {
 	return t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan
@@ -222,7 +233,7 @@ func (t *Transition) keys(config *Config) int {
 	switch {
 	case t.removes() || t.payload != "":
 		return 3
-	case t.decision.Ended != nil && config.HistoryCap > 0:
+	case t.decision.Ended != nil && config.HistoryCap > 0, t.decision.Past != nil:
 		return 2
 	default:
 		return 1

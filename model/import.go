@@ -1,0 +1,74 @@
+package model
+
+import (
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// Moved is what was exported of a model: all that its queue knew of it.
+type Moved struct {
+	Definition
+	State State
+	// Past are the entries of its history, newest first, as Attempt.AppendEntry writes them.
+	Past []string
+}
+
+// whyLeftBehind is refresh_why of a model whose attempt was running when it was exported.
+const whyLeftBehind = "imported: its attempt stayed behind"
+
+// Import decides at now that the model becomes what was exported of it. The caller has resolved the policy of the definition; past is the
+// history that the model has here. An attempt that was running stays behind, as whoever works on it answers to the queue that it came from:
+// the model is due at once, and nothing is counted, as if the attempt had been withdrawn.
+func (m *Model) Import(moved Moved, policy policy.Policy, past []string, now time.Time) (Decision, Outcome, error) {
+	saved, err := m.arrive(moved, policy)
+	if err != nil {
+		return Decision{}, Unchanged, err
+	}
+	if saved.State == m.State && saved.sameDefinition(m) && slices.Equal(moved.Past, past) {
+		return Decision{}, Unchanged, nil
+	}
+	if saved.Running() {
+		saved.State = saved.Withdraw(now).Next
+		saved.Why = whyLeftBehind
+	}
+	return Decision{Event: EventImport, Next: saved.State, Definition: saved, Past: append([]string{}, moved.Past...)}, Applied, nil
+}
+
+// arrive is the model as it was exported, with its definition in force.
+func (m *Model) arrive(moved Moved, policy policy.Policy) (*Model, error) {
+	saved := *m
+	saved.UID, saved.Payload, saved.PolicyName, saved.Fault = moved.UID, moved.Payload, moved.PolicyName, ""
+	saved.Rule, saved.Timezone, saved.Dtstart = moved.Rule, moved.Timezone, moved.Dtstart
+	saved.State = moved.State
+	if err := m.Wire.refuseReserved(moved.Payload); err != nil {
+		return nil, err
+	}
+	if err := schedule.CheckZone(moved.Timezone); err != nil {
+		return nil, err
+	}
+	if err := saved.Resolve(policy, schedule.Parse); err != nil {
+		return nil, err
+	}
+	return &saved, document.Place(saved.State.refuseTorn(), "state")
+}
+
+// refuseTorn refuses a state that no transition leaves: see the invariants of State.
+func (s *State) refuseTorn() error {
+	running, whole := s.Running(), !s.StartedAt.IsZero() && !s.DeadlineAt.IsZero()
+	switch {
+	case running && !whole:
+		return document.Refuse("attempt_uid", "started_at and deadline_at beside it", "not both")
+	case !running && (!s.StartedAt.IsZero() || !s.DeadlineAt.IsZero()):
+		return document.Refuse("attempt_uid", "an attempt, as started_at or deadline_at is given", "nothing")
+	case s.Disabled && running:
+		return document.Refuse("attempt_uid", "nothing, as the model is disabled", "an attempt")
+	case s.Disabled && !s.RefreshAt.IsZero():
+		return document.Refuse("refresh_at", "nothing, as the model is disabled", FormatTime(s.RefreshAt))
+	default:
+		return nil
+	}
+}
