@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -17,20 +18,34 @@ type Moved struct {
 	Past []string
 }
 
+// LeftBehind says what of a state cannot be moved to another queue; empty: nothing.
+func (s *State) LeftBehind() string {
+	switch {
+	case s.Running():
+		return "its attempt: imported as due at once, not counted"
+	case s.Parked():
+		return "its wait for " + string(s.ParkedBy) + ": imported as waiting for refresh_at"
+	default:
+		return ""
+	}
+}
+
 // whyLeftBehind is refresh_why of a model whose attempt was running when it was exported.
 const whyLeftBehind = "imported: its attempt stayed behind"
 
-// Import decides at now that the model becomes what was exported of it. The caller has resolved the policy of the definition; past is the
-// history that the model has here. An attempt that was running stays behind, as whoever works on it answers to the queue that it came from:
-// the model is due at once, and nothing is counted, as if the attempt had been withdrawn.
-func (m *Model) Import(moved Moved, policy policy.Policy, past []string, now time.Time) (Decision, Outcome, error) {
+// Import decides at now that the model becomes what was exported of it. The caller has resolved the policy of the definition; exists says
+// whether the model is stored, and past is the history that it has then. An attempt that was running stays behind, as whoever works on it
+// answers to the queue that it came from: the model is due at once, and nothing is counted, as if the attempt had been withdrawn. So does
+// the gate of a parked model: it waits for its time, and a gate that is here parks it again.
+func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []string, now time.Time) (Decision, Outcome, error) {
 	saved, err := m.arrive(moved, policy)
 	if err != nil {
 		return Decision{}, Unchanged, err
 	}
-	if saved.State == m.State && saved.sameDefinition(m) && slices.Equal(moved.Past, past) {
+	if exists && saved.State == m.State && saved.sameDefinition(m) && maps.Equal(saved.Labels, m.Labels) && slices.Equal(moved.Past, past) {
 		return Decision{}, Unchanged, nil
 	}
+	saved.unpark(&saved.State, now)
 	if saved.Running() {
 		saved.State = saved.Withdraw(now).Next
 		saved.Why = whyLeftBehind
@@ -43,7 +58,7 @@ func (m *Model) arrive(moved Moved, policy policy.Policy) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Fault = moved.UID, moved.Payload, moved.PolicyName, ""
 	saved.Rule, saved.Timezone, saved.Dtstart = moved.Rule, moved.Timezone, moved.Dtstart
-	saved.State = moved.State
+	saved.Labels, saved.State = moved.Labels, moved.State
 	if err := m.Wire.refuseReserved(moved.Payload); err != nil {
 		return nil, err
 	}

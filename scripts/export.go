@@ -30,8 +30,8 @@ func StateFields(m *model.Model) map[string]string {
 }
 
 // ReadState reads what StateFields has written, and nothing else. An error is a *document.Error.
-func ReadState(fields map[string]any) (model.State, error) {
-	doc, err := document.ReadObject(fields, fieldNames[definitionFields:]...)
+func ReadState(value any) (model.State, error) {
+	doc, err := document.ReadObject(value, fieldNames[definitionFields:]...)
 	if err != nil {
 		return model.State{}, err
 	}

@@ -20,7 +20,7 @@ func modelCommand(a *app) *cobra.Command {
 		a.steer("rm UID...", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
 		runCommand(a),
 		a.steer("enable UID...", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
-		disableCommand(a), historyCommand(a))
+		disableCommand(a), historyCommand(a), exportCommand(a), importCommand(a))
 }
 
 func runCommand(a *app) *cobra.Command {

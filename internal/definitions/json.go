@@ -86,8 +86,8 @@ func decodeJSON(at *fields, text []byte) Document {
 // maxLine bounds one line of JSON lines, in bytes.
 const maxLine = 16 << 20
 
-// readLines reads JSON lines; a line that is no object harms only itself.
-func readLines(name string, in io.Reader, take func(Model) error) error {
+// ReadLines reads JSON lines and hands them to take, in their order; a line that is no object harms only itself.
+func ReadLines(name string, in io.Reader, take func(Document) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, sniffed), maxLine)
 	line := 0
@@ -97,7 +97,7 @@ func readLines(name string, in io.Reader, take func(Model) error) error {
 		if len(text) == 0 {
 			continue
 		}
-		if err := take(parseModel(decodeJSON(&fields{file: name, line: line}, text))); err != nil {
+		if err := take(decodeJSON(&fields{file: name, line: line}, text)); err != nil {
 			return err
 		}
 	}

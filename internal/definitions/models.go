@@ -49,7 +49,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 		format = guessFormat(name, buffered)
 	}
 	if format == formatLines {
-		return readLines(name, buffered, take)
+		return ReadLines(name, buffered, func(doc Document) error { return take(parseModel(doc)) })
 	}
 	text, err := io.ReadAll(buffered)
 	if err != nil {

@@ -1,0 +1,203 @@
+package transfer
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Export writes models as JSON lines, sorted by uid. The same state of a queue gives the same bytes, whatever its parts and its Redis.
+type Export struct {
+	Queue    *scripts.Queue
+	Selector model.Selector
+	// State: all that the queue knows of the models is written too, and first of all the policies that they use.
+	State bool
+	// Fault is told what cannot be exported, or only in part, a line each.
+	Fault func(text string)
+
+	Models, Policies int // that were written
+}
+
+// exportChunk is how many models are held at a time.
+const exportChunk = 500
+
+// Write walks over the models twice: at first only their uids are kept, and the names of their policies. A model that is removed between
+// the two is left out, and so is one that is put.
+func (e *Export) Write(ctx context.Context, to io.Writer) error {
+	uids, policies, err := e.find(ctx)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(to, 1<<16)
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	if e.State {
+		if err := e.writePolicies(ctx, slices.Sorted(maps.Keys(policies)), lines); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(uids, exportChunk) {
+		if err := e.writeModels(ctx, chunk, lines); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// find returns the uids of the models, sorted, and the names under which the policies are stored that they share.
+func (e *Export) find(ctx context.Context) (uids []string, policies map[string]bool, err error) {
+	policies = make(map[string]bool)
+	err = e.Queue.Each(func(part *scripts.Store) error {
+		pick, err := e.picker(ctx, part)
+		if err != nil {
+			return err
+		}
+		return part.EachModel(ctx, "", func(chunk []string) error {
+			chunk, err := pick(slices.DeleteFunc(chunk, func(uid string) bool { return !e.lives(part, uid) }))
+			if err != nil {
+				return err
+			}
+			uids = append(uids, chunk...)
+			if !e.State {
+				return ctx.Err()
+			}
+			names, err := part.PoliciesOf(ctx, chunk)
+			for _, name := range names {
+				if !policy.IsInline(name) {
+					policies[cmp.Or(name, policy.DefaultName)] = true
+				}
+			}
+			return cmp.Or(err, ctx.Err())
+		})
+	})
+	slices.Sort(uids)
+	return uids, policies, err
+}
+
+// lives reports whether a model is where it belongs. Elsewhere no daemon knows it.
+func (e *Export) lives(part *scripts.Store, uid string) bool {
+	home, own := part.Home(uid)
+	if !own {
+		e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor tells more", uid, home.Queue(), part.Keys.Queue()))
+	}
+	return own
+}
+
+// picker returns what picks the wanted ones of the models of a part.
+func (e *Export) picker(ctx context.Context, part *scripts.Store) (func(uids []string) ([]string, error), error) {
+	if e.Selector.All() {
+		return func(uids []string) ([]string, error) { return uids, nil }, nil
+	}
+	now, err := part.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	queued := map[string]string{}
+	if e.Selector.AsksQueued() {
+		if queued, err = part.Queued(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return func(uids []string) ([]string, error) {
+		records, err := part.Load(ctx, uids)
+		return slices.DeleteFunc(uids, func(uid string) bool {
+			r := records[uid]
+			return r == nil || !r.Exists || !e.Selector.Matches(&r.Model, r.Status(now, queued[r.AttemptUID] != ""), now)
+		}), err
+	}, nil
+}
+
+// writePolicies writes stored policies. The policy default is written also where it is the built-in one, as a queue may have another.
+func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.Encoder) error {
+	stored, err := e.Queue.Parts[0].Policies(ctx, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		p, found := stored[name]
+		if !found {
+			e.Fault(fmt.Sprintf("policy %s: expected one that is stored and can be read, found none; its models run under the policy %s", name, policy.DefaultName))
+			continue
+		}
+		p.Name = ""
+		if err := lines.Encode(policyLine{kindPolicy, name, p}); err != nil {
+			return err
+		}
+		e.Policies++
+	}
+	return nil
+}
+
+// writeModels writes the models with these uids, in that order, each as it was at one instant.
+func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Encoder) error {
+	found := make(map[string]*scripts.Export, len(uids))
+	for part, own := range byPart(e.Queue, uids, func(uid string) string { return uid }) {
+		exports, err := part.Export(ctx, own)
+		if err != nil {
+			return e.Queue.PartError(part, err)
+		}
+		for i := range exports {
+			found[exports[i].Record.UID] = &exports[i]
+		}
+	}
+	own, err := e.ownPolicies(ctx, found)
+	if err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		one := found[uid]
+		if one == nil {
+			continue
+		}
+		if one.Fault != "" {
+			e.Fault(uid + ": " + one.Fault)
+		}
+		if one.Record.Broken {
+			continue
+		}
+		if err := lines.Encode(newModelLine(one, own, e.State)); err != nil {
+			return fmt.Errorf("%s: %w", uid, err)
+		}
+		e.Models++
+	}
+	return ctx.Err()
+}
+
+// ownPolicies reads the policies that models have brought along.
+func (e *Export) ownPolicies(ctx context.Context, found map[string]*scripts.Export) (map[string]policy.Policy, error) {
+	own := make(map[string]policy.Policy)
+	names := make(map[*scripts.Store][]string)
+	for uid, one := range found {
+		if name := one.Record.PolicyName; policy.IsInline(name) {
+			names[e.Queue.Of(uid)] = append(names[e.Queue.Of(uid)], name)
+		}
+	}
+	for part, names := range names {
+		slices.Sort(names)
+		policies, err := part.Policies(ctx, slices.Compact(names))
+		if err != nil {
+			return nil, e.Queue.PartError(part, err)
+		}
+		maps.Copy(own, policies)
+	}
+	return own, nil
+}
+
+// byPart sorts what is about models by the parts in which these live.
+func byPart[T any](queue *scripts.Queue, all []T, uid func(T) string) map[*scripts.Store][]T {
+	parts := make(map[*scripts.Store][]T)
+	for _, one := range all {
+		part := queue.Of(uid(one))
+		parts[part] = append(parts[part], one)
+	}
+	return parts
+}

@@ -1,0 +1,302 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Import saves what Export has written. What the queue has already just as the line says stays as it is, so that an import may be repeated.
+type Import struct {
+	Queue *scripts.Queue
+	// Replace: what the queue has otherwise becomes what the line says. Without it, such a line is refused.
+	Replace bool
+	// By is who wants it, for the journal; empty: nobody says.
+	By string
+	// Refused is told why a line was refused, in the order of the lines.
+	Refused func(position func(field string) string, uid string, err error)
+
+	Models, Policies Count
+}
+
+// Count is what became of lines.
+type Count struct {
+	Created   int `json:"created"`
+	Replaced  int `json:"replaced"`
+	Unchanged int `json:"unchanged"`
+	Refused   int `json:"refused"`
+}
+
+// All is how many lines there were.
+func (c Count) All() int { return c.Created + c.Replaced + c.Unchanged + c.Refused }
+
+const (
+	// importBatch is how many models are decided and committed at once.
+	importBatch = 500
+	// maxPasses bounds how often a model is decided again because it changed meanwhile.
+	maxPasses = 50
+	// sideBySide is how many parts of a queue are asked at a time.
+	sideBySide = 4
+)
+
+// Read imports all lines. A line that is refused harms only itself. An error is one of Redis or of the reader, and it is then unknown
+// whether the last lines were imported: to repeat them is safe.
+func (i *Import) Read(ctx context.Context, name string, in io.Reader) error {
+	if err := i.Queue.RequireWhole(); err != nil {
+		return err
+	}
+	work, ctx := errgroup.WithContext(ctx)
+	batches := make(chan []*task, 1) // the next one is read while one is committed
+	work.Go(func() error {
+		defer close(batches)
+		b := batcher{ctx: ctx, to: batches}
+		if err := definitions.ReadLines(name, in, b.add); err != nil {
+			return err
+		}
+		return b.send()
+	})
+	work.Go(func() error {
+		for batch := range batches {
+			if err := i.batch(ctx, batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return work.Wait()
+}
+
+// task is a line, and what became of it.
+type task struct {
+	entry
+
+	err      error // why it was refused; nil: it was not
+	done     bool
+	existed  bool
+	applied  bool
+	takenUID string // the attempt of the model that a worker was found to have
+}
+
+func (t *task) uid() string { return t.moved.UID }
+
+func (t *task) refuse(err error) { t.err, t.done = err, true }
+
+// batcher fills batches with lines. A policy stands alone, as what follows may need it, and a uid once.
+type batcher struct {
+	ctx   context.Context
+	to    chan<- []*task
+	batch []*task
+	uids  map[string]bool
+}
+
+func (b *batcher) add(doc definitions.Document) error {
+	e, err := readEntry(doc)
+	t := &task{entry: e}
+	if err != nil {
+		t.refuse(err)
+	}
+	alone := e.kind == kindPolicy
+	if alone || b.uids[t.uid()] || len(b.batch) == importBatch {
+		if err := b.send(); err != nil {
+			return err
+		}
+	}
+	if b.uids == nil {
+		b.uids = make(map[string]bool, importBatch)
+	}
+	b.batch = append(b.batch, t)
+	if err == nil {
+		b.uids[t.uid()] = !alone
+	}
+	if alone {
+		return b.send()
+	}
+	return nil
+}
+
+func (b *batcher) send() error {
+	if len(b.batch) == 0 {
+		return nil
+	}
+	select {
+	case b.to <- b.batch:
+		b.batch, b.uids = nil, nil
+		return nil
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+}
+
+// batch imports lines and tells what became of them.
+func (i *Import) batch(ctx context.Context, batch []*task) error {
+	if first := batch[0]; first.kind == kindPolicy {
+		if err := i.importPolicy(ctx, first); err != nil {
+			return err
+		}
+		i.count(&i.Policies, first)
+		return nil
+	}
+	parts, within := errgroup.WithContext(ctx)
+	parts.SetLimit(sideBySide)
+	for part, tasks := range byPart(i.Queue, undone(batch), (*task).uid) {
+		parts.Go(func() error { return i.Queue.PartError(part, i.models(within, part, tasks)) })
+	}
+	if err := parts.Wait(); err != nil {
+		return err
+	}
+	for _, t := range batch {
+		i.count(&i.Models, t)
+	}
+	return nil
+}
+
+func undone(tasks []*task) []*task {
+	return slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool { return t.done })
+}
+
+func (i *Import) count(c *Count, t *task) {
+	switch {
+	case t.err != nil:
+		c.Refused++
+		i.Refused(t.Position, t.uid(), t.err)
+	case !t.applied:
+		c.Unchanged++
+	case t.existed:
+		c.Replaced++
+	default:
+		c.Created++
+	}
+}
+
+// importPolicy stores a policy in every part, unless all have the same.
+func (i *Import) importPolicy(ctx context.Context, t *task) error {
+	if t.done {
+		return nil
+	}
+	same := true
+	for _, part := range i.Queue.Parts {
+		stored, err := part.Policies(ctx, []string{t.policy.Name})
+		if err != nil {
+			return i.Queue.PartError(part, err)
+		}
+		here, found := stored[t.policy.Name]
+		t.existed = t.existed || found && !here.Equal(t.policy)
+		same = same && found && here.Equal(t.policy)
+	}
+	if t.existed && !i.Replace {
+		t.refuse(document.Refuse("policy", "the policy "+t.policy.Name+" as it is here, which its models get, or --replace", "another one"))
+	}
+	if t.done || same {
+		return nil
+	}
+	t.applied = true
+	return i.Queue.PutPolicy(ctx, t.policy)
+}
+
+// models imports models of one part. What changes meanwhile is decided again.
+func (i *Import) models(ctx context.Context, part *scripts.Store, tasks []*task) error {
+	for range maxPasses {
+		if tasks = undone(tasks); len(tasks) == 0 {
+			return nil
+		}
+		if err := i.pass(ctx, part, tasks); err != nil {
+			return err
+		}
+	}
+	for _, t := range undone(tasks) {
+		t.refuse(fmt.Errorf("expected the model to stand still for a moment, found it changed %d times", maxPasses))
+	}
+	return nil
+}
+
+// pass decides and commits once.
+func (i *Import) pass(ctx context.Context, part *scripts.Store, tasks []*task) error {
+	now, err := part.Now(ctx)
+	if err != nil {
+		return err
+	}
+	uids, commands := make([]string, len(tasks)), make([]*model.Command, len(tasks))
+	for at, t := range tasks {
+		uids[at] = t.uid()
+		commands[at] = &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}
+	}
+	snapshot, err := part.Read(ctx, uids, commands)
+	if err != nil {
+		return err
+	}
+	pasts, err := part.Past(ctx, slices.DeleteFunc(uids, func(uid string) bool { return !snapshot.Records[uid].Exists }))
+	if err != nil {
+		return err
+	}
+	batch := scripts.Batch{Now: now}
+	var changing []*task
+	for at, t := range tasks {
+		if transition := i.decide(t, commands[at], snapshot, pasts[t.uid()], now); transition != nil {
+			changing, batch.Items = append(changing, t), append(batch.Items, scripts.Item{Transition: transition})
+		}
+	}
+	codes, err := part.Commit(ctx, batch)
+	if err != nil {
+		return err
+	}
+	for at, code := range codes {
+		changing[at].settle(code, batch.Items[at].Transition)
+	}
+	return nil
+}
+
+func (t *task) settle(code scripts.Code, transition *scripts.Transition) {
+	switch {
+	case code == scripts.CodeBroken:
+		t.refuse(errors.New("expected the key of the model to hold a model, found something else"))
+	case code == scripts.CodeTaken:
+		t.takenUID = transition.AttemptUID()
+	case !code.Retry():
+		t.applied, t.done = true, true
+	}
+}
+
+// decide settles a line, or returns the transition that would import it.
+func (i *Import) decide(t *task, put *model.Command, snapshot *scripts.Snapshot, past []string, now time.Time) *scripts.Transition {
+	record := snapshot.Records[t.uid()]
+	t.existed = record.Exists
+	decision, outcome, err := t.execute(record, put, snapshot.Policies, past, now)
+	switch {
+	case err != nil:
+		t.refuse(err)
+	case outcome == model.Unchanged:
+		t.done = true
+	case t.existed && !i.Replace:
+		t.refuse(document.Refuse("uid", "a model that is not stored yet, or is just as the line says, or --replace", "another state of it"))
+	}
+	if t.done {
+		return nil
+	}
+	decision.By = i.By
+	return snapshot.Apply(put, decision, now)
+}
+
+// execute decides what a line does to a model: with a state the model becomes what the line says, without one it is put.
+func (t *task) execute(record *scripts.Record, put *model.Command, policies model.Policies, past []string, now time.Time) (model.Decision, model.Outcome, error) {
+	if !t.whole {
+		record.Taken = t.takenUID != "" && t.takenUID == record.AttemptUID
+		return record.Execute(put, policies, record.Exists, now)
+	}
+	moved := t.moved
+	moved.Definition = put.Definition // completed, where it brings its own policy along
+	p, err := policies.Find(&moved.Definition)
+	if err != nil {
+		return model.Decision{}, model.Unchanged, err
+	}
+	return record.Import(moved, p, record.Exists, past, now)
+}
