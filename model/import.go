@@ -68,7 +68,7 @@ func (m *Model) arrive(moved Moved, policy policy.Policy) (*Model, error) {
 	if err := saved.Resolve(policy, schedule.Parse); err != nil {
 		return nil, err
 	}
-	return &saved, document.Place(saved.State.refuseTorn(), "state")
+	return &saved, document.Place(saved.refuseTorn(), "state")
 }
 
 // refuseTorn refuses a state that no transition leaves: see the invariants of State.

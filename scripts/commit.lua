@@ -42,7 +42,7 @@
 --   attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back = the entry to
 --   take back if it is queued, where one to push then takes its place; due, urgent, running = the score in Unix ms,
 --   without the word it leaves the set; payload; history = the entry; attempts = all entries of the history in place of
---   those that there are, newest first, a list behind its length; notice = the entry for the outbox, a list behind
+--   those that there are, oldest first, a list behind its length; notice = the entry for the outbox, a list behind
 --   its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none) and
 --   the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled, parked
 --   = the score in Unix ms, "" = it leaves the set; gate = the gate that parks the model; look = when that is to be
@@ -494,7 +494,7 @@ while at <= last_at do
       if attempts then
         redis.call('DEL', history)
         for first, last in chunks(attempts) do
-          redis.call('RPUSH', history, unpack(attempts, first, last))
+          redis.call('LPUSH', history, unpack(attempts, first, last))
         end
       end
       if message then

@@ -3,6 +3,7 @@ package scripts
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -541,11 +542,59 @@ var eventCases = []struct {
 		},
 	},
 	{
+		name: "import of a new model",
+		seed: keys{":due": scores{"m2": six}, ":history:m1": list{"left over"}},
+		act:  imported,
+		want: keys{
+			":model:m1":   but(importedModel, "rev", strconv.Itoa(six)),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six - minute, "m2": six},
+			":failing":    scores{"m1": six - 2*minute},
+			":history:m1": list{"newer", "older"},
+			":created":    events{{"event": "import"}},
+			":stats":      hash{"import": "1"},
+			":wake":       list{"1"},
+		},
+	},
+	{
+		name: "import in place of a running model",
+		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry}, ":history:m1": list{"old", "oldest", "first"}}),
+		act:  imported,
+		want: keys{
+			":model:m1":   but(importedModel, "rev", "9"),
+			":payload:m1": `{"input_url":"u"}`,
+			":due":        scores{"m1": six - minute},
+			":running":    scores{"m2": six},
+			"-input":      list{"x"},
+			":failing":    scores{"m1": six - 2*minute},
+			":history:m1": list{"newer", "older"},
+			":journal":    events{{"event": "import"}},
+			":stats":      hash{"import": "1"},
+			":wake":       list{"1"},
+		},
+	},
+	{
 		name: "mend of a model that stands in the wrong set",
 		seed: and(waitingKeys(), keys{":due": scores{"m1": 1, "m2": six}, ":running": scores{"m1": 2}}),
 		act:  func(_ *bench, r *Record) *Transition { return r.Mend() },
 		want: and(waitingKeys(), keys{":wake": list{"1"}}),
 	},
+}
+
+// importedModel is what a model becomes that has failed elsewhere.
+var importedModel = hash{
+	"refresh_at": "2026-11-21T05:59:00.000Z", "refresh_why": "retry 3/6 +1m", "refresh_for": "retry", "attempt_no": "3",
+	"failing_since": "2026-11-21T05:58:00.000Z",
+}
+
+func imported(b *bench, r *Record) *Transition {
+	moved := model.Moved{Definition: model.Definition{UID: "m1", Payload: `{"input_url":"u"}`}, Past: []string{"newer", "older"}}
+	moved.State = newRecord("m1", importedModel).State
+	decision, _, err := r.Import(moved, policy.Default(), r.Exists, nil, b.now)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r.Decide(decision, b.now)
 }
 
 // withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that

@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -154,7 +155,8 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 	w.tell("payload", t.payload)
 	w.tell("history", t.historyEntry(config))
 	if past := t.decision.Past; past != nil {
-		past = past[:min(len(past), max(0, config.HistoryCap))]
+		past = slices.Clone(past[:min(len(past), max(0, config.HistoryCap))])
+		slices.Reverse(past)
 		w.say("attempts", "")
 		w.announce(strconv.Itoa(len(past)))
 		w.announce(past...)

@@ -116,7 +116,7 @@ func TestExitCodeTellsWrongUsageFromFailure(t *testing.T) {
 		"help":                       {[]string{"--help"}, exitDone, ""},
 		"version":                    {[]string{"version"}, exitDone, ""},
 		"an unknown command":         {[]string{"refresh"}, exitUsage, `unknown command "refresh"`},
-		"an unknown model command":   {[]string{"model", "copy"}, exitUsage, `model: expected one of put, get, ls, rm, run, enable, disable, history, found "copy"`},
+		"an unknown model command":   {[]string{"model", "copy"}, exitUsage, `model: expected one of put, get, ls, rm, run, enable, disable, history, export, import, found "copy"`},
 		"no model command":           {[]string{"model"}, exitUsage, "found nothing"},
 		"--version":                  {[]string{"--version"}, exitDone, ""},
 		"an unknown flag":            {[]string{"stats", "--fast"}, exitUsage, "unknown flag: --fast\n"},

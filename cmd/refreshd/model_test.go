@@ -53,7 +53,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 				"timeout": "1h", "retries": []any{"0s", "1m"}, "alignment": "align_planned", "on_exhausted": "give_up",
 			},
 			"payload": map[string]any{"input_url": "https://example.com/feed.csv"},
-			"fault":   "", "rejected": nil,
+			"fault":   "", "rejected": nil, "labels": map[string]any{},
 			"missing": nil, "not_before": nil, "outdated": false, "refresh_for": "planned", "refresh_disabled_by": "", "refresh_disabled_who": "",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -14,7 +14,7 @@ import (
 )
 
 // namedModels are of every kind: by the policy default, by a stored policy, and with one of their own.
-const namedModels = twoModels + "---\nuid: named\nrrule: FREQ=DAILY\npolicy: nightly\n---\nuid: explicit\nrrule: FREQ=DAILY\npolicy: default\n"
+const namedModels = twoModels + "---\nuid: named\nrrule: FREQ=DAILY\npolicy: nightly\n---\nuid: explicit\nrrule: FREQ=DAILY\npolicy: default\nlabels: {tenant: t1}\n"
 
 func TestWhatIsShownOfAModelCanBeSavedAgain(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -50,12 +51,13 @@ type modelView struct {
 
 	retryStats
 
-	Rule     string          `json:"rrule"`
-	Timezone string          `json:"timezone"`
-	Dtstart  string          `json:"dtstart"`
-	Policy   string          `json:"policy"`
-	InForce  policy.Policy   `json:"policy_definition"`
-	Payload  json.RawMessage `json:"payload"`
+	Labels   map[string]string `json:"labels"`
+	Rule     string            `json:"rrule"`
+	Timezone string            `json:"timezone"`
+	Dtstart  string            `json:"dtstart"`
+	Policy   string            `json:"policy"`
+	InForce  policy.Policy     `json:"policy_definition"`
+	Payload  json.RawMessage   `json:"payload"`
 
 	Rev   int64  `json:"rev"`
 	Fault string `json:"fault"`
@@ -77,13 +79,21 @@ func (s shown) view() modelView {
 		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
 		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
 		retryStats: newRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
-		Rule:       r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, scripts.DefaultPolicyName), InForce: r.Policy,
+		Labels:     labelsOf(r), Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, scripts.DefaultPolicyName), InForce: r.Policy,
 		Rev: rev, Fault: r.Fault, Rejected: s.rejection,
 	}
 	if json.Valid([]byte(r.Payload)) {
 		v.Payload = json.RawMessage(r.Payload)
 	}
 	return v
+}
+
+// labelsOf are the labels of a model, not null where there are none.
+func labelsOf(r *scripts.Record) map[string]string {
+	if r.Labels == nil {
+		return map[string]string{}
+	}
+	return r.Labels
 }
 
 // refreshFor is what the next attempt, or the one that runs, is for.
@@ -138,7 +148,7 @@ func (s shown) pairs() [][2]string {
 		{"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
 		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
 		{"retries", v.summary()},
-		{"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
+		{"labels", strings.Join(model.LabelTerms(v.Labels), ", ")}, {"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
 		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
 		{"rejected", v.Rejected.text(when)},
 	}

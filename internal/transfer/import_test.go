@@ -197,3 +197,11 @@ func TestAModelThatStandsTwiceEndsAsTheLastLineSays(t *testing.T) {
 		t.Errorf("found %+v %v", i.Models, to.hash("a"))
 	}
 }
+
+func TestALineThatStandsTwiceIsImportedOnce(t *testing.T) {
+	to := open(t, testkit.Miniredis(t), "to", 1)
+	line := `{"kind":"model","uid":"a","state":{"attempt_no":"1"},"history":[` + past[0] + "]}\n"
+	if i, refused := to.read(line+line, false); i.Models != (Count{Created: 1, Unchanged: 1}) {
+		t.Errorf("found %+v, %q", i.Models, refused)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		old, here := at(t, testkit.Miniredis(t)), at(t, server)
+		old.in = "name: nightly\ntimeout: 2h\nrrule: FREQ=YEARLY\n"
+		old.do("policy", "put", "-")
+		old.in = "uid: due\nlabels: {tenant: t1}\n---\nuid: planned\npolicy: nightly\n---\nuid: stopped\n"
+		old.do("model", "put", "-")
+		old.do("model", "disable", "stopped", "--reason", "has not paid")
+		lines := old.do("model", "export", "--state")
+
+		here.do("queue", "create", "--parts", "1")
+		here.start("dispatcher")
+		here.start("poller")
+		here.start("worker", "--exec", "true")
+		here.in = lines
+		told := here.do("model", "import", "-")
+		expectContains(t, told, "3 models: 3 created, 0 replaced, 0 unchanged, 0 refused; 2 policies: 1 created, 0 replaced, 1 unchanged, 0 refused; ", " models/s\n")
+		q := fixture.Live(t, server)
+		q.AwaitEvent(model.EventSuccess, 1)
+		if stats := q.Stats(); stats["import"] != 3 || stats["start"] != 1 || stats["success"] != 1 {
+			t.Errorf("expected three imported and the due one started once, found %v", stats)
+		}
+		moved := here.objects(here.do("model", "export", "--state", "-l", "uid!=due"))
+		if diff := cmp.Diff(old.objects(old.do("model", "export", "--state", "-l", "uid!=due")), moved); diff != "" {
+			t.Errorf("(-old +new):\n%s", diff)
+		}
+		got := here.object("model", "get", "stopped")
+		if got["refresh_disabled_user_friendly_reason"] != "has not paid" || got["refresh_disabled_by"] != "hand" {
+			t.Errorf("expected a model that is disabled by hand, found %v", got)
+		}
+		code, stdout, stderr := here.run("model", "import", "-", "-o", "json") // what was refreshed since is another model now
+		if code != exitFailed || !strings.Contains(stderr, "standard input line 3: uid: expected a model that is not stored yet") {
+			t.Errorf("expected one refused, found code %d, %s", code, stderr)
+		}
+		told = here.objects(stdout)[0]["error"].(string)
+		expectContains(t, told, "standard input line 3: uid: ")
+		summary := here.objects(stdout)[1]["models"]
+		if diff := cmp.Diff(map[string]any{"created": 0.0, "replaced": 0.0, "unchanged": 2.0, "refused": 1.0}, summary); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAModelThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.in = "uid: a\n---\nuid: b\n---\nuid: c\n"
+		c.do("model", "put", "-")
+		client := server.Client(t)
+		client.Del(t.Context(), "bigtables:model:b")
+		client.LPush(t.Context(), "bigtables:model:b", "x")
+		client.HSet(t.Context(), "bigtables:model:c", "refresh_at", "soon")
+		code, stdout, stderr := c.run("model", "export", "--state")
+		if code != exitFailed || strings.Contains(stdout, `"uid":"b"`) {
+			t.Errorf("expected exit code 1 and no line of b, found %d and\n%s", code, stdout)
+		}
+		expectContains(t, stdout, `"uid":"a"`, `"uid":"c"`)
+		expectContains(t, stderr, "b: WRONGTYPE", `c: refresh_at: expected an RFC 3339 time, found "soon"`)
+		expectContains(t, c.fail(exitUsage, "model", "export", "-l", "status=busy"), "status: expected one of")
+		expectContains(t, c.fail(exitUsage, "model", "import"), "expected one file, or - for standard input, found 0")
+	})
+}
