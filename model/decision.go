@@ -10,8 +10,7 @@ import (
 // Event names a transition: in the journal, in the counters and in the history.
 type Event string
 
-// The transitions. Time triggers the first ten, a changed policy the next one, a worker's message the seven behind it, an application or a
-// person the rest.
+// The transitions, in groups: what time triggers, a changed policy or the levelling of a fleet, a message of a worker, an application or a person.
 const (
 	EventStart     Event = "start"     // an attempt was handed out
 	EventTimeout   Event = "timeout"   // a deadline passed: a failure
@@ -26,6 +25,7 @@ const (
 	EventLimited      Event = "limited"       // due, but its key starts as often as it may: it waits for a slot
 	EventReleased     Event = "released"      // the gate that it waited for has opened
 	EventReplan       Event = "replan"        // the rule of its policy was changed: planned anew
+	EventLevel        Event = "level"         // its phase was changed
 
 	EventSuccess     Event = "success"
 	EventFailure     Event = "failure"

@@ -85,8 +85,8 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 		return after.Add(faultDelay), true
 	}
 	evaluate := m.Schedule.Evaluate
-	if m.Policy.Spread > 0 {
-		evaluate = schedule.Spread{Schedule: m.Schedule, Phase: policy.Fraction("spread", m.UID), Length: m.Policy.Spread}.Evaluate
+	if m.Policy.Spread > 0 || m.Phase > 0 {
+		evaluate = m.Spread().Evaluate
 	}
 	next, found, err := evaluate(after)
 	if err != nil {

@@ -20,6 +20,9 @@ type State struct {
 	// PlannedFor is the planned refresh that an attempt was started for, as long as nobody has taken it: it may be missed. Only where
 	// the policy skips what was missed.
 	PlannedFor time.Time
+	// Phase shifts each planned refresh of this model, in place of the spread of its policy; 0: it has none. `refreshd level` chooses it, and
+	// no save changes it.
+	Phase time.Duration
 	// NotBefore is the earliest start that a worker has asked for with retry_after. Only a hand goes below.
 	NotBefore time.Time
 

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -61,6 +62,7 @@ func clockText(at time.Time) string {
 //	timeout, withdraw  what the dispatcher does at a deadline
 //	put, remove, run, enable, disable        what an application wants
 //	taken                                    a worker has the attempt
+//	level                                    it gets a phase, such as "level 3m20s"
 //	policy                                   its stored policy becomes the one of the fields
 //	success, failure, started, postponed, …  what a worker says of the attempt that started last
 //
@@ -111,6 +113,8 @@ func (s *story) do(now time.Time, verb, extra string) {
 		s.taken, s.outcome = s.m.AttemptUID, Unchanged
 	case "policy":
 		s.changePolicy(now, extra)
+	case "level":
+		s.level(now, extra)
 	default:
 		s.say(now, verb, extra)
 	}
@@ -200,6 +204,16 @@ func (s *story) changePolicy(now time.Time, fields string) {
 		s.t.Fatal(err)
 	}
 	s.decision, s.outcome = s.m.Replan(now)
+}
+
+// level is what becomes of a model that gets a phase.
+func (s *story) level(now time.Time, phase string) {
+	s.t.Helper()
+	by, err := document.ParseDuration(phase)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.decision, s.outcome = s.m.Level(by, now)
 }
 
 // anyPolicy stands for a store in which every policy that a command names is the default one.

@@ -119,6 +119,7 @@ func (c *codec) state(m *model.Model) {
 	c.text(fieldWhy, &m.Why)
 	c.text("refresh_for", (*string)(&m.Cause))
 	c.time("planned_for", &m.PlannedFor)
+	c.length("phase", &m.Phase)
 	c.time("not_before", &m.NotBefore)
 	c.text("reserved", &m.Reserved)
 	c.text("counted_by", &m.Counted)
@@ -213,6 +214,21 @@ func (c *codec) time(name string, value *time.Time) {
 		c.fault = document.Refuse(name, "an RFC 3339 time", document.Found(text))
 	}
 	*value = at.UTC().Truncate(time.Millisecond)
+}
+
+func (c *codec) length(name string, value *time.Duration) {
+	text := ""
+	if *value > 0 {
+		text = document.FormatDuration(*value)
+	}
+	if c.text(name, &text); c.get == nil {
+		return
+	}
+	length, err := document.ParseDuration(text)
+	if err != nil {
+		c.fault = document.Refuse(name, "a duration", document.Found(text))
+	}
+	*value = length
 }
 
 func (c *codec) number(name string, value *int) {

@@ -32,6 +32,7 @@ func aModel(t *rapid.T) model.Model {
 	return model.Model{
 		UID: "m1", Rule: aText(t, "rule"), Timezone: aText(t, "timezone"), Dtstart: aText(t, "dtstart"), PolicyName: aText(t, "policy"),
 		State: model.State{
+			Phase:     time.Duration(aNumber(t, "phase")%(1<<38)) * time.Millisecond,
 			RefreshAt: anInstant(t, "refresh"), Why: aText(t, "why"),
 			AttemptUID: aText(t, "attempt"), AttemptNo: aNumber(t, "no"),
 			StartedAt: anInstant(t, "started"), DeadlineAt: deadline, EntryDeadlineAt: gocmp.Or(anInstant(t, "entry"), deadline), EntryPlannedAt: anInstant(t, "planned"), ProcessingAt: anInstant(t, "processing"),

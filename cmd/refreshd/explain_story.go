@@ -37,7 +37,11 @@ func (s *narrator) identity() string {
 	case rule == "":
 		rule = s.m.Policy.Rule + " of its policy"
 	}
-	return s.m.UID + ": refreshed by the rule " + rule + " in " + s.zone.String() + ", whose times these are"
+	text := s.m.UID + ": refreshed by the rule " + rule + " in " + s.zone.String() + ", whose times these are"
+	if s.m.Phase > 0 {
+		text += "; each planned refresh " + document.FormatDuration(s.m.Phase) + " later, as level has chosen"
+	}
+	return text
 }
 
 func (s *narrator) policy() string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -23,6 +24,7 @@ type modelView struct {
 	RefreshFor string  `json:"refresh_for"`
 	NotBefore  *string `json:"not_before"`
 	PlannedAt  *string `json:"planned_at"`
+	Phase      string  `json:"phase"`
 
 	AttemptUID   string  `json:"attempt_uid"`
 	AttemptNo    int     `json:"attempt_no"`
@@ -71,6 +73,7 @@ func (s shown) view() modelView {
 	v := modelView{
 		UID: r.UID, Status: s.status,
 		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, RefreshFor: refreshFor(r), NotBefore: optional(r.NotBefore), PlannedAt: optional(r.Planned(s.now)),
+		Phase:      phaseText(r.Phase),
 		AttemptUID: r.AttemptUID, AttemptNo: r.AttemptNo, StartedAt: optional(r.StartedAt), DeadlineAt: optional(r.DeadlineAt),
 		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again, Outdated: r.Outdated,
 		Disabled: r.Disabled, DisabledReason: r.DisabledReason, DisabledBy: string(r.StoppedBy()), DisabledWho: r.DisabledWho,
@@ -94,6 +97,11 @@ func labelsOf(r *scripts.Record) map[string]string {
 		return map[string]string{}
 	}
 	return r.Labels
+}
+
+// phaseText is a phase as it stands in the hash; empty: none.
+func phaseText(phase time.Duration) string {
+	return mark(phase > 0, document.FormatDuration(phase))
 }
 
 // refreshFor is what the next attempt, or the one that runs, is for.
@@ -140,6 +148,7 @@ func (s shown) pairs() [][2]string {
 	return [][2]string{
 		{"uid", v.UID}, {"status", s.statusText()}, {"fault", v.Fault},
 		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"not before", when(r.NotBefore)}, {"planned at", when(r.Planned(s.now))},
+		{"phase", v.Phase},
 		{"attempt", v.AttemptUID}, {"attempt no", mark(v.AttemptNo != 0, strconv.Itoa(v.AttemptNo))}, {"started at", when(r.StartedAt)},
 		{"deadline at", when(r.DeadlineAt)}, {"processing at", when(r.ProcessingAt)},
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},

@@ -123,7 +123,7 @@ func TestASearchThatIsCutShortIsAnErrorAndNotTheEnd(t *testing.T) {
 	if next, found := s.Next(at); !found || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)) {
 		t.Errorf("Next = %s, %v, want a day later", next, found)
 	}
-	if _, found, err := (Spread{s, 0.5, time.Hour}).Evaluate(at); found || err == nil {
+	if _, found, err := (Spread{Schedule: s, Phase: 0.5, Length: time.Hour}).Evaluate(at); found || err == nil {
 		t.Errorf("spread: got %v, %v", found, err)
 	}
 	window := &Window{s, time.Hour, s.zone}

@@ -8,10 +8,20 @@ type Spread struct {
 	Schedule *Schedule
 	Phase    float64 // of length, 0 up to but not including 1
 	Length   time.Duration
+	// By shifts each occurrence by a length that somebody has chosen, in place of the other two; 0: nobody has. Of one that is longer than
+	// the distance to the next occurrence, what is left after whole distances counts.
+	By time.Duration
 }
 
-// shifted returns when an occurrence runs, given the one after it.
-func (s Spread) shifted(at, next time.Time, found bool) time.Time {
+// Shifted returns when an occurrence runs, given the one after it; found is false for the last one.
+func (s Spread) Shifted(at, next time.Time, found bool) time.Time {
+	if s.By > 0 {
+		by := s.By
+		if found {
+			by %= next.Sub(at)
+		}
+		return at.Add(by)
+	}
 	room := s.Length
 	if found {
 		room = min(room, next.Sub(at))
@@ -22,25 +32,37 @@ func (s Spread) shifted(at, next time.Time, found bool) time.Time {
 // Evaluate returns the first shifted occurrence strictly after an instant. The error is that of Schedule.Evaluate, about all the
 // questions together that it takes.
 func (s Spread) Evaluate(after time.Time) (time.Time, bool, error) {
-	return within(after, func(b *budget) (time.Time, bool) { return s.next(after, b) })
+	return within(after, func(b *budget) (time.Time, bool) {
+		_, shifted, found := s.next(after, b)
+		return shifted, found
+	})
 }
 
-func (s Spread) next(after time.Time, b *budget) (time.Time, bool) {
-	at, found := s.Schedule.ask(s.before(after, b), b)
+// Occurrence returns the occurrence that runs at an instant; false: none does. The error is that of Evaluate.
+func (s Spread) Occurrence(runs time.Time) (time.Time, bool, error) {
+	return within(runs, func(b *budget) (time.Time, bool) {
+		at, shifted, found := s.next(runs.Add(-time.Nanosecond), b)
+		return at, found && shifted.Equal(runs)
+	})
+}
+
+// next is the occurrence that runs first after an instant, and when that is.
+func (s Spread) next(after time.Time, b *budget) (at, shifted time.Time, found bool) {
+	at, found = s.Schedule.ask(s.before(after, b), b)
 	for found {
 		following, more := s.Schedule.ask(at, b)
-		if shifted := s.shifted(at, following, more); shifted.After(after) {
-			return shifted, true
+		if shifted = s.Shifted(at, following, more); shifted.After(after) {
+			return at, shifted, true
 		}
 		at, found = following, more
 	}
-	return time.Time{}, false
+	return time.Time{}, time.Time{}, false
 }
 
 // before returns an instant before the only occurrence that can have begun by after and be shifted past it: the last one. Where
 // many lie within the length of the spread, it searches for that one instead of walking through all.
 func (s Spread) before(after time.Time, b *budget) time.Time {
-	longest := s.Length.Truncate(time.Second) + time.Second
+	longest := max(s.Length, s.By).Truncate(time.Second) + time.Second
 	at, found := s.Schedule.ask(after.Add(-longest), b)
 	if found && !at.After(after) {
 		at, found = s.Schedule.ask(at, b)

@@ -33,6 +33,9 @@ func TestNoSpreadOccurrenceIsSkippedOrDoubled(t *testing.T) {
 			Phase:    rapid.Float64Range(0, 0.999999).Draw(r, "phase"),
 			Length:   time.Duration(rapid.Int64Range(1, 3*24*3600*1000).Draw(r, "length")) * time.Millisecond,
 		}
+		if rapid.Bool().Draw(r, "chosen") {
+			s.By = s.Length
+		}
 		from := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC).Add(time.Duration(rapid.Int64Range(0, 2*24*3600*1000).Draw(r, "from")) * time.Millisecond)
 		walked := s.walk(from, 20)
 		after := from
@@ -44,9 +47,21 @@ func TestNoSpreadOccurrenceIsSkippedOrDoubled(t *testing.T) {
 			if again, _, _ := s.Evaluate(got.Add(-time.Millisecond)); !again.Equal(got) {
 				r.Fatalf("%s by %v: just before %s comes %s", rule, s.Length, got, again)
 			}
+			if at, found, _ := s.Occurrence(got); !found || !s.runs(at).Equal(got) {
+				r.Fatalf("%s by %v: %s runs at %s (%v), want %s", rule, s.Length, at, s.runs(at), found, got)
+			}
+			if at, found, _ := s.Occurrence(got.Add(-time.Millisecond)); found && s.runs(at).Equal(got) {
+				r.Fatalf("%s by %v: %s runs just before %s", rule, s.Length, at, got)
+			}
 			after = got
 		}
 	})
+}
+
+// runs is when an occurrence runs.
+func (s Spread) runs(at time.Time) time.Time {
+	next, found := s.Schedule.Next(at)
+	return s.Shifted(at, next, found)
 }
 
 // walk shifts one occurrence after another, from long before on, and returns the first n that come after an instant.
@@ -54,8 +69,8 @@ func (s Spread) walk(after time.Time, n int) (shifted []time.Time) {
 	at, found := s.Schedule.Next(after.Add(-s.Length - time.Second))
 	for found && len(shifted) < n {
 		next, more := s.Schedule.Next(at)
-		shift := s.shifted(at, next, more)
-		if shift.Before(at) || shift.Sub(at) >= s.Length || more && !shift.Before(next) {
+		shift := s.Shifted(at, next, more)
+		if shift.Before(at) || shift.Sub(at) >= max(s.Length, s.By+1) || more && !shift.Before(next) {
 			panic(fmt.Sprintf("%s is shifted to %s, the next one is %s", at, shift, next))
 		}
 		if shift.After(after) {
@@ -87,9 +102,35 @@ func TestASpreadCostsFewEvaluations(t *testing.T) {
 		}
 		s := scheduleOf(t, test.rule, "Europe/Berlin")
 		one := steps(func(b *budget) { s.next(after.Unix(), b) })
-		all := steps(func(b *budget) { Spread{s, 0.5, test.length}.next(after, b) })
+		all := steps(func(b *budget) { Spread{Schedule: s, Phase: 0.5, Length: test.length}.next(after, b) })
 		if all > 80*max(one, 1) {
 			t.Errorf("%s by %v: %d steps, one evaluation has %d", test.rule, test.length, all, one)
+		}
+	}
+}
+
+func TestAChosenShiftIsTheSameForEachOccurrenceAndReachesNoOtherOne(t *testing.T) {
+	at := func(clock string) time.Time {
+		at, err := time.Parse(time.DateTime, "2026-01-05 "+clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	for _, test := range []struct {
+		rule        string
+		by          time.Duration
+		after, want string
+	}{
+		{"FREQ=HOURLY", 200 * time.Second, "07:00:00", "07:03:20"},
+		{"FREQ=HOURLY", 200 * time.Second, "07:03:20", "08:03:20"},
+		{"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", 10 * time.Minute, "06:05:00", "06:10:00"},
+		{"FREQ=MINUTELY;INTERVAL=3", 200 * time.Second, "07:00:00", "07:00:20"}, // a whole distance and 20 seconds
+		{"FREQ=MINUTELY;INTERVAL=3", 180 * time.Second, "07:00:00", "07:03:00"}, // a whole distance: none
+	} {
+		s := Spread{Schedule: scheduleOf(t, test.rule, "UTC"), Phase: 0.5, Length: time.Minute, By: test.by}
+		if got, _, err := s.Evaluate(at(test.after)); err != nil || !got.Equal(at(test.want)) {
+			t.Errorf("%s by %v: after %s comes %s (%v), want %s", test.rule, test.by, test.after, got, err, test.want)
 		}
 	}
 }

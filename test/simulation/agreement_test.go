@@ -203,7 +203,7 @@ func endOf(text string) string {
 
 // journaled are the counters that count entries of the journal.
 var journaled = []model.Event{
-	model.EventStart, model.EventTimeout, model.EventWithdrawn, model.EventTaken, model.EventQueueTimeout, model.EventSkipped, model.EventGiveUp, model.EventReplan,
+	model.EventStart, model.EventTimeout, model.EventWithdrawn, model.EventTaken, model.EventQueueTimeout, model.EventSkipped, model.EventGiveUp, model.EventReplan, model.EventLevel,
 	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventOutdated, model.EventStarted,
 	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, "orphan",
 }

@@ -1,0 +1,62 @@
+package model
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// Spread is how the occurrences of the schedule are shifted for this model: by its phase if it has one, or else by its part of the spread
+// of its policy. Everything that asks when the model is planned asks this.
+func (m *Model) Spread() schedule.Spread {
+	spread := schedule.Spread{Schedule: m.Schedule, Length: m.Policy.Spread, By: m.Phase}
+	if spread.Length > 0 {
+		spread.Phase = policy.Fraction("spread", m.UID)
+	}
+	return spread
+}
+
+// Level gives the model a phase, or takes it away (0), so that planned starts of many models come evenly. A planned refresh that it waits
+// for moves with it, unless that would be in the past: then the next one is the first that moves. So no refresh is left out or comes
+// twice, and of a model that does anything else nothing is changed: Busy. To do it again changes nothing.
+func (m *Model) Level(phase time.Duration, now time.Time) (Decision, Outcome) {
+	if phase == m.Phase {
+		return Decision{}, Unchanged
+	}
+	decision := Decision{Event: EventLevel, Next: m.State}
+	next := &decision.Next
+	next.Phase = phase
+	if m.Disabled || !m.Running() && m.RefreshAt.IsZero() { // it waits for nothing
+		return decision, Applied
+	}
+	levelled := *m
+	levelled.Phase = phase
+	at, waits := m.Shifted(levelled.Spread(), now)
+	if !waits {
+		return Decision{}, Busy
+	}
+	next.RefreshAt = at
+	m.boundWait(next, now)
+	return decision, Applied
+}
+
+// Shifted is when the planned refresh that the model waits for would come if its schedule were shifted otherwise; it stays where it is if
+// that would be in the past. false: the model waits for something else.
+func (m *Model) Shifted(spread schedule.Spread, now time.Time) (time.Time, bool) {
+	if !m.replannable(now) || m.Schedule == nil || m.RefreshAt.IsZero() {
+		return time.Time{}, false
+	}
+	occurrence, found, err := m.Spread().Occurrence(m.RefreshAt)
+	if err != nil || !found {
+		return time.Time{}, false
+	}
+	following, more, err := m.Schedule.Evaluate(occurrence)
+	if err != nil {
+		return time.Time{}, false
+	}
+	if at := spread.Shifted(occurrence, following, more); at.After(now) {
+		return at, true
+	}
+	return m.RefreshAt, true
+}
