@@ -71,6 +71,21 @@ func (m *Model) Forecast(now time.Time) (f Forecast) {
 	return f
 }
 
+// StartsAt is when the next attempt of a model that waits starts, now at the earliest, as Forecast tells it; zero: none will, or it waits for
+// no time: an attempt runs, or the model is parked.
+func (m *Model) StartsAt(now time.Time) time.Time {
+	switch {
+	case !m.Waiting() || m.Parked():
+		return time.Time{}
+	case m.endsWindow() || m.Policy.Misfire.Limited:
+		return m.Forecast(now).StartAt
+	case m.RefreshAt.After(now):
+		return m.RefreshAt
+	default:
+		return now
+	}
+}
+
 func branch(at time.Time, decision Decision) Branch {
 	next := &decision.Next
 	return Branch{

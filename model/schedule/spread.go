@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
 
 // Spread shifts the occurrences of a schedule for one model, by a phase that is derived from its uid and less than length, so
 // that a hundred thousand hourly models do not start at :00. No occurrence is shifted to its next one or past it.
@@ -43,6 +47,20 @@ func (s Spread) Occurrence(runs time.Time) (time.Time, bool, error) {
 	return within(runs, func(b *budget) (time.Time, bool) {
 		at, shifted, found := s.next(runs.Add(-time.Nanosecond), b)
 		return at, found && shifted.Equal(runs)
+	})
+}
+
+// Begun returns the last occurrence at or before an instant; false: there is none in the ten years before it. The error is that of Evaluate.
+func (s *Schedule) Begun(by time.Time) (time.Time, bool, error) {
+	return within(by, func(b *budget) (time.Time, bool) {
+		at, found := s.ask(Spread{Schedule: s, Length: document.MaxDuration}.before(by, b), b)
+		if !found || at.After(by) {
+			return time.Time{}, false
+		}
+		for next, more := s.ask(at, b); more && !next.After(by); next, more = s.ask(at, b) {
+			at = next
+		}
+		return at, true
 	})
 }
 

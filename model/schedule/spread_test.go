@@ -53,9 +53,17 @@ func TestNoSpreadOccurrenceIsSkippedOrDoubled(t *testing.T) {
 			if at, found, _ := s.Occurrence(got.Add(-time.Millisecond)); found && s.runs(at).Equal(got) {
 				r.Fatalf("%s by %v: %s runs just before %s", rule, s.Length, at, got)
 			}
+			if at, _, _ := s.Occurrence(got); !begun(s.Schedule, at).Equal(at) || !begun(s.Schedule, at.Add(-time.Millisecond)).Before(at) {
+				r.Fatalf("%s: by %s began %s", rule, at, begun(s.Schedule, at))
+			}
 			after = got
 		}
 	})
+}
+
+func begun(s *Schedule, by time.Time) time.Time {
+	at, _, _ := s.Begun(by)
+	return at
 }
 
 // runs is when an occurrence runs.

@@ -1,0 +1,108 @@
+package forecast
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Counts are starts per minute.
+type Counts struct {
+	From      time.Time // when the first minute begins: a whole one
+	PerMinute []int
+}
+
+// maxMinutes bounds how far counts grow by starts that were shifted beyond the end of a period: a month.
+const maxMinutes = 31 * 24 * 60
+
+// NewCounts counts from the minute of an instant to another instant.
+func NewCounts(from, to time.Time) *Counts {
+	from = from.UTC().Truncate(time.Minute)
+	return &Counts{From: from, PerMinute: make([]int, max(0, int((to.Sub(from)+time.Minute-1)/time.Minute)))}
+}
+
+// Add counts a start; one outside of the period counts nowhere.
+func (c *Counts) Add(at time.Time) {
+	if i := c.minute(at); i >= 0 && i < len(c.PerMinute) {
+		c.PerMinute[i]++
+	}
+}
+
+// minute is the number of a minute, from 0.
+func (c *Counts) minute(at time.Time) int {
+	if at.Before(c.From) {
+		return -1
+	}
+	return int(at.Sub(c.From) / time.Minute)
+}
+
+// addAnyway counts starts which may lie behind the end: of those farther than a month from it only that they are.
+func (c *Counts) addAnyway(at time.Time, starts int) {
+	i := min(max(0, c.minute(at)), len(c.PerMinute)+maxMinutes, 2*maxMinutes)
+	if grow := i + 1 - len(c.PerMinute); grow > 0 {
+		c.PerMinute = append(c.PerMinute, make([]int, grow)...)
+	}
+	c.PerMinute[i] += starts
+}
+
+// At is when a minute begins.
+func (c *Counts) At(minute int) time.Time { return c.From.Add(time.Duration(minute) * time.Minute) }
+
+// Total is how many starts there are.
+func (c *Counts) Total() (sum int) {
+	for _, starts := range c.PerMinute {
+		sum += starts
+	}
+	return sum
+}
+
+// Peak is the number of the minute with the most starts, the first of several; 0 also where there are none.
+func (c *Counts) Peak() (minute int) {
+	for i, starts := range c.PerMinute {
+		if starts > c.PerMinute[minute] {
+			minute = i
+		}
+	}
+	return minute
+}
+
+// Most is how many starts the minute with the most has.
+func (c *Counts) Most() int {
+	if len(c.PerMinute) == 0 {
+		return 0
+	}
+	return c.PerMinute[c.Peak()]
+}
+
+// Worst are the numbers of the minutes with the most starts, at most n of them, the worst first. Those without any are left out.
+func (c *Counts) Worst(n int) (minutes []int) {
+	for i, starts := range c.PerMinute {
+		if starts == 0 || len(minutes) == n && starts <= c.PerMinute[minutes[n-1]] {
+			continue
+		}
+		place, _ := slices.BinarySearchFunc(minutes, starts, func(m, starts int) int {
+			return cmp.Or(cmp.Compare(starts, c.PerMinute[m]), -1) // behind its equals
+		})
+		minutes = slices.Insert(minutes, place, i)
+		minutes = minutes[:min(len(minutes), n)]
+	}
+	return minutes
+}
+
+// Over is how many minutes have more starts than a rate per minute can take.
+func (c *Counts) Over(drain float64) (minutes int) {
+	for _, starts := range c.PerMinute {
+		if float64(starts) > drain {
+			minutes++
+		}
+	}
+	return minutes
+}
+
+// uneven grows with the differences between minutes.
+func (c *Counts) uneven() (sum float64) {
+	for _, starts := range c.PerMinute {
+		sum += float64(starts) * float64(starts)
+	}
+	return sum
+}

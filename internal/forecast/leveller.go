@@ -1,0 +1,169 @@
+package forecast
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Leveller looks at the planned refreshes of a fleet in a period, and chooses phases for some of its models by which they start as evenly as
+// can be. It remembers 8 bytes of each of these.
+type Leveller struct {
+	// Before is how the planned refreshes come now.
+	Before *Counts
+
+	now, to time.Time
+	within  time.Duration
+	step    time.Duration // between two phases
+	memory  memory
+	fixed   *Counts // of models that keep their times
+	bins    []int   // the same by step, from the minute of now on
+	groups  map[groupKey]*group
+	kept    int // instants in groups
+}
+
+// groupKey is what models have in common that may take each other's phases.
+type groupKey struct {
+	rule
+
+	spread time.Duration // of their policy
+}
+
+// group are models with the same rule.
+type group struct {
+	key   groupKey
+	times []int64          // the occurrences within the period, Unix seconds
+	first int              // the first phase that they may have, in steps: without one, a spread would shift them
+	slots int              // the first that they may not have
+	have  map[int][]uint64 // models by the phase that they have
+	rest  []uint64         // models with a phase that they may not have, or that none has chosen
+}
+
+// The bounds of what is levelled: rules are looked at one by one, and models with a rule that nobody shares have nothing to be levelled with.
+const (
+	maxGroups  = 10_000
+	finestStep = time.Second
+	manySlots  = 60 // phases within the length, about
+)
+
+// NewLeveller looks at what is planned from now to the end of a period, and moves it by less than within, at least two seconds.
+func NewLeveller(now, to time.Time, within time.Duration) *Leveller {
+	l := &Leveller{
+		Before: NewCounts(now, to), fixed: NewCounts(now, to), now: now, to: to, within: within,
+		step:   max(finestStep, (within / manySlots).Truncate(finestStep)),
+		memory: memory{from: now, to: to}, groups: map[groupKey]*group{},
+	}
+	l.bins = make([]int, l.bin(to.Add(within).Unix())+1)
+	return l
+}
+
+// bin is the step in which an instant lies.
+func (l *Leveller) bin(unix int64) int {
+	return int((unix - l.Before.From.Unix()) / int64(l.step/time.Second))
+}
+
+// Add takes a model into account, and remembers it if it may be moved. Models of one host get phases far apart.
+func (l *Leveller) Add(m *model.Model, movable bool, host string) {
+	if m.Schedule == nil || m.Disabled {
+		return
+	}
+	g := (*group)(nil)
+	if movable {
+		g = l.group(m)
+	}
+	if g != nil {
+		g.add(idOf(m, host), m.Phase, l.step)
+	}
+	spread := m.Spread()
+	l.memory.of(m).each(l.now, func(at, next time.Time, found bool) bool {
+		if !at.Before(l.to) {
+			return false
+		}
+		if at.After(l.now) {
+			l.count(spread.Shifted(at, next, found), g == nil)
+		}
+		return true
+	})
+}
+
+func (l *Leveller) count(at time.Time, fixed bool) {
+	l.Before.addAnyway(at, 1)
+	if !fixed {
+		return
+	}
+	l.fixed.addAnyway(at, 1)
+	if bin := l.bin(at.Unix()); bin < len(l.bins) {
+		l.bins[bin]++
+	}
+}
+
+// group is that of a model; nil: it keeps its time, as its rule gives no room, nothing is planned, or there are too many rules.
+func (l *Leveller) group(m *model.Model) *group {
+	key := groupKey{ruleOf(m), m.Policy.Spread}
+	if g, known := l.groups[key]; known {
+		return g
+	}
+	if len(l.groups) >= maxGroups || l.kept > maxKept {
+		return nil
+	}
+	o := l.memory.of(m)
+	g := &group{key: key, have: map[int][]uint64{}, slots: int((l.within + l.step - 1) / l.step)}
+	if shortest := o.shortest(); shortest > 0 {
+		g.slots = min(g.slots, int((shortest+l.step-1)/l.step))
+	}
+	if m.Policy.Spread > 0 {
+		g.first = 1
+	}
+	for _, at := range o.times {
+		if at > l.now.Unix() && at < l.to.Unix() {
+			g.times = append(g.times, at)
+		}
+	}
+	l.kept += len(g.times)
+	if len(g.times) == 0 || g.slots < g.first+2 {
+		g = nil
+	}
+	l.groups[key] = g
+	return g
+}
+
+func (g *group) add(id uint64, phase, step time.Duration) {
+	slot := int(phase / step)
+	if phase%step != 0 || slot < g.first || slot >= g.slots {
+		g.rest = append(g.rest, id)
+		return
+	}
+	g.have[slot] = append(g.have[slot], id)
+}
+
+// size is how many models the group has.
+func (g *group) size() int {
+	n := len(g.rest)
+	for _, ids := range g.have {
+		n += len(ids)
+	}
+	return n
+}
+
+// idOf orders models by host, and those of one host by uid, both by hash: 32 bits each.
+func idOf(m *model.Model, host string) uint64 {
+	return uint64(hash32(host))<<32 | uint64(hash32(m.UID))
+}
+
+func hash32(text string) uint32 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(text)) // a hash takes everything
+	sum := hash.Sum(nil)
+	return binary.BigEndian.Uint32(sum) ^ binary.BigEndian.Uint32(sum[4:])
+}
+
+// sort puts the models in the order in which they choose.
+func (g *group) sort() {
+	slices.Sort(g.rest)
+	for _, ids := range g.have {
+		slices.Sort(ids)
+	}
+}

@@ -1,0 +1,90 @@
+package forecast
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// rule is the text of a schedule. Models that share it share their occurrences.
+type rule struct{ text, timezone, dtstart string }
+
+func ruleOf(m *model.Model) rule {
+	return rule{cmp.Or(m.Rule, m.Policy.Rule), m.Zone(), cmp.Or(m.Dtstart, m.Policy.Anchor())}
+}
+
+// occurrences are those of a schedule in a period: the last one that has begun before it, if there is one, all within it, and the first one
+// behind it, if there is one. So whatever is shifted into the period, and how far, follows from them.
+type occurrences struct {
+	times []int64 // Unix seconds, in rising order
+	ends  bool    // nothing comes behind the last of times
+}
+
+// expand asks a schedule. What takes too many steps to evaluate ends there.
+func expand(s *schedule.Schedule, from, to time.Time) occurrences {
+	var o occurrences
+	at, found, err := s.Begun(from)
+	if found && err == nil {
+		o.times = append(o.times, at.Unix())
+	}
+	for at = from; at.Before(to); {
+		if at, found, err = s.Evaluate(at); !found || err != nil {
+			o.ends = true
+			return o
+		}
+		o.times = append(o.times, at.Unix())
+	}
+	return o
+}
+
+// each hands over the occurrences whose shift may bring them behind an instant, with the one that follows each, until visit returns false.
+func (o *occurrences) each(after time.Time, visit func(at, next time.Time, found bool) bool) {
+	first, _ := slices.BinarySearch(o.times, after.Unix()+1)
+	for i := max(0, first-1); i < len(o.times); i++ {
+		at := time.Unix(o.times[i], 0).UTC()
+		switch {
+		case i+1 < len(o.times):
+			if !visit(at, time.Unix(o.times[i+1], 0).UTC(), true) {
+				return
+			}
+		case o.ends:
+			visit(at, time.Time{}, false)
+		}
+	}
+}
+
+// shortest is the shortest distance between two of them; 0: there are not two.
+func (o *occurrences) shortest() (length time.Duration) {
+	for i := 1; i < len(o.times); i++ {
+		if distance := time.Duration(o.times[i]-o.times[i-1]) * time.Second; length == 0 || distance < length {
+			length = distance
+		}
+	}
+	return length
+}
+
+// memory keeps the occurrences of rules that were asked for lately, each evaluated once.
+type memory struct {
+	from, to time.Time
+	known    map[rule]*occurrences
+	kept     int // instants
+}
+
+// maxKept bounds the instants that are kept: 32 MB. More than that are forgotten, and evaluated again.
+const maxKept = 4_000_000
+
+func (k *memory) of(m *model.Model) *occurrences {
+	r := ruleOf(m)
+	if o := k.known[r]; o != nil {
+		return o
+	}
+	o := expand(m.Schedule, k.from, k.to)
+	if k.kept += len(o.times) + 20; k.known == nil || k.kept > maxKept {
+		k.known, k.kept = map[rule]*occurrences{}, len(o.times)+20
+	}
+	k.known[r] = &o
+	return &o
+}

@@ -1,0 +1,216 @@
+package forecast
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Plan says which phase each model gets.
+type Plan struct {
+	// Before and After count the planned refreshes of the period, as they come now and under the plan: equally many.
+	Before, After *Counts
+	// Moved is how many models get another phase.
+	Moved int
+	// Models is how many may be moved.
+	Models int
+
+	step  time.Duration
+	moves map[groupKey]moves
+}
+
+// moves are the new phases of some models of a group, side by side.
+type moves struct {
+	ids   []uint64 // in rising order
+	slots []uint16
+}
+
+// Plan chooses the phases: those rules with the most starts first, each fills the valleys that the ones before it have left. Of a phase that
+// too many have some keep it, so that to plan again moves little. What is no better than before moves nothing.
+func (l *Leveller) Plan() *Plan {
+	p := &Plan{Before: l.Before, step: l.step, moves: map[groupKey]moves{}}
+	p.After = &Counts{From: l.Before.From, PerMinute: slices.Clone(l.fixed.PerMinute)}
+	for _, g := range l.ordered() {
+		g.sort()
+		p.Models += g.size()
+		quotas := l.fill(g, p.After)
+		for slot, models := range quotas {
+			if models > 0 {
+				l.take(p.After, g, slot, models)
+			}
+		}
+		if m := g.move(quotas); len(m.ids) > 0 {
+			p.moves[g.key] = m
+			p.Moved += len(m.ids)
+		}
+	}
+	if p.After.Most() > p.Before.Most() || p.After.uneven() >= p.Before.uneven() {
+		p.After, p.Moved, p.moves = p.Before, 0, nil
+	}
+	return p
+}
+
+func (l *Leveller) ordered() (groups []*group) {
+	for _, g := range l.groups {
+		if g != nil {
+			groups = append(groups, g)
+		}
+	}
+	slices.SortFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(len(b.times)*b.size(), len(a.times)*a.size()), cmp.Compare(a.key.text, b.key.text),
+			cmp.Compare(a.key.timezone, b.key.timezone), cmp.Compare(a.key.dtstart, b.key.dtstart), cmp.Compare(a.key.spread, b.key.spread))
+	})
+	return groups
+}
+
+// take counts models of a group in a slot.
+func (l *Leveller) take(counts *Counts, g *group, slot, models int) {
+	phase := time.Duration(slot) * l.step
+	for _, at := range g.times {
+		shifted := time.Unix(at, 0).Add(phase)
+		l.bins[l.bin(shifted.Unix())] += models
+		counts.addAnyway(shifted, models)
+	}
+}
+
+// fill says how many models of a group get each slot: one after another the one in which their fullest minute is emptiest, and then their
+// fullest step.
+func (l *Leveller) fill(g *group, counts *Counts) (quotas []int) {
+	quotas = make([]int, g.slots)
+	valleys := l.valleys(g, counts)
+	for range g.size() {
+		lowest := &valleys[0]
+		for i := range valleys {
+			if valleys[i].below(lowest) {
+				lowest = &valleys[i]
+			}
+		}
+		quotas[lowest.slot]++
+		lowest.step++
+		lowest.have--
+		minute := lowest.phase
+		for i := range valleys {
+			if valleys[i].phase == minute {
+				valleys[i].minute++
+			}
+		}
+	}
+	return quotas
+}
+
+// valley is a slot with the fullest of the starts that it brings.
+type valley struct {
+	slot         int
+	phase        int // in whole minutes: slots that share it share their minutes
+	minute, step int // starts in the fullest minute, and in the fullest step
+	have         int // models of the group that have it and may keep it
+}
+
+// below reports whether a valley is deeper than another; of equal ones the one that some models have already.
+func (v *valley) below(other *valley) bool {
+	switch {
+	case v.minute != other.minute:
+		return v.minute < other.minute
+	case v.step != other.step:
+		return v.step < other.step
+	default:
+		return v.have > 0 && other.have <= 0
+	}
+}
+
+// valleys are the slots of a group as those before it have left them, such that lie far apart behind each other.
+func (l *Leveller) valleys(g *group, counts *Counts) []valley {
+	valleys := make([]valley, 0, g.slots)
+	for _, slot := range g.apart() {
+		phase := time.Duration(slot) * l.step
+		v := valley{slot: slot, phase: int(phase / time.Minute), have: len(g.have[slot])}
+		for _, at := range g.times {
+			shifted := time.Unix(at, 0).Add(phase)
+			v.step = max(v.step, l.bins[l.bin(shifted.Unix())])
+			if i := counts.minute(shifted); i < len(counts.PerMinute) {
+				v.minute = max(v.minute, counts.PerMinute[i])
+			}
+		}
+		valleys = append(valleys, v)
+	}
+	return valleys
+}
+
+// apart lists the slots so that those which follow each other lie far apart: by steps of the golden section.
+func (g *group) apart() []int {
+	count := g.slots - g.first
+	stride := max(1, int(float64(count)*0.618))
+	for gcd(stride, count) > 1 {
+		stride++
+	}
+	slots := make([]int, count)
+	for i := range slots {
+		slots[i] = g.first + i*stride%count
+	}
+	return slots
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// move gives the models that cannot keep their phase one that is free, those of one host far apart.
+func (g *group) move(quotas []int) moves {
+	free := slices.Clone(quotas)
+	movers := slices.Clone(g.rest)
+	for slot, ids := range g.have {
+		keep := min(len(ids), quotas[slot])
+		free[slot] -= keep
+		movers = append(movers, hostsInTurn(ids)[keep:]...)
+	}
+	slices.Sort(movers)
+	m := moves{ids: movers, slots: make([]uint16, 0, len(movers))}
+	for len(m.slots) < len(movers) {
+		for _, slot := range g.apart() {
+			if free[slot] > 0 {
+				free[slot]--
+				m.slots = append(m.slots, uint16(slot))
+			}
+		}
+	}
+	return m
+}
+
+// hostsInTurn orders models, which stand by host, so that each host has its first one before any has its second.
+func hostsInTurn(ids []uint64) []uint64 {
+	type turn struct {
+		no int
+		id uint64
+	}
+	turns := make([]turn, len(ids))
+	for i, id := range ids {
+		turns[i] = turn{0, id}
+		if i > 0 && ids[i-1]>>32 == id>>32 {
+			turns[i].no = turns[i-1].no + 1
+		}
+	}
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.no, b.no), cmp.Compare(a.id, b.id)) })
+	ordered := make([]uint64, len(ids))
+	for i, turn := range turns {
+		ordered[i] = turn.id
+	}
+	return ordered
+}
+
+// Phase is the phase of a model under the plan: the one that it has, unless it was added to the leveller and is to be moved.
+func (p *Plan) Phase(m *model.Model, host string) time.Duration {
+	if m.Schedule == nil {
+		return m.Phase
+	}
+	moves := p.moves[groupKey{ruleOf(m), m.Policy.Spread}]
+	place, found := slices.BinarySearch(moves.ids, idOf(m, host))
+	if !found {
+		return m.Phase
+	}
+	return time.Duration(moves.slots[place]) * p.step
+}

@@ -1,0 +1,107 @@
+package forecast
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// starts are those of a model until noon, as clocks show them.
+func starts(t *testing.T, m *model.Model, took time.Duration) string {
+	t.Helper()
+	var clocks []string
+	NewWalker(seven, clock(t, "12:00:00")).Starts(m, took, func(at time.Time) { clocks = append(clocks, strings.TrimSuffix(at.Format(time.TimeOnly), ":00")) })
+	return strings.Join(clocks, " ")
+}
+
+func TestAForecastBeginsWithWhatAModelWaitsForAndGoesOnAsPlanned(t *testing.T) {
+	started := func(m *model.Model) *model.Model {
+		m.State = m.Start(seven, "a1").Next
+		return m
+	}
+	everyHour := func(more string) *model.Model { return put(t, "m1", seven.Add(-30*time.Minute), hourlyRule+more) }
+	failed := started(everyHour(""))
+	failed.State = failed.Fail(policy.Failure{}, seven).Next
+	again := started(everyHour(""))
+	again.Again = true
+	stopped := everyHour("")
+	decision, _ := stopped.Disable("", "", seven)
+	stopped.State = decision.Next
+	parked := everyHour("")
+	parked.State = parked.Park(model.NewGate(model.GateHold, "h1"), time.Time{}, seven).Next
+	phased := put(t, "m1", seven, hourlyRule)
+	decision, _ = phased.Level(20*time.Minute, seven)
+	phased.State = decision.Next
+	tenMinutes := `"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["1m"]}`
+	for name, test := range map[string]struct {
+		m    *model.Model
+		took time.Duration
+		want string
+	}{
+		"planned at seven is due":              {everyHour(""), time.Minute, "07:00 08:00 09:00 10:00 11:00"},
+		"planned at eight":                     {put(t, "m1", seven, hourlyRule), time.Minute, "08:00 09:00 10:00 11:00"},
+		"a retry":                              {failed, time.Minute, "07:01 08:00 09:00 10:00 11:00"},
+		"an attempt runs":                      {started(everyHour("")), time.Minute, "08:00 09:00 10:00 11:00"},
+		"and was saved meanwhile":              {again, time.Minute, "07:01 08:00 09:00 10:00 11:00"},
+		"disabled":                             {stopped, time.Minute, ""},
+		"parked":                               {parked, time.Minute, ""},
+		"a phase":                              {phased, time.Minute, "08:20 09:20 10:20 11:20"},
+		"a one-shot":                           {put(t, "m1", seven, `"policy":{"timeout":"5m"}`), time.Minute, "07:00"},
+		"the last one":                         {put(t, "m1", seven, `"rrule":"FREQ=HOURLY;UNTIL=20260105T090000Z","dtstart":"2026-01-01"`), time.Minute, "08:00 09:00"},
+		"an attempt lasts beyond the next one": {put(t, "m1", seven, tenMinutes), 65 * time.Minute, "07:10 08:20 09:30 10:40 11:50"},
+	} {
+		if got := starts(t, test.m, test.took); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestASpreadFleetIsForecastAtTheTimesThatItsModelsPlan(t *testing.T) {
+	for i := range 50 {
+		m := put(t, fmt.Sprint("m", i), seven, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m"],"spread":"90m"}`)
+		at := m.RefreshAt
+		NewWalker(seven, seven.Add(12*time.Hour)).Starts(m, time.Minute, func(got time.Time) {
+			if !got.Equal(at) {
+				t.Errorf("m%d: %s, want %s", i, got, at)
+			}
+			at = m.Planned(got.Add(time.Minute))
+		})
+		if at.Before(seven.Add(12 * time.Hour)) {
+			t.Errorf("m%d: ends before %s", i, at)
+		}
+	}
+}
+
+func TestTheLengthOfAnAttemptMattersOnlyWhereItMayReachTheNextOne(t *testing.T) {
+	w := NewWalker(seven, seven.Add(24*time.Hour))
+	for fields, want := range map[string]bool{
+		hourlyRule: false,
+		`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":["1m"]}`:                 true,
+		`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"50m","retries":["1m"],"spread":"10m"}`: true,
+		`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"none","retries":["1m"]}`:               true,
+		`"policy":{"timeout":"5m"}`: false,
+	} {
+		if got := w.AsksLength(put(t, "m1", seven, fields)); got != want {
+			t.Errorf("%s: %v, want %v", fields, got, want)
+		}
+	}
+}
+
+func TestASpreadThatIsTriedLeavesTheModelAsItIs(t *testing.T) {
+	m, w := put(t, "m1", seven, hourlyRule), NewWalker(seven, seven.Add(3*time.Hour))
+	before := *m
+	other := w.Spread(m, 0)
+	if by := other.RefreshAt.Sub(clock(t, "08:00:00")); by <= 0 || by >= 6*time.Minute || other.Policy.Spread != 6*time.Minute {
+		t.Errorf("shifted by %v of %v", by, other.Policy.Spread)
+	}
+	if m.State != before.State || m.Policy.Spread != 0 {
+		t.Errorf("it has become %+v", m.State)
+	}
+	if far := w.Spread(m, 30*time.Minute); far.Policy.Spread != 30*time.Minute || !far.RefreshAt.After(other.RefreshAt) {
+		t.Errorf("by half an hour: at %s", far.RefreshAt)
+	}
+}
