@@ -66,7 +66,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
 		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), rejectedCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
-		simulateCommand(a), historyCommand(a), explainCommand(a), scheduleCommand(a))
+		simulateCommand(a), historyCommand(a), explainCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a))
 	a.offerValues(root)
 	return root
 }
@@ -75,7 +75,7 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.redis, "redis", "", "`URL` of Redis: redis, rediss, unix, redis-cluster or redis-sentinel (also REDIS_URL; default "+defaultRedis+")")
 	flags.StringVar(&a.store.Queue, "queue", scripts.DefaultQueue, "`NAME` of the queue, the prefix of its keys")
 	flags.StringVar(&a.file, "config", "", "YAML `FILE` with settings, by the names of the flags")
-	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg, forecast svg")
 	flags.StringVar(&a.logLevel, "log-level", "info", "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
 	flags.StringVar(&a.connect.CAFile, "tls-ca", "", "PEM `FILE` of the authorities to trust instead of the system's")
 	flags.StringVar(&a.connect.CertFile, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")

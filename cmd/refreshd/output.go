@@ -28,7 +28,10 @@ var drawsPictures = map[string]string{"draws": "yes"}
 
 // outputsOf are the formats that a command can print.
 func outputsOf(command *cobra.Command) []string {
-	if command.Annotations["draws"] != "" {
+	switch command.Annotations["draws"] {
+	case outputSVG:
+		return []string{outputTable, outputJSON, outputSVG}
+	case "yes":
 		return []string{outputTable, outputJSON, outputMermaid, outputSVG}
 	}
 	return []string{outputTable, outputJSON}

@@ -139,10 +139,14 @@ func (p *picture) document(runs []*run) string {
 	for _, r := range runs {
 		about = append(about, sentence(r.name(), r.digest()))
 	}
+	return p.frame(titleOf(runs), strings.Join(about, "; "))
+}
+
+func (p *picture) frame(title, about string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
 		pictureWidth, p.y, pictureWidth, p.y)
-	fmt.Fprintf(&text, "<title>%s</title>\n<desc>%s</desc>\n", safe(titleOf(runs)), safe(strings.Join(about, "; ")))
+	fmt.Fprintf(&text, "<title>%s</title>\n<desc>%s</desc>\n", safe(title), safe(about))
 	fmt.Fprintf(&text, "<style>%s</style>\n%s\n", pictureStyle, hatch)
 	fmt.Fprintf(&text, `<rect class="page" x="0.5" y="0.5" width="%s" height="%s" rx="8"/>`+"\n", pictureWidth-1, p.y-1)
 	text.WriteString(p.body.String())

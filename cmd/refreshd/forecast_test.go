@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// hourlyFleet saves models that refresh each hour, half an hour from now, ten of each host. It returns in which minute of the hour.
+func hourlyFleet(c *console, models int) (minute int) {
+	c.t.Helper()
+	minute = (time.Now().Minute() + 30) % 60
+	var text strings.Builder
+	for i := range models {
+		fmt.Fprintf(&text, `{"uid":"m%03d","payload":{"input_url":"http://h%d/x"},"labels":{"tenant":"t%d"},"rrule":"FREQ=HOURLY;BYMINUTE=%d","dtstart":"2026-01-01"}`+"\n", i, i/10, i%2, minute)
+	}
+	c.in = text.String()
+	c.do("model", "put", "-")
+	return minute
+}
+
+// nowOf reads the clock of a queue.
+func nowOf(q *fixture.Queue) time.Time {
+	now, err := q.Store.Now(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	return now
+}
+
+// recordOf reads a model as a daemon does.
+func recordOf(q *fixture.Queue, uid string) *scripts.Record {
+	records, err := q.Store.Load(context.Background(), []string{uid})
+	if err != nil {
+		panic(err)
+	}
+	return records[uid]
+}
+
+func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		hourlyFleet(c, 200)
+		c.do("model", "disable", "m000")
+
+		f := c.object("forecast", "--for", "6h", "--drain", "60/m", "--by", "host")
+		load, spread := f["load"].(map[string]any), f["with_spread"].(map[string]any)
+		if f["models"] != 200.0 || f["disabled"] != 1.0 || load["peak"] != 199.0 || load["starts"] != 6*199.0 || load["minutes_over"] != 6.0 || load["backlog"] != 139.0 {
+			t.Errorf("found %v of %v models, %v disabled", load, f["models"], f["disabled"])
+		}
+		if peak := spread["peak"].(float64); peak < 30 || peak > 70 || spread["starts"].(float64) < 5*199 {
+			t.Errorf("with a spread of six minutes: %v", spread)
+		}
+		if groups := fmt.Sprint(f["groups_at_peak"]); strings.Count(groups, "name") != 5 || !strings.Contains(groups, "map[name:h1 starts:10]") {
+			t.Errorf("groups at the peak: %s", groups)
+		}
+		minutes := 0.0
+		for _, starts := range f["starts_per_minute"].([]any) {
+			minutes += starts.(float64)
+		}
+		if minutes != load["starts"] {
+			t.Errorf("%v starts by minute, %v in all", minutes, load["starts"])
+		}
+
+		picked := c.object("forecast", "-l", "tenant=t1", "--for", "2h", "--spread", "30m")
+		if picked["models"] != 100.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m" {
+			t.Errorf("of a tenant: %v", picked)
+		}
+		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 199 in the minute",
+			"6 of 36", "139 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "t1  ")
+		expectContains(t, c.do("forecast", "-o", "svg"), "<svg ", "bigtables: 1d ahead")
+		expectContains(t, c.do("forecast", "-l", "tenant=none"), "nothing starts")
+	})
+}
+
+func TestAForecastRefusesWhatCannotBeMeant(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		for flags, want := range map[string]string{
+			"--for 1s": "--for: expected 1m to 31d", "--for x": "--for: expected a duration", "--drain 5": "--drain: expected a rate such as 600/m",
+			"--drain 0/m": "--drain: expected a rate", "--drain NaN/m": "--drain: expected a rate", "--by hosts": "--by: expected host, host:FIELD, label:NAME or policy",
+			"--spread x": "--spread: expected a duration", "-l tenant": "selector: expected terms", "-o mermaid": "--output: expected one of table, json, svg",
+		} {
+			expectContains(t, c.fail(exitUsage, append([]string{"forecast"}, strings.Fields(flags)...)...), want)
+		}
+		for flags, want := range map[string]string{
+			"--within 1s": "--within: expected 2s to 24h", "--plan --apply": "expected one of --plan, --apply, --clear", "--within 25h": "--within: expected 2s to 24h",
+		} {
+			expectContains(t, c.fail(exitUsage, append([]string{"level"}, strings.Fields(flags)...)...), want)
+		}
+	})
+}
+
+func TestTheDrainIsMeasured(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := fixture.Live(t, server)
+		c := at(t, server)
+		c.in = `{"uid":"a"}` + "\n" + `{"uid":"b"}` + "\n"
+		c.do("model", "put", "-")
+		now := nowOf(q)
+		for _, uid := range []string{"a", "b"} {
+			record := recordOf(q, uid)
+			q.Commit(now, record.Decide(record.Start(now, "x"+uid), now), record.Decide(record.Succeed(now, nil), now))
+		}
+		f := c.object("forecast")
+		if f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour" {
+			t.Errorf("by the journal: %v, %v", f["drain_per_minute"], f["drain_source"])
+		}
+	})
+}
+
+func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		minute := hourlyFleet(c, 120)
+		plan := c.object("level", "--within", "10m", "--plan", "--drain", "30/m")
+		before, after := plan["before"].(map[string]any), plan["after"].(map[string]any)
+		if plan["models"] != 120.0 || before["peak"] != 120.0 || after["peak"] != 12.0 || before["minutes_over"] != 24.0 || after["minutes_over"] != 0.0 || plan["changed"] != 0.0 {
+			t.Errorf("the plan: %v", plan)
+		}
+		expectContains(t, c.do("level"), "120 may be moved", "before  peak 120", "after   peak 12", "--apply stores it")
+		if c.object("model", "get", "m001")["phase"] != "" {
+			t.Error("a plan has changed a model")
+		}
+
+		done := c.object("level", "--apply", "--by", "ops")
+		if done["changed"] != plan["moves"] || done["left"] != 0.0 {
+			t.Errorf("applied: %v", done)
+		}
+		if again := c.object("level", "--apply"); again["moves"] != 0.0 || again["changed"] != 0.0 {
+			t.Errorf("applied again: %v", again)
+		}
+		load := c.object("forecast", "--for", "6h")["load"].(map[string]any)
+		if load["peak"].(float64) > 12 {
+			t.Errorf("the forecast then: %v", load)
+		}
+
+		uid := ""
+		for _, m := range c.objects(c.do("model", "ls", "-o", "json")) {
+			if m["phase"] != "" {
+				uid = fmt.Sprint(m["uid"])
+			}
+		}
+		phase := c.object("model", "get", uid)["phase"]
+		expectContains(t, c.do("explain", uid), fmt.Sprintf("each planned refresh %s later, as level has chosen", phase))
+		expectContains(t, c.do("model", "get", uid), fmt.Sprintf("phase       %v\n", phase))
+		if at := fmt.Sprint(c.object("model", "get", uid)["refresh_at"]); strings.HasSuffix(at, fmt.Sprintf(":%02d:00.000Z", minute)) {
+			t.Errorf("%s starts at %s, with a phase of %v", uid, at, phase)
+		}
+		c.in = fmt.Sprintf(`{"uid":%q,"rrule":"FREQ=HOURLY;BYMINUTE=%d;BYSECOND=7","dtstart":"2026-01-01"}`, uid, minute)
+		c.do("model", "put", "-")
+		got := c.object("model", "get", uid)
+		if got["phase"] != phase || got["refresh_at"] != got["planned_at"] || strings.HasSuffix(fmt.Sprint(got["planned_at"]), fmt.Sprintf(":%02d:07.000Z", minute)) {
+			t.Errorf("after a save with another rule: phase %v of %v, starts at %v, planned at %v", got["phase"], phase, got["refresh_at"], got["planned_at"])
+		}
+
+		cleared := c.object("level", "--clear", "-l", "uid="+uid)
+		if got := c.object("model", "get", uid); cleared["changed"] != 1.0 || got["phase"] != "" || !strings.HasSuffix(fmt.Sprint(got["refresh_at"]), fmt.Sprintf(":%02d:07.000Z", minute)) {
+			t.Errorf("cleared: %v, %v", cleared, got["refresh_at"])
+		}
+	})
+}
+
+func TestAModelThatRunsIsLeftAndLevelledLater(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := fixture.Live(t, server)
+		c := at(t, server)
+		hourlyFleet(c, 20)
+		now := nowOf(q)
+		var busy []string
+		plan := c.object("level")
+		for i := range 20 {
+			uid := fmt.Sprintf("m%03d", i)
+			record := recordOf(q, uid)
+			run, _ := record.Run(true, now)
+			q.Commit(now, record.Decide(run, now), record.Decide(record.Start(now, "x"+uid), now))
+			busy = append(busy, uid)
+		}
+		if done := c.object("level", "--apply"); done["changed"] != 0.0 || done["left"] != plan["moves"] {
+			t.Errorf("while all run: %v", done)
+		}
+		for _, uid := range busy {
+			record := recordOf(q, uid)
+			q.Commit(now, record.Decide(record.Succeed(now, nil), now))
+		}
+		if done := c.object("level", "--apply"); done["changed"] != plan["moves"] || done["left"] != 0.0 {
+			t.Errorf("when they have ended: %v", done)
+		}
+		journal := 0
+		err := q.Store.EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {
+			if entry.Event == model.EventLevel && entry.By != "" {
+				journal++
+			}
+			return nil
+		})
+		if err != nil || float64(journal) != plan["moves"] {
+			t.Errorf("%d entries in the journal (%v), want %v", journal, err, plan["moves"])
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/forecast"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func levelCommand(a *app) *cobra.Command {
+	var f levelFlags
+	command := &cobra.Command{
+		Use: "level", Short: "Spread the planned starts of a fleet evenly, by a phase for each model", Args: cobra.NoArgs,
+		Long: `Choose for each model by how much its planned refreshes are shifted, less than --within, so that all of them start as evenly as can
+be: the emptiest minutes are filled first, and models of one host get phases far apart. What is not picked by -l keeps its times, and
+the others go around it. A model has as many starts as before, none is moved to the next one or past it, and the peak never grows.
+
+--plan (which is the default) only shows what it would bring. --apply stores the phases, and --clear takes them away. A model that
+waits for anything else than a planned refresh is left as it is: to run the command again picks it up, and changes nothing of the
+others. A phase stays when the model is saved, and takes the place of the spread of its policy.`,
+		Example: `  refreshd level --within 10m --plan
+  refreshd level --within 10m -l policy=hourly --apply
+  refreshd level --clear -l tenant=t1`,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.level(command.Context(), queue, f) })
+		},
+	}
+	f.bind(command.Flags())
+	command.Flags().StringVar(&f.within, "within", "10m", "`DURATION` by less than which planned refreshes are shifted, 2s to 24h")
+	command.Flags().BoolVar(&f.plan, "plan", false, "only show what it would bring")
+	command.Flags().BoolVar(&f.apply, "apply", false, "store the phases")
+	command.Flags().BoolVar(&f.clear, "clear", false, "take the phases away")
+	a.bindBy(command.Flags())
+	return command
+}
+
+// levelFlags say what is levelled.
+type levelFlags struct {
+	fleetFlags
+
+	within             string
+	plan, apply, clear bool
+}
+
+// The bounds of --within.
+const (
+	leastWithin = 2 * time.Second
+	mostWithin  = 24 * time.Hour
+)
+
+// levelView is a fleet that was levelled as -o json shows it.
+type levelView struct {
+	Queue  string    `json:"queue"`
+	Within string    `json:"within"`
+	Models int       `json:"models"` // that may be moved
+	Moves  int       `json:"moves"`  // those that get another phase under the plan
+	Before *loadView `json:"before"` // null with --clear, like after
+	After  *loadView `json:"after"`
+	// Changed and Left are what has become of it; 0 without --apply and --clear. Those that are left wait for something else than a planned
+	// refresh.
+	Changed int `json:"changed"`
+	Left    int `json:"left"`
+}
+
+func (a *app) level(ctx context.Context, queue *scripts.Queue, f levelFlags) error {
+	if f.plan && f.apply || f.plan && f.clear || f.apply && f.clear {
+		return usagef("expected one of --plan, --apply, --clear, found several")
+	}
+	within, err := document.ParseDuration(f.within)
+	if err == nil && (within < leastWithin || within > mostWithin) {
+		err = document.Refuse("", "2s to 24h", document.Found(f.within))
+	}
+	if err != nil {
+		return usagef("--within: %w", err)
+	}
+	by, err := a.wantedBy()
+	if err != nil {
+		return err
+	}
+	fleet, err := openFleet(ctx, queue, f.fleetFlags)
+	if err == nil && (f.apply || f.clear) {
+		err = queue.RequireWhole()
+	}
+	if err != nil {
+		return err
+	}
+	view, phase := levelView{Queue: queue.Name, Within: document.FormatDuration(within)}, func(*model.Model) time.Duration { return 0 }
+	var plan *forecast.Plan
+	if !f.clear {
+		if plan, err = fleet.planLevel(ctx, within); err != nil {
+			return err
+		}
+		view.Models, view.Moves, view.Before, view.After = plan.Models, plan.Moved, new(fleet.load(plan.Before)), new(fleet.load(plan.After))
+		phase = func(m *model.Model) time.Duration { return plan.Phase(m, hostOf(m)) }
+	}
+	if f.apply || f.clear {
+		leveller := leveller{fleet: fleet, phase: phase, by: by}
+		if err := leveller.run(ctx); err != nil {
+			return err
+		}
+		view.Changed, view.Left = leveller.changed, leveller.left
+	}
+	return a.print(view, fleet.levelPairs(view, plan, f))
+}
+
+// hostOf is what models are kept apart by.
+func hostOf(m *model.Model) string { return forecast.Host(m, "input_url") }
+
+func (s *fleet) planLevel(ctx context.Context, within time.Duration) (*forecast.Plan, error) {
+	leveller := forecast.NewLeveller(s.now, s.to, within)
+	err := s.each(ctx, func(_ *scripts.Store, records []*scripts.Record) error {
+		for _, record := range records {
+			leveller.Add(&record.Model, s.picks(record), hostOf(&record.Model))
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return leveller.Plan(), nil
+}
+
+// levelPairs is what has become of it, for people.
+func (s *fleet) levelPairs(v levelView, plan *forecast.Plan, f levelFlags) [][2]string {
+	pairs := [][2]string{}
+	if plan != nil {
+		pairs = append(pairs, [][2]string{
+			{"models", fmt.Sprintf("%d may be moved, %d get another phase", v.Models, v.Moves)}, {"drain", s.drainText()},
+			{"before", s.loadText(plan.Before)}, {"after", s.loadText(plan.After)},
+		}...)
+	}
+	switch {
+	case f.apply || f.clear:
+		pairs = append(pairs, [2]string{"changed", fmt.Sprintf("%d models", v.Changed)},
+			[2]string{"left", mark(v.Left > 0, fmt.Sprintf("%d models that wait for something else than a planned refresh; run it again", v.Left))})
+	case v.Moves > 0:
+		pairs = append(pairs, [2]string{"next", "--apply stores it"})
+	default:
+		pairs = append(pairs, [2]string{"next", "nothing: it would come no more evenly"})
+	}
+	return pairs
+}
+
+// leveller gives models their phases.
+type leveller struct {
+	*fleet
+
+	phase         func(*model.Model) time.Duration
+	by            string
+	changed, left int
+}
+
+func (l *leveller) run(ctx context.Context) error {
+	return l.each(ctx, func(part *scripts.Store, records []*scripts.Record) error {
+		var picked []*scripts.Record
+		for _, record := range records {
+			if l.picks(record) {
+				picked = append(picked, record)
+			}
+		}
+		if err := l.apply(ctx, part, picked); err != nil {
+			return l.queue.PartError(part, err)
+		}
+		return ctx.Err()
+	})
+}
+
+// apply decides and commits about models. What has changed meanwhile is read and decided again.
+func (l *leveller) apply(ctx context.Context, part *scripts.Store, records []*scripts.Record) error {
+	for pass := 0; len(records) > 0; pass++ {
+		now, err := part.Now(ctx)
+		if err != nil {
+			return err
+		}
+		again, err := l.commit(ctx, part, records, now)
+		if err != nil || len(again) == 0 {
+			return err
+		}
+		if pass == maxPasses {
+			l.left += len(again)
+			return nil
+		}
+		found, err := part.Load(ctx, again)
+		if err != nil {
+			return err
+		}
+		records = records[:0]
+		for _, uid := range again {
+			if found[uid].Exists && !found[uid].Broken {
+				records = append(records, found[uid])
+			}
+		}
+	}
+	return nil
+}
+
+// commit returns the uids of those that have changed since they were read.
+func (l *leveller) commit(ctx context.Context, part *scripts.Store, records []*scripts.Record, now time.Time) (again []string, err error) {
+	batch, left := scripts.Batch{Now: now}, 0
+	for _, record := range records {
+		decision, outcome := record.Level(l.phase(&record.Model), now)
+		switch outcome {
+		case model.Applied:
+			decision.By = l.by
+			batch.Items = append(batch.Items, scripts.Item{Transition: record.Decide(decision, now)})
+		case model.Busy:
+			left++
+		}
+	}
+	l.left += left
+	codes, err := part.Commit(ctx, batch)
+	for i, code := range codes {
+		switch {
+		case code == scripts.CodeApplied:
+			l.changed++
+		case code.Retry():
+			again = append(again, batch.Items[i].Transition.UID())
+		}
+	}
+	return again, err
+}

@@ -1,0 +1,139 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Load is how many attempts start in each minute, with what is needed to show it.
+type Load struct {
+	Title, Digest string
+	Location      *time.Location // the zone that times are shown in; nil: UTC
+	From          time.Time      // when the first minute begins
+	PerMinute     []int
+	// Other is what else the starts could be, and OtherName what that is called; nil: nothing.
+	Other     []int
+	OtherName string
+	Drain     float64 // how many attempts a minute are taken; 0: not known
+}
+
+// The measures of the picture of a load.
+const (
+	loadLeft   px = 64
+	loadRight     = pictureWidth - margin
+	loadHeight px = 220
+	maxColumns    = 400
+)
+
+// columns are the fullest minutes of parts of equal length, as many as can be told apart.
+func columns(perMinute []int) (most []int) {
+	each := max(1, (len(perMinute)+maxColumns-1)/maxColumns)
+	for part := range slices.Chunk(perMinute, each) {
+		most = append(most, slices.Max(part))
+	}
+	return most
+}
+
+// LoadSVG draws a load as a picture that stands alone, as SVG does.
+func LoadSVG(w io.Writer, l Load) error {
+	p := &picture{canvas: canvas{used: map[string]bool{}}, y: margin + 14}
+	p.text("title", anchorStart, margin, p.y, document.Cut(l.Title, 100))
+	p.y += 19
+	p.text("small", anchorStart, margin, p.y, cutTo(l.Digest, pictureWidth-2*margin))
+	p.y += 30
+	p.load(&l)
+	return write(w, "svg", p.frame(l.Title, l.Digest))
+}
+
+// loadPlot lays the columns of a load out.
+type loadPlot struct {
+	*picture
+
+	bottom, width px // width is that of a column
+	top           float64
+}
+
+func (p *picture) load(l *Load) {
+	bars := columns(l.PerMinute)
+	plot := loadPlot{picture: p, bottom: p.y + loadHeight, width: (loadRight - loadLeft) / px(max(1, len(bars)))}
+	plot.top = max(1, l.Drain, float64(slices.Max(slices.Concat(bars, l.Other, []int{0}))))
+	plot.background(l)
+	for i, starts := range bars {
+		plot.column(i, float64(starts), l.Drain)
+	}
+	plot.other(columns(l.Other))
+	if l.Drain > 0 {
+		y := plot.y0(l.Drain)
+		plot.line("planned", loadLeft, y, loadRight, y)
+	}
+	p.y = plot.bottom + 40
+	p.loadLegend(l)
+	p.y += 10 + margin
+}
+
+// y0 is where a number stands.
+func (l *loadPlot) y0(number float64) px {
+	return l.bottom - px(number/l.top)*loadHeight
+}
+
+func (l *loadPlot) background(load *Load) {
+	l.rect("plot", loadLeft, l.bottom-loadHeight, loadRight-loadLeft, loadHeight, "")
+	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
+		y := l.y0(share * l.top)
+		l.line("grid", loadLeft, y, loadRight, y)
+		l.text("small", anchorEnd, loadLeft-6, y+4, strconv.FormatFloat(share*l.top, 'f', -1, 64))
+	}
+	to := load.From.Add(time.Duration(len(load.PerMinute)) * time.Minute)
+	ax := axis{period: period{load.From, to}, left: loadLeft, right: loadRight, zone: cmp.Or(load.Location, time.UTC)}
+	for _, tick := range ax.ticks() {
+		x := ax.x(tick.at)
+		l.line("grid", x, l.bottom-loadHeight, x, l.bottom+4)
+		l.text("small", anchorMiddle, x, l.bottom+18, tick.label)
+	}
+}
+
+// column draws the starts of a minute: those that are taken at once, and above them the others.
+func (l *loadPlot) column(i int, starts, drain float64) {
+	if starts == 0 {
+		return
+	}
+	taken := starts
+	if drain > 0 {
+		taken = min(taken, drain)
+	}
+	x, y := loadLeft+px(i)*l.width, l.y0(taken)
+	l.rect("running", x, y, l.width, l.bottom-y, "")
+	if starts > taken {
+		l.rect("failure", x, l.y0(starts), l.width, y-l.y0(starts), "")
+	}
+}
+
+func (l *loadPlot) other(bars []int) {
+	for i := 1; i < len(bars); i++ {
+		x, before, is := loadLeft+px(i)*l.width, l.y0(float64(bars[i-1])), l.y0(float64(bars[i]))
+		l.path("wait", "M%s %sH%sV%s", x-l.width, before, x, is)
+	}
+}
+
+func (p *picture) loadLegend(l *Load) {
+	x := margin
+	entry := func(class, text string) {
+		p.swatch(class, x, p.y)
+		p.text("small", anchorStart, x+24, p.y+8, text)
+		x += 24 + widthOf(text) + 18
+	}
+	entry("running", "starts a minute")
+	if l.Drain > 0 {
+		entry("failure", "more than are taken")
+		entry("planned", fmt.Sprintf("taken: %.6g a minute", l.Drain))
+	}
+	if l.Other != nil {
+		entry("wait", l.OtherName)
+	}
+}
