@@ -30,7 +30,7 @@ It tells the peak, the minutes in which more starts than the workers take, what 
 		},
 	}
 	f.bind(command.Flags())
-	command.Flags().StringVar(&f.by, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME or policy")
+	command.Flags().StringVar(&f.by, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
 	command.Flags().StringVar(&f.spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")
 	return command
 }

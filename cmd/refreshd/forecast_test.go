@@ -58,7 +58,7 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 		if peak := spread["peak"].(float64); peak < 30 || peak > 70 || spread["starts"].(float64) < 5*199 {
 			t.Errorf("with a spread of six minutes: %v", spread)
 		}
-		if groups := fmt.Sprint(f["groups_at_peak"]); strings.Count(groups, "name") != 5 || !strings.Contains(groups, "map[name:h1 starts:10]") {
+		if groups := fmt.Sprint(f["groups_at_peak"]); strings.Count(groups, "name") != 5 || !strings.Contains(groups, "map[name:host=h1 starts:10]") {
 			t.Errorf("groups at the peak: %s", groups)
 		}
 		minutes := 0.0
@@ -74,7 +74,7 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 			t.Errorf("of a tenant: %v", picked)
 		}
 		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 199 in the minute",
-			"6 of 36", "139 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "t1  ")
+			"6 of 36", "139 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "tenant=t1  ")
 		expectContains(t, c.do("forecast", "-o", "svg"), "<svg ", "bigtables: 1d ahead")
 		expectContains(t, c.do("forecast", "-l", "tenant=none"), "nothing starts")
 	})
@@ -85,7 +85,7 @@ func TestAForecastRefusesWhatCannotBeMeant(t *testing.T) {
 		c := at(t, server)
 		for flags, want := range map[string]string{
 			"--for 1s": "--for: expected 1m to 31d", "--for x": "--for: expected a duration", "--drain 5": "--drain: expected a rate such as 600/m",
-			"--drain 0/m": "--drain: expected a rate", "--drain NaN/m": "--drain: expected a rate", "--by hosts": "--by: expected host, host:FIELD, label:NAME or policy",
+			"--drain 0/m": "--drain: expected a rate", "--drain NaN/m": "--drain: expected a rate", "--by hosts": "--by: expected host, host:FIELD, label:NAME, policy or a key",
 			"--spread x": "--spread: expected a duration", "-l tenant": "selector: expected terms", "-o mermaid": "--output: expected one of table, json, svg",
 		} {
 			expectContains(t, c.fail(exitUsage, append([]string{"forecast"}, strings.Fields(flags)...)...), want)

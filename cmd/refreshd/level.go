@@ -97,7 +97,7 @@ func (a *app) level(ctx context.Context, queue *scripts.Queue, f levelFlags) err
 			return err
 		}
 		view.Models, view.Moves, view.Before, view.After = plan.Models, plan.Moved, new(fleet.load(plan.Before)), new(fleet.load(plan.After))
-		phase = func(m *model.Model) time.Duration { return plan.Phase(m, hostOf(m)) }
+		phase = func(m *model.Model) time.Duration { return plan.Phase(m, forecast.Host(m)) }
 	}
 	if f.apply || f.clear {
 		leveller := leveller{fleet: fleet, phase: phase, by: by}
@@ -109,14 +109,11 @@ func (a *app) level(ctx context.Context, queue *scripts.Queue, f levelFlags) err
 	return a.print(view, fleet.levelPairs(view, plan, f))
 }
 
-// hostOf is what models are kept apart by.
-func hostOf(m *model.Model) string { return forecast.Host(m, "input_url") }
-
 func (s *fleet) planLevel(ctx context.Context, within time.Duration) (*forecast.Plan, error) {
 	leveller := forecast.NewLeveller(s.now, s.to, within)
 	err := s.each(ctx, func(_ *scripts.Store, records []*scripts.Record) error {
 		for _, record := range records {
-			leveller.Add(&record.Model, s.picks(record), hostOf(&record.Model))
+			leveller.Add(&record.Model, s.picks(record), forecast.Host(&record.Model))
 		}
 		return ctx.Err()
 	})

@@ -64,15 +64,16 @@ func TestABacklogPilesUpAndDrains(t *testing.T) {
 func TestAGroupingNamesTheGroupOfAModel(t *testing.T) {
 	m := put(t, "m1", seven, `"payload":{"input_url":"https://Feeds.Example.com:8443/a.csv","mirror":"http://[::1]/b","n":1},"labels":{"tenant":"t1"}`)
 	for text, want := range map[string]string{
-		"host": "feeds.example.com", "host:mirror": "::1", "host:n": none, "host:other": none, "label:tenant": "t1", "label:kind": none, "policy": "default",
+		"host": "host=feeds.example.com", "host:n": none, "host:other": none, "label:tenant": "tenant=t1", "label:kind": none, "policy": "policy=default",
+		"{n}": "n=1",
 	} {
 		by, err := ParseGrouping(text)
 		if err != nil || by(m) != want {
 			t.Errorf("%s: %v, %q, want %q", text, err, by(m), want)
 		}
 	}
-	for _, text := range []string{"", "hosts", "label", "label:", "host:", "policy:x"} {
-		if _, err := ParseGrouping(text); err == nil || err.Error() != fmt.Sprintf("expected host, host:FIELD, label:NAME or policy, found %q", text) && text != "" {
+	for _, text := range []string{"", "hosts", "label", "label:", "host:", "policy:x", "n"} {
+		if _, err := ParseGrouping(text); err == nil || err.Error() != fmt.Sprintf("expected host, host:FIELD, label:NAME, policy or a key such as {FIELD}, found %q", text) && text != "" {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -2,8 +2,6 @@ package forecast
 
 import (
 	"cmp"
-	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -12,39 +10,45 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Grouping names the group of a model.
+// Grouping names the group of a model, such as host=example.com.
 type Grouping func(m *model.Model) string
 
 // none is the group of models that have nothing to be grouped by.
 const none = "(none)"
 
-// ParseGrouping reads "policy", "label:NAME", "host:FIELD" (the host of a URL in that field of the payload) or "host", which is that of
-// input_url. An error names no field.
+// usualField is the field of the payload whose URL tells the host.
+const usualField = "input_url"
+
+// ParseGrouping reads "policy", "label:NAME", "host:FIELD" (the host of a URL in that field of the payload), "host", which is that of
+// input_url, or a key as limits have it, such as {input_format}. An error names no field.
 func ParseGrouping(text string) (Grouping, error) {
 	kind, name, named := strings.Cut(text, ":")
+	template := text
 	switch {
+	case kind == "host":
+		template = "{host(" + usualField + ")}"
+		if named {
+			template = "{host(" + name + ")}"
+		}
+	case kind == "label":
+		template = "{label." + name + "}"
 	case text == "policy":
-		return func(m *model.Model) string { return cmp.Or(m.PolicyName, policy.DefaultName) }, nil
-	case kind == "label" && name != "":
-		return func(m *model.Model) string { return cmp.Or(m.Labels[name], none) }, nil
-	case kind == "host" && (!named || name != ""):
-		return func(m *model.Model) string { return cmp.Or(Host(m, cmp.Or(name, "input_url")), none) }, nil
+		template = "{policy}"
 	}
-	return nil, document.Refuse("", "host, host:FIELD, label:NAME or policy", document.Found(text))
+	key, err := policy.ParseKey(template)
+	if err != nil {
+		return nil, document.Refuse("", "host, host:FIELD, label:NAME, policy or a key such as {FIELD}", document.Found(text))
+	}
+	return func(m *model.Model) string { return cmp.Or(keyOf(m, key), none) }, nil
 }
 
-// Host is the host of the URL in a field of the payload; empty: there is none.
-func Host(m *model.Model, field string) string {
-	var fields map[string]json.RawMessage
-	var text string
-	if json.Unmarshal([]byte(m.Payload), &fields) != nil || json.Unmarshal(fields[field], &text) != nil {
-		return ""
-	}
-	address, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(address.Hostname())
+func keyOf(m *model.Model, key policy.Key) string {
+	return key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
+}
+
+// Host is the group of models of one host; empty: the model has no input_url.
+func Host(m *model.Model) string {
+	return keyOf(m, policy.Key{Kind: policy.KeyHost, Field: usualField})
 }
 
 // Group is how many starts models have that belong together.

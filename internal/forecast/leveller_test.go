@@ -13,13 +13,11 @@ import (
 // fleet is a number of models with hosts.
 type fleet []*model.Model
 
-func hostOf(m *model.Model) string { return Host(m, "input_url") }
-
 // plan levels a fleet over a day.
 func (f fleet) plan(now time.Time, within time.Duration, movable func(*model.Model) bool) *Plan {
 	l := NewLeveller(now, now.Add(24*time.Hour), within)
 	for _, m := range f {
-		l.Add(m, movable(m), hostOf(m))
+		l.Add(m, movable(m), Host(m))
 	}
 	return l.Plan()
 }
@@ -30,7 +28,7 @@ func all(*model.Model) bool { return true }
 func (f fleet) apply(t testing.TB, p *Plan, now time.Time) (moved int) {
 	t.Helper()
 	for _, m := range f {
-		decision, outcome := m.Level(p.Phase(m, hostOf(m)), now)
+		decision, outcome := m.Level(p.Phase(m, Host(m)), now)
 		switch outcome {
 		case model.Applied:
 			moved++
@@ -104,8 +102,8 @@ func TestThePlanIsTheSameInWhateverOrderTheModelsCome(t *testing.T) {
 	}
 	q := backwards.plan(seven, 5*time.Minute, all)
 	for _, m := range f {
-		if p.Phase(m, hostOf(m)) != q.Phase(m, hostOf(m)) {
-			t.Errorf("%s: %v and %v", m.UID, p.Phase(m, hostOf(m)), q.Phase(m, hostOf(m)))
+		if p.Phase(m, Host(m)) != q.Phase(m, Host(m)) {
+			t.Errorf("%s: %v and %v", m.UID, p.Phase(m, Host(m)), q.Phase(m, Host(m)))
 		}
 	}
 }
@@ -115,9 +113,9 @@ func TestModelsOfOneHostGetPhasesFarApart(t *testing.T) {
 	p := f.plan(seven, 10*time.Minute, all)
 	together := map[string]int{}
 	for _, m := range f {
-		key := hostOf(m) + p.Phase(m, hostOf(m)).String()
+		key := Host(m) + p.Phase(m, Host(m)).String()
 		if together[key]++; together[key] > 2 {
-			t.Errorf("%s starts %d at once at %v", hostOf(m), together[key], p.Phase(m, hostOf(m)))
+			t.Errorf("%s starts %d at once at %v", Host(m), together[key], p.Phase(m, Host(m)))
 		}
 	}
 }
@@ -130,8 +128,8 @@ func TestModelsThatAreNotPickedKeepTheirTimesAndTheOthersGoAround(t *testing.T) 
 		t.Errorf("%d may move, and the peak is %d then", p.Models, p.After.Most())
 	}
 	for _, m := range f {
-		if !picked(m) && p.Phase(m, hostOf(m)) != 0 {
-			t.Fatalf("%s moves by %v", m.UID, p.Phase(m, hostOf(m)))
+		if !picked(m) && p.Phase(m, Host(m)) != 0 {
+			t.Fatalf("%s moves by %v", m.UID, p.Phase(m, Host(m)))
 		}
 	}
 }
@@ -140,7 +138,7 @@ func TestModelsThatAreNotPickedKeepTheirTimesAndTheOthersGoAround(t *testing.T) 
 func TestWhatIsNoBetterIsNotProposed(t *testing.T) {
 	f := manyOf(t, 500, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m"],"spread":"1h"}`)
 	p := f.plan(seven, 10*time.Minute, all)
-	if p.Moved != 0 || p.After.Most() != p.Before.Most() || p.Phase(f[0], hostOf(f[0])) != 0 {
+	if p.Moved != 0 || p.After.Most() != p.Before.Most() || p.Phase(f[0], Host(f[0])) != 0 {
 		t.Errorf("%d move, from a peak of %d to %d", p.Moved, p.Before.Most(), p.After.Most())
 	}
 	if wider := f.plan(seven, 59*time.Minute, all); wider.Moved == 0 || wider.After.Most() > wider.Before.Most() {
