@@ -197,8 +197,10 @@ func rowLength(minutes int) int {
 func (a *app) printBars(c *forecast.Counts) error {
 	length, most := rowLength(len(c.PerMinute)), c.Most()
 	t := a.newTable("FROM", "STARTS", "IN ITS FULLEST MINUTE", "")
-	for from := 0; from < len(c.PerMinute); from += length {
-		row := &forecast.Counts{PerMinute: c.PerMinute[from:min(from+length, len(c.PerMinute))]}
+	for from, to := 0, 0; from < len(c.PerMinute); from = to {
+		begins := int(c.At(from).Unix() / 60)
+		to = min(len(c.PerMinute), from+length-begins%length) // rows begin at whole hours, or what they are long
+		row := &forecast.Counts{PerMinute: c.PerMinute[from:to]}
 		bar := strings.Repeat("#", (row.Most()*barLength+most-1)/most)
 		t.row(shortTime(c.At(from)), strconv.Itoa(row.Total()), strconv.Itoa(row.Most()), bar)
 	}
