@@ -18,7 +18,8 @@ func forecastCommand(a *app) *cobra.Command {
 		Use: "forecast", Short: "Tell how many attempts will start, minute by minute, and whether the workers can take them",
 		Args: cobra.NoArgs, Annotations: map[string]string{"draws": outputSVG},
 		Long: `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
-succeeds in the time that those of its model took lately. What is disabled, parked, or asked for later does not count.
+succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
+circuit, or is asked for later does not count.
 
 It tells the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
 -o json has a number for each minute.`,
@@ -79,8 +80,12 @@ func (a *app) forecast(ctx context.Context, queue *scripts.Queue, f forecastFlag
 
 // walk counts, and where groups are asked for walks again, to count them in the minute that has turned out to be the peak.
 func (o *outlook) walk(ctx context.Context, by forecast.Grouping) error {
-	walker := forecast.NewWalker(o.now, o.to)
-	err := o.starts(ctx, walker, func(m *model.Model, took time.Duration) {
+	gates, err := o.queue.Parts[0].Gates(ctx)
+	if err != nil {
+		return err
+	}
+	walker := forecast.NewWalker(o.now, o.to, gates)
+	err = o.starts(ctx, walker, func(m *model.Model, took time.Duration) {
 		o.models++
 		switch {
 		case m.Disabled:

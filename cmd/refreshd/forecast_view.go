@@ -146,10 +146,10 @@ func (s *fleet) drainText() string {
 func (a *app) outlookTable(o *outlook) error {
 	idle := ""
 	if o.disabled+o.parked > 0 {
-		idle = fmt.Sprintf("%d disabled, %d parked", o.disabled, o.parked)
+		idle = fmt.Sprintf("%d disabled, %d parked now", o.disabled, o.parked)
 	}
 	err := a.print(nil, [][2]string{
-		{"models", strconv.Itoa(o.models)}, {"do not count", idle}, {"starts", strconv.Itoa(o.counts.Total())}, {"drain", o.drainText()},
+		{"models", strconv.Itoa(o.models)}, {"stopped", idle}, {"starts", strconv.Itoa(o.counts.Total())}, {"drain", o.drainText()},
 		{"load", o.loadText(o.counts)}, {"backlog", o.backlogText(o.counts)}, {o.spreadName(), o.loadText(o.spread)},
 	})
 	if err != nil || o.counts.Total() == 0 {

@@ -9,18 +9,23 @@ import (
 // Walker tells when models start from now to the end of a period. It is not safe for concurrent use.
 type Walker struct {
 	now, to time.Time
+	gates   model.Gates
 	memory  memory
 }
 
-// NewWalker begins at now.
-func NewWalker(now, to time.Time) *Walker {
-	return &Walker{now: now, to: to, memory: memory{from: now, to: to}}
+// NewWalker begins at now, and goes by the holds as they stand then.
+func NewWalker(now, to time.Time, gates model.Gates) *Walker {
+	return &Walker{now: now, to: to, gates: gates, memory: memory{from: now, to: to}}
 }
 
 // Starts hands over when a model starts: first what it waits for as it stands, a retry too, and then its planned refreshes, on the assumption
-// that each attempt takes so long and succeeds. What is due starts now. Of an attempt that runs only what follows it counts.
+// that each attempt takes so long and succeeds. What is due starts now, and what a hold stops starts at its end. Of an attempt that runs only what follows it counts, and of a model that waits for
+// a limit or a circuit nothing.
 func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.Time)) {
 	at := m.StartsAt(w.now)
+	if m.Parked() {
+		at, _ = w.unparked(m)
+	}
 	if m.Running() {
 		end := w.ends(m, took)
 		if !m.Again {
@@ -29,7 +34,11 @@ func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.T
 		}
 		at = end
 	}
-	if at.IsZero() || !at.Before(w.to) {
+	if at.IsZero() {
+		return
+	}
+	at, starts := w.admitted(m, at)
+	if !starts {
 		return
 	}
 	visit(at)
@@ -55,12 +64,15 @@ func (w *Walker) follow(m *model.Model, ended time.Time, took time.Duration, vis
 	}
 	spread := m.Spread()
 	w.memory.of(m).each(ended, func(at, next time.Time, found bool) bool {
-		at = spread.Shifted(at, next, found)
-		if at.After(ended) && at.Before(w.to) {
+		if at = spread.Shifted(at, next, found); !at.After(ended) {
+			return true
+		}
+		starts := false
+		if at, starts = w.admitted(m, at); starts {
 			visit(at)
 			ended = at.Add(took)
 		}
-		return at.Before(w.to)
+		return starts
 	})
 }
 

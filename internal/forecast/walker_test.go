@@ -11,10 +11,10 @@ import (
 )
 
 // starts are those of a model until noon, as clocks show them.
-func starts(t *testing.T, m *model.Model, took time.Duration) string {
+func starts(t *testing.T, m *model.Model, took time.Duration, holds ...model.Hold) string {
 	t.Helper()
 	var clocks []string
-	NewWalker(seven, clock(t, "12:00:00")).Starts(m, took, func(at time.Time) { clocks = append(clocks, strings.TrimSuffix(at.Format(time.TimeOnly), ":00")) })
+	NewWalker(seven, clock(t, "12:00:00"), model.Gates{Holds: holds}).Starts(m, took, func(at time.Time) { clocks = append(clocks, strings.TrimSuffix(at.Format(time.TimeOnly), ":00")) })
 	return strings.Join(clocks, " ")
 }
 
@@ -31,8 +31,6 @@ func TestAForecastBeginsWithWhatAModelWaitsForAndGoesOnAsPlanned(t *testing.T) {
 	stopped := everyHour("")
 	decision, _ := stopped.Disable("", "", seven)
 	stopped.State = decision.Next
-	parked := everyHour("")
-	parked.State = parked.Park(model.NewGate(model.GateHold, "h1"), time.Time{}, seven).Next
 	phased := put(t, "m1", seven, hourlyRule)
 	decision, _ = phased.Level(20*time.Minute, seven)
 	phased.State = decision.Next
@@ -48,7 +46,6 @@ func TestAForecastBeginsWithWhatAModelWaitsForAndGoesOnAsPlanned(t *testing.T) {
 		"an attempt runs":                      {started(everyHour("")), time.Minute, "08:00 09:00 10:00 11:00"},
 		"and was saved meanwhile":              {again, time.Minute, "07:01 08:00 09:00 10:00 11:00"},
 		"disabled":                             {stopped, time.Minute, ""},
-		"parked":                               {parked, time.Minute, ""},
 		"a phase":                              {phased, time.Minute, "08:20 09:20 10:20 11:20"},
 		"a one-shot":                           {put(t, "m1", seven, `"policy":{"timeout":"5m"}`), time.Minute, "07:00"},
 		"the last one":                         {put(t, "m1", seven, `"rrule":"FREQ=HOURLY;UNTIL=20260105T090000Z","dtstart":"2026-01-01"`), time.Minute, "08:00 09:00"},
@@ -64,7 +61,7 @@ func TestASpreadFleetIsForecastAtTheTimesThatItsModelsPlan(t *testing.T) {
 	for i := range 50 {
 		m := put(t, fmt.Sprint("m", i), seven, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m"],"spread":"90m"}`)
 		at := m.RefreshAt
-		NewWalker(seven, seven.Add(12*time.Hour)).Starts(m, time.Minute, func(got time.Time) {
+		NewWalker(seven, seven.Add(12*time.Hour), model.Gates{}).Starts(m, time.Minute, func(got time.Time) {
 			if !got.Equal(at) {
 				t.Errorf("m%d: %s, want %s", i, got, at)
 			}
@@ -77,7 +74,7 @@ func TestASpreadFleetIsForecastAtTheTimesThatItsModelsPlan(t *testing.T) {
 }
 
 func TestTheLengthOfAnAttemptMattersOnlyWhereItMayReachTheNextOne(t *testing.T) {
-	w := NewWalker(seven, seven.Add(24*time.Hour))
+	w := NewWalker(seven, seven.Add(24*time.Hour), model.Gates{})
 	for fields, want := range map[string]bool{
 		hourlyRule: false,
 		`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":["1m"]}`:                 true,
@@ -92,7 +89,7 @@ func TestTheLengthOfAnAttemptMattersOnlyWhereItMayReachTheNextOne(t *testing.T) 
 }
 
 func TestASpreadThatIsTriedLeavesTheModelAsItIs(t *testing.T) {
-	m, w := put(t, "m1", seven, hourlyRule), NewWalker(seven, seven.Add(3*time.Hour))
+	m, w := put(t, "m1", seven, hourlyRule), NewWalker(seven, seven.Add(3*time.Hour), model.Gates{})
 	before := *m
 	other := w.Spread(m, 0)
 	if by := other.RefreshAt.Sub(clock(t, "08:00:00")); by <= 0 || by >= 6*time.Minute || other.Policy.Spread != 6*time.Minute {
@@ -103,5 +100,40 @@ func TestASpreadThatIsTriedLeavesTheModelAsItIs(t *testing.T) {
 	}
 	if far := w.Spread(m, 30*time.Minute); far.Policy.Spread != 30*time.Minute || !far.RefreshAt.After(other.RefreshAt) {
 		t.Errorf("by half an hour: at %s", far.RefreshAt)
+	}
+}
+
+func TestWhatAHoldStopsStartsOnceAtItsEnd(t *testing.T) {
+	hold := func(id, until, selector string) model.Hold {
+		picks, err := model.ParseSelector(selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := model.Hold{ID: id, Since: seven, Selector: picks}
+		if until != "" {
+			h.Until = clock(t, until)
+		}
+		return h
+	}
+	parked := put(t, "m1", seven.Add(-30*time.Minute), hourlyRule)
+	parked.State = parked.Park(model.NewGate(model.GateHold, "h1"), time.Time{}, seven).Next
+	limited := put(t, "m1", seven.Add(-30*time.Minute), hourlyRule)
+	limited.State = limited.Park(model.NewGate(model.GateLimit, "host=h"), time.Time{}, seven).Next
+	for name, test := range map[string]struct {
+		m     *model.Model
+		holds []model.Hold
+		want  string
+	}{
+		"until half past ten":        {put(t, "m1", seven, hourlyRule), []model.Hold{hold("h1", "10:30:00", "")}, "10:30 11:00"},
+		"of other models":            {put(t, "m1", seven, hourlyRule), []model.Hold{hold("h1", "10:30:00", "uid=x*")}, "08:00 09:00 10:00 11:00"},
+		"without an end":             {put(t, "m1", seven, hourlyRule), []model.Hold{hold("h1", "", "uid=m*")}, ""},
+		"two, one behind the other":  {put(t, "m1", seven, hourlyRule), []model.Hold{hold("h1", "08:10:00", ""), hold("h2", "09:10:00", "")}, "09:10 10:00 11:00"},
+		"it waits already":           {parked, []model.Hold{hold("h1", "08:30:00", "")}, "08:30 09:00 10:00 11:00"},
+		"what it waited for is over": {parked, nil, "07:00 08:00 09:00 10:00 11:00"},
+		"it waits for a limit":       {limited, nil, ""},
+	} {
+		if got := starts(t, test.m, time.Minute, test.holds...); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }

@@ -19,7 +19,11 @@ func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.C
 	if err != nil {
 		q.t.Fatal(err)
 	}
-	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead))
+	gates, err := q.Store.Gates(q.t.Context())
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), gates)
 	for _, uid := range uids {
 		walker.Starts(&records[uid].Model, 0, counts.Add)
 	}
@@ -87,11 +91,25 @@ func (q *policyQueue) level(uids []string) {
 	}
 }
 
+// hold stops some models from now on, and lets them start within a while then.
+func (q *policyQueue) hold(selector string, length, within time.Duration) {
+	q.t.Helper()
+	now := q.Clock.Now()
+	picks, err := model.ParseSelector(selector)
+	if err == nil {
+		err = q.Store.PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(length), Within: within})
+	}
+	if err != nil {
+		q.t.Fatal(err)
+	}
+}
+
 func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		uids := q.fleetOf()
 		q.level(uids)
+		q.hold("uid=m1*", 100*time.Minute, 20*time.Minute)
 		const ahead = 5 * time.Hour
 		told := q.forecastOf(uids, ahead)
 		if told.Total() < 200 {
@@ -122,7 +140,7 @@ func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) 
 func (q *policyQueue) nextDue() time.Time {
 	q.t.Helper()
 	next := q.Clock.Now().AddDate(1, 0, 0)
-	for _, key := range []string{q.Store.Keys.Due(), q.Store.Keys.Urgent()} {
+	for _, key := range []string{q.Store.Keys.Due(), q.Store.Keys.Urgent(), q.Store.Keys.Gates()} {
 		for _, score := range q.Scores(key) {
 			if at := time.UnixMilli(score).UTC(); at.Before(next) {
 				next = at

@@ -1,0 +1,61 @@
+package forecast
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// mostGates bounds how many gates a start may meet one behind the other.
+const mostGates = 20
+
+// timed reports whether a gate opens at a time that is known. What a limit or a circuit lets through depends on how attempts end.
+func timed(gate model.Gate) bool {
+	kind, _ := gate.Split()
+	return kind == model.GateHold || kind == model.GateCalendar
+}
+
+// admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not
+// within the period.
+func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
+	if w.gates.Empty() {
+		return at, at.Before(w.to)
+	}
+	for range mostGates {
+		gate, look := w.gates.Stop(m, at)
+		if gate == "" || !timed(gate) || !look.After(at) {
+			break
+		}
+		if !look.Before(w.to) {
+			return at, false
+		}
+		waiting := *m
+		waiting.State = model.State{RefreshAt: at}
+		waiting.State = waiting.Park(gate, look, at).Next
+		at = w.passed(&waiting, look)
+	}
+	return at, at.Before(w.to)
+}
+
+// passed is when a parked model starts whose gate opens at an instant.
+func (w *Walker) passed(m *model.Model, opens time.Time) time.Time {
+	if at := w.gates.Pass(m, opens).Next.RefreshAt; at.After(opens) {
+		return at
+	}
+	return opens
+}
+
+// unparked is when the gate opens for which a model waits, as far as anybody knows; false: not within the period.
+func (w *Walker) unparked(m *model.Model) (time.Time, bool) {
+	opens, look := w.gates.Opens(m.ParkedBy, w.now)
+	switch {
+	case !timed(m.ParkedBy):
+		return time.Time{}, false
+	case opens:
+		return w.passed(m, w.now), true
+	case look.Before(w.to):
+		return w.passed(m, look), true
+	default:
+		return time.Time{}, false
+	}
+}
