@@ -205,3 +205,19 @@ func TestAModelThatRunsIsLeftAndLevelledLater(t *testing.T) {
 		}
 	})
 }
+
+func TestAQueueOfSeveralPartsIsForecastAndLevelledAsOne(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.do("queue", "create", "--parts", "4")
+		hourlyFleet(c, 120)
+		if load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any); load["peak"] != 120.0 || load["starts"] != 720.0 {
+			t.Errorf("forecast: %v", load)
+		}
+		done := c.object("level", "--apply")
+		if after := done["after"].(map[string]any); after["peak"] != 12.0 || done["changed"] != done["moves"] || done["left"] != 0.0 {
+			t.Errorf("levelled: %v", done)
+		}
+		expectContains(t, c.fail(exitFailed, "level", "--apply", "--queue", "{bigtables:1}"), "queue: expected the whole of {bigtables}")
+	})
+}
