@@ -18,7 +18,7 @@ func timed(gate model.Gate) bool {
 // admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not
 // within the period.
 func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
-	if w.gates.Empty() {
+	if w.gates.Empty() && len(m.Policy.Closed) == 0 {
 		return at, at.Before(w.to)
 	}
 	for range mostGates {
@@ -39,7 +39,8 @@ func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 
 // passed is when a parked model starts whose gate opens at an instant.
 func (w *Walker) passed(m *model.Model, opens time.Time) time.Time {
-	if at := w.gates.Pass(m, opens).Next.RefreshAt; at.After(opens) {
+	decision, _ := w.gates.Pass(m, new(model.Rooms), "", opens) // of a hold or a calendar: it starts nothing
+	if at := decision.Next.RefreshAt; at.After(opens) {
 		return at
 	}
 	return opens
