@@ -298,6 +298,8 @@ const (
 	Unchanged    Outcome = "unchanged"     // a save that changes nothing
 	Busy         Outcome = "busy"          // run-now while an attempt is queued or running
 	Stopped      Outcome = "stopped"       // run-now of a model that was disabled by hand
+	Already      Outcome = "already"       // a bulk run of a model that was started since the bulk began
+	Broken       Outcome = "broken"        // a bulk met something else than a model
 )
 
 // Handle decides what a worker's message does to the model at now. Only the current attempt can change anything.

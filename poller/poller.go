@@ -28,9 +28,10 @@ type Store interface {
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []scripts.Forwarded) (map[scripts.Keys]bool, error)
-	Replans(ctx context.Context) ([]scripts.Replan, error)
-	WalkModels(ctx context.Context, from scripts.Place, least int) (uids []string, to scripts.Place, err error)
-	MoveReplans(ctx context.Context, walks []scripts.Replan) ([]scripts.Code, error)
+	Bulks(ctx context.Context) ([]scripts.Bulk, error)
+	WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) (uids []string, to scripts.Place, err error)
+	MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error)
+	Queued(ctx context.Context) (map[string]string, error)
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)
 }
@@ -45,9 +46,15 @@ type Poller struct {
 	unreachable time.Time       // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 	waits       backoff.Sampler // of commands for these; run goroutine only
 
-	replanned    time.Time // when models were last planned anew, on the clock of Redis; run goroutine only, like the next two
-	replanFailed bool
-	replanErrors backoff.Sampler
+	bulks bulks // run goroutine only
+}
+
+// bulks is what a poller remembers of its steps.
+type bulks struct {
+	stepped time.Time // when the last one was taken, on the clock of Redis
+	failed  bool      // it failed
+	last    string    // id of the bulk that it was about
+	errors  backoff.Sampler
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.
@@ -82,7 +89,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			backoff.Rest(ctx, pause, nil)
-		case round.Claimed == round.Waiting && round.Replans:
+		case round.Claimed == round.Waiting && round.Bulks:
 			// Nothing else is to be done: the next step follows at once.
 		case round.Claimed == round.Waiting:
 			backoff.Signal(output.asked)

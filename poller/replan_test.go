@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/poller"
@@ -48,9 +49,9 @@ func (b *bundle) apply(commands ...string) {
 func (b *bundle) walk(p *poller.Poller) {
 	b.t.Helper()
 	b.Clock.Turn(2 * time.Second)
-	for b.roundOf(p).Replans {
+	for b.roundOf(p).Bulks {
 	}
-	if left, err := b.Store.Replans(b.t.Context()); err != nil || len(left) > 0 {
+	if left, err := b.Store.Bulks(b.t.Context()); err != nil || len(left) > 0 {
 		b.t.Errorf("want the walk over, found %v, %v", left, err)
 	}
 }
@@ -157,7 +158,7 @@ func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
 			if err := b.Store.PutPolicy(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			if walks, err := b.Store.Replans(t.Context()); err != nil || len(walks) != 0 {
+			if walks, err := b.Store.Bulks(t.Context()); err != nil || len(walks) != 0 {
 				t.Errorf("want no walk, found %v, %v", walks, err)
 			}
 		}
@@ -177,7 +178,7 @@ func TestAWalkBeginsWhenWhatWasReadBeforeTheChangeIsCommitted(t *testing.T) {
 			want  string
 		}{{0, newYear}, {1999 * time.Millisecond, newYear}, {time.Millisecond, halfPast}} {
 			b.Clock.Turn(step.after)
-			if round := b.roundOf(p); b.starts("a") != step.want || round.Replans {
+			if round := b.roundOf(p); b.starts("a") != step.want || round.Bulks {
 				t.Errorf("%v later: want it to start at %s, found %s, %+v", step.after, step.want, b.starts("a"), round)
 			}
 		}
@@ -197,11 +198,11 @@ func (s *lossy) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code
 	return s.Store.Commit(ctx, batch)
 }
 
-func (s *lossy) MoveReplans(ctx context.Context, walks []scripts.Replan) ([]scripts.Code, error) {
+func (s *lossy) MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error) {
 	if s.moves--; s.moves < 0 {
-		return nil, errRedis
+		return false, errRedis
 	}
-	return s.Store.MoveReplans(ctx, walks)
+	return s.Store.MoveBulk(ctx, bulk, now)
 }
 
 func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
@@ -220,7 +221,7 @@ func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
 				store.Store = b.Store
 				killed := b.poller(&store, poller.Config{Owner: "p1", Batch: 10})
 				b.roundOf(killed)
-				walks, err := b.Store.Replans(t.Context())
+				walks, err := b.Store.Bulks(t.Context())
 				if err != nil || len(walks) != 1 || walks[0].Place != scripts.WalkBegins && store.moves == 0 {
 					t.Fatalf("want the walk where it was, found %v, %v", walks, err)
 				}
@@ -251,7 +252,7 @@ func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
 		// The policy changes when a batch has been decided, and before the walk is noted.
 		p := b.poller(&stored{Store: b.Store, meanwhile: func() { b.rule(hourly) }}, poller.Config{Batch: 10})
 		b.roundOf(p)
-		walks, err := b.Store.Replans(t.Context())
+		walks, err := b.Store.Bulks(t.Context())
 		if err != nil || len(walks) != 1 || walks[0].Place != scripts.WalkBegins || walks[0].Seen != 0 {
 			t.Fatalf("want the walk begun anew, found %v, %v", walks, err)
 		}
@@ -285,7 +286,7 @@ func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
 		both(hourly)
 		b.Clock.Turn(2 * time.Second)
 		p := b.poller(b.Store, poller.Config{})
-		if round := b.roundOf(p); round.Replans || b.starts("a") != halfPast || b.starts("b") != halfPast {
+		if round := b.roundOf(p); round.Bulks || b.starts("a") != halfPast || b.starts("b") != halfPast {
 			t.Errorf("want both done in one step, found %+v, %s and %s", round, b.starts("a"), b.starts("b"))
 		}
 	})
@@ -294,7 +295,7 @@ func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
 // refuses lets nobody walk over the models, as a user of Redis who was made for an older release.
 type refuses struct{ *scripts.Store }
 
-func (refuses) WalkModels(context.Context, scripts.Place, int) ([]string, scripts.Place, error) {
+func (refuses) WalkModels(context.Context, model.Selector, scripts.Place, int) ([]string, scripts.Place, error) {
 	return nil, "", errRedis
 }
 
@@ -308,10 +309,10 @@ func TestAWalkThatFailsKeepsNoMessageWaiting(t *testing.T) {
 		log := zerolog.New(&lines)
 		p := b.poller(refuses{b.Store}, poller.Config{Log: &log})
 		b.Say(b.result("success", "a"))
-		if round := b.roundOf(p); round.Applied != 1 || round.Replans {
+		if round := b.roundOf(p); round.Applied != 1 || round.Bulks {
 			t.Errorf("want the message applied and no step at once, found %+v", round)
 		}
-		if !strings.Contains(lines.String(), "planning anew failed") {
+		if !strings.Contains(lines.String(), "a step of a bulk failed") {
 			t.Errorf("want it told, found %q", lines.String())
 		}
 	})
@@ -326,7 +327,9 @@ func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 		p := b.poller(counting{b.Store, &steps}, poller.Config{})
 		b.Clock.Turn(2 * time.Second)
 		for range 20 {
-			b.Redis.HSet(t.Context(), b.Store.Keys.Replans(), "feeds", "0 - 0 0") // there is always more to do
+			if _, err := b.Store.BeginBulk(t.Context(), "more", model.Bulk{Action: model.BulkEnable}); err != nil { // there is always more to do
+				t.Fatal(err)
+			}
 			b.Say("garbage")
 			b.Clock.Turn(10 * time.Millisecond)
 			b.roundOf(p)
@@ -342,9 +345,9 @@ type counting struct {
 	steps *int
 }
 
-func (s counting) WalkModels(ctx context.Context, from scripts.Place, least int) ([]string, scripts.Place, error) {
+func (s counting) WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) ([]string, scripts.Place, error) {
 	*s.steps++
-	return s.Store.WalkModels(ctx, from, least)
+	return s.Store.WalkModels(ctx, selector, from, least)
 }
 
 func TestEachPartPlansItsOwnModelsAnew(t *testing.T) {

@@ -21,8 +21,8 @@ type Round struct {
 	Waiting  int // of Left: commands for another part of the queue, which does not answer
 	// HoldsLane says that commands are this poller's to apply.
 	HoldsLane bool
-	// Replans says that there are more models to be planned anew at once, as a stored policy has changed.
-	Replans bool
+	// Bulks says that another step of a bulk can be taken at once.
+	Bulks bool
 }
 
 var errBrokenModel = errors.New("the key of the model holds something else")
@@ -30,8 +30,7 @@ var errBrokenModel = errors.New("the key of the model holds something else")
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
 
-// RunOnce does one round: it claims a batch, decides, commits, plans some models anew if a policy has changed, and adopts what expired
-// pollers left.
+// RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts what expired pollers left.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	claim, err := p.store.Claim(ctx, p.config.Owner, p.config.Batch, p.config.Lease)
 	if err != nil {
@@ -50,8 +49,8 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 		}
 	}
 	round.Left = len(pending) + round.Waiting
-	if claim.Replans {
-		round.Replans = p.replan(ctx, round, claim.Now)
+	if claim.Bulks {
+		round.Bulks = p.carryOut(ctx, round, claim.Now)
 	}
 	return round, p.adopt(ctx, claim.Now)
 }

@@ -59,7 +59,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[10] = b.PutBack(ctx, "<owner>", []string{"e"})
 	errs[11] = b.receive(ctx, 1, []any{"7", "m"})
 	_, errs[12] = b.RequeueRejected(ctx, []Rejected{{Source: sourceOutput}})
-	_, errs[13] = b.MoveReplans(ctx, []Replan{{Policy: "x"}})
+	_, errs[13] = b.MoveBulk(ctx, &Bulk{ID: "<name>"}, b.now)
 	errs[14] = b.NoteFront(ctx, 1, b.now, time.Second)
 	errs[15] = b.MoveGates(ctx, []GateLook{{Gate: "<name>"}}, b.now)
 	if err := errors.Join(errs[:]...); err != nil {

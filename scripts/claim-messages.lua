@@ -16,7 +16,7 @@
 -- KEYS[6] <queue>:pollers zset, owner -> last heartbeat in Unix ms
 -- KEYS[7] <queue>:forwarded hash, numbered -> number of the last command that was numbered; and number of a part ->
 --   number of the last command that came from there
--- KEYS[8] <queue>:replans hash, policy -> how far its models are planned anew
+-- KEYS[8] <queue>:bulks zset, id -> since in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
 -- ARGV[3] most entries that stand there for the owner
@@ -25,14 +25,14 @@
 -- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
 -- ARGV[7] 1 = the queue has several parts: commands are numbered, so that each is forwarded once; "" = it has one
 -- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
---   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and models are to be planned anew, 0
---   = not}. An entry is "c" (control) or "o" (output) before the raw message, or "n", the number and a space before a
+--   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not}. An
+--   entry is "c" (control) or "o" (output) before the raw message, or "n", the number and a space before a
 --   command that is numbered, or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a
 --   message that is too large
 -- include: clock
 -- include: chunks
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local forwarded, replans = KEYS[7], KEYS[8]
+local forwarded, bulks = KEYS[7], KEYS[8]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local several = ARGV[7] == '1'
@@ -122,5 +122,5 @@ end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry
 end
-local walks = holds and redis.call('EXISTS', replans) or 0
-return {now, holds and 1 or 0, entries, walks} --@ replay
+local wishes = holds and redis.call('EXISTS', bulks) or 0
+return {now, holds and 1 or 0, entries, wishes} --@ replay

@@ -199,7 +199,7 @@ var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
 	switch method {
 	case "Claimed", "Taken":
 		return "<owner>"
-	case "Reply", "Label", "ParkedBy", "Limit", "Rate", "Circuit":
+	case "Bulk", "Reply", "Label", "ParkedBy", "Limit", "Rate", "Circuit":
 		return "<name>"
 	}
 	return "<uid>"

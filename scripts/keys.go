@@ -107,8 +107,14 @@ func (k Keys) Policies() string { return k.queue + ":policies" }
 // PolicyUses is a hash: inline policy to how many models use it, and the number of the last change of that.
 func (k Keys) PolicyUses() string { return k.queue + ":policy_uses" }
 
-// Replans is a hash: policy that plans otherwise than before to how far the walk is that plans its models anew.
-func (k Keys) Replans() string { return k.queue + ":replans" }
+// Bulks is a zset: id to since in Unix ms, of bulks that are not over.
+func (k Keys) Bulks() string { return k.queue + ":bulks" }
+
+// BulksEnded is a zset: id to when it ended in Unix ms, of bulks that were over within a day.
+func (k Keys) BulksEnded() string { return k.queue + ":bulks_ended" }
+
+// Bulk is a hash: a wish about many models, and how far pollers have come with it.
+func (k Keys) Bulk(id string) string { return k.queue + ":bulk:" + id }
 
 // Claimed is a list: results that one poller has claimed and not yet applied, each behind a letter.
 func (k Keys) Claimed(owner string) string { return k.queue + ":claimed:" + owner }

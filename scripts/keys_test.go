@@ -17,7 +17,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Lane": "q:claimed:control", "Holder": "q:holder",
 		"Taken": "q:taken:u", "Workers": "q:workers",
 		"Journal": "q:journal", "Created": "q:created", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake", "Brake": "q:brake", "Front": "q:front",
-		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Replans": "q:replans",
+		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Bulk": "q:bulk:u", "Bulks": "q:bulks", "BulksEnded": "q:bulks_ended",
 	}
 	keys, err := NewKeys("q")
 	if err != nil {

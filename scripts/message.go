@@ -74,8 +74,8 @@ type Claim struct {
 	Messages []Claimed
 	// HoldsLane says that commands are this poller's to apply.
 	HoldsLane bool
-	// Replans says that models are to be planned anew, as a stored policy has changed, and that it is this poller's to do so.
-	Replans bool
+	// Bulks says that there are bulks, and that it is this poller's to carry them out.
+	Bulks bool
 }
 
 // Claim moves results into the claimed list of owner, and commands into the lane if owner holds it or may take it, until limit
@@ -83,14 +83,14 @@ type Claim struct {
 // owner's heartbeat. To repeat it is safe.
 func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
 	k := s.Keys
-	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers(), k.Forwarded(), k.Replans()}
+	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers(), k.Forwarded(), k.Bulks()}
 	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 3, keys,
 		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""))
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
 	entries := texts(reply[1])
-	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), HoldsLane: reply[0] == int64(1), Replans: reply[2] == int64(1)}
+	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), HoldsLane: reply[0] == int64(1), Bulks: reply[2] == int64(1)}
 	for i, entry := range entries {
 		claim.Messages[i] = Claimed{entry}
 	}

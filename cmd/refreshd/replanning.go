@@ -29,16 +29,21 @@ func (v replanView) String() string {
 func readReplans(ctx context.Context, queue *scripts.Queue) ([]replanView, error) {
 	views := []replanView{}
 	err := queue.Each(func(part *scripts.Store) error {
-		walks, err := part.Replans(ctx)
-		for _, walk := range walks {
-			place, found := slices.BinarySearchFunc(views, walk.Policy, func(v replanView, name string) int { return cmp.Compare(v.Policy, name) })
+		bulks, err := part.Bulks(ctx)
+		for i := range bulks {
+			bulk := &bulks[i]
+			policy := bulk.Policy()
+			if policy == "" {
+				continue
+			}
+			place, found := slices.BinarySearchFunc(views, policy, func(v replanView, name string) int { return cmp.Compare(v.Policy, name) })
 			if !found {
-				views = slices.Insert(views, place, replanView{Policy: walk.Policy, at: walk.Since})
+				views = slices.Insert(views, place, replanView{Policy: policy, at: bulk.Since})
 			}
 			v := &views[place]
-			v.Seen, v.Changed = v.Seen+walk.Seen, v.Changed+walk.Changed
-			if walk.Since.Before(v.at) {
-				v.at = walk.Since
+			v.Seen, v.Changed = v.Seen+bulk.Seen, v.Changed+bulk.Done
+			if bulk.Since.Before(v.at) {
+				v.at = bulk.Since
 			}
 			v.Since = model.FormatTime(v.at)
 		}

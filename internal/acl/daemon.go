@@ -48,14 +48,19 @@ func dispatcher(k scope) part {
 
 func poller(k scope) part {
 	p := part{
-		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-replans.lua", nobody}},
+		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}},
 		never: []grant{{[]string{"rpush"}, []string{k.Input()}}}, // it starts no attempt
 		direct: append(models(k), opening(k),
 			allow("blmove", both(k.Output())),
 			allow("blmove", both(k.Control())),
 			allow("zrangebyscore", reading(k.Pollers())),
 			allow("hkeys", reading(k.Policies())),
-			allow("hgetall", reading(k.Replans())),
+			// It walks over the models of a bulk.
+			allow("hgetall", reading(k.Bulk(all))),
+			allow("zrange", reading(k.Bulks())),
+			allow("zcard zscan", reading(k.Failing(), k.Disabled(), k.Parked(), k.Running())),
+			allow("scard sscan", reading(k.Label(all))),
+			allow("lrange", reading(k.Input())),
 		),
 	}
 	if k.several {

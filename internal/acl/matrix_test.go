@@ -32,7 +32,7 @@ var everyKey = map[string]string{
 	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
 	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
 	"q:journal": "stream", "q:created": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
-	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:replans": "hash", "q:front": "list",
+	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
@@ -43,8 +43,8 @@ var matrix = map[acl.Role]map[string]string{
 		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a", "q:front": "adpr",
 	},
 	acl.Poller: {
-		"q-input": "c", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "ac",
-		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "a", "q:replans": "acr", "q:brake": "f", "q:wake": "a",
+		"q-input": "cr", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
+		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "a", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:brake": "f", "q:wake": "a",
 		"q:commands": "a", "q:reply:r": "a",
 	},
 	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
@@ -53,12 +53,12 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Operator: {
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:created": "acr", "q:outbox": "ar",
-		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:replans": "afr", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
+		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
 	},
 	acl.Viewer: {
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
 		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:created": "r", "q:outbox": "r",
-		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r", "q:replans": "fr", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
+		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
 	},
 }
 

@@ -131,7 +131,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
 		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Created(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.Brake(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
-		k.Forwarded(): "hash", k.Commands(): "zset", k.Replans(): "hash",
+		k.Forwarded(): "hash", k.Commands(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
 	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Types(ctx, names)

@@ -68,8 +68,8 @@ var bugs = []bug{
 	{name: "what is settled is not counted", file: "commit.lua", mark: "settled is counted"},
 	{name: "rejected messages are not kept", file: "commit.lua", mark: "rejected is kept"},
 
-	{name: "what was claimed before is not replayed", slow: true, file: "claim-messages.lua", mark: "replay", line: "return {now, holds and 1 or 0, {unpack(entries, limit - room + 1)}, walks}"},
-	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, holds and 1 or 0, entries, walks}"},
+	{name: "what was claimed before is not replayed", slow: true, file: "claim-messages.lua", mark: "replay", line: "return {now, holds and 1 or 0, {unpack(entries, limit - room + 1)}, wishes}"},
+	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, holds and 1 or 0, entries, wishes}"},
 	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat"},
 	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "redis.call('RPUSH', claimed, unpack(kept, first, math.min(3, last)))"},
 

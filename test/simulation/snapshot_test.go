@@ -13,7 +13,7 @@ type snapshot struct {
 	models                 map[string]map[string]string
 	payloads               map[string]string
 	policies, uses         map[string]string
-	replans                map[string]string
+	replanning             bool // the models of the shared policy are being planned anew
 	due, urgent            map[string]float64
 	running, pollers       map[string]float64
 	input, output, control []string
@@ -42,7 +42,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		due: r.scores(k.Due()), urgent: r.scores(k.Urgent()), running: r.scores(k.Running()), pollers: r.scores(k.Pollers()),
 		front: r.list(k.Front()),
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
-		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), replans: r.hash(k.Replans()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
+		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 		brake: r.hash(k.Brake()), wake: len(r.list(k.Wake())),
 		ids: r.scores(k.Commands()),
 	}
@@ -55,6 +55,8 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 			s.histories[uid] = history
 		}
 	}
+	replan := r.hash(k.Bulk(scripts.ReplanID(sharedPolicy)))
+	s.replanning = len(replan) > 0 && replan["ended"] == ""
 	s.holder, _ = r.mini.Get(k.Holder())
 	for _, owner := range append(slices.Clip(owners), scripts.LaneOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -79,11 +80,11 @@ func (p *replay) noteRule() {
 
 // checkWalk checks that a change is noted for a walk in the same step, and that a walk that is over has forgotten no model.
 func (p *replay) checkWalk() error {
-	was, is := p.before.replans[sharedPolicy], p.after.replans[sharedPolicy]
+	was, is := p.before.replanning, p.after.replanning
 	switch {
-	case p.before.policies[sharedPolicy] != p.after.policies[sharedPolicy] && is == "":
+	case p.before.policies[sharedPolicy] != p.after.policies[sharedPolicy] && !is:
 		return errors.New("the shared policy has changed, and nobody will walk for it")
-	case was == "" || is != "":
+	case !was || is:
 		return nil
 	}
 	for uid := range p.oracle.waiting {
@@ -105,24 +106,23 @@ func (p *replay) checkWalk() error {
 // forgetful notes how far a walk is before it has committed.
 type forgetful struct {
 	*scripts.Store
-	walks []scripts.Replan
+	bulks []scripts.Bulk
 }
 
-func (s *forgetful) Replans(ctx context.Context) (walks []scripts.Replan, err error) {
-	walks, err = s.Store.Replans(ctx)
-	s.walks = walks
-	return walks, err
+func (s *forgetful) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
+	bulks, err := s.Store.Bulks(ctx)
+	s.bulks = slices.Clone(bulks)
+	return bulks, err
 }
 
-func (s *forgetful) WalkModels(ctx context.Context, from scripts.Place, least int) ([]string, scripts.Place, error) {
-	uids, to, err := s.Store.WalkModels(ctx, from, least)
-	if err != nil {
-		return uids, to, err
+func (s *forgetful) WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) ([]string, scripts.Place, error) {
+	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)
+	for i := range s.bulks {
+		if err == nil {
+			s.bulks[i].Place = to
+			_, err = s.MoveBulk(ctx, &s.bulks[i], s.bulks[i].Since)
+		}
 	}
-	for i := range s.walks {
-		s.walks[i].Place = to
-	}
-	_, err = s.MoveReplans(ctx, s.walks)
 	return uids, to, err
 }
 

@@ -1,0 +1,71 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// BulkAction is what a bulk does to each model that it picks.
+type BulkAction string
+
+// The actions.
+const (
+	BulkReplan  BulkAction = "replan" // plan it anew, as its policy has changed
+	BulkRun     BulkAction = "run"
+	BulkEnable  BulkAction = "enable"
+	BulkDisable BulkAction = "disable"
+	BulkRemove  BulkAction = "remove"
+)
+
+var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnable), string(BulkDisable), string(BulkRemove)}
+
+// Bulk is one wish about many models, which pollers carry out little by little.
+type Bulk struct {
+	Action   BulkAction
+	Selector Selector
+	Rate     BulkRate
+	Force    bool   // run: supersede an attempt that is queued or running, and enable what was disabled by hand
+	Reason   string // disable: for the owners
+	By       string // who wants it; empty: nobody says
+	// Since is when it was wished for.
+	Since time.Time
+	// Ticket is that of the attempt which was started last before: those that are larger were drawn since.
+	Ticket int
+}
+
+// Validate refuses an action that this release does not know.
+func (b *Bulk) Validate() error {
+	if !slices.Contains(bulkActions, string(b.Action)) {
+		return document.Refuse("action", "one of "+strings.Join(bulkActions, ", "), document.Found(string(b.Action)))
+	}
+	return b.Selector.Validate()
+}
+
+// Decide decides what the bulk does at now to a model that has this status; false: it does not pick the model. Applied comes with the
+// decision. To ask again after it was applied changes nothing: what was started since the bulk began has been started by it, or need not be.
+func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision, outcome Outcome, picked bool) {
+	switch {
+	case !b.Selector.Matches(m, status, now):
+		return Decision{}, Unchanged, false
+	case status == StatusBroken:
+		return Decision{}, Broken, true
+	case b.Action == BulkReplan:
+		decision, outcome = m.Replan(now)
+	case b.Action == BulkRun && b.started(m):
+		return Decision{}, Already, true
+	default:
+		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
+		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong
+	}
+	return decision, outcome, true
+}
+
+// started reports whether an attempt of the model was started since the bulk began, or waits to be started at once since then. Its ticket
+// tells of one that is over already.
+func (b *Bulk) started(m *Model) bool {
+	drawn := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since)
+	return drawn || m.Waiting() && m.Cause == CauseHand && !m.RefreshAt.Before(b.Since)
+}

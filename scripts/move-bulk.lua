@@ -1,0 +1,41 @@
+-- Moves a bulk on: notes what became of a step of it, or that it is over. One that has begun anew meanwhile, is over or
+-- was moved by somebody else stays where it is. One that is over is kept for a day.
+--
+-- KEYS[1] <queue>:bulks zset, id -> since in Unix ms, of those that are not over
+-- KEYS[2] <queue>:bulks_ended zset, id -> when it ended in Unix ms, of those that were over within a day
+-- KEYS[3] <queue>:bulk:<name> hash
+-- ARGV[1] its id
+-- ARGV[2] since as it was read
+-- ARGV[3] step as it was read
+-- ARGV[4] now in Unix ms if it is over, "" = it goes on
+-- ARGV[5..] its fields, each before its value: "" = it has none
+-- Returns 1: it was moved, 2: somebody else has moved it, begun it anew or ended it
+-- include: types
+local bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3]
+local id, since, step, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+-- Check
+local wrong = wrong_type({'zset', 'zset', 'hash'})
+if wrong then
+  return wrong
+end
+local is = redis.call('HMGET', bulk, 'since', 'step', 'ended')
+if is[1] ~= since or (is[2] or '') ~= step or is[3] then --@ another step
+  return 2
+end
+
+-- Write
+for at = 5, #ARGV, 2 do
+  if ARGV[at + 1] == '' then
+    redis.call('HDEL', bulk, ARGV[at])
+  else
+    redis.call('HSET', bulk, ARGV[at], ARGV[at + 1])
+  end
+end
+if ends ~= '' then
+  redis.call('ZREM', bulks, id)
+  redis.call('ZREMRANGEBYSCORE', ended, '-inf', tonumber(ends) - 86400000)
+  redis.call('ZADD', ended, ends, id) --@ over
+  redis.call('EXPIRE', bulk, 86400)
+end
+return 1
