@@ -56,6 +56,14 @@ func (r BulkRate) String() string {
 	return strconv.Itoa(r.Count) + "/" + per
 }
 
+// Share is the rate of one of several parts, which have it together.
+func (r BulkRate) Share(parts int) BulkRate {
+	if per := r.Per * time.Duration(parts); per <= maxRatePer {
+		return BulkRate{r.Count, per}
+	}
+	return BulkRate{max(1, r.Count/parts), r.Per}
+}
+
 // Allow returns how many models may be changed at now, when the next may be from an instant on. What was not used is made up for as far as
 // behind reaches back.
 func (r BulkRate) Allow(next, now time.Time, behind time.Duration) int {

@@ -332,3 +332,19 @@ func (s *Store) replacePolicy(ctx context.Context, name string, after policy.Pol
 	_, err = pipe.Exec(ctx)
 	return err
 }
+
+// BeginBulk begins a bulk in every part; each has its share of the rate. After an error it may have begun in some.
+func (q *Queue) BeginBulk(ctx context.Context, id string, wish model.Bulk) error {
+	wish.Rate = wish.Rate.Share(len(q.Parts))
+	return q.write(func(part *Store) error { _, err := part.BeginBulk(ctx, id, wish); return err })
+}
+
+// CancelBulk ends a bulk in every part; false: it is in none, or over in all.
+func (q *Queue) CancelBulk(ctx context.Context, id string) (cancelled bool, err error) {
+	err = q.Each(func(part *Store) error {
+		is, err := part.CancelBulk(ctx, id)
+		cancelled = cancelled || is
+		return err
+	})
+	return cancelled, err
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -20,4 +22,23 @@ func (s *Store) History(ctx context.Context, uid string) ([]model.Attempt, error
 		}
 	}
 	return attempts, nil
+}
+
+// LastReasons reads why the last attempts of models ended, by their uids; of one that ended well, or has none, there is no reason.
+func (s *Store) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	pipe := s.clients.Read.Pipeline()
+	newest := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.LIndex(ctx, s.Keys.History(uid), 0) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	reasons := make(map[string]string, len(uids))
+	for i, uid := range uids {
+		if attempt, err := model.ParseAttempt(newest[i].Val()); err == nil && newest[i].Val() != "" {
+			reasons[uid] = attempt.Reason
+		}
+	}
+	return reasons, nil
 }

@@ -65,8 +65,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetVersionTemplate("refreshd {{.Version}}\n")
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		benchCommand(a), queueCommand(a), modelCommand(a), policyCommand(a), brakeCommand(a), statsCommand(a), rejectedCommand(a), doctorCommand(a), aclCommand(a), versionCommand(a),
-		simulateCommand(a), historyCommand(a), explainCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a))
+		modelCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a),
+		bulkCommand(a), brakeCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a), simulateCommand(a),
+		benchCommand(a), aclCommand(a), versionCommand(a))
 	a.offerValues(root)
 	return root
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,104 +11,201 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
+// listing is which models are to be listed, and in what order.
 type listing struct {
-	status, prefix string
-	limit          int
+	selector, status, prefix string
+	limit                    int
+	sort, after              string
+
+	picks   model.Selector
+	nothing bool // no uid can begin like that
+	from    page
 }
 
-var statuses = []string{
-	string(model.StatusDisabled), string(model.StatusScheduled), string(model.StatusDue),
-	string(model.StatusQueued), string(model.StatusProcessing), string(model.StatusFinished), string(model.StatusBroken),
-}
+// statuses are those that --status knows.
+var statuses = model.SelectStatuses
 
 func lsCommand(a *app) *cobra.Command {
 	var which listing
 	command := &cobra.Command{
-		Use: "ls", Short: "List models, in no order", Args: cobra.NoArgs,
+		Use: "ls", Short: "List models, in no order or sorted, all or page by page", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if which.status != "" {
-				if err := oneOf("status", which.status, statuses); err != nil {
-					return err
-				}
+			if err := which.read(); err != nil {
+				return err
 			}
-			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.ls(command.Context(), queue, which) })
+			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.ls(command.Context(), queue, &which) })
 		},
 	}
-	command.Flags().StringVar(&which.status, "status", "", "only models with this `STATUS`: "+strings.Join(statuses, ", "))
-	command.Flags().StringVar(&which.prefix, "prefix", "", "only models whose uid begins with `TEXT`")
-	command.Flags().IntVar(&which.limit, "limit", 0, "at most `N` models (default all)")
+	bindSelector(command.Flags(), &which.selector)
+	command.Flags().StringVar(&which.status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(statuses, ", "))
+	command.Flags().StringVar(&which.prefix, "prefix", "", "only models whose uid begins with `TEXT`, as -l uid=TEXT*")
+	command.Flags().IntVar(&which.limit, "limit", 0, "at most `N` models (default all); what to say for the next page is told on stderr")
+	command.Flags().StringVar(&which.after, "after", "", "the page behind the one that has told this `CURSOR`")
+	command.Flags().StringVar(&which.sort, "sort", "", "`ORDER`: due, those that wait by their next start, or failing, those that fail by since when (default none)")
 	return command
+}
+
+var orders = []string{sortDue, sortFailing}
+
+// read checks what the flags say, together.
+func (l *listing) read() (err error) {
+	if l.status != "" {
+		if err := oneOf("status", l.status, statuses); err != nil {
+			return err
+		}
+	}
+	if l.sort != "" {
+		if err := oneOf("sort", l.sort, orders); err != nil {
+			return err
+		}
+	}
+	if l.nothing = l.prefix != "" && !document.IsUID(l.prefix); l.nothing {
+		l.prefix = ""
+	}
+	var terms []string
+	for _, term := range []string{l.selector, prefixed("status=", l.status, ""), prefixed("uid=", l.prefix, "*")} {
+		if term != "" {
+			terms = append(terms, term)
+		}
+	}
+	if l.picks, err = model.ParseSelector(strings.Join(terms, ",")); err != nil {
+		return usageError{err}
+	}
+	if l.from, err = readPage(l.after, l.sort); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+func prefixed(before, text, behind string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + behind
 }
 
 // errEnough ends a walk over the models early.
 var errEnough = errors.New("enough")
 
-func (a *app) ls(ctx context.Context, queue *scripts.Queue, which listing) error {
-	if !a.json() {
-		fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE")
-	}
-	listed := 0
-	return queue.Each(func(part *scripts.Store) error {
-		if which.limit > 0 && listed >= which.limit {
-			return nil
-		}
-		err := part.EachModel(ctx, which.prefix, func(uids []string) error {
-			found, err := readModels(ctx, part, uids)
-			if err != nil {
-				return err
-			}
-			if err := a.lsChunk(found, which, &listed); err != nil {
-				return err
-			}
-			return ctx.Err()
-		})
-		if errors.Is(err, errEnough) {
-			return nil
-		}
-		return err
-	})
+// lister prints models until there are enough.
+type lister struct {
+	*app
+	which  *listing
+	listed int
+	last   page // where the model stands that was printed last
 }
 
-// lsChunk prints those of the models that are wanted, and counts them; errEnough: there may be no more.
-func (a *app) lsChunk(found []shown, which listing, listed *int) error {
-	var lines strings.Builder
-	for _, model := range found {
-		if which.status != "" && which.status != string(model.status) {
+func (a *app) ls(ctx context.Context, queue *scripts.Queue, which *listing) error {
+	if !a.json() {
+		fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
+	}
+	l := &lister{app: a, which: which}
+	walk := l.walk
+	if which.nothing {
+		return nil
+	}
+	if which.sort != "" {
+		walk = l.walkSorted
+	}
+	err := walk(ctx, queue)
+	if errors.Is(err, errEnough) {
+		fmt.Fprintf(a.stderr, "there may be more: --after %s\n", l.last)
+		return nil
+	}
+	return err
+}
+
+// print prints those of the models that are wanted, in their order; errEnough: there may be no more.
+func (l *lister) print(ctx context.Context, queue *scripts.Queue, places []placed) error {
+	byUID := map[string]shown{}
+	for _, part := range queue.Parts {
+		var uids []string
+		for _, place := range places {
+			if place.part == part {
+				uids = append(uids, place.UID)
+			}
+		}
+		if uids == nil {
 			continue
 		}
-		if err := a.lsLine(&lines, model); err != nil {
+		found, err := readModels(ctx, part, uids)
+		if err == nil {
+			found = pickFrom(found, l.which.picks)
+			err = readReasons(ctx, part, found)
+		}
+		if err != nil {
+			return queue.PartError(part, err)
+		}
+		for _, one := range found {
+			byUID[one.record.UID] = one
+		}
+	}
+	var lines strings.Builder
+	for _, place := range places {
+		model, wanted := byUID[place.UID]
+		if !wanted {
+			continue
+		}
+		if err := l.line(&lines, model); err != nil {
 			return err
 		}
-		if *listed++; *listed == which.limit {
+		l.last = place.page
+		if l.listed++; l.listed == l.which.limit {
 			break
 		}
 	}
-	if _, err := io.WriteString(a.stdout, lines.String()); err != nil {
+	if _, err := io.WriteString(l.stdout, lines.String()); err != nil {
 		return err
 	}
-	if which.limit > 0 && *listed >= which.limit {
+	if l.which.limit > 0 && l.listed >= l.which.limit {
 		return errEnough
 	}
-	return nil
+	return ctx.Err()
+}
+
+// readReasons reads why those models failed last that fail or are disabled.
+func readReasons(ctx context.Context, part *scripts.Store, found []shown) error {
+	var uids []string
+	for _, one := range found {
+		if r := one.record; !r.FailingSince.IsZero() || r.Disabled {
+			uids = append(uids, r.UID)
+		}
+	}
+	reasons, err := part.LastReasons(ctx, uids)
+	for i, one := range found {
+		if r := one.record; r.Disabled {
+			found[i].reason = cmp.Or(r.DisabledReason, reasons[r.UID])
+		} else {
+			found[i].reason = reasons[r.UID]
+		}
+	}
+	return err
 }
 
 // lsRow has fixed widths, because the rows are printed as they are found.
-const lsRow = "%-32s  %-10s  %-24s  %3v  %s\n"
+const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
 
-func (a *app) lsLine(to io.Writer, s shown) error {
-	if a.json() {
-		return printJSONLine(to, s.view())
+func (l *lister) line(to io.Writer, s shown) error {
+	if l.json() {
+		return printJSONLine(to, listedView{s.view(), s.reason})
 	}
 	why := s.record.Why
-	if s.record.Disabled && s.record.DisabledReason != "" {
-		why = s.record.DisabledReason
-	}
 	if s.record.Broken {
 		why = s.record.Fault
 	}
-	_, err := fmt.Fprintf(to, lsRow, plain(s.record.UID), s.status, model.FormatTime(s.record.RefreshAt), s.record.AttemptNo, plain(why))
+	row := fmt.Sprintf(lsRow, plain(s.record.UID), s.status, model.FormatTime(s.record.RefreshAt), s.record.AttemptNo, plain(why), plain(s.reason))
+	_, err := io.WriteString(to, strings.TrimRight(row, " \n")+"\n")
 	return err
+}
+
+// listedView is a model in a list as -o json shows it.
+type listedView struct {
+	modelView
+
+	// LastReason is why it is disabled, or why its last attempt failed; "": it neither fails nor is disabled.
+	LastReason string `json:"last_reason"`
 }

@@ -17,33 +17,37 @@ import (
 func modelCommand(a *app) *cobra.Command {
 	return group("model", "Save, show and steer models",
 		putCommand(a), getCommand(a), lsCommand(a),
-		a.steer("rm UID...", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
+		a.steer("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
 		runCommand(a),
-		a.steer("enable UID...", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
+		a.steer("enable UID...|-l SELECTOR", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
 		disableCommand(a), historyCommand(a), exportCommand(a), importCommand(a))
 }
 
 func runCommand(a *app) *cobra.Command {
 	run := model.Command{Type: model.CommandRun}
-	command := a.steer("run UID...", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
+	command := a.steer("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
 	command.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running, and enable what was disabled by hand")
 	return command
 }
 
 func disableCommand(a *app) *cobra.Command {
 	disable := model.Command{Type: model.CommandDisable}
-	command := a.steer("disable UID...", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
+	command := a.steer("disable UID...|-l SELECTOR", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
 	command.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return command
 }
 
-// steer is a command that carries out the same for each model named on the command line.
+// steer is a command that carries out the same for each model named on the command line, or for all that a selector picks.
 func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
+	var many many
 	steer := &cobra.Command{
-		Use: use, Short: short, Args: uidArgs,
+		Use: use, Short: short, Args: many.args,
 		RunE: a.onStored(func(ctx context.Context, queue *scripts.Queue, uids []string) (err error) {
 			if same.By, err = a.wantedBy(); err != nil {
 				return err
+			}
+			if many.chosen() {
+				return a.steerMany(ctx, queue, &many, same, uids)
 			}
 			tally := newTally(a)
 			for chunk := range slices.Chunk(uids, batchSize) {
@@ -69,6 +73,7 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 		}),
 	}
 	a.bindBy(steer.Flags())
+	many.bind(steer.Flags())
 	return steer
 }
 
@@ -129,6 +134,7 @@ type shown struct {
 	now       time.Time
 	signs     *model.Signs   // of those that serve its queue; nil: not read
 	rejection *rejectionView // nil: none, or nobody has looked
+	reason    string         // why it is disabled, or failed last; only in lists
 }
 
 // readSigns reads who serves the queue.

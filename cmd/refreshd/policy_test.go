@@ -240,7 +240,7 @@ func TestAPlanNamesTheFirstStartsAndStatsTellHowFarTheyAre(t *testing.T) {
 		}
 		c.in = strings.SplitN(c.in, "---\n", 2)[1]
 		c.do("model", "put", "-")
-		fixture.Live(t, server).Redis.Del(t.Context(), "bigtables:replans")
+		fixture.Live(t, server).Redis.Del(t.Context(), "bigtables:bulks")
 
 		c.in = "name: feeds\nrrule: FREQ=DAILY\n"
 		plan := c.object("policy", "put", "-", "--plan")["plan"].(map[string]any)

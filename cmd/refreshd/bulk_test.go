@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+)
+
+// withPoller lets a poller serve the queue until the test ends.
+func (c *console) withPoller(server *testkit.Server) *fixture.Queue {
+	c.t.Helper()
+	c.start("poller", "--tick", "20ms", "--lease", "1s")
+	return fixture.Live(c.t, server)
+}
+
+// fleet saves models of two tenants, each with a far schedule.
+func (c *console) fleet() {
+	var text strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&text, "{\"uid\":\"m%02d\",\"rrule\":\"FREQ=YEARLY\",\"labels\":{\"tenant\":\"t%d\"}}\n", i, i%3)
+	}
+	c.in = text.String()
+	c.do("model", "put", "-")
+}
+
+func TestOneCommandSteersAllModelsThatASelectorPicks(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		queue := c.withPoller(server)
+		c.fleet()
+		expectContains(t, c.do("model", "run", "-l", "tenant=t1", "--dry-run"), "10 models\nm01\nm04\n")
+		if trial := c.object("model", "rm", "-l", "", "--dry-run"); trial["models"] != 30.0 || len(trial["examples"].([]any)) != 10 {
+			t.Errorf("expected thirty models and ten examples, found %v", trial)
+		}
+		if runs := queue.Stats()["run"]; runs != 0 {
+			t.Errorf("expected a dry run to change nothing, found %d runs", runs)
+		}
+
+		told := c.do("model", "run", "-l", "tenant=t1", "--by", "ann")
+		expectContains(t, told, "run-", " done: 10 models seen, 10 picked, 10 done\n")
+		id, _, _ := strings.Cut(told, " ")
+		expectContains(t, c.do("bulk", "ls"), "ID ", id, "done", "ann", "tenant=t1")
+		expectContains(t, c.do("bulk", "show", id), "10 of about 10", "run", "done", "ann")
+		expectContains(t, c.fail(exitFailed, "bulk", "cancel", id), "expected a bulk that is not over, found it done")
+
+		c.do("model", "disable", "m00", "--reason", "not paid")
+		counts := c.object("model", "run", "-l", "tenant=t0,uid=m0*")
+		want := map[string]any{"stopped": 1.0}
+		if counts["picked"] != 4.0 || counts["done"] != 3.0 || counts["refused"] != 1.0 || !cmp.Equal(counts["others"], any(want)) || counts["state"] != "done" {
+			t.Errorf("expected three started and one refused, found %v", counts)
+		}
+		expectContains(t, c.do("model", "enable", "-l", "status=disabled"), "1 picked, 1 done")
+		expectContains(t, c.do("model", "disable", "-l", "tenant=t2", "--rate", "500/s"), "10 picked, 10 done")
+		expectContains(t, c.do("model", "rm", "-l", "status=disabled", "--yes"), "10 picked, 10 done")
+		expectContains(t, c.do("model", "enable", "-l", "", "--yes"), "20 picked, 0 done, 20 unchanged")
+	})
+}
+
+func TestABulkMayBeLeftAndCancelled(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		queue := c.withPoller(server)
+		c.fleet()
+		left := c.start("model", "run", "-l", "tenant=t1", "--rate", "1/m")
+		queue.AwaitEvent("run", 1)
+		left.stop()
+		text := left.stderr.String()
+		expectContains(t, text, "interrupted; the bulk goes on: refreshd bulk show run-")
+		id := "run-" + strings.Fields(strings.SplitN(text, "run-", 2)[1])[0]
+		expectContains(t, c.do("bulk", "show", id), "running", "1/m")
+		expectContains(t, c.do("bulk", "cancel", id), id+" cancelled: ")
+		expectContains(t, c.do("bulk", "ls"), id, "cancelled")
+	})
+}
+
+func TestWrongWishesAboutManyModelsAreRefused(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	c.fleet()
+	for line, want := range map[string]string{
+		"model rm -l tenant=t1":                       "-l: expected --yes, as models are removed",
+		"model run --selector=":                       "-l: expected --yes, as all models of the queue are picked",
+		"model run a -l tenant=t1":                    "expected uids or a selector, found both",
+		"model run a --rate 1/s":                      "--rate: expected -l with it, found uids",
+		"model run":                                   "expected the uid of a model, found none",
+		"model run -l tenant=t1 --rate 1/y":           "--rate: expected 1 to 1000000 in 1s to 24h",
+		"model run -l status=faling":                  "did you mean failing?",
+		"model ls -l tenant":                          `terms such as "tenant=t1"`,
+		"model ls --sort size":                        "--sort: expected one of due, failing",
+		"model ls --after x":                          "--after: expected a cursor as ls has told it",
+		"model ls --sort due --after eyJ1Ijoi":        "--after: expected a cursor as ls has told it",
+		"model ls --sort due --after eyJ1aWQiOiJhIn0": "--after: expected the cursor of a list in the same order",
+	} {
+		if found := c.fail(exitUsage, strings.Fields(line)...); !strings.Contains(found, want) {
+			t.Errorf("%s: expected %s, found %s", line, want, found)
+		}
+	}
+	expectContains(t, c.fail(exitFailed, "bulk", "show", "x"), "expected the id of a bulk that is not over, or was within a day, found none of that name")
+	expectContains(t, c.fail(exitFailed, "bulk", "cancel", "x"), "found none of that name")
+}
+
+// pages lists models page by page.
+func (c *console) pages(args ...string) (uids []string) {
+	args = append([]string{"model", "ls", "-o", "json", "--limit", "7"}, args...)
+	for line := args; ; {
+		_, stdout, stderr := c.run(line...)
+		for _, object := range c.objects(stdout) {
+			uids = append(uids, object["uid"].(string))
+		}
+		_, cursor, more := strings.Cut(strings.TrimSpace(stderr), "--after ")
+		if !more {
+			return uids
+		}
+		line = append(slices.Clone(args), "--after", cursor)
+	}
+}
+
+func TestAListIsReadPageByPageAndInOrder(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.fleet()
+		queue := fixture.Live(t, server)
+		var failing, due []string
+		for i := range 30 { // of three each the instant is the same
+			uid := fmt.Sprintf("m%02d", i)
+			since := time.Date(2026, 11, 21, 7, 0, 29-i/3, 0, time.UTC)
+			queue.Redis.HSet(t.Context(), queue.Store.Keys.Model(uid), "failing_since", since.Format(time.RFC3339))
+			queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing(), redis.Z{Score: float64(since.UnixMilli()), Member: uid})
+			queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Due(), redis.Z{Score: float64(since.UnixMilli() - int64(i)), Member: uid})
+		}
+		for i := 27; i >= 0; i -= 3 {
+			failing = append(failing, fmt.Sprintf("m%02d", i), fmt.Sprintf("m%02d", i+1), fmt.Sprintf("m%02d", i+2))
+		}
+		for i := 29; i >= 0; i-- {
+			due = append(due, fmt.Sprintf("m%02d", i))
+		}
+		if found := c.pages("--sort", "due"); !slices.Equal(found, due) {
+			t.Errorf("expected them by their next start, found %v", found)
+		}
+		if found := c.pages("--sort", "failing"); !slices.Equal(found, failing) {
+			t.Errorf("expected them by since when, found %v", found)
+		}
+		oneTenant := slices.DeleteFunc(slices.Clone(failing), func(uid string) bool { return (uid[1]+uid[2]-2*'0')%3 != 1 })
+		if found := c.pages("--sort", "failing", "-l", "tenant=t1,status=failing"); !slices.Equal(found, oneTenant) {
+			t.Errorf("expected the models of t1 by since when, found %v, want %v", found, oneTenant)
+		}
+		for _, args := range [][]string{nil, {"-l", "status=failing"}, {"--status", "failing"}, {"--prefix", "m"}} {
+			found := c.pages(args...)
+			if slices.Sort(found); !slices.Equal(found, slices.Sorted(slices.Values(due))) {
+				t.Errorf("%v: expected each model once, found %v", args, found)
+			}
+		}
+	})
+}
+
+func TestTheFirstPageOfWhatFailsDoesNotWalkAllModels(t *testing.T) {
+	queue := fixture.Live(t, testkit.Miniredis(t))
+	c := at(t, queue.Server)
+	c.fleet()
+	queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing(), redis.Z{Score: 1, Member: "m07"})
+	queue.Redis.HSet(t.Context(), queue.Store.Keys.Model("m07"), "failing_since", "2026-11-21T07:00:00Z")
+	for _, args := range [][]string{{"-l", "status=failing"}, {"--sort", "failing"}} {
+		scans := queue.Server.Mini.CommandCount()
+		if found := c.objects(c.do(append([]string{"model", "ls", "-o", "json"}, args...)...)); len(found) != 1 || found[0]["uid"] != "m07" {
+			t.Errorf("%v: expected m07, found %v", args, found)
+		}
+		if took := queue.Server.Mini.CommandCount() - scans; took > 40 {
+			t.Errorf("%v: expected a few commands, found %d", args, took)
+		}
+	}
+}
+
+func TestAListTellsWhyModelsFailOrAreDisabled(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		queue := c.withPoller(server)
+		c.in = "{\"uid\":\"a\",\"policy\":{\"retries\":[\"1h\"],\"on_exhausted\":\"give_up\"}}\n{\"uid\":\"b\"}\n"
+		c.do("model", "put", "-")
+		c.do("model", "disable", "b", "--reason", "Not paid")
+		if _, err := queue.Redis.LPush(t.Context(), queue.Store.Keys.History("a"), `{"attempt_uid":"x","at":"2026-11-21T07:00:00Z","outcome":"failure","reason":"HTTP 503"}`).Result(); err != nil {
+			t.Fatal(err)
+		}
+		queue.Redis.HSet(t.Context(), queue.Store.Keys.Model("a"), "failing_since", "2026-11-21T07:00:00Z")
+		expectContains(t, c.do("model", "ls"), "LAST REASON", "HTTP 503", "Not paid")
+	})
+}
