@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // BulkAction is what a bulk does to each model that it picks.
@@ -26,14 +27,23 @@ var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnabl
 type Bulk struct {
 	Action   BulkAction
 	Selector Selector
-	Rate     BulkRate
-	Force    bool   // run: supersede an attempt that is queued or running, and enable what was disabled by hand
-	Reason   string // disable: for the owners
-	By       string // who wants it; empty: nobody says
+	Rate     policy.Rate // at most so many models in a time; zero: as many as it can
+	Force    bool        // run: supersede an attempt that is queued or running, and enable what was disabled by hand
+	Reason   string      // disable: for the owners
+	By       string      // who wants it; empty: nobody says
 	// Since is when it was wished for.
 	Since time.Time
 	// Ticket is that of the attempt which was started last before: those that are larger were drawn since.
 	Ticket int
+}
+
+// ParseBulkRate reads a rate such as "50/s" or "1/m"; empty: none.
+func ParseBulkRate(text string) (policy.Rate, error) {
+	if text == "" {
+		return policy.Rate{}, nil
+	}
+	rate, err := policy.ParseRate(text)
+	return rate, document.Place(err, "rate")
 }
 
 // Validate refuses an action that this release does not know.

@@ -254,13 +254,14 @@ func (s *bulkStep) commit(ctx context.Context, picks []pick) (again []string, er
 		return nil, err
 	}
 	for i, code := range codes {
-		switch found := of[i]; {
-		case code == scripts.CodeApplied:
+		found := of[i]
+		switch code {
+		case scripts.CodeApplied:
 			found.bulk.Count(model.Applied)
 			if found.bulk.Action != model.BulkReplan {
 				s.logbook.Applied(found.item.Transition, s.now)
 			}
-		case code == scripts.CodeBroken:
+		case scripts.CodeBroken:
 			found.bulk.Count(model.Broken)
 		default:
 			again = append(again, found.uid)

@@ -90,7 +90,7 @@ func TestWrongWishesAboutManyModelsAreRefused(t *testing.T) {
 		"model run a -l tenant=t1":                    "expected uids or a selector, found both",
 		"model run a --rate 1/s":                      "--rate: expected -l with it, found uids",
 		"model run":                                   "expected the uid of a model, found none",
-		"model run -l tenant=t1 --rate 1/y":           "--rate: expected 1 to 1000000 in 1s to 24h",
+		"model run -l tenant=t1 --rate 1/y":           "--rate: expected a number from 1 to 1000000, a slash and a time from 1s to 1d",
 		"model run -l status=faling":                  "did you mean failing?",
 		"model ls -l tenant":                          `terms such as "tenant=t1"`,
 		"model ls --sort size":                        "--sort: expected one of due, failing",
