@@ -348,3 +348,24 @@ func (q *Queue) CancelBulk(ctx context.Context, id string) (cancelled bool, err 
 	})
 	return cancelled, err
 }
+
+// FindBulk reads a bulk at one instant with whether it stands among those that are not over.
+func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
+	pipe := s.clients.Read.TxPipeline()
+	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks(), id)
+	if err := execReads(ctx, pipe); err != nil {
+		return b, false, false, fmt.Errorf("look for a bulk: %w", err)
+	}
+	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, nil
+}
+
+// ListBulk makes a bulk known that nobody would carry out.
+func (s *Store) ListBulk(ctx context.Context, b Bulk) error {
+	err := s.clients.Write.ZAddNX(ctx, s.Keys.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
+	return wrap(err, "list a bulk again")
+}
+
+// UnlistBulk forgets that a bulk is to be carried out.
+func (s *Store) UnlistBulk(ctx context.Context, id string) error {
+	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Bulks(), id).Err(), "forget a bulk")
+}

@@ -24,12 +24,13 @@ const (
 	KeyClaimed
 	KeyTaken
 	KeyReply
+	KeyBulk
 )
 
 // QueueKey is one of many keys of a kind.
 type QueueKey struct {
 	Kind KeyKind
-	Name string // uid of the model, or owner of the list, or name of the reply list
+	Name string // uid of the model, or owner of the list, name of the reply list, or id of the bulk
 }
 
 // EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
@@ -108,7 +109,7 @@ func (s *Store) Size(ctx context.Context) (int, error) {
 
 // sort keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
 func (k Keys) sort(names []string) []QueueKey {
-	prefixes := map[KeyKind]string{KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply("")}
+	prefixes := map[KeyKind]string{KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk("")}
 	keys := make([]QueueKey, 0, len(names))
 	for _, name := range names {
 		for kind, prefix := range prefixes {

@@ -98,7 +98,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.input, c.parties, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses,
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.bulkSet, c.input, c.parties, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses,
 		c.samePolicies, c.sameBrake,
 	} {
 		if err := step(ctx); err != nil {
@@ -152,7 +152,7 @@ func (c *checker) walk(ctx context.Context) error {
 	checks := map[scripts.KeyKind]func(context.Context, []string) error{
 		scripts.KeyModel: c.models, scripts.KeyPayload: c.orphans(payloadOrphan), scripts.KeyHistory: c.orphans(historyOrphan),
 		scripts.KeyClaimed: c.claimed, scripts.KeyTaken: c.taken,
-		scripts.KeyReply: c.replies,
+		scripts.KeyReply: c.replies, scripts.KeyBulk: c.bulks,
 	}
 	return c.store.EachKey(ctx, func(keys []scripts.QueueKey) error {
 		names := make(map[scripts.KeyKind][]string)

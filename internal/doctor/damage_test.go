@@ -78,6 +78,26 @@ var damages = map[string]damage{
 	"a payload without a model": {"payload-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Payload("ghost"), "{}", 0).Err())
 	}},
+	"a bulk that is gone": {"bulk-orphan", Warning, "bigtables:bulks ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Bulks(), redis.Z{Score: 1e12, Member: "ghost"}).Err())
+	}},
+	"a bulk that is over and goes on": {"bulk-orphan", Warning, "bigtables:bulks x", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.begin("x")
+		_, err := q.Store.CancelBulk(ctx, "x")
+		q.ok(err)
+		q.ok(r.ZAdd(ctx, k.Bulks(), redis.Z{Score: 1e12, Member: "x"}).Err())
+	}},
+	"a bulk that nobody carries out": {"bulk-lost", Error, "bigtables:bulk:x", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.begin("x")
+		q.ok(r.ZRem(ctx, k.Bulks(), "x").Err())
+	}},
+	"a bulk of another type": {"bulk-type", Warning, "bigtables:bulk:x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Bulk("x"), "text", 0).Err())
+	}},
+	"a bulk of another release": {"bulk-unreadable", Warning, "x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.begin("x")
+		q.ok(r.HSet(ctx, k.Bulk("x"), "action", "polish").Err())
+	}},
 	"a history without a model": {"history-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.RPush(ctx, k.History("ghost"), "{}").Err())
 	}},
@@ -232,6 +252,13 @@ var damages = map[string]damage{
 	"a dispatcher from the future": {"heartbeat-ahead", Warning, "bigtables:dispatchers", true, func(_ ctx, q *queue, _ rds, k keys) {
 		q.beat(k.Dispatchers(), q.Clock.Now().Add(time.Hour))
 	}},
+}
+
+// begin begins a bulk.
+func (q *queue) begin(id string) {
+	q.t.Helper()
+	_, err := q.Store.BeginBulk(q.t.Context(), id, model.Bulk{Action: model.BulkEnable})
+	q.ok(err)
 }
 
 // beat gives a heartbeat.

@@ -97,6 +97,10 @@ var (
 	policyMissing    = kind{"policy-missing", Error, "the name of a stored policy", "store it" + byPut}
 	policyUnused     = kind{"policy-unused", Info, "a model that uses it", repairOrphan}
 	policyUses       = kind{"policy-uses", Warning, "as many counted as models that use it: ", repairUses}
+	bulkOrphan       = kind{"bulk-orphan", Warning, "a bulk that is not over", repairOrphan}
+	bulkLost         = kind{"bulk-lost", Error, "a place in the set of bulks", repairBulk}
+	bulkType         = kind{"bulk-type", Warning, "a hash", "DEL <where>"}
+	bulkUnreadable   = kind{"bulk-unreadable", Warning, "a bulk that this release can carry out", "update the pollers, or refreshd bulk cancel <where>"}
 	dispatcherLate   = kind{"dispatcher-late", Warning, "deadlines that passed" + inTime, "start a dispatcher, or look into its log"}
 	dueLate          = kind{"due-late", Warning, "models that became due" + inTime, "start workers if many attempts wait, otherwise a dispatcher"}
 	// Somebody waits, and nobody is there.

@@ -19,6 +19,7 @@ const (
 	repairWake    = "--repair leaves one"
 	repairUses    = "--repair writes down how many they are"
 	repairFirst   = "--repair writes what the first part has"
+	repairBulk    = "--repair lists it again, and a poller goes on with it"
 )
 
 // repaired is what is said when a promise was kept.
@@ -33,6 +34,7 @@ var repaired = map[string]string{
 	repairWake:    "mended: one is left",
 	repairUses:    "mended: written down",
 	repairFirst:   "mended: it is that of the first part",
+	repairBulk:    "mended: listed again; a poller goes on with it",
 }
 
 func (f Finding) repairable() bool { return repaired[f.Repair] != "" }

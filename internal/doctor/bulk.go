@@ -1,0 +1,72 @@
+package doctor
+
+import (
+	"context"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// bulks checks bulks of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
+func (c *checker) bulks(ctx context.Context, ids []string) error {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = c.store.Keys.Bulk(id)
+	}
+	types, err := c.store.Types(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		if types[i] != "hash" && types[i] != "none" {
+			c.note(bulkType, keys[i], "a "+types[i])
+			continue
+		}
+		if err := c.bulk(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) bulk(ctx context.Context, id string) error {
+	if c.wrongType[c.store.Keys.Bulks()] {
+		return nil
+	}
+	bulk, there, open, err := c.store.FindBulk(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case there && bulk.EndedAt.IsZero() && !open:
+		return c.repair(bulkLost.at(c.store.Keys.Bulk(id), "none, and it is not over"), func() error { return c.store.ListBulk(ctx, bulk) })
+	case there && bulk.EndedAt.IsZero() && bulk.Problem != "":
+		c.note(bulkUnreadable, id, bulk.Problem)
+	}
+	return nil
+}
+
+// bulkSet checks that what stands in the set of bulks is there, and not over.
+func (c *checker) bulkSet(ctx context.Context) error {
+	key := c.store.Keys.Bulks()
+	if c.wrongType[key] {
+		return nil
+	}
+	return c.store.EachMember(ctx, key, func(ids []string) error {
+		for _, id := range ids {
+			bulk, there, open, err := c.store.FindBulk(ctx, id)
+			if err == nil && open && (!there || !bulk.EndedAt.IsZero()) {
+				err = c.repair(bulkOrphan.at(key+" "+id, found(bulk, there)), func() error { return c.store.UnlistBulk(ctx, id) })
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func found(bulk scripts.Bulk, there bool) string {
+	if there {
+		return "one that is over, " + bulk.ID
+	}
+	return "none"
+}
