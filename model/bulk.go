@@ -19,9 +19,10 @@ const (
 	BulkEnable  BulkAction = "enable"
 	BulkDisable BulkAction = "disable"
 	BulkRemove  BulkAction = "remove"
+	BulkCancel  BulkAction = "cancel" // take back the attempt that is queued or running, as a hold begins
 )
 
-var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnable), string(BulkDisable), string(BulkRemove)}
+var bulkActions = []string{string(BulkReplan), string(BulkRun), string(BulkEnable), string(BulkDisable), string(BulkRemove), string(BulkCancel)}
 
 // Bulk is one wish about many models, which pollers carry out little by little.
 type Bulk struct {
@@ -64,8 +65,11 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 		return Decision{}, Broken, true
 	case b.Action == BulkReplan:
 		decision, outcome = m.Replan(now)
-	case b.Action == BulkRun && b.started(m):
+	case b.Action == BulkRun && b.started(m), b.Action == BulkCancel && m.Ticket > b.Ticket:
 		return Decision{}, Already, true
+	case b.Action == BulkCancel:
+		decision, outcome = m.Cancel(now)
+		decision.By = b.By
 	default:
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
 		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong

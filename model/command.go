@@ -204,6 +204,17 @@ func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
+// Cancel takes back an attempt that is queued or running: the model is due again now, and nothing is counted.
+func (m *Model) Cancel(now time.Time) (Decision, Outcome) {
+	if !m.Running() {
+		return Decision{}, Unchanged
+	}
+	decision := Decision{Event: EventCancel, Next: m.State}
+	decision.Next.wait(now, m.Cause.started(), "cancelled by hand")
+	m.supersede(&decision, now)
+	return decision, Applied
+}
+
 // supersede takes the fence from a running attempt, which then counts for nothing, and ends the row of deferred ones. Nobody has answered it:
 // what still comes of it is stale and no duplicate.
 func (m *Model) supersede(decision *Decision, now time.Time) {

@@ -41,6 +41,7 @@ const (
 	EventEnable  Event = "enable"
 	EventDisable Event = "disable"
 	EventRemove  Event = "remove"
+	EventCancel  Event = "cancel" // its attempt was taken back: not counted
 	EventImport  Event = "import" // it has come from another queue, with its state
 )
 
@@ -129,7 +130,7 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 // ended the attempt, or the entry is changed.
 func (d *Decision) TakesBack() bool {
 	switch d.Event {
-	case EventTimeout, EventWithdrawn, EventOutdated, EventRun, EventDisable, EventRemove, EventImport:
+	case EventTimeout, EventWithdrawn, EventOutdated, EventRun, EventCancel, EventDisable, EventRemove, EventImport:
 		return true
 	case EventUpdate:
 		return d.Message != ""

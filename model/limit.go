@@ -3,11 +3,13 @@ package model
 import (
 	"cmp"
 	"hash/crc32"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -20,6 +22,25 @@ type Limit struct {
 	Since   time.Time
 	Reason  string
 	By      string
+}
+
+var limitName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}=[A-Za-z0-9_.:/@+~-]{1,100}$`)
+
+// Validate reports the first field out of range.
+func (l *Limit) Validate() error {
+	_, err := policy.ParseKey(l.Name)
+	switch {
+	case err != nil && !limitName.MatchString(l.Name):
+		return document.Refuse("key", "a key such as host=example.com, or a template such as {host(input_url)}", document.Found(l.Name))
+	case l.Running < 0 || l.Running > 100_000:
+		return document.Refuse("running", "1 to 100000", document.Found(l.Running))
+	case l.Running == 0 && l.Rate.Count == 0:
+		return document.Refuse("", "running or rate, or both", "neither")
+	case !l.Until.IsZero() && !l.Until.After(l.Since):
+		return document.Refuse("until", "a time after "+FormatTime(l.Since), FormatTime(l.Until))
+	default:
+		return nil
+	}
 }
 
 // over reports whether the limit is in force at now.

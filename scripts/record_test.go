@@ -50,7 +50,7 @@ func TestAnUnreadableFieldIsAFaultWithASafeValue(t *testing.T) {
 		{"attempt_no", "-1", `attempt_no: expected a whole number, found "-1"`},
 		{"attempt_no", "1.5", `attempt_no: expected a whole number, found "1.5"`},
 		{"progress", strings.Repeat("9", 99), `progress: expected a whole number, found "` + strings.Repeat("9", 60) + `"…`},
-		{"phase", "wide", `phase: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "wide" (a number from 0 is missing before "wide")`},
+		{"phase", "wide", `phase: expected a duration, found "wide"`},
 	}
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, test := range tests {

@@ -1,0 +1,79 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// LimitUse is a key that counts something, or for which a limit was set.
+type LimitUse struct {
+	Limit   model.Limit
+	Set     bool      // at run time
+	Running int64     // attempts that it counts
+	Parked  int64     // models that wait for it
+	Free    time.Time // when its next start may be; zero: at any time
+}
+
+// LimitUses reads the keys of limits of which something runs or waits, and those for which a limit was set, in their order. It walks over the
+// keys of Redis.
+func (s *Store) LimitUses(ctx context.Context) ([]LimitUse, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uses := map[string]*LimitUse{}
+	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, "")))} {
+		err := s.scanKeys(ctx, "list limits", prefix, func(keys []string) error {
+			for _, key := range keys {
+				name := strings.TrimPrefix(key, prefix)
+				uses[name] = &LimitUse{Limit: model.Limit{Name: name}}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	limits, err := s.Limits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, limit := range limits {
+		uses[limit.Name] = &LimitUse{Limit: limit, Set: true}
+	}
+	all := make([]LimitUse, 0, len(uses))
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), scanCount) {
+		pipe := s.clients.Read.Pipeline()
+		running := sendEach(names, func(name string) *redis.IntCmd { return pipe.ZCount(ctx, s.Keys.Limit(name), millis(now), "+inf") })
+		free := sendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+		parked := sendEach(names, func(name string) *redis.IntCmd {
+			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, name))))
+		})
+		if err := execReads(ctx, pipe); err != nil {
+			return nil, fmt.Errorf("read limits: %w", err)
+		}
+		for i, name := range names {
+			use := uses[name]
+			use.Running, use.Parked = running[i].Val(), parked[i].Val()
+			if us := whole(free[i].Val()); us > now.UnixMicro() {
+				use.Free = time.UnixMicro(us).UTC()
+			}
+			all = append(all, *use)
+		}
+	}
+	return all, nil
+}
+
+// CountParked counts the models that wait for a gate.
+func (s *Store) CountParked(ctx context.Context, gate model.Gate) (int64, error) {
+	n, err := s.clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
+	return n, wrap(err, "count what waits for a gate")
+}
