@@ -241,11 +241,11 @@ func (m *Model) refuseLoose(d Definition) error {
 
 func (m *Model) sameDefinition(other *Model) bool {
 	return m.Payload == other.Payload && m.Rule == other.Rule && m.Timezone == other.Timezone &&
-		m.Dtstart == other.Dtstart && m.policyKey() == other.policyKey()
+		m.Dtstart == other.Dtstart && m.PolicyKey() == other.PolicyKey()
 }
 
-// policyKey is the name under which the policy is stored: a model that names none has the policy `default`.
-func (m *Model) policyKey() string { return cmp.Or(m.PolicyName, policy.DefaultName) }
+// PolicyKey is the name under which the policy is stored: a model that names none has the policy `default`.
+func (m *Model) PolicyKey() string { return cmp.Or(m.PolicyName, policy.DefaultName) }
 
 // whyNow is refresh_why of a model that a save starts.
 const whyNow = "saved: refresh now"

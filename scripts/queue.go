@@ -171,6 +171,16 @@ func PartOf(uid string, parts int) int { return int(crc32.ChecksumIEEE([]byte(ui
 // Of is the part in which a model lives.
 func (q *Queue) Of(uid string) *Store { return q.Parts[PartOf(uid, len(q.Parts))] }
 
+// ByPart sorts what is about models by the parts in which these live.
+func ByPart[T any](q *Queue, all []T, uid func(T) string) map[*Store][]T {
+	parts := make(map[*Store][]T)
+	for _, one := range all {
+		part := q.Of(uid(one))
+		parts[part] = append(parts[part], one)
+	}
+	return parts
+}
+
 // LoadScripts is that of Store on each node that holds a part, once.
 func (q *Queue) LoadScripts(ctx context.Context) error {
 	loaded := map[redis.Cmdable]bool{}

@@ -54,7 +54,7 @@ attempt fails decides when to try again.
 Each flag can also be set by an environment variable, REFRESHD_ and its name in capitals (REFRESHD_MAX_QUEUED), and
 by a line of the --config file (max-queued: 500). A flag goes before the environment, and that before the file.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --plan alone.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: a.prepare,
@@ -65,7 +65,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetVersionTemplate("refreshd {{.Version}}\n")
 	root.AddCommand(
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a),
-		modelCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a),
+		modelCommand(a), applyCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a),
 		bulkCommand(a), holdCommand(a), releaseCommand(a), limitCommand(a), circuitCommand(a), calendarCommand(a), brakeCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a), simulateCommand(a),
 		benchCommand(a), aclCommand(a), versionCommand(a))
 	a.offerValues(root)

@@ -20,6 +20,7 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
+	exitDiffer = 3 // of apply --plan alone: something differs
 )
 
 // gcPercent lets the heap grow to five times what is kept, some 20 MB in a daemon. All commands keep little and drop much, so that with
@@ -73,6 +74,8 @@ func (a *app) exitCode(err error) int {
 		return exitDone
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.Is(err, errDiffers):
+		return exitDiffer
 	}
 	a.complain(err.Error())
 	if _, wrong := errors.AsType[usageError](err); wrong || !a.entered {

@@ -19,7 +19,7 @@ func ReadCalendars(name string, in io.Reader) ([]schedule.Calendar, error) {
 	if len(text) > maxPolicies {
 		return nil, fmt.Errorf("%s: expected at most %d MiB", name, maxPolicies>>20)
 	}
-	docs, err := readYAML(name, text, "") // YAML reads JSON too
+	docs, err := readYAML(name, text, rooted("")) // YAML reads JSON too
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 	}
 	var docs []Document
 	if format == formatYAML {
-		docs, err = readYAML(name, text, "")
+		docs, err = readYAML(name, text, rooted(""))
 	} else {
 		docs, err = readJSON(name, text)
 	}

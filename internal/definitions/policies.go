@@ -39,15 +39,20 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	case first[0] != '{' && first[0] != '[' && !looksLikeFields.MatchString(first):
 		return readEnglish(name, string(text))
 	}
-	docs, err := readYAML(name, text, policyRoot) // YAML reads JSON too
+	docs, err := readYAML(name, text, rooted(policyRoot)) // YAML reads JSON too
 	for i := range docs {
-		doc, position := &docs[i], docs[i].Position
-		if doc.Err != nil {
-			return nil, fmt.Errorf("%s: %w", position(""), doc.Err)
+		if docs[i].Err != nil {
+			return nil, fmt.Errorf("%s: %w", docs[i].Position(""), docs[i].Err)
 		}
-		doc.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }
+		docs[i].uproot()
 	}
 	return docs, err
+}
+
+// uproot lets the fields of a policy be called as in the policy alone.
+func (d *Document) uproot() {
+	position := d.Position
+	d.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }
 }
 
 // firstLine is the first line that says something.

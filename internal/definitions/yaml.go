@@ -27,9 +27,9 @@ const (
 	maxYAMLPath = 200
 )
 
-// readYAML reads many documents, each an object or a list of them. Empty documents are skipped. The path of each object is
-// root; it tells payloads from policies.
-func readYAML(name string, text []byte, root string) (docs []Document, err error) {
+// readYAML reads many documents, each an object or a list of them. Empty documents are skipped. rootOf is the path of each object; it tells
+// payloads from policies.
+func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []Document, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	left := maxYAMLValues + maxYAMLGrowth*len(text)
 	for {
@@ -52,12 +52,15 @@ func readYAML(name string, text []byte, root string) (docs []Document, err error
 			most := min(maxYAMLValues, left)
 			scan := yamlScan{lines: at.lines, left: most}
 			doc := Document{Position: at.position}
-			doc.Value, doc.Err = scan.value(item, root, 0)
+			doc.Value, doc.Err = scan.value(item, rootOf(item), 0)
 			left -= most - max(0, scan.left)
 			docs = append(docs, doc)
 		}
 	}
 }
+
+// rooted is the path of objects that are all of one kind.
+func rooted(root string) func(*yaml.Node) string { return func(*yaml.Node) string { return root } }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 

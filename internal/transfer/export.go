@@ -56,27 +56,29 @@ func (e *Export) Write(ctx context.Context, to io.Writer) error {
 // find returns the uids of the models, sorted, and the names under which the policies are stored that they share.
 func (e *Export) find(ctx context.Context) (uids []string, policies map[string]bool, err error) {
 	policies = make(map[string]bool)
+	take := func(part *scripts.Store, uid, policyName string) {
+		if !e.lives(part, uid) {
+			return
+		}
+		if uids = append(uids, uid); !policy.IsInline(policyName) {
+			policies[cmp.Or(policyName, policy.DefaultName)] = true
+		}
+	}
 	err = e.Queue.Each(func(part *scripts.Store) error {
-		pick, err := e.picker(ctx, part)
-		if err != nil {
-			return err
+		if !e.Selector.All() {
+			return part.EachPicked(ctx, e.Selector, func(r *scripts.Record) error { take(part, r.UID, r.PolicyName); return nil })
 		}
 		return part.EachModel(ctx, "", func(chunk []string) error {
-			chunk, err := pick(slices.DeleteFunc(chunk, func(uid string) bool { return !e.lives(part, uid) }))
-			if err != nil {
-				return err
-			}
-			uids = append(uids, chunk...)
-			if !e.State {
-				return ctx.Err()
-			}
-			names, err := part.PoliciesOf(ctx, chunk)
-			for _, name := range names {
-				if !policy.IsInline(name) {
-					policies[cmp.Or(name, policy.DefaultName)] = true
+			names := make([]string, len(chunk))
+			if e.State {
+				if names, err = part.PoliciesOf(ctx, chunk); err != nil {
+					return err
 				}
 			}
-			return cmp.Or(err, ctx.Err())
+			for i, uid := range chunk {
+				take(part, uid, names[i])
+			}
+			return ctx.Err()
 		})
 	})
 	slices.Sort(uids)
@@ -92,30 +94,6 @@ func (e *Export) lives(part *scripts.Store, uid string) bool {
 	return own
 }
 
-// picker returns what picks the wanted ones of the models of a part.
-func (e *Export) picker(ctx context.Context, part *scripts.Store) (func(uids []string) ([]string, error), error) {
-	if e.Selector.All() {
-		return func(uids []string) ([]string, error) { return uids, nil }, nil
-	}
-	now, err := part.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	queued := map[string]string{}
-	if e.Selector.AsksQueued() {
-		if queued, err = part.Queued(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return func(uids []string) ([]string, error) {
-		records, err := part.Load(ctx, uids)
-		return slices.DeleteFunc(uids, func(uid string) bool {
-			r := records[uid]
-			return r == nil || !r.Exists || !e.Selector.Matches(&r.Model, r.Status(now, queued[r.AttemptUID] != ""), now)
-		}), err
-	}, nil
-}
-
 // writePolicies writes stored policies. The policy default is written also where it is the built-in one, as a queue may have another.
 func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.Encoder) error {
 	stored, err := e.Queue.Parts[0].Policies(ctx, names)
@@ -129,7 +107,7 @@ func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.
 			continue
 		}
 		p.Name = ""
-		if err := lines.Encode(policyLine{kindPolicy, name, p}); err != nil {
+		if err := lines.Encode(policyLine{kindPolicy, name, p.Whole()}); err != nil {
 			return err
 		}
 		e.Policies++
@@ -140,7 +118,7 @@ func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.
 // writeModels writes the models with these uids, in that order, each as it was at one instant.
 func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Encoder) error {
 	found := make(map[string]*scripts.Export, len(uids))
-	for part, own := range byPart(e.Queue, uids, func(uid string) string { return uid }) {
+	for part, own := range scripts.ByPart(e.Queue, uids, func(uid string) string { return uid }) {
 		exports, err := part.Export(ctx, own)
 		if err != nil {
 			return e.Queue.PartError(part, err)
@@ -190,14 +168,4 @@ func (e *Export) ownPolicies(ctx context.Context, found map[string]*scripts.Expo
 		maps.Copy(own, policies)
 	}
 	return own, nil
-}
-
-// byPart sorts what is about models by the parts in which these live.
-func byPart[T any](queue *scripts.Queue, all []T, uid func(T) string) map[*scripts.Store][]T {
-	parts := make(map[*scripts.Store][]T)
-	for _, one := range all {
-		part := queue.Of(uid(one))
-		parts[part] = append(parts[part], one)
-	}
-	return parts
 }

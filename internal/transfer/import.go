@@ -2,16 +2,12 @@ package transfer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -148,7 +144,7 @@ func (i *Import) batch(ctx context.Context, batch []*task) error {
 	}
 	parts, within := errgroup.WithContext(ctx)
 	parts.SetLimit(sideBySide)
-	for part, tasks := range byPart(i.Queue, undone(batch), (*task).uid) {
+	for part, tasks := range scripts.ByPart(i.Queue, undone(batch), (*task).uid) {
 		parts.Go(func() error { return i.Queue.PartError(part, i.models(within, part, tasks)) })
 	}
 	if err := parts.Wait(); err != nil {
@@ -201,102 +197,4 @@ func (i *Import) importPolicy(ctx context.Context, t *task) error {
 	}
 	t.applied = true
 	return i.Queue.PutPolicy(ctx, t.policy)
-}
-
-// models imports models of one part. What changes meanwhile is decided again.
-func (i *Import) models(ctx context.Context, part *scripts.Store, tasks []*task) error {
-	for range maxPasses {
-		if tasks = undone(tasks); len(tasks) == 0 {
-			return nil
-		}
-		if err := i.pass(ctx, part, tasks); err != nil {
-			return err
-		}
-	}
-	for _, t := range undone(tasks) {
-		t.refuse(fmt.Errorf("expected the model to stand still for a moment, found it changed %d times", maxPasses))
-	}
-	return nil
-}
-
-// pass decides and commits once.
-func (i *Import) pass(ctx context.Context, part *scripts.Store, tasks []*task) error {
-	now, err := part.Now(ctx)
-	if err != nil {
-		return err
-	}
-	uids, commands := make([]string, len(tasks)), make([]*model.Command, len(tasks))
-	for at, t := range tasks {
-		uids[at] = t.uid()
-		commands[at] = &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}
-	}
-	snapshot, err := part.Read(ctx, uids, commands)
-	if err != nil {
-		return err
-	}
-	pasts, err := part.Past(ctx, slices.DeleteFunc(uids, func(uid string) bool { return !snapshot.Records[uid].Exists }))
-	if err != nil {
-		return err
-	}
-	batch := scripts.Batch{Now: now}
-	var changing []*task
-	for at, t := range tasks {
-		if transition := i.decide(t, commands[at], snapshot, pasts[t.uid()], now); transition != nil {
-			changing, batch.Items = append(changing, t), append(batch.Items, scripts.Item{Transition: transition})
-		}
-	}
-	codes, err := part.Commit(ctx, batch)
-	if err != nil {
-		return err
-	}
-	for at, code := range codes {
-		changing[at].settle(code, batch.Items[at].Transition)
-	}
-	return nil
-}
-
-func (t *task) settle(code scripts.Code, transition *scripts.Transition) {
-	switch {
-	case code == scripts.CodeBroken:
-		t.refuse(errors.New("expected the key of the model to hold a model, found something else"))
-	case code == scripts.CodeTaken:
-		t.takenUID = transition.AttemptUID()
-	case !code.Retry():
-		t.applied, t.done = true, true
-	}
-}
-
-// decide settles a line, or returns the transition that would import it.
-func (i *Import) decide(t *task, put *model.Command, snapshot *scripts.Snapshot, past []string, now time.Time) *scripts.Transition {
-	record := snapshot.Records[t.uid()]
-	t.existed = record.Exists
-	decision, outcome, err := t.execute(record, put, snapshot.Policies, past, now)
-	switch {
-	case err != nil:
-		t.refuse(err)
-	case outcome == model.Unchanged:
-		t.done = true
-	case t.existed && !i.Replace:
-		t.refuse(document.Refuse("uid", "a model that is not stored yet, or is just as the line says, or --replace", "another state of it"))
-	}
-	if t.done {
-		return nil
-	}
-	decision.By = i.By
-	return snapshot.Apply(put, decision, now)
-}
-
-// execute decides what a line does to a model: with a state the model becomes what the line says, without one it is put.
-func (t *task) execute(record *scripts.Record, put *model.Command, policies model.Policies, past []string, now time.Time) (model.Decision, model.Outcome, error) {
-	if !t.whole {
-		record.Taken = t.takenUID != "" && t.takenUID == record.AttemptUID
-		return record.Execute(put, policies, record.Exists, now)
-	}
-	moved := t.moved
-	moved.Definition = put.Definition // completed, where it brings its own policy along
-	p, err := policies.Find(&moved.Definition)
-	if err != nil {
-		return model.Decision{}, model.Unchanged, err
-	}
-	return record.Import(moved, p, record.Exists, past, now)
 }

@@ -23,9 +23,9 @@ var kinds = []string{kindModel, kindPolicy}
 
 // policyLine is a stored policy. It stands before the models.
 type policyLine struct {
-	Kind   string        `json:"kind"`
-	Name   string        `json:"name"`
-	Policy policy.Policy `json:"policy"` // as it is stored
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	Policy any    `json:"policy"` // whole, so that nothing completes it
 }
 
 // modelLine is a model: its definition as `model put` takes it, and with it, or not, all that the queue knows.
