@@ -25,6 +25,8 @@ func (s *State) LeftBehind() string {
 		return "its attempt: imported as due at once, not counted"
 	case s.Parked():
 		return "its wait for " + string(s.ParkedBy) + ": imported as waiting for refresh_at"
+	case s.Reserved != "":
+		return "its slot of " + s.Reserved + ": imported without it"
 	default:
 		return ""
 	}
@@ -36,16 +38,21 @@ const whyLeftBehind = "imported: its attempt stayed behind"
 // Import decides at now that the model becomes what was exported of it. The caller has resolved the policy of the definition; exists says
 // whether the model is stored, and past is the history that it has then. An attempt that was running stays behind, as whoever works on it
 // answers to the queue that it came from: the model is due at once, and nothing is counted, as if the attempt had been withdrawn. So does
-// the gate of a parked model: it waits for its time, and a gate that is here parks it again.
+// the gate of a parked model, and the slots of limits that one has: it waits for its time, and is parked again by what is here.
 func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []string, now time.Time) (Decision, Outcome, error) {
 	saved, err := m.arrive(moved, policy)
 	if err != nil {
 		return Decision{}, Unchanged, err
 	}
-	if exists && saved.State == m.State && saved.sameDefinition(m) && maps.Equal(saved.Labels, m.Labels) && slices.Equal(moved.Past, past) {
+	same := func() bool {
+		return exists && saved.State == m.State && saved.sameDefinition(m) && maps.Equal(saved.Labels, m.Labels) && slices.Equal(moved.Past, past)
+	}
+	unchanged := same()
+	saved.unpark(&saved.State, now)
+	saved.Reserved = ""
+	if unchanged || same() {
 		return Decision{}, Unchanged, nil
 	}
-	saved.unpark(&saved.State, now)
 	if saved.Running() {
 		saved.State = saved.Withdraw(now).Next
 		saved.Why = whyLeftBehind
@@ -79,6 +86,8 @@ func (s *State) refuseTorn() error {
 		return document.Refuse("attempt_uid", "started_at and deadline_at beside it", "not both")
 	case !running && (!s.StartedAt.IsZero() || !s.DeadlineAt.IsZero()):
 		return document.Refuse("attempt_uid", "an attempt, as started_at or deadline_at is given", "nothing")
+	case !running && s.Counted != "":
+		return document.Refuse("counted_by", "nothing, as no attempt runs", document.Found(s.Counted))
 	case s.Disabled && running:
 		return document.Refuse("attempt_uid", "nothing, as the model is disabled", "an attempt")
 	case s.Disabled && !s.RefreshAt.IsZero():

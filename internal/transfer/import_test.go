@@ -96,6 +96,14 @@ func TestAParkedModelWaitsForItsTimeWhereItIsImported(t *testing.T) {
 	}
 }
 
+func TestASlotOfALimitStaysBehind(t *testing.T) {
+	to := open(t, testkit.Miniredis(t), "to", 1)
+	line := `{"kind":"model","uid":"a","state":{"refresh_at":"2026-11-21T08:00:00.000Z","reserved":"host=x"}}` + "\n"
+	if i, refused := to.read(line+line, false); i.Models != (Count{Created: 1, Unchanged: 1}) || to.hash("a")["reserved"] != "" {
+		t.Errorf("found %+v, %q, %v", i.Models, refused, to.hash("a"))
+	}
+}
+
 func TestAnImportRepeatedChangesNothing(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		from, to := open(t, testkit.Miniredis(t), "from", 1).settle(), open(t, server, "to", 2)
@@ -168,6 +176,7 @@ func TestARefusedLineIsNamedWithItsFieldAndHarmsItselfOnly(t *testing.T) {
 		`{"kind":"model","uid":"a","state":{"attempt_no":1}}`:                                                              `state.attempt_no: expected a text, found 1`,
 		`{"kind":"model","uid":"a","state":{"refresh_at":"soon"}}`:                                                         `state.refresh_at: expected an RFC 3339 time, found "soon"`,
 		`{"kind":"model","uid":"a","state":{"refresh_at":"2026-11-21T06:00:00Z"}}`:                                         `state.refresh_at: expected it as the hash of a model has it: "2026-11-21T06:00:00.000Z", found`,
+		`{"kind":"model","uid":"a","state":{"counted_by":"limit:x"}}`:                                                      `state.counted_by: expected nothing, as no attempt runs`,
 		`{"kind":"model","uid":"a","state":{"attempt_uid":"x"}}`:                                                           `state.attempt_uid: expected started_at and deadline_at beside it`,
 		`{"kind":"model","uid":"a","state":{},"refresh":"now"}`:                                                            `refresh: expected nothing`,
 		`{"kind":"model","uid":"a","state":{},"history":[1]}`:                                                              `history[0]: expected an attempt`,

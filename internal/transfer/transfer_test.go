@@ -157,7 +157,7 @@ func full(t *testing.T) model.Model {
 func idle(m model.Model) model.Model {
 	s := &m.State
 	m.Cause = model.CauseRetry
-	s.AttemptUID, s.Worker, s.Again, s.Outdated = "", "", false, false
+	s.AttemptUID, s.Worker, s.Again, s.Outdated, s.Counted, s.Reserved = "", "", false, false, "", ""
 	s.StartedAt, s.DeadlineAt, s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	s.TakenAt, s.ProcessingAt = time.Time{}, time.Time{}
 	s.Disabled, s.DisabledAt, s.DisabledBy, s.DisabledReason, s.DisabledWho = false, time.Time{}, "", "", ""
