@@ -115,6 +115,8 @@ func fill(t *testing.T, structure reflect.Value) {
 		switch value := field.Addr().Interface().(type) {
 		case *time.Time:
 			*value = now.Add(time.Duration(n)*time.Second + 7*time.Millisecond)
+		case *time.Duration:
+			*value = time.Duration(n) * time.Second
 		default:
 			switch field.Kind() {
 			case reflect.String:
