@@ -101,6 +101,7 @@ func (d *Directory) read(doc Document) (name string, take func(), err error) {
 	delete(fields, "kind")
 	if kind == kindModel {
 		m := parseModel(doc)
+		m.Value = nil // a directory may hold very many
 		return kind + " " + m.Definition.UID, func() { d.Models = append(d.Models, m) }, m.Err
 	}
 	p, err := parsePolicy(doc, fields)
