@@ -54,6 +54,7 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 // what comes then is planned by the new one.
 func (p *Poller) ready(b *scripts.Bulk, now time.Time) bool {
 	early := b.Action == model.BulkReplan && backoff.Recent(b.Since, now, 2*p.config.Tick)
+	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: what it starts now would seem older than it is
 	return b.Problem == "" && !early && b.Rate.Allow(b.Next, now, p.behind()) > 0
 }
 

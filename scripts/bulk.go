@@ -180,9 +180,10 @@ func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk
 // begin begins a bulk, anew if there was one of that id.
 func (s *Store) begin(ctx context.Context, pipe redis.Pipeliner, b *Bulk) {
 	k, fields := s.Keys, make([]any, 0, 20)
-	for name, value := range b.wish() {
-		if value != "" {
-			fields = append(fields, name, value)
+	wish := b.wish()
+	for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
+		if wish[name] != "" {
+			fields = append(fields, name, wish[name])
 		}
 	}
 	pipe.Del(ctx, k.Bulk(b.ID))

@@ -165,6 +165,7 @@ var bugs = []bug{
 	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
 	{name: "messages are settled before they are decided", slow: true, store: func(s *scripts.Store) queue { return hasty{s} }},
 	{name: "a walk forgets its step when it is killed", rules: true, store: func(s *scripts.Store) queue { return &forgetful{Store: s} }},
+	{name: "a bulk starts twice after a kill", rules: true, store: func(s *scripts.Store) queue { return relapsing{s, new(int)} }},
 	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s *scripts.Store) queue { return impatient{s} }},
 	{name: "a start that is not due", slow: true, store: func(s *scripts.Store) queue { return early{s} }},
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -41,7 +42,12 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 			return model.Decision{}, errors.New("the attempt was taken by a worker")
 		}
 		return m.Withdraw(at), nil
-	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove:
+	case model.EventRun:
+		if strings.HasPrefix(entry["by"], bulkName) {
+			return p.bulkRun(m, at, entry)
+		}
+		return p.answeredCommand(uid, m, event, at, entry)
+	case model.EventCreate, model.EventUpdate, model.EventEnable, model.EventDisable, model.EventRemove:
 		return p.answeredCommand(uid, m, event, at, entry)
 	case model.EventOutdated:
 		if len(p.consumed) > 0 || m == nil {

@@ -19,7 +19,8 @@ type operatorRole struct {
 	spare  int // commands that are still to be thought of
 	orders []model.Command
 	named  *int   // commands that got an id
-	rules  *int   // that the shared policy has had; nil: there is none
+	rules  *int   // that the shared policy has had; nil: there is none, and no bulk is begun
+	bulks  int    // that were begun
 	brief  bool   // what it saves has a short timeout, mostly
 	unsent string // a command whose arrival is unknown: an application sends it again
 }
@@ -31,6 +32,9 @@ func (o *operatorRole) round(ctx context.Context) error {
 	if o.unsent == "" {
 		o.spare--
 		if o.rules != nil && o.rng.IntN(3) == 0 {
+			if o.rng.IntN(2) == 0 {
+				return o.beginBulk(ctx)
+			}
 			return o.changeRule(ctx)
 		}
 		text := o.think()

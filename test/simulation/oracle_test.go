@@ -26,6 +26,7 @@ type oracle struct {
 	handled  int                 // messages that are done with
 	promises map[string]promise  // model -> what its worker or a hand was promised
 	ids      map[string]span     // of commands: when they were handled last
+	bulks    map[string]string   // model -> the bulk that has started it, as long as nobody else has said anything about it
 	waiting  map[string]bool     // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
 

@@ -81,7 +81,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkFront} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -93,6 +93,7 @@ func (p *replay) read() error {
 func (p *replay) commit() {
 	p.oracle.ends, p.oracle.promises, p.oracle.ids = p.ends, p.promises, p.ids.known
 	p.noteRule()
+	p.noteBulk()
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
 	}
