@@ -138,7 +138,7 @@ func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
 		want := []string{
 			`{"at":"2026-11-21T07:00:00.000Z","source":"output","reason":"expected a JSON object in UTF-8, found \"\\xff\\xfe\"","raw_base64":"//4="}`,
 			`{"at":"2026-11-21T07:00:00.000Z","source":"output","uid":"b","reason":"refresh_attempt_uid: expected the uid of the attempt, found nothing","raw":"{\"type\":\"success\",\"big_table_uid\":\"b\"}"}`,
-			`{"at":"2026-11-21T07:00:00.000Z","source":"control","uid":"x","reason":"polcy: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, found an unknown field","raw":"{\"type\":\"put\",\"uid\":\"x\",\"polcy\":{}}"}`,
+			`{"at":"2026-11-21T07:00:00.000Z","source":"control","uid":"x","reason":"polcy: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found an unknown field","raw":"{\"type\":\"put\",\"uid\":\"x\",\"polcy\":{}}"}`,
 		}
 		if diff := cmp.Diff(want, b.List(b.Store.Keys.Rejected())); diff != "" {
 			t.Error(diff)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/acl"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -234,6 +235,55 @@ var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *scripts.Store) e
 	},
 	acl.Worker:   func(ctx context.Context, s *scripts.Store) error { _, _, err := s.Heartbeat(ctx, "w"); return err },
 	acl.Operator: func(ctx context.Context, s *scripts.Store) error { return s.ProbeScripts(ctx) },
+}
+
+// TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer walks each source: all models, a label and the sets of a status.
+func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	as := func(role acl.Role) *scripts.Store {
+		client := users.Client(t, role)
+		store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	operator, daemon, viewer := as(acl.Operator), as(acl.Poller), as(acl.Viewer)
+	if err := daemon.LoadScripts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{"", "tenant=t1", "status=failing", "status=disabled", "status=running", "status=parked", "uid=a", "status=queued"} {
+		id := fmt.Sprint("x", i)
+		var failed []error
+		note := func(err error) { failed = append(failed, err) }
+		selector, err := model.ParseSelector(text)
+		note(err)
+		_, err = operator.BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
+		note(err)
+		open, err := daemon.Bulks(t.Context())
+		note(err)
+		_, _, err = daemon.WalkModels(t.Context(), selector, scripts.WalkBegins, 1)
+		note(err)
+		_, err = daemon.Queued(t.Context())
+		note(err)
+		if len(open) != 1 {
+			t.Fatalf("%q: expected one bulk, found %v, %v", text, open, errors.Join(failed...))
+		}
+		_, err = daemon.MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
+		note(err)
+		_, err = operator.CancelBulk(t.Context(), id)
+		note(err)
+		_, err = viewer.EndedBulks(t.Context())
+		note(err)
+		note(viewer.EachSelected(t.Context(), selector, func([]string) error { return nil }))
+		_, err = viewer.Behind(t.Context(), viewer.Keys.Failing(), scripts.Scored{}, 1)
+		note(err)
+		_, err = viewer.LastReasons(t.Context(), []string{"a"})
+		note(err)
+		if err := errors.Join(failed...); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }
 
 func TestAfterAScriptFlushEachRoleWorksAsSoonAsADispatcherOrAPollerDoes(t *testing.T) {
