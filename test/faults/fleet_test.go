@@ -36,7 +36,7 @@ type fleet struct {
 	daemon sync.WaitGroup
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t testing.TB) *fleet {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
 	f := &fleet{Queue: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}

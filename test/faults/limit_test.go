@@ -1,0 +1,236 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// hosts is the other side: what runs on each host at a time, as workers see it.
+type hosts struct {
+	mu      sync.Mutex
+	running map[string]int
+	most    map[string]int
+	done    map[string]int
+}
+
+func (h *hosts) begin(host string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running[host]++
+	h.most[host] = max(h.most[host], h.running[host])
+}
+
+func (h *hosts) end(host string) (all int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running[host]--
+	h.done[host]++
+	for _, done := range h.done {
+		all += done
+	}
+	return all
+}
+
+// crowd is a fleet of which no more than four models of a host may run.
+type crowd struct {
+	*fleet
+	hosts
+	count, each int
+	slow        string // the host that takes four times as long
+	finished    chan struct{}
+}
+
+const (
+	perHost = 4
+	aWhile  = 50 * time.Millisecond // that a worker works on an attempt
+)
+
+func newCrowd(t testing.TB, count, each int) *crowd {
+	t.Helper()
+	c := &crowd{
+		fleet: newFleet(t), count: count, each: each, slow: "h000", finished: make(chan struct{}),
+		hosts: hosts{running: map[string]int{}, most: map[string]int{}, done: map[string]int{}},
+	}
+	key, _ := policy.ParseKey("{host(input_url)}")
+	p := policy.Default()
+	p.Name, p.Timeout, p.Limits = "polite", time.Minute, []policy.Limit{{Key: key, Running: perHost}}
+	if err := c.Store.PutPolicy(c.ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	c.save(p)
+	return c
+}
+
+// save saves models that are due, those of one host behind each other: the worst order.
+func (c *crowd) save(p policy.Policy) {
+	c.t.Helper()
+	now, err := c.Store.Now(c.ctx)
+	for host := 0; host < c.count && err == nil; host++ {
+		var transitions []*scripts.Transition
+		for i := range c.each {
+			record := &scripts.Record{Model: model.Model{UID: fmt.Sprintf("h%03d/m%03d", host, i)}}
+			definition := model.Definition{UID: record.UID, Payload: fmt.Sprintf(`{"input_url":"http://h%03d/x"}`, host), PolicyName: p.Name}
+			decision, _, putErr := record.Put(definition, p, false, now)
+			if putErr != nil {
+				c.t.Fatal(putErr)
+			}
+			transitions = append(transitions, record.Decide(decision, now))
+		}
+		c.Commit(now, transitions...)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// take starts a worker for each attempt at once: only the limits keep them from being too many.
+func (c *crowd) take(ctx context.Context) error {
+	client := c.Server.Client(c.t)
+	var working sync.WaitGroup
+	defer working.Wait()
+	for ctx.Err() == nil {
+		raw, err := client.BLPop(ctx, time.Second, c.Store.Keys.Input()).Result()
+		if err != nil {
+			continue // nothing to do yet, or the end
+		}
+		var entry fixture.Entry
+		if err := json.Unmarshal([]byte(raw[1]), &entry); err != nil {
+			return fmt.Errorf("read entry %s: %w", raw[1], err)
+		}
+		working.Go(func() { c.answer(ctx, client, entry) })
+	}
+	return nil
+}
+
+func (c *crowd) answer(ctx context.Context, client redis.UniversalClient, entry fixture.Entry) {
+	at, _ := url.Parse(entry.InputURL)
+	c.begin(at.Host)
+	length := aWhile
+	if at.Host == c.slow {
+		length *= 4
+	}
+	timer := time.NewTimer(length) // the work itself
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	all := c.end(at.Host) // before anybody can start another
+	client.RPush(context.WithoutCancel(ctx), c.Store.Keys.Output(), fixture.Result("success", entry.UID, entry.AttemptUID))
+	if all == c.count*c.each {
+		close(c.finished)
+	}
+}
+
+// TestNeverAFifthRunsOnAnyHostWhateverIsKilled looks from the side of the workers: while dispatchers and pollers are killed, at most four
+// attempts of a host run at a time, each model is refreshed once, and no slot leaks.
+func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
+	c := newCrowd(t, long.Or(10, 200), long.Or(20, 500))
+	commands := [][]string{{"dispatcher"}, {"dispatcher"}, {"poller", "--lease", "1s", "--tick", "100ms"}, {"poller", "--lease", "1s", "--tick", "100ms"}}
+	processes := make([]*testkit.Process, len(commands))
+	start := func(i int) {
+		processes[i] = testkit.Refreshd(t, append([]string{commands[i][0], "--redis", "redis://" + c.Server.Addr, "--log-level", "error"}, commands[i][1:]...)...)
+	}
+	for i := range commands {
+		start(i)
+	}
+	c.run(c.take)
+	for round := range long.Or(4, 20) {
+		c.await((round + 1) * c.count * c.each / (2 * long.Or(4, 20)))
+		victim := round % len(commands)
+		processes[victim].Kill()
+		processes[victim].Wait()
+		start(victim)
+	}
+	testkit.Await(t, c.finished, "all models refreshed")
+	c.rest()
+	for _, process := range processes {
+		process.Ask()
+	}
+	for _, process := range processes {
+		process.Wait()
+	}
+	for host, most := range c.most {
+		if most > perHost {
+			t.Errorf("%s: want at most %d at a time, got %d", host, perHost, most)
+		}
+		if c.done[host] != c.each {
+			t.Errorf("%s: want %d refreshed, got %d", host, c.each, c.done[host])
+		}
+	}
+}
+
+// await waits until so many models are refreshed.
+func (c *crowd) await(count int) {
+	c.t.Helper()
+	testkit.Eventually(c.t, fmt.Sprintf("%d models refreshed", count), func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		all := 0
+		for _, done := range c.done {
+			all += done
+		}
+		return all >= count
+	})
+}
+
+// rest waits until nothing is left of what the models took: no attempt, no place at a gate, no slot of a key.
+func (c *crowd) rest() {
+	c.t.Helper()
+	k := c.Store.Keys
+	keys := []string{k.Due(), k.Urgent(), k.Running(), k.Parked(), k.Gates(), k.Limit("host=h000"), k.Limit("host=h001"), k.ParkedBy("limit:host=h000")}
+	testkit.Eventually(c.t, "nothing left of what the models took", func() bool {
+		left, err := c.Redis.Exists(c.ctx, keys...).Result()
+		return err == nil && left == 0
+	})
+}
+
+// BenchmarkFourAHost says how near a fleet comes to what its limits allow: four attempts of each host at a time, one behind the other.
+func BenchmarkFourAHost(b *testing.B) {
+	for _, count := range []int{10, 50, 200} {
+		b.Run(fmt.Sprintf("hosts=%d", count), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				c := newCrowd(b, count, 500)
+				c.slow = ""
+				d, err := dispatcher.New(c.Store, dispatcher.Config{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				p, err := poller.New(c.Store, poller.Config{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				c.run(c.take)
+				c.run(d.Run)
+				c.run(p.Run)
+				<-c.finished
+				b.StopTimer()
+				c.stop()
+				c.daemon.Wait()
+				b.StartTimer()
+			}
+			perOp := b.Elapsed().Seconds() / float64(b.N)
+			ideal := 500 / float64(perHost) * aWhile.Seconds()
+			b.ReportMetric(float64(count*500)/perOp, "attempts/s")
+			b.ReportMetric(ideal/perOp, "of-ideal")
+		})
+	}
+}
