@@ -63,8 +63,8 @@ func TestAHandWrittenDocumentMayNotSayWhatIsOnlyShown(t *testing.T) {
 	}
 }
 
-func TestPutKnowsEachFieldThatGetShows(t *testing.T) {
-	shown := fieldsOf(reflect.TypeFor[soleView]())
+func TestPutKnowsEachFieldThatGetAndListShow(t *testing.T) {
+	shown := append(fieldsOf(reflect.TypeFor[soleView]()), fieldsOf(reflect.TypeFor[listedView]())...)
 	for _, field := range definitions.Shown {
 		if !slices.Contains(shown, field) {
 			t.Errorf("expected %s among what is shown, found it only among what put ignores", field)

@@ -7,14 +7,14 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Shown are the fields that `refreshd model get -o json` shows beside the definition of a model. A document written by hand has none of
+// Shown are the fields that `refreshd model get -o json`, or ls, shows beside the definition of a model. A document written by hand has none of
 // them: they are refused there, as every unknown field is.
 var Shown = []string{
 	"status", "refresh_at", "refresh_why", "refresh_for", "not_before", "planned_at",
 	"attempt_uid", "attempt_no", "started_at", "deadline_at", "processing_at", "worker", "again", "outdated",
 	"refresh_disabled_until_update", "refresh_disabled_user_friendly_reason", "refresh_disabled_by", "refresh_disabled_who",
 	"user_friendly_status", "progress", "last_success_at", "failing_since", "final_failure_at", "last_attempt_uid", "deferrals",
-	"trying_since", "gives_up_at", "total_retries", "successful_retries", "retried_cycles", "retry_success_rate",
+	"trying_since", "gives_up_at", "last_reason", "total_retries", "successful_retries", "retried_cycles", "retry_success_rate",
 	"phase", inForce, "rev", "fault", "rejected", "missing",
 }
 
