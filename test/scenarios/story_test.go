@@ -250,7 +250,8 @@ func (s *story) fields(verb string, step step) map[string]string {
 		is["failing_since"] = ""
 	}
 	if step.reason != "" {
-		is["refresh_disabled_until_update"], is["refresh_disabled_by"], is["final_failure_at"] = "1", "policy", text(step.at)
+		is["refresh_disabled_until_update"], is["refresh_disabled_by"] = "1", "policy"
+		is["refresh_disabled_at"], is["final_failure_at"] = text(step.at), text(step.at)
 	}
 	maps.DeleteFunc(is, func(_, value string) bool { return value == "" || value == "0" })
 	return is
