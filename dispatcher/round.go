@@ -23,6 +23,7 @@ type Round struct {
 	Released  int // models whose gate has opened
 	Skipped   int // planned refreshes that were missed and not made up for
 	GaveUp    int // models whose give-up window had ended
+	Aged      int // models whose freshness was told anew
 	Refused   int // decisions that another process had overtaken
 	Queued    int // entries in the input list when the round began
 	// Sleep is how long nothing is expected to happen; 0: begin the next round at once.
@@ -95,12 +96,14 @@ func (w *work) uids() []string {
 			uids = append(uids, w.due.Due[i])
 		}
 	}
-	return uids
+	return append(uids, w.due.Ages...)
 }
 
-func (w *work) any() bool {
-	return len(w.due.Expired)+len(w.due.Urgent)+len(w.due.Due)+len(w.gated) > 0
+func (w *work) count() int {
+	return len(w.due.Expired) + len(w.due.Urgent) + len(w.due.Due) + len(w.gated) + len(w.due.Ages)
 }
+
+func (w *work) any() bool { return w.count() > 0 }
 
 // work decides about everything, and commits it.
 func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
@@ -283,14 +286,18 @@ type outcome struct {
 	err   error
 }
 
-// decide decides about the models of a part: the first ones of the round have expired, the others are due or wait for a gate.
+// decide decides about the models of a part: the first ones of the round have expired, the last ones have grown older, the others are due or
+// wait for a gate.
 func (d *Dispatcher) decide(p part, w *work, line *line) scripts.Batch {
 	w.rooms.Learn(p.rooms)
 	d.steered = d.steered || len(p.rooms.Keys)+len(p.rooms.Circuits) > 0
 	batch := scripts.Batch{Now: w.due.Now, MaxQueued: d.pace.window, HoldChanges: w.due.Gates.HoldChanges, Items: make([]scripts.Item, 0, len(p.uids))}
+	ages := w.count() - len(w.due.Ages)
 	for i, uid := range p.uids {
 		var transition *scripts.Transition
 		switch {
+		case p.first+i >= ages:
+			transition = d.age(p.records[uid], w.due.Now)
 		case p.first+i < len(w.due.Expired):
 			transition = d.expire(p.records[uid], line, w.due.Now)
 		case w.gates[uid] != "":
@@ -400,6 +407,8 @@ func (r *Round) counter(event model.Event) *int {
 		return &r.Skipped
 	case model.EventGiveUp:
 		return &r.GaveUp
+	case model.EventBecameLate, model.EventBecameStale, model.EventWatch:
+		return &r.Aged
 	default:
 		return &r.Refused
 	}

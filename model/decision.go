@@ -27,6 +27,10 @@ const (
 	EventReplan       Event = "replan"        // the rule of its policy was changed: planned anew
 	EventLevel        Event = "level"         // its phase was changed
 
+	EventBecameLate  Event = "became_late"  // for longer than warn_within without a success
+	EventBecameStale Event = "became_stale" // for longer than fresh_within without a success
+	EventWatch       Event = "watch"        // its policy promises another freshness
+
 	EventSuccess     Event = "success"
 	EventFailure     Event = "failure"
 	EventPostponed   Event = "postponed"   // the worker asks to try later: not counted
@@ -64,6 +68,9 @@ type Decision struct {
 	Notice policy.Notice
 	// Muted: the policy wants nobody to be told of the notice.
 	Muted bool
+	// WasFreshness is the freshness before. TellsFresh: the owner, who was told that the model is stale, is told that it is fresh again.
+	WasFreshness Freshness
+	TellsFresh   bool
 	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.
 	Message string
 	// MustBeQueued: the decision holds only if no worker has taken the running attempt. If one has, decide again with Model.Taken.

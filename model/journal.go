@@ -40,7 +40,12 @@ type JournalEntry struct {
 	Final          bool // the failure disabled the model
 	DisabledReason string
 	By             string // who wanted it, as a command says
+	// Freshness is what the model has become, FreshnessWas what it was before. Both empty: that is as it was.
+	Freshness, FreshnessWas Freshness
 }
+
+// ChangesFreshness reports whether another freshness is told than before, or none.
+func (e *JournalEntry) ChangesFreshness() bool { return e.Freshness != e.FreshnessWas }
 
 // Journal returns the journal entry of a decision about a model at now; false: it is no transition.
 func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
@@ -51,6 +56,9 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 		UID: uid, Event: d.Event, At: now, AttemptUID: d.Next.AttemptUID, AttemptNo: d.Next.AttemptNo,
 		RefreshAt: d.Next.RefreshAt, DeadlineAt: d.Next.DeadlineAt, Why: d.Next.Why,
 		PolicyError: d.PolicyError, Held: d.Held, Final: d.Final, By: d.By,
+	}
+	if d.WasFreshness != d.Next.Freshness {
+		e.Freshness, e.FreshnessWas = d.Next.Freshness, d.WasFreshness
 	}
 	if d.Event == EventWithdrawn { // the attempt ended without a record of it
 		e.AttemptUID, e.EndedNo = d.Next.LastAttemptUID, d.Next.AttemptNo+1
@@ -77,21 +85,33 @@ type Notification struct {
 	AttemptNo int
 	Reason    string // of a disabled model
 	Why       string // likewise
+	// LastSuccessAt is that of a stale model; zero: it never succeeded.
+	LastSuccessAt time.Time
 }
 
-// Notification returns what the owner of a model is told of a decision at now; false: nothing.
-func (d *Decision) Notification(uid string, now time.Time) (Notification, bool) {
-	if d.Notice == policy.NoticeNone || d.Muted {
-		return Notification{}, false
+// Notifications returns what the owner of a model is told of a decision at now, mostly nothing.
+func (d *Decision) Notifications(uid string, now time.Time) (all []Notification) {
+	if d.Notice != policy.NoticeNone && !d.Muted {
+		all = append(all, d.notification(d.Notice, uid, now))
 	}
-	n := Notification{UID: uid, Notice: d.Notice, At: now, AttemptNo: d.Next.AttemptNo}
+	if d.TellsFresh {
+		all = append(all, d.notification(policy.NoticeFresh, uid, now))
+	}
+	return all
+}
+
+func (d *Decision) notification(notice policy.Notice, uid string, now time.Time) Notification {
+	n := Notification{UID: uid, Notice: notice, At: now, AttemptNo: d.Next.AttemptNo}
 	if d.Ended != nil {
 		n.AttemptNo = d.Ended.AttemptNo
 	}
-	if d.Notice == policy.NoticeDisabled {
+	switch notice {
+	case policy.NoticeDisabled:
 		n.Reason, n.Why = d.Next.DisabledReason, d.Next.Why
+	case policy.NoticeStale:
+		n.LastSuccessAt = d.Next.LastSuccessAt
 	}
-	return n, true
+	return n
 }
 
 // wakeWithin is how soon something must happen for a sleeping dispatcher to be woken: it looks by itself once a second.
@@ -140,6 +160,7 @@ const (
 	CounterLate         = "late"              // results after the deadline, before anybody had noticed
 	CounterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
 	CounterHeld         = "held"              // final failures that the brake held back
+	CounterFreshAgain   = "fresh_again"       // models that were late or stale and are no longer
 	CounterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
 
 	CounterRetries       = "total_retries"      // retries that have ended
@@ -171,6 +192,7 @@ func (d *Decision) Counters(brake Brake, now time.Time) []string {
 	add(CounterRetriesHelped, no > 1 && success)
 	add(CounterRetriedCycles, no == 2)
 	add(CounterHeld, d.Held)
+	add(CounterFreshAgain, d.Next.Freshness == Fresh && (d.WasFreshness == FreshnessLate || d.WasFreshness == FreshnessStale))
 	for range d.Ignored {
 		add(CounterIgnored, true)
 	}

@@ -2,10 +2,18 @@ package model
 
 import "time"
 
-// Replan plans the model anew from now on, as its policy says something else of planned refreshes than when it was planned. It concerns a
-// model that waits for a planned refresh, or for nothing; what is due stays due, and what was promised for another reason (a retry, a
-// wish of a hand or a worker) stays as it is. To do it again changes nothing.
+// Replan plans the model anew from now on, as its policy says something else of planned refreshes than when it was planned, and watches its
+// freshness as the policy says now. To do it again changes nothing.
 func (m *Model) Replan(now time.Time) (Decision, Outcome) {
+	if decision, outcome := m.planAnew(now); outcome == Applied {
+		return decision, outcome
+	}
+	return m.watchAnew(now)
+}
+
+// planAnew concerns a model that waits for a planned refresh, or for nothing; what is due stays due, and what was promised for another reason
+// (a retry, a wish of a hand or a worker) stays as it is.
+func (m *Model) planAnew(now time.Time) (Decision, Outcome) {
 	if !m.replannable(now) {
 		return Decision{}, Unchanged
 	}

@@ -42,16 +42,18 @@ const (
 	StatusRunning Status = "running"
 	// StatusFailing: has failed since its last success, whatever it is doing. Such a model has another status besides.
 	StatusFailing Status = "failing"
+	// StatusFresh, StatusLate and StatusStale are what was told last of the freshness, likewise.
+	StatusFresh Status = "fresh"
+	StatusLate  Status = "late"
+	StatusStale Status = "stale"
 )
 
 // SelectStatuses are what `status` may be in a selector.
 var SelectStatuses = []string{
 	string(StatusDisabled), string(StatusScheduled), string(StatusDue), string(StatusQueued), string(StatusProcessing), string(StatusRunning),
-	string(StatusFinished), string(StatusParked), string(StatusFailing), string(StatusBroken),
+	string(StatusFinished), string(StatusParked), string(StatusFailing), string(StatusFresh), string(StatusLate), string(StatusStale),
+	string(StatusBroken),
 }
-
-// freshnessStatuses are reserved.
-var freshnessStatuses = []string{"fresh", "late", "stale"}
 
 // Bounds of a selector.
 const (
@@ -207,8 +209,6 @@ func checkStatus(value string) error {
 	switch {
 	case slices.Contains(SelectStatuses, value):
 		return nil
-	case slices.Contains(freshnessStatuses, value):
-		return document.Refuse(SelectStatus, "another status, as freshness is not measured yet", document.Found(value))
 	}
 	found := document.Found(value)
 	if near := words.NearestWord(value, SelectStatuses); near != "" {
@@ -259,6 +259,8 @@ func (m *Model) hasStatus(wanted, status Status) bool {
 		return m.Running()
 	case StatusFailing:
 		return !m.FailingSince.IsZero()
+	case StatusFresh, StatusLate, StatusStale:
+		return m.Freshness == Freshness(wanted)
 	default:
 		return wanted == status
 	}

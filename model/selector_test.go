@@ -100,7 +100,6 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"status=faling":           `found "faling"; did you mean failing?`,
 		"status=fail":             `did you mean failing?`,
 		"status=blue":             `status: expected one of disabled, scheduled, due,`,
-		"status=stale":            `status: expected another status, as freshness is not measured yet, found "stale"`,
 		"error=timeout":           `error: expected another name, as failures are not sorted by their signatures yet`,
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
 		"uid=":                    `uid: expected a uid`,

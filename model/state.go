@@ -71,6 +71,12 @@ type State struct {
 	// never succeeded, or the update that began anew.
 	TryingSince time.Time
 
+	// Freshness is what was told last; see Watch. StaleAt is when that changes next, and of a stale model since when it is stale.
+	Freshness Freshness
+	StaleAt   time.Time
+	// FreshSince is when a model that never succeeded began to be watched.
+	FreshSince time.Time
+
 	// Counts over the life of the model. Only attempts that ended in success or failure count.
 	TotalRetries      int // attempts that were not the first of their cycle
 	SuccessfulRetries int // those of them that succeeded

@@ -305,7 +305,8 @@ func (s *Store) CancelBulk(ctx context.Context, id string) (bool, error) {
 	}
 }
 
-// replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then. Two changes
+// replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
+// another freshness. Two changes
 // at the same instant may be noted as one, which is enough: no walk begins so soon.
 func (s *Store) replacePolicy(ctx context.Context, name string, after policy.Policy, change func(redis.Pipeliner)) error {
 	now, err := s.Now(ctx)
@@ -321,7 +322,7 @@ func (s *Store) replacePolicy(ctx context.Context, name string, after policy.Pol
 		before = policy.Default()
 	}
 	pipe := s.clients.Write.Pipeline()
-	if !before.PlansAlike(after) {
+	if !before.PlansAlike(after) || !before.WatchesAlike(after) {
 		selector, err := model.ParseSelector(model.SelectPolicy + "=" + name)
 		if err != nil {
 			return err

@@ -150,6 +150,9 @@ func (c *codec) state(m *model.Model) {
 	c.text("last_attempt_uid", &m.LastAttemptUID)
 	c.number("deferrals", &m.Deferrals)
 	c.time("trying_since", &m.TryingSince)
+	c.text("freshness", (*string)(&m.Freshness))
+	c.time("stale_at", &m.StaleAt)
+	c.time("fresh_since", &m.FreshSince)
 	c.number("total_retries", &m.TotalRetries)
 	c.number("successful_retries", &m.SuccessfulRetries)
 	c.number("retried_cycles", &m.RetriedCycles)
@@ -187,6 +190,7 @@ func (c *codec) notes(e *model.JournalEntry) {
 	c.flag("held", &e.Held)
 	c.flag("final", &e.Final)
 	c.text("by", &e.By)
+	c.text("freshness_was", (*string)(&e.FreshnessWas))
 }
 
 func (c *codec) text(name string, value *string) {

@@ -24,7 +24,10 @@
 -- KEYS[19] <queue>:parked zset, uid -> refresh_at in Unix ms
 -- KEYS[20] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
 -- KEYS[21] <queue>:holds hash, id -> JSON; and changes, how many there were
--- KEYS[22..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
+-- KEYS[22] <queue>:stale_at zset, uid -> when its freshness changes next in Unix ms
+-- KEYS[23] <queue>:late zset, uid -> when it becomes stale in Unix ms
+-- KEYS[24] <queue>:stale zset, uid -> since when it is stale in Unix ms
+-- KEYS[25..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
 --   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in
 --   which their words stand here: <queue>:limit:<name> zset, <queue>:rate:<name> string, <queue>:circuit:<name> hash,
 --   <queue>:label:<name> set, <queue>:parked:<name> zset
@@ -42,25 +45,25 @@
 --   attempt = rev and attempt_uid expected, without the second word none; push = the entry to push; back = the entry to
 --   take back if it is queued, where one to push then takes its place; due, urgent, running = the score in Unix ms,
 --   without the word it leaves the set; payload; history = the entry; attempts = all entries of the history in place of
---   those that there are, oldest first, a list behind its length; notice = the entry for the outbox, a list behind
---   its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none) and
---   the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled, parked
---   = the score in Unix ms, "" = it leaves the set; gate = the gate that parks the model; look = when that is to be
---   looked at in Unix ms; ms = the instant of the batch in Unix ms; takes = per key how many may run with the start, ""
---   = any number, when its next start may be in Unix us as it was decided on and as it is to be, "" = it stays, and for
---   how many ms that is kept; frees = per key its gate; closes = until when in Unix us, and for how many ms; circuit =
---   its gate and its key, 1 = the attempt has failed, 0 = it was answered, "" = neither, after how many failures of how
---   many it opens, when it is to be probed in RFC 3339 and in Unix ms; note=<name> = what only the journal is told;
---   field=<name> = the value of a field. These words announce nothing: settle = no model changes; remove = the model
---   goes; keys=<n> = how many keys are passed; more=<n> = how many further ones; takes=<n> = the limits and rates of
---   keys that it takes, one after the other; probe = it tries an open circuit; labels=<n>, unlabel=<n> = the sets of
---   labels that it joins and leaves; ungate = it leaves the models of a gate, gate = it joins them; frees=<n>,
---   extend=<n> = limits that it leaves, or holds longer; closes=<n> = rates of keys that are closed; circuit = it
---   settles one; fleet = any of these words from failing on; must = what is taken back must be queued; ticket = the
---   attempt draws one: its number in the order of all that were ever pushed; instead = the entry of the history takes
---   the place of the newest one; wake = call a dispatcher; event=<name> = what the journal calls it, without the word
---   it is not told; apart = it is told in created; count=<name> = a counter; now=<name> = a field that is the instant
---   of the batch; gone=<name> = a field to delete
+--   those that there are, oldest first, a list behind its length; notice, second = entries for the outbox, each a list
+--   behind its length; uses = the inline policy that the model ceases to use, the one that it begins to use ("" = none)
+--   and the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled,
+--   parked, ages (in stale_at), late, stale = the score in Unix ms, "" = it leaves the set; gate = the gate that parks
+--   the model; look = when that is to be looked at in Unix ms; ms = the instant of the batch in Unix ms; takes = per
+--   key how many may run with the start, "" = any number, when its next start may be in Unix us as it was decided on
+--   and as it is to be, "" = it stays, and for how many ms that is kept; frees = per key its gate; closes = until when
+--   in Unix us, and for how many ms; circuit = its gate and its key, 1 = the attempt has failed, 0 = it was answered,
+--   "" = neither, after how many failures of how many it opens, when it is to be probed in RFC 3339 and in Unix ms;
+--   note=<name> = what only the journal is told; field=<name> = the value of a field. These words announce nothing:
+--   settle = no model changes; remove = the model goes; keys=<n> = how many keys are passed; more=<n> = how many
+--   further ones; takes=<n> = the limits and rates of keys that it takes, one after the other; probe = it tries an open
+--   circuit; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves; ungate = it leaves the models of a
+--   gate, gate = it joins them; frees=<n>, extend=<n> = limits that it leaves, or holds longer; closes=<n> = rates of
+--   keys that are closed; circuit = it settles one; fleet = any of these words from failing on; must = what is taken
+--   back must be queued; ticket = the attempt draws one: its number in the order of all that were ever pushed; instead
+--   = the entry of the history takes the place of the newest one; wake = call a dispatcher; event=<name> = what the
+--   journal calls it, without the word it is not told; apart = it is told in created; count=<name> = a counter;
+--   now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key has no room
@@ -71,19 +74,20 @@ local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KE
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local policies, policy_uses, urgent, created, command_ids = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local failing, disabled, parked, gates, holds = KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local stale_at, late, stale = KEYS[22], KEYS[23], KEYS[24]
 local instant, max_queued = ARGV[1], tonumber(ARGV[2])
 local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local owner, holds_seen = ARGV[6], ARGV[7]
 
 -- Check: a shared key of another type would end the script between two writes.
 local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
-  'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash'})
+  'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash', 'zset', 'zset', 'zset'})
 if wrong then
   return wrong
 end
 
 local ARGV = ARGV -- a local is read faster, and this is read most
-local at, key = 9, 22
+local at, key = 9, 25
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -209,7 +213,7 @@ local function use(policy, models)
 end
 
 -- What only a part of the models has: a place in an index, labels, a gate.
-local fleet_words = {'failing', 'disabled', 'parked', 'gate', 'look', 'ms'}
+local fleet_words = {'failing', 'disabled', 'parked', 'ages', 'late', 'stale', 'gate', 'look', 'ms'}
 local function take_some(count)
   local values = {}
   for i = 1, tonumber(count) do
@@ -353,6 +357,21 @@ local function write_fleet(kind, uid, fleet, running_ms)
   elseif fleet.parked then
     redis.call('ZADD', parked, fleet.parked, uid) --@ parked
   end
+  if fleet.ages == '' then
+    redis.call('ZREM', stale_at, uid) --@ ages no more
+  elseif fleet.ages then
+    redis.call('ZADD', stale_at, fleet.ages, uid) --@ ages
+  end
+  if fleet.late == '' then
+    redis.call('ZREM', late, uid) --@ late no more
+  elseif fleet.late then
+    redis.call('ZADD', late, fleet.late, uid) --@ late
+  end
+  if fleet.stale == '' then
+    redis.call('ZREM', stale, uid) --@ stale no more
+  elseif fleet.stale then
+    redis.call('ZADD', stale, fleet.stale, uid) --@ stale
+  end
   for _ = 1, tonumber(kind.labels or 0) do
     redis.call('SADD', next_key('label'), uid) --@ label
   end
@@ -423,6 +442,7 @@ while at <= last_at do
     local past = kind.history and take()
     local attempts = kind.attempts and take_list()
     local notice = kind.notice and take_list()
+    local second = kind.second and take_list()
     local ceases = kind.uses and take()
     local begins = kind.uses and take()
     local text = kind.uses and take()
@@ -532,6 +552,7 @@ while at <= last_at do
         end
       end
       notices[#notices + 1] = notice or nil --@ outbox
+      notices[#notices + 1] = second or nil --@ second
       kind.applied = kind.applied + 1 --@ count
       call = call or kind.wake --@ call
       if ceases then

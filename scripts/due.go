@@ -19,6 +19,7 @@ type Due struct {
 	Urgent  []string     // uids that somebody wants to be started at once, oldest first
 	Due     []string     // uids whose refresh_at has come, oldest first
 	Expired []string     // uids whose deadline has passed, oldest first
+	Ages    []string     // uids whose freshness changes, oldest first
 	Gates   model.Gates  // what keeps models from starting
 	Looks   []model.Gate // gates that are to be looked at, by this dispatcher alone until Alone
 	Alone   time.Time
@@ -39,8 +40,8 @@ type DueRequest struct {
 
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
-	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates(), s.Keys.Limits(), s.Keys.Calendars()}
-	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 14, keys,
+	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates(), s.Keys.Limits(), s.Keys.Calendars(), s.Keys.StaleAt()}
+	now, reply, err := runTimed(ctx, s.clients.Read, readDue, 15, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
@@ -53,6 +54,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 		due.Looks = append(due.Looks, model.Gate(gate))
 	}
 	due.Alone, _ = parseScore(text(reply[11]))
+	due.Ages = texts(reply[14])
 	for _, next := range reply[2:5] {
 		at, err := parseScore(text(next))
 		if err != nil {
@@ -70,12 +72,13 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
 }
 
-// Forget takes a uid out of the due, urgent and running sets; for a key of a model that holds something else.
+// Forget takes a uid out of the sets that a dispatcher reads; for a key of a model that holds something else.
 func (s *Store) Forget(ctx context.Context, uid string) error {
 	pipe := s.clients.Write.TxPipeline()
 	pipe.ZRem(ctx, s.Keys.Due(), uid)
 	pipe.ZRem(ctx, s.Keys.Urgent(), uid)
 	pipe.ZRem(ctx, s.Keys.Running(), uid)
+	pipe.ZRem(ctx, s.Keys.StaleAt(), uid)
 	_, err := pipe.Exec(ctx)
 	return wrap(err, fmt.Sprintf("forget %q", uid))
 }

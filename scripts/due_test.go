@@ -57,6 +57,11 @@ func TestReadDueTellsWhatIsPastAndWhatIsNext(t *testing.T) {
 			want: Due{Sharers: 1, Urgent: list{"a", "b"}, Due: list{"c"}, Expired: list{}, Next: time.UnixMilli(six + 2).UTC()},
 		},
 		{
+			name: "whose freshness changes likewise, with the next change",
+			seed: keys{":stale_at": scores{"d": six + 3, "c": six, "b": six - 1, "a": six - 2, "e": six - 3}, ":due": scores{"x": six + 9}},
+			want: Due{Sharers: 1, Urgent: list{}, Due: list{}, Expired: list{}, Ages: list{"e", "a", "b"}, Next: time.UnixMilli(six + 3).UTC()},
+		},
+		{
 			name: "scores that a person wrote stop nobody",
 			seed: keys{":due": scores{"half": six + 0.5, "old": six - 0.5}, ":running": scores{"never": math.Inf(1), "always": math.Inf(-1)}},
 			want: Due{Sharers: 1, Urgent: list{}, Due: list{"old"}, Expired: list{"always"}, Next: time.UnixMilli(six).UTC()},
@@ -75,6 +80,9 @@ func TestReadDueTellsWhatIsPastAndWhatIsNext(t *testing.T) {
 				b.t = t
 				b.seed(test.seed)
 				test.want.Now = b.now
+				if test.want.Ages == nil {
+					test.want.Ages = list{}
+				}
 				b.unchanged(func() { expectEqual(t, "due", test.want, b.readDue(3)) })
 			})
 		}

@@ -10,7 +10,7 @@ import (
 func TestTheCheckerOfHeadersFindsEachPlantedFault(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ file, old, fault, want string }{
-		{"read-due.lua", "-- Reads the clock, what is due or urgent, whose deadline has passed, and when any of it happens next. It is also the\n-- heartbeat of a dispatcher, and shares the work among the living, so that they do not all decide about the same\n-- models: by the order of their names, each reads a page of its own when there is more than one page, and otherwise\n-- leaves what is there to those before it for a while.\n", "", "what the script is for"},
+		{"read-due.lua", "-- Reads the clock, what is due or urgent, whose deadline has passed, whose freshness changes, and when any of it\n-- happens next. It is also the heartbeat of a dispatcher, and shares the work among the living, so that they do not all\n-- decide about the same models: by the order of their names, each reads a page of its own when there is more than one\n-- page, and otherwise leaves what is there to those before it for a while.\n", "", "what the script is for"},
 		{"read-due.lua", "-- Reads", "\n-- Reads", "what the script is for"},
 		{"read-due.lua", "-- Returns", "-- Gives", "what the script returns"},
 		{"read-due.lua", "<queue>:due zset", "<queue>:due", "KEYS[1] has 0 patterns with a type"},
@@ -23,8 +23,8 @@ func TestTheCheckerOfHeadersFindsEachPlantedFault(t *testing.T) {
 		{"read-due.lua", "-- ARGV[2] most uids of each kind\n", "", "the header explains ARGV [1 3 4 5], the body uses [1 2 3 4 5]"},
 		{"read-due.lua", "-- ARGV[2] most uids of each kind\n", "-- ARGV[2] most uids\n-- ARGV[3] of each kind\n", "the header explains ARGV [1 2 3 3 4 5], the body uses [1 2 3 4 5]"},
 		{"read-due.lua", "ARGV[2] most uids of each kind", "ARGV[3] most uids of each kind", "ARGV[3] is explained out of order"},
-		{"read-due.lua", "-- KEYS[3] <queue>-input list\n", "", "the header explains KEYS [1 2 4 5 6 7 8 9 10], the body uses [1 2 3 4 5 6 7 8 9 10]"},
-		{"read-due.lua", "due, running, input, dispatchers, urgent = KEYS[1], KEYS[2]", "running, due, input, dispatchers, urgent = KEYS[2], KEYS[1]", "the body uses [2 1 3 4 5 6 7 8 9 10]"},
+		{"read-due.lua", "-- KEYS[3] <queue>-input list\n", "", "the header explains KEYS [1 2 4 5 6 7 8 9 10 11], the body uses [1 2 3 4 5 6 7 8 9 10 11]"},
+		{"read-due.lua", "due, running, input, dispatchers, urgent = KEYS[1], KEYS[2]", "running, due, input, dispatchers, urgent = KEYS[2], KEYS[1]", "the body uses [2 1 3 4 5 6 7 8 9 10 11]"},
 		{"read-due.lua", "redis.call('LLEN', input)", "7", "<queue>-input is passed and not touched"},
 		{"read-due.lua", "'LLEN', input", "'LLEN', 'bigtables'", "expected an entry of KEYS as a key of LLEN, found 'bigtables'"},
 		{"read-due.lua", "'LLEN', input", "'LLEN', ARGV[2]", "expected an entry of KEYS as a key of LLEN, found ARGV[2]"},
@@ -48,8 +48,8 @@ func TestTheCheckerOfHeadersFindsEachPlantedFault(t *testing.T) {
 		{"answer-attempts.lua", "    code = 1\n", "", "the header names the code 1, which the body never answers"},
 		{"commit.lua", ", 6 broken\n--   (the model is no hash)", "", "the body answers the code 6, which the header does not name"},
 		{"commit.lua", "key = key + kind.keys", "key = key + 5", "keys an item, the header has 9"},
-		{"commit.lua", "local at, key = 9, 22", "local at, key = 9, 21", "the body uses [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 21..]"},
-		{"commit.lua", "local at, key = 9, 22", "local at, key = 10, 22", "the body uses [1 2 3 4 5 6 7 8 10..]"},
+		{"commit.lua", "local at, key = 9, 25", "local at, key = 9, 21", "the body uses [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 21..]"},
+		{"commit.lua", "local at, key = 9, 25", "local at, key = 10, 25", "the body uses [1 2 3 4 5 6 7 8 10..]"},
 		{"commit.lua", "'DEL', hash, body, history", "'DEL', hash, body, uid", "expected an entry of KEYS as a key of DEL, found uid"},
 		{"commit.lua", "KEYS[key + 2]", "KEYS[key + 9]", "expected an entry of KEYS as a key of DEL, found body"},
 		{"commit.lua", "'list', 'stream', 'stream'", "'stream', 'stream'", "the types 'zset', 'zset', 'list', 'list', 'list', 'string', 'stream'"},
@@ -72,7 +72,7 @@ func TestTheCheckerOfHeadersFindsEachFaultOfGo(t *testing.T) {
 	const due, commits = "read-due.lua", "commit.lua"
 	for want, plant := range map[string]func(side goSide){
 		"no method of Store runs the script": func(side goSide) { delete(side.calls, due) },
-		"Go passes the keys [<queue>:calendars <queue>:limits <queue>:gates <queue>:holds <queue>:front <queue>:urgent <queue>:dispatchers <queue>-input <queue>:running <queue>:due]": func(side goSide) { slices.Reverse(side.calls[due][0].keys) },
+		"Go passes the keys [<queue>:stale_at <queue>:calendars <queue>:limits <queue>:gates <queue>:holds <queue>:front <queue>:urgent <queue>:dispatchers <queue>-input <queue>:running <queue>:due]": func(side goSide) { slices.Reverse(side.calls[due][0].keys) },
 		"Go passes 4 arguments, the header wants 5":            func(side goSide) { side.calls[due][0].args-- },
 		"Go passes 6 arguments, the header wants 5":            func(side goSide) { side.calls[due][0].args++ },
 		"Go passes the keys [<queue>:running <queue>-input ":   func(side goSide) { call := &side.calls[commits][0]; call.keys = call.keys[1:] },

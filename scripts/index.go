@@ -24,6 +24,9 @@ func (t *Transition) fleet(w *wording, k Keys, now time.Time) {
 	f.place("failing", is.FailingSince, fails || !is.FailingSince.Equal(was.FailingSince))
 	f.place("disabled", is.DisabledSince(), !is.DisabledSince().Equal(was.DisabledSince()))
 	f.place("parked", is.ParkedAt(), is.ParkedBy != was.ParkedBy || !is.ParkedAt().Equal(was.ParkedAt()))
+	f.place("ages", is.AgesAt(), !is.AgesAt().Equal(was.AgesAt()))
+	f.place("late", is.LateUntil(), !is.LateUntil().Equal(was.LateUntil()))
+	f.place("stale", is.StaleSince(), !is.StaleSince().Equal(was.StaleSince()))
 	if is.ParkedBy != "" && (was.ParkedBy != is.ParkedBy || all) {
 		w.say("gate", "")
 		w.say("look", "")

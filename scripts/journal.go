@@ -15,17 +15,18 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// notification lists the fields of one entry of <queue>:outbox, in order; empty: nobody is told.
-func (t *Transition) notification(now time.Time) []string {
-	n, is := t.decision.Notification(t.uid, now)
-	if !is {
-		return nil
+// notifications tells commit.lua of the entries of <queue>:outbox: of each its fields in order.
+func (w *wording) notifications(t *Transition, now time.Time) {
+	for i, n := range t.decision.Notifications(t.uid, now) {
+		f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
+		switch {
+		case n.Notice == policy.NoticeDisabled:
+			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
+		case !n.LastSuccessAt.IsZero():
+			f = append(f, "last_success_at", model.FormatTime(n.LastSuccessAt))
+		}
+		w.list([]string{"notice", "second"}[i], f)
 	}
-	f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
-	if n.Notice == policy.NoticeDisabled {
-		f = append(f, "reason", n.Reason, "refresh_why", n.Why)
-	}
-	return f
 }
 
 // entryCodec reads one entry of a stream as it came.
@@ -42,6 +43,7 @@ func readJournalEntry(values map[string]any) (e model.JournalEntry) {
 	var m model.Model // of which the entry holds what has changed
 	c.model(&m)
 	e.AttemptUID, e.AttemptNo = cmp.Or(e.EndedUID, m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
+	e.Freshness = m.Freshness
 	e.RefreshAt, e.DeadlineAt, e.Why, e.DisabledReason = m.RefreshAt, m.DeadlineAt, m.Why, m.DisabledReason
 	return e
 }
@@ -54,6 +56,7 @@ func readNotification(values map[string]any) (n model.Notification) {
 	c.number("attempt_no", &n.AttemptNo)
 	c.text("reason", &n.Reason)
 	c.text("refresh_why", &n.Why)
+	c.time("last_success_at", &n.LastSuccessAt)
 	return n
 }
 

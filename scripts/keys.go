@@ -95,6 +95,15 @@ func (k Keys) Failing() string { return k.queue + ":failing" }
 // Disabled is a zset: uid to when it was disabled in Unix ms.
 func (k Keys) Disabled() string { return k.queue + ":disabled" }
 
+// StaleAt is a zset: uid to when its freshness changes next in Unix ms, of models whose policies promise some and which are not stale.
+func (k Keys) StaleAt() string { return k.queue + ":stale_at" }
+
+// Late is a zset: uid to when it becomes stale in Unix ms, of those that are late.
+func (k Keys) Late() string { return k.queue + ":late" }
+
+// Stale is a zset: uid to since when it is stale in Unix ms.
+func (k Keys) Stale() string { return k.queue + ":stale" }
+
 // Label is a set: uids of the models with a label, such as tenant=t1. The hash of a model decides.
 func (k Keys) Label(term string) string { return k.queue + ":label:" + term }
 

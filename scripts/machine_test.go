@@ -86,6 +86,7 @@ func (m *machine) command(t *rapid.T) {
 	text := rapid.SampledFrom(list{
 		`{"type":"put","uid":%q,"payload":{"n":1}}`, `{"type":"put","uid":%q,"payload":{"n":3}}`,
 		`{"type":"put","uid":%q,"payload":{"n":2},"policy":"strict"}`,
+		`{"type":"put","uid":%q,"payload":{"n":1},"policy":"watched"}`, `{"type":"put","uid":%q,"payload":{"n":2},"policy":"warned"}`,
 		`{"type":"put","uid":%q,"payload":{"n":1},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01"}`,
 		`{"type":"put","uid":%q,"refresh":"now"}`, `{"type":"put","uid":%q,"labels":{"tenant":"t1","kind":"feed"}}`, `{"type":"put","uid":%q,"labels":{"tenant":"t2"}}`, `{"type":"run","uid":%q}`, `{"type":"run","uid":%q,"force":true}`,
 		`{"type":"enable","uid":%q}`, `{"type":"disable","uid":%q,"reason":"late"}`, `{"type":"remove","uid":%q}`,
@@ -180,7 +181,7 @@ func (m *machine) lookIfBlind(t *rapid.T, c *clerk) {
 // work decides about every message of a clerk as a poller does, and commits.
 func (m *machine) work(t *rapid.T, c *clerk) {
 	m.lookIfBlind(t, c)
-	policies, err := m.Policies(context.Background(), list{"", "strict"})
+	policies, err := m.Policies(context.Background(), list{"", "strict", "watched", "warned"})
 	if err != nil {
 		m.rapid.Fatal(err)
 	}
@@ -257,7 +258,21 @@ func (m *machine) dispatch(t *rapid.T, c *clerk) {
 		m.uids = append(m.uids, fmt.Sprint("a", m.attempts))
 		batch = append(batch, Item{Transition: c.start(c.records[uid], m.uids[len(m.uids)-1], m.now)})
 	}
+	for _, uid := range due.Ages {
+		batch = append(batch, Item{Transition: c.age(c.records[uid], m.now)})
+	}
 	m.run(c, batch, rapid.IntRange(1, 6).Draw(t, "max queued"))
+}
+
+func (c *clerk) age(record *Record, now time.Time) *Transition {
+	switch {
+	case !record.Exists:
+		return record.Remove()
+	case record.AgesAt().IsZero() || record.AgesAt().After(now):
+		return record.Mend()
+	default:
+		return record.Decide(record.Age(now), now)
+	}
 }
 
 // park lets models that are due wait for a gate, and parked ones for another.
@@ -367,7 +382,11 @@ func TestAnyOrderOfStaleDecisionsKeepsTheInvariants(t *testing.T) {
 		b := newBench(t, s)
 		rapid.Check(t, func(t *rapid.T) {
 			s.Flush(b.t)
-			b.seed(keys{":policies": hash{"strict": `{"timeout":"1m","retries":[0],"on_exhausted":"give_up"}`}})
+			b.seed(keys{":policies": hash{
+				"strict":  `{"timeout":"1m","retries":[0],"on_exhausted":"give_up"}`,
+				"watched": `{"timeout":"10m","retries":[0],"on_exhausted":"give_up","fresh_within":"1h"}`,
+				"warned":  `{"timeout":"10m","retries":[0],"on_exhausted":"next_planned","fresh_within":"13h","warn_within":"2m"}`,
+			}})
 			t.Repeat(newMachine(t, b).actions())
 		})
 	})

@@ -1,7 +1,7 @@
--- Reads the clock, what is due or urgent, whose deadline has passed, and when any of it happens next. It is also the
--- heartbeat of a dispatcher, and shares the work among the living, so that they do not all decide about the same
--- models: by the order of their names, each reads a page of its own when there is more than one page, and otherwise
--- leaves what is there to those before it for a while.
+-- Reads the clock, what is due or urgent, whose deadline has passed, whose freshness changes, and when any of it
+-- happens next. It is also the heartbeat of a dispatcher, and shares the work among the living, so that they do not all
+-- decide about the same models: by the order of their names, each reads a page of its own when there is more than one
+-- page, and otherwise leaves what is there to those before it for a while.
 --
 -- KEYS[1] <queue>:due zset, uid -> refresh_at in Unix ms
 -- KEYS[2] <queue>:running zset, uid -> deadline_at in Unix ms
@@ -13,6 +13,7 @@
 -- KEYS[8] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
 -- KEYS[9] <queue>:limits hash, key or template -> JSON
 -- KEYS[10] <queue>:calendars hash, name -> JSON
+-- KEYS[11] <queue>:stale_at zset, uid -> when its freshness changes next in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] most uids of each kind
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted
@@ -22,10 +23,12 @@
 --   deadline in Unix ms or "", next urgent start in Unix ms or "", {due uids, oldest first}, {expired uids, oldest
 --   first}, {urgent uids, oldest first}, the front that was noted last or "", {fields and values of holds}, {gates to
 --   look at, those first that were not looked at for longest}, until when the owner alone looks at them in Unix ms or
---   "", {fields and values of limits}, {those of calendars}}
+--   "", {fields and values of limits}, {those of calendars}, {uids whose freshness changes,
+--   oldest first}}
 -- include: clock
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local front, holds, gates, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local stale_at = KEYS[11]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -84,10 +87,22 @@ local next_gate = redis.call('ZRANGEBYSCORE', gates, '-inf', '+inf', 'WITHSCORES
 if next_gate and (next_due == '' or tonumber(next_gate) < tonumber(next_due)) then
   next_due = next_gate
 end
+
+-- Mostly no policy promises any freshness.
+local ages = {}
+if redis.call('EXISTS', stale_at) == 1 then
+  local ages_page, ages_by = share(living > 1 and redis.call('ZCOUNT', stale_at, '-inf', now) or 0)
+  ages = redis.call('ZRANGEBYSCORE', stale_at, '-inf', ages_by, 'LIMIT', ages_page, limit) --@ ages
+  local next_change = redis.call('ZRANGEBYSCORE', stale_at, '(' .. ages_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  next_change = later(next_change[2], ages_page, ages)
+  if next_change ~= '' and (next_due == '' or tonumber(next_change) < tonumber(next_due)) then
+    next_due = next_change
+  end
+end
 local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
 return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent,
   noted, redis.call('HGETALL', holds), due_gates, alone, redis.call('HGETALL', limits),
-  redis.call('HGETALL', calendars)}
+  redis.call('HGETALL', calendars), ages}

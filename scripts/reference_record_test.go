@@ -75,6 +75,7 @@ func (o *occasion) counters() (names []string) {
 		{"exhausted", o.is("failure", "timeout") && strings.Contains(o.next.Why, "exhausted")},
 		{"final_failure", o.final()},
 		{"recovered", o.recovered()},
+		{"fresh_again", o.next.Freshness == "fresh" && (o.before["freshness"] == "late" || o.before["freshness"] == "stale")},
 		{"late", o.message["refresh_attempt_uid"] != nil && !o.is("status") && o.at.After(deadline)},
 		{"total_retries", no > 1},
 		{"successful_retries", no > 1 && o.is("success")},
@@ -114,6 +115,9 @@ func (o *occasion) journal() map[string]any {
 		entry["final"] = "1"
 	}
 	entry["by"] = o.message["by"]
+	if was := o.before["freshness"]; was != string(o.next.Freshness) {
+		entry["freshness_was"] = was
+	}
 	for name, value := range entry {
 		if value == "" || value == nil || value == "0" {
 			delete(entry, name)
@@ -133,10 +137,28 @@ func (o *occasion) notice() map[string]any {
 		entry["event"], entry["reason"], entry["refresh_why"] = "disabled", o.next.DisabledReason, o.next.Why
 	case o.recovered():
 		entry["event"] = "recovered"
+	case o.is("became_stale"):
+		no := strconv.Itoa(o.next.AttemptNo)
+		entry["event"], entry["attempt_no"] = "stale", no
+		if last := o.before["last_success_at"]; last != "" {
+			entry["last_success_at"] = last
+		}
 	default:
 		return nil
 	}
 	return entry
+}
+
+// freshNotice is the entry of the outbox about a stale model that is fresh again; nil: it is none.
+func (o *occasion) freshNotice() map[string]any {
+	if o.before["freshness"] != "stale" || o.next.Freshness != "fresh" {
+		return nil
+	}
+	no := o.before["attempt_no"]
+	if !o.ended() {
+		no = strconv.Itoa(o.next.AttemptNo)
+	}
+	return map[string]any{"event": "fresh", "uid": o.uid, "at": stamp(o.at), "attempt_no": no}
 }
 
 // rejection is the entry of the rejected list about a claimed message; empty: it is only counted.

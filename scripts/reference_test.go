@@ -19,6 +19,7 @@ type reference struct {
 
 	due, urgent, running, pollers    scores
 	failing, disabled, parked, gates scores
+	ages, late, stale                scores
 	gate                             map[string]scores // models of each gate
 	labels                           map[string]set    // models of each label
 	input, output, control, rejected list
@@ -36,7 +37,7 @@ func newReference() *reference {
 	return &reference{
 		models: map[string]hash{}, payloads: map[string]string{}, history: map[string]list{}, claimed: map[string]list{},
 		due: scores{}, urgent: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{}, ids: scores{},
-		failing: scores{}, disabled: scores{}, parked: scores{}, gates: scores{}, gate: map[string]scores{}, labels: map[string]set{},
+		failing: scores{}, disabled: scores{}, ages: scores{}, late: scores{}, stale: scores{}, parked: scores{}, gates: scores{}, gate: map[string]scores{}, labels: map[string]set{},
 	}
 }
 
@@ -67,7 +68,8 @@ func (r *reference) keys() keys {
 	}
 	addFilled(all, lists)
 	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers, ":commands": r.ids,
-		":failing": r.failing, ":disabled": r.disabled, ":parked": r.parked, ":gates": r.gates})
+		":failing": r.failing, ":disabled": r.disabled, ":parked": r.parked, ":gates": r.gates,
+		":stale_at": r.ages, ":late": r.late, ":stale": r.stale})
 	for name, models := range r.gate {
 		addFilled(all, map[string]scores{":parked:" + name: models})
 	}
@@ -322,6 +324,7 @@ func (r *reference) index(t *Transition, next model.State) {
 	setScore(r.failing, t.uid, next.FailingSince)
 	setScore(r.disabled, t.uid, disabled)
 	setScore(r.parked, t.uid, parked)
+	r.watch(t.uid, next)
 	for term, models := range r.labels {
 		name, value, _ := strings.Cut(term, "=")
 		if delete(models, t.uid); fields["label:"+name] == value {
@@ -337,6 +340,20 @@ func (r *reference) index(t *Transition, next model.State) {
 			r.labels[term][t.uid] = true
 		}
 	}
+}
+
+// watch notes when the freshness of the model changes, and whether it is late or stale.
+func (r *reference) watch(uid string, next model.State) {
+	ages, late, stale := next.StaleAt, time.Time{}, time.Time{}
+	switch next.Freshness {
+	case "late":
+		late = next.StaleAt
+	case "stale":
+		ages, stale = stale, next.StaleAt
+	}
+	setScore(r.ages, uid, ages)
+	setScore(r.late, uid, late)
+	setScore(r.stale, uid, stale)
 }
 
 func later(a, b time.Time) time.Time {
@@ -382,6 +399,7 @@ func (r *reference) record(t *Transition, o *occasion) {
 		r.journal = appendEntry(r.journal, o.journal())
 	}
 	r.outbox = appendEntry(r.outbox, o.notice())
+	r.outbox = appendEntry(r.outbox, o.freshNotice())
 	if past := t.historyEntry(&Config{HistoryCap: 10}); past != "" {
 		rest := r.history[t.uid]
 		if t.decision.Ended.Times > 1 && len(rest) > 0 {

@@ -69,7 +69,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	case model.EventMend: // the hash stays as it is, also what cannot be read of it
 		return t
 	case model.EventRemove, model.EventOrphan:
-		t.use, t.isLabels = policyUse(r.PolicyName, &model.Model{}), nil
+		t.use, t.isLabels, t.decision.WasFreshness = policyUse(r.PolicyName, &model.Model{}), nil, r.Freshness
 		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
 		return t
 	}
@@ -81,7 +81,8 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		r.Model = *definition
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
-	r.State = decision.Next
+	r.Watch(&t.decision, now)
+	r.State = t.decision.Next
 	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
 	if t.before == nil {
 		t.before = make(values, len(fieldNames))
@@ -164,7 +165,7 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 	if ended := t.decision.Ended; ended != nil && ended.Times > 1 {
 		w.say("instead", "")
 	}
-	w.list("notice", t.notification(now))
+	w.notifications(t, now)
 	if t.use != nil {
 		w.say("uses", "")
 		w.announce(t.use...)

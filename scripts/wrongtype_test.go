@@ -14,7 +14,7 @@ import (
 func TestAQueueKeyOfAWrongTypeStopsATransitionBeforeItsFirstWrite(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		k := b.Keys
-		for _, key := range []string{k.Due(), k.Running(), k.Input(), k.Claimed("p1"), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Commands()} {
+		for _, key := range []string{k.Due(), k.Running(), k.Input(), k.Claimed("p1"), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Commands(), k.StaleAt(), k.Late(), k.Stale()} {
 			b.redis.Set(t.Context(), key, "text", 0)
 			record := &Record{Model: model.Model{UID: "m1", Policy: policy.Default()}}
 			before := b.state()

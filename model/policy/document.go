@@ -126,7 +126,7 @@ func (p Policy) Whole() any {
 
 // told lists what the owner is told of.
 func (p *Policy) told() *[]Notice {
-	told := slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return !p.Tells(n) })
+	told := slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) })
 	return &told
 }
 
@@ -266,11 +266,11 @@ func (p *Policy) readNotify(doc document.Object) error {
 		return err
 	}
 	for _, word := range words {
-		if !slices.Contains(notices, Notice(word)) {
-			return document.Refuse("notify", "a list of "+string(NoticeDisabled)+" and "+string(NoticeRecovered), document.Found(word))
+		if !slices.Contains(Notices, Notice(word)) {
+			return document.Refuse("notify", "a list of disabled, recovered, stale and fresh", document.Found(word))
 		}
 	}
-	for _, notice := range notices {
+	for _, notice := range Notices {
 		if !slices.Contains(words, string(notice)) {
 			p.Muted = append(p.Muted, notice)
 		}

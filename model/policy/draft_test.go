@@ -54,7 +54,7 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"delays_by_error":{}}`:                               with(func(p *Policy) { p.Classes.Delays = nil }),
 		`{"misfire":"run_once"}`:                               with(func(p *Policy) { p.Misfire = Misfire{} }),
 		`{"spread":"none"}`:                                    with(func(p *Policy) { p.Spread = 0 }),
-		`{"notify":["disabled","recovered"]}`:                  with(func(p *Policy) { p.Muted = nil }),
+		`{"notify":["disabled","recovered","stale","fresh"]}`:  with(func(p *Policy) { p.Muted = nil }),
 		`{"disabled_reason":""}`:                               with(func(p *Policy) { p.DisabledReason = "" }),
 		`{"limits":[]}`:                                        with(func(p *Policy) { p.Limits = nil }),
 		`{"limits":"none"}`:                                    with(func(p *Policy) { p.Limits = nil }),
@@ -113,7 +113,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 	const want = `{"timeout":"10m","queue_timeout":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
 		`"limits":[],"circuit":"none","retry_after_scope":"auto","closed":[],"fresh_within":"none","warn_within":"none",` +
-		`"notify":["disabled","recovered"],"disabled_reason":""}`
+		`"notify":["disabled","recovered","stale","fresh"],"disabled_reason":""}`
 	if whole, err := json.Marshal(Default().Whole()); string(whole) != want || err != nil {
 		t.Errorf("got %s, %v", whole, err)
 	}

@@ -131,10 +131,12 @@ const (
 	NoticeNone      Notice = ""
 	NoticeDisabled  Notice = "disabled"  // a final failure disabled the model
 	NoticeRecovered Notice = "recovered" // the first success after a final failure
+	NoticeStale     Notice = "stale"     // the model is older than fresh_within
+	NoticeFresh     Notice = "fresh"     // the first success after that
 )
 
-// notices are what `notify` may list.
-var notices = []Notice{NoticeDisabled, NoticeRecovered}
+// Notices are what `notify` may list.
+var Notices = []Notice{NoticeDisabled, NoticeRecovered, NoticeStale, NoticeFresh}
 
 // Tells reports whether the owner is told of a notice.
 func (p *Policy) Tells(notice Notice) bool { return !slices.Contains(p.Muted, notice) }

@@ -66,7 +66,7 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"name":"inline-x"}`:         `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "inline-x"`,
 		`{"name":"a b"}`:              `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "a b"`,
 		`{"queue_timeout":true}`:      "queue_timeout: expected a text or a number, found true",
-		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled and recovered, found "x"`,
+		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled, recovered, stale and fresh, found "x"`,
 		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
 	} {
 		if _, err := Parse(jsonOf(t, text)); err == nil || err.Error() != want {

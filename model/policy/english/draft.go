@@ -2,6 +2,7 @@ package english
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -182,15 +183,20 @@ func (d *draft) exhausted(what string) error {
 
 // notify adds a notice to those that the owner gets.
 func (d *draft) notify(notice policy.Notice) error {
-	notices, found := d.doc["notify"].([]any)
+	before, found := d.doc["notify"].([]any)
 	switch {
 	case !found:
 		return d.set("notify", []any{string(notice)})
-	case len(notices) == 0:
+	case len(before) == 0:
 		return d.twice("notify", d.now.line, d.now.original())
-	case notices[0] != string(notice):
-		d.doc["notify"] = []any{string(policy.NoticeDisabled), string(policy.NoticeRecovered)}
 	}
+	var all []any
+	for _, one := range policy.Notices {
+		if one == notice || slices.Contains(before, any(string(one))) {
+			all = append(all, string(one))
+		}
+	}
+	d.doc["notify"] = all
 	return nil
 }
 

@@ -79,11 +79,23 @@ func (d *draft) misfireYounger(slots []string) error {
 }
 
 func (d *draft) notifyOwner(slots []string) error {
-	for word, notice := range map[string]policy.Notice{"disabled": policy.NoticeDisabled, "recover": policy.NoticeRecovered} {
-		if strings.Contains(strings.ToLower(slots[0]), word) {
+	words := map[policy.Notice]string{
+		policy.NoticeDisabled: "disabled", policy.NoticeRecovered: "recover", policy.NoticeStale: "stale", policy.NoticeFresh: "fresh again",
+	}
+	for _, notice := range policy.Notices {
+		if strings.Contains(strings.ToLower(slots[0]), words[notice]) {
 			if err := d.notify(notice); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+func (d *draft) notifyAll([]string) error {
+	for _, notice := range policy.Notices {
+		if err := d.notify(notice); err != nil {
+			return err
 		}
 	}
 	return nil

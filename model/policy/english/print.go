@@ -235,16 +235,27 @@ func (out *printer) end(p *policy.Policy) {
 	if p.DisabledReason == "" {
 		out.sayUsual("Give the usual reason")
 	}
-	switch disabled, recovered := p.Tells(policy.NoticeDisabled), p.Tells(policy.NoticeRecovered); {
-	case disabled && recovered:
-		out.sayUsual("Notify the owner when refresh is disabled or has recovered")
-	case !disabled && !recovered:
-		out.say("Notify nobody")
-	case !recovered:
-		out.say("Notify the owner when refresh is disabled")
-	default:
-		out.say("Notify the owner when refresh has recovered")
+	var told []string
+	for _, notice := range policy.Notices {
+		if p.Tells(notice) {
+			told = append(told, noticeWords[notice])
+		}
 	}
+	switch last := len(told) - 1; {
+	case len(told) == len(policy.Notices):
+		out.sayUsual("Notify the owner of everything")
+	case last < 0:
+		out.say("Notify nobody")
+	case last == 0:
+		out.say("Notify the owner when refresh %s", told[0])
+	default:
+		out.say("Notify the owner when refresh %s or %s", strings.Join(told[:last], ", "), told[last])
+	}
+}
+
+// noticeWords say of which notices the owner is told.
+var noticeWords = map[policy.Notice]string{
+	policy.NoticeDisabled: "is disabled", policy.NoticeRecovered: "has recovered", policy.NoticeStale: "is stale", policy.NoticeFresh: "is fresh again",
 }
 
 // decimal renders a number without an exponent.

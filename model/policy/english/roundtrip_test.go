@@ -103,7 +103,7 @@ func somePolicy(t *rapid.T) map[string]any {
 		{"retry_window", rapid.SampledFrom([]string{"FREQ=DAILY;BYHOUR=9,10", " rrule:freq=weekly; byday=mo,tu ", "FREQ=DAILY"}).AsAny()},
 		{"misfire", rapid.OneOf(rapid.SampledFrom([]any{"run_once", "skip"}), rapid.Map(someLength(0), func(text string) any { return "run_if_younger_than " + text }))},
 		{"spread", someLength(0).AsAny()},
-		{"notify", rapid.SampledFrom([]any{[]any{}, []any{"disabled"}, []any{"recovered"}, []any{"recovered", "disabled"}})},
+		{"notify", rapid.SampledFrom([]any{[]any{}, []any{"disabled"}, []any{"recovered"}, []any{"recovered", "disabled"}, []any{"stale", "disabled", "fresh"}, []any{"disabled", "recovered", "stale", "fresh"}})},
 		{"disabled_reason", someReason().AsAny()},
 		{"limits", rapid.Custom(someLimits).AsAny()},
 		{"circuit", rapid.Custom(someCircuit).AsAny()},
@@ -278,14 +278,14 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner when refresh is disabled or has recovered. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
+			"Notify the owner of everything. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"retries":["1m"],"on_exhausted":"give_up","alignment":"until_success"}`: `- Allow 10 minutes to complete
 - On the first failure, retry after 1 minute
 - Retry until success, whatever is scheduled
 - Give up after the final unsuccessful retry
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner when refresh is disabled or has recovered. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
+			"Notify the owner of everything. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"retries":[],"misfire":"skip","delays_by_error":{"Gone":"never"},"notify":[],"queue_timeout":"1m","spread":"1m","disabled_reason":"x","give_up_after":"1d","retry_window":"FREQ=DAILY","never_retry":["Gone"]}`: `- Allow 10 minutes to complete
 - Allow 1 minute in the queue
 - Spread the refreshes over 1 minute
@@ -319,7 +319,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Keep the model fresh within 1 day 2 hours
 - Warn after 1 day without a success
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner when refresh is disabled or has recovered
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything
 `,
 		`{"name":"nightly","rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","timeout":"90m","retries":[0,"next"],"on_exhausted":"next_planned",
 			"give_up_after":"1w","notify":["disabled"],"delays_by_error":{"Gone":"never"},"jitter":0.07}`: `- This policy is called "nightly"
@@ -343,7 +343,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Give up after the final unsuccessful retry
 - Give up after 10 days 12 hours of unsuccessful attempts
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Give the usual reason. Notify the owner when refresh is disabled or has recovered` +
+			`Use the same delays after every error. Give the usual reason. Notify the owner of everything` +
 			`. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 `,
 	} {

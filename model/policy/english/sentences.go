@@ -61,7 +61,8 @@ var settings = []form{
 	{"warn", `after <duration> without (?:a )?success`, "Warn after 24 hours without a success", setDuration("warn_within")},
 
 	{"notify|email|tell", `nobody`, "Notify nobody", set("notify", []any{})},
-	{"notify|email|e-mail|tell", `<reader> (?:when|if|that) (.*\b(?:disabled|recovers|recovered))`,
+	{"notify|email|e-mail|tell", `<reader> of everything`, "Notify the owner of everything", (*draft).notifyAll},
+	{"notify|email|e-mail|tell", `<reader> (?:when|if|that) (.*\b(?:disabled|recovers|recovered|stale|fresh again))`,
 		"Notify the owner when refresh is disabled or has recovered", (*draft).notifyOwner},
 }
 

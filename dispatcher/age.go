@@ -1,0 +1,18 @@
+package dispatcher
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// age decides about a model whose freshness is to change, whatever it does.
+func (d *Dispatcher) age(record *scripts.Record, now time.Time) *scripts.Transition {
+	switch at := record.AgesAt(); {
+	case !record.Exists:
+		return record.Remove()
+	case at.IsZero() || at.After(now):
+		return record.Mend() // another process was faster, or the set is wrong
+	}
+	return record.Decide(record.Age(now), now)
+}

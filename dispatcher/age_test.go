@@ -1,0 +1,170 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// promise is a policy under which models are late after an hour and stale after two.
+const promise = `{"timeout":"10h","retries":["5h"],"on_exhausted":"give_up","fresh_within":"2h","warn_within":"1h"}`
+
+// watch saves one-shots that wait for nothing, under a policy.
+func (b *bundle) watch(policy string, uids ...string) {
+	b.t.Helper()
+	ctx, now := context.Background(), b.now()
+	if err := b.Store.PutPolicy(ctx, b.parse(policy)); err != nil {
+		b.t.Fatal(err)
+	}
+	records, err := b.Store.Load(ctx, uids)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var transitions []*scripts.Transition
+	for _, uid := range uids {
+		definition := model.Definition{UID: uid, Payload: "{}", PolicyName: "p", Rule: "FREQ=YEARLY", Refresh: model.RefreshPlanned}
+		decision, _, err := records[uid].Put(definition, b.parse(policy), false, now)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		transitions = append(transitions, records[uid].Decide(decision, now))
+	}
+	b.Commit(now, transitions...)
+}
+
+// decideAbout decides about one model.
+func (b *bundle) decideAbout(uid string, decide func(*scripts.Record) model.Decision) {
+	b.t.Helper()
+	records, err := b.Store.Load(context.Background(), []string{uid})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.Commit(b.now(), records[uid].Decide(decide(records[uid]), b.now()))
+}
+
+// freshness is where a model stands and what its hash says.
+func (b *bundle) freshness(uid string) string {
+	b.t.Helper()
+	text := b.Model(uid)["freshness"]
+	for _, key := range []string{b.Store.Keys.StaleAt(), b.Store.Keys.Late(), b.Store.Keys.Stale()} {
+		if at, in := b.Scores(key)[uid]; in {
+			text += fmt.Sprintf(" %s %s", key[len(b.Store.Keys.Queue())+1:], time.UnixMilli(at).Sub(fixture.Start))
+		}
+	}
+	return text
+}
+
+func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d, other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"}), b.dispatcher(b.Store, dispatcher.Config{Owner: "b"})
+		uids := []string{"idle", "running", "disabled", "parked"}
+		b.watch(promise, uids...)
+		b.decideAbout("running", func(r *scripts.Record) model.Decision { return r.Start(b.now(), "attempt-x") })
+		b.decideAbout("disabled", func(r *scripts.Record) model.Decision {
+			decision, _ := r.Disable("no", "", b.now())
+			return decision
+		})
+		b.decideAbout("parked", func(r *scripts.Record) model.Decision { return r.Park("hold:h1", model.Never, b.now()) })
+		expect := func(want dispatcher.Round, freshness string) {
+			t.Helper()
+			rounds := []dispatcher.Round{b.round(d), b.round(other), b.round(d)}
+			for i := range rounds {
+				rounds[i].Queued, rounds[i].Sleep = 0, 0
+			}
+			if diff := cmp.Diff([]dispatcher.Round{want, {}, {}}, rounds); diff != "" {
+				t.Error(diff)
+			}
+			for _, uid := range uids {
+				if got := b.freshness(uid); got != freshness {
+					t.Errorf("%s: got %q, want %q", uid, got, freshness)
+				}
+			}
+		}
+		b.Clock.Turn(time.Hour - time.Millisecond)
+		expect(dispatcher.Round{}, "fresh stale_at 1h0m0s")
+		b.Clock.Turn(time.Millisecond)
+		expect(dispatcher.Round{Aged: 4}, "late stale_at 2h0m0s late 2h0m0s")
+		b.Clock.Turn(time.Hour)
+		expect(dispatcher.Round{Aged: 4}, "stale stale 2h0m0s")
+		b.Clock.Turn(7 * time.Hour)
+		expect(dispatcher.Round{}, "stale stale 2h0m0s")
+		if stats := b.Stats(); stats["became_late"] != 4 || stats["became_stale"] != 4 {
+			t.Errorf("counted %v", stats)
+		}
+		if told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox(), "-", "+").Val()); told != 4 {
+			t.Errorf("the owners of four models were told %d times", told)
+		}
+		b.decideAbout("running", func(r *scripts.Record) model.Decision { return r.Succeed(b.now(), new(false)) })
+		if got := b.freshness("running"); got != "fresh stale_at 10h0m0s" {
+			t.Errorf("after a success without a change it is %q", got)
+		}
+		if _, late := b.Scores(b.Store.Keys.Stale())["idle"]; !late {
+			t.Error("the success of one made another fresh")
+		}
+	})
+}
+
+func TestASleepingDispatcherWakesWhenAFreshnessChanges(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{Tick: time.Minute})
+		b.watch(promise, "m1")
+		b.Clock.Turn(time.Hour - 7*time.Second)
+		if round := b.round(d); round.Sleep != 7*time.Second {
+			t.Errorf("it sleeps for %s, want 7s", round.Sleep)
+		}
+	})
+}
+
+func TestManyModelsGrowOldBatchByBatchAndNeedNoRoomInTheInputList(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 7, MaxQueued: 1})
+		var uids []string
+		for i := range 20 {
+			uids = append(uids, fmt.Sprintf("m%02d", i))
+		}
+		b.watch(promise, uids...)
+		b.put("due", "later")
+		b.round(d)
+		b.Clock.Turn(59*time.Second + 59*time.Minute)
+		b.round(d)
+		b.Clock.Turn(time.Second)
+		for aged := 0; aged < len(uids); {
+			round := b.round(d)
+			if aged += round.Aged; round.Aged == 0 || round.Aged > 7 {
+				t.Fatalf("want at most a batch, and some, got %+v", round)
+			}
+		}
+	})
+}
+
+func TestAModelThatStandsAmongThoseThatGrowOldByMistakeIsTakenOut(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.watch(promise, "watched")
+		b.watch(`{"timeout":"1h"}`, "unwatched")
+		for _, uid := range []string{"watched", "unwatched", "ghost"} {
+			b.Redis.ZAdd(t.Context(), b.Store.Keys.StaleAt(), redis.Z{Score: 1, Member: uid})
+		}
+		b.round(d)
+		if got := fmt.Sprint(b.Scores(b.Store.Keys.StaleAt())); got != fmt.Sprintf("map[watched:%d]", fixture.Start.Add(time.Hour).UnixMilli()) {
+			t.Errorf("among those that grow old stand %s", got)
+		}
+		if b.Stats()["became_late"] != 0 {
+			t.Error("a wrong set has told something")
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package model
+
+import (
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Freshness is what was told last of how old the last success of a model is. Empty: its policy promises nothing.
+type Freshness string
+
+// The freshnesses, from the best to the worst.
+const (
+	Fresh          Freshness = "fresh"
+	FreshnessLate  Freshness = "late"  // for longer than warn_within without a success
+	FreshnessStale Freshness = "stale" // for longer than fresh_within
+)
+
+// Freshnesses are all of them, from the best to the worst.
+var Freshnesses = []Freshness{Fresh, FreshnessLate, FreshnessStale}
+
+// Watched reports whether the policy of the model promised something when it was decided about last.
+func (s *State) Watched() bool { return s.Freshness != "" }
+
+// AgesAt is when the freshness of the model changes next; zero: nothing of that is ahead.
+func (s *State) AgesAt() time.Time {
+	if s.Freshness == FreshnessStale {
+		return time.Time{}
+	}
+	return s.StaleAt
+}
+
+// LateUntil is when a late model becomes stale; zero: it is not late.
+func (s *State) LateUntil() time.Time {
+	if s.Freshness != FreshnessLate {
+		return time.Time{}
+	}
+	return s.StaleAt
+}
+
+// StaleSince is since when a model is stale; zero: it is not.
+func (s *State) StaleSince() time.Time {
+	if s.Freshness != FreshnessStale {
+		return time.Time{}
+	}
+	return s.StaleAt
+}
+
+// freshFrom is what the age of a model counts from: its last success, and before the first one when it began to be watched.
+func (s *State) freshFrom() time.Time {
+	if s.LastSuccessAt.IsZero() {
+		return s.FreshSince
+	}
+	return s.LastSuccessAt
+}
+
+// Watch completes a decision at now with what it means for the freshness of the model, whose policy is the one that follows from the
+// decision. A success makes it fresh. That it has become late or stale is told by Age alone; what a policy says anew is told at once where
+// it is better.
+func (m *Model) Watch(decision *Decision, now time.Time) {
+	next := &decision.Next
+	decision.WasFreshness = m.Freshness
+	switch {
+	case m.Policy.FreshWithin == 0:
+		next.Freshness, next.FreshSince, next.StaleAt = "", time.Time{}, time.Time{}
+		return
+	case !next.LastSuccessAt.IsZero():
+		next.FreshSince = time.Time{}
+	case next.FreshSince.IsZero():
+		next.FreshSince = now
+	}
+	if next.Freshness == "" {
+		next.Freshness = Fresh // if it is not, the dispatcher tells
+	}
+	same := next.StaleAt.Equal(m.changes(next))
+	is := m.freshness(next, now)
+	if better := is == Fresh || is == FreshnessLate && next.Freshness == FreshnessStale; better && (!same || next.Freshness == FreshnessLate) {
+		next.Freshness = is
+	}
+	next.StaleAt = m.changes(next)
+	decision.TellsFresh = decision.WasFreshness == FreshnessStale && next.Freshness == Fresh && m.Policy.Tells(policy.NoticeFresh)
+}
+
+// freshness is what a model is at now by its policy, which promises something.
+func (m *Model) freshness(s *State, now time.Time) Freshness {
+	switch age := now.Sub(s.freshFrom()); {
+	case age >= m.Policy.FreshWithin:
+		return FreshnessStale
+	case m.Policy.WarnWithin > 0 && age >= m.Policy.WarnWithin:
+		return FreshnessLate
+	default:
+		return Fresh
+	}
+}
+
+// changes is when what was told last changes by the policy, or has changed to stale.
+func (m *Model) changes(s *State) time.Time {
+	if s.Freshness == Fresh && m.Policy.WarnWithin > 0 {
+		return s.freshFrom().Add(m.Policy.WarnWithin)
+	}
+	return s.freshFrom().Add(m.Policy.FreshWithin)
+}
+
+// Age decides about a model whose freshness is to change at now: it has become late or stale, unless its policy promises something else by
+// now. What it does goes on.
+func (m *Model) Age(now time.Time) Decision {
+	decision := Decision{Event: EventWatch, Next: m.State}
+	if m.Policy.FreshWithin == 0 || m.freshFrom().IsZero() {
+		return decision
+	}
+	switch is := m.freshness(&m.State, now); {
+	case is == m.Freshness || is == Fresh:
+	case is == FreshnessLate && m.Freshness == Fresh:
+		decision.Event, decision.Next.Freshness = EventBecameLate, is
+	case is == FreshnessStale:
+		decision.Event, decision.Next.Freshness = EventBecameStale, is
+		decision.announce(policy.NoticeStale, &m.Policy)
+	}
+	return decision
+}
+
+// watchAnew watches the model as its policy says now. To do it again changes nothing.
+func (m *Model) watchAnew(now time.Time) (Decision, Outcome) {
+	decision := Decision{Event: EventWatch, Next: m.State}
+	next := &decision.Next
+	m.Watch(&decision, now)
+	if next.Freshness == m.Freshness && next.StaleAt.Equal(m.StaleAt) && next.FreshSince.Equal(m.FreshSince) {
+		return Decision{}, Unchanged
+	}
+	return decision, Applied
+}
