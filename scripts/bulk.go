@@ -306,8 +306,7 @@ func (s *Store) CancelBulk(ctx context.Context, id string) (bool, error) {
 }
 
 // replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
-// another freshness. Two changes
-// at the same instant may be noted as one, which is enough: no walk begins so soon.
+// another freshness. Two changes at the same instant may be noted as one, which is enough: no walk begins so soon.
 func (s *Store) replacePolicy(ctx context.Context, name string, after policy.Policy, change func(redis.Pipeliner)) error {
 	now, err := s.Now(ctx)
 	if err != nil {

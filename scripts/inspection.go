@@ -25,6 +25,7 @@ type Inspection struct {
 	Schedule string
 
 	Due, Urgent, Running Membership
+	Ages, Late, Stale    Membership // by its freshness
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
 	PayloadBroken string
@@ -47,23 +48,32 @@ type inspectionReplies struct {
 	payload     *redis.StringCmd
 	due, urgent *redis.FloatCmd
 	running     *redis.FloatCmd
+	ages, late  *redis.FloatCmd
+	stale       *redis.FloatCmd
 	history     *redis.IntCmd
 }
 
 // Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
 // InspectAtomically.
 func (s *Store) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
-	return s.inspect(ctx, uids, s.clients.Read.Pipeline())
+	return s.inspectEach(ctx, uids, pipelineBatch, s.clients.Read.Pipeline)
 }
+
+// pipelineBatch is how many models are read in one pipeline.
+const pipelineBatch = 50
 
 // atomicBatch is how many models are read in one step, in which Redis serves nobody else: below a millisecond.
 const atomicBatch = 20
 
 // InspectAtomically reads models, each at one instant.
 func (s *Store) InspectAtomically(ctx context.Context, uids []string) ([]*Inspection, error) {
+	return s.inspectEach(ctx, uids, atomicBatch, s.clients.Read.TxPipeline)
+}
+
+func (s *Store) inspectEach(ctx context.Context, uids []string, batch int, pipeline func() redis.Pipeliner) ([]*Inspection, error) {
 	all := make([]*Inspection, 0, len(uids))
-	for chunk := range slices.Chunk(uids, atomicBatch) {
-		inspections, err := s.inspect(ctx, chunk, s.clients.Read.TxPipeline())
+	for chunk := range slices.Chunk(uids, batch) {
+		inspections, err := s.inspect(ctx, chunk, pipeline())
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +90,8 @@ func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner
 	for i, uid := range uids {
 		replies[i] = inspectionReplies{
 			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
-			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Urgent(), uid), pipe.ZScore(ctx, k.Running(), uid), pipe.Exists(ctx, k.History(uid)),
+			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Urgent(), uid), pipe.ZScore(ctx, k.Running(), uid),
+			pipe.ZScore(ctx, k.StaleAt(), uid), pipe.ZScore(ctx, k.Late(), uid), pipe.ZScore(ctx, k.Stale(), uid), pipe.Exists(ctx, k.History(uid)),
 		}
 	}
 	if err := execReads(ctx, pipe); err != nil {
@@ -101,6 +112,7 @@ func newInspection(uid string, replies inspectionReplies) *Inspection {
 		c.Broken, c.Record.Exists = err.Error(), true
 	}
 	c.Field, c.Record.Fault = c.Record.Fault, ""
+	c.Ages, c.Late, c.Stale = newMembership(replies.ages), newMembership(replies.late), newMembership(replies.stale)
 	c.Due, c.Urgent, c.Running = newMembership(replies.due), newMembership(replies.urgent), newMembership(replies.running)
 	if c.Record.Payload, err = replies.payload.Result(); err != nil && !missing(err) {
 		c.PayloadBroken = err.Error()

@@ -377,6 +377,11 @@ func (r *reference) change(t *Transition) {
 	if fields["rev"] = t.rev; t.newRev != "" {
 		fields["rev"] = t.newRev
 	}
+	for _, said := range []string{"user_friendly_status", "progress"} { // which a worker may have said since
+		if now := r.models[t.uid][said]; t.after != nil && t.before.of(said) == t.after.of(said) && now != "" {
+			fields[said] = now
+		}
+	}
 	if ticket := r.models[t.uid]["ticket"]; ticket != "" { // a clerk that started the model does not know which it drew
 		fields["ticket"] = ticket
 	}

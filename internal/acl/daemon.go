@@ -35,7 +35,7 @@ func dispatcher(k scope) part {
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(models(k), opening(k),
-			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.Dispatchers())),
+			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
 			allow("lrange", reading(k.Input(), k.Front())),
 			allow("zrange", reading(k.ParkedBy(all))),
@@ -58,7 +58,7 @@ func poller(k scope) part {
 			// It walks over the models of a bulk.
 			allow("hgetall", reading(k.Bulk(all))),
 			allow("zrange", reading(k.Bulks())),
-			allow("zcard zscan", reading(k.Failing(), k.Disabled(), k.Parked(), k.Running())),
+			allow("zcard zscan", reading(k.Failing(), k.Disabled(), k.Parked(), k.Late(), k.Stale(), k.Running())),
 			allow("scard sscan", reading(k.Label(all))),
 			allow("lrange", reading(k.Input())),
 		),

@@ -5,7 +5,7 @@ package acl
 func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake(), k.Front())
-	sets := reading(k.Due(), k.Urgent(), k.Running(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked())
+	sets := reading(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Late(), k.Stale(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked())
 	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded(), k.Bulk(all))
 	streams := reading(k.Journal(), k.Created(), k.Outbox())
 	settings := []string{k.Settings()}

@@ -128,7 +128,7 @@ func (c *checker) policy(name string) string {
 func (c *checker) keyTypes(ctx context.Context) error {
 	k := c.store.Keys
 	wants := map[string]string{
-		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
+		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.StaleAt(): "zset", k.Late(): "zset", k.Stale(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
 		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Created(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.Brake(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
 		k.Forwarded(): "hash", k.Commands(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",

@@ -54,6 +54,15 @@ var damages = map[string]damage{
 	"an idle model stands in the running set": {"running-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "idle"}).Err())
 	}},
+	"a model that nobody watches grows old": {"stale-at-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.StaleAt(), redis.Z{Score: 1e13, Member: "idle"}).Err())
+	}},
+	"a fresh model stands among the late ones": {"late-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Late(), redis.Z{Score: 1e13, Member: "off"}).Err())
+	}},
+	"a stale model is missing among the stale ones": {"stale-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("busy"), "freshness", "stale", "stale_at", "2026-11-20T00:00:00.000Z").Err())
+	}},
 	"a disabled model stands in the due set": {"due-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "off"}).Err())
 	}},
@@ -74,6 +83,15 @@ var damages = map[string]damage{
 	}},
 	"a uid in the running set without a model": {"running-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a uid in the stale_at set without a model": {"stale-at-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.StaleAt(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a uid in the late set without a model": {"late-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Late(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a uid in the stale set without a model": {"stale-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Stale(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
 	}},
 	"a payload without a model": {"payload-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Payload("ghost"), "{}", 0).Err())

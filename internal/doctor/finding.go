@@ -59,6 +59,9 @@ var (
 	dueWrong       = kind{"due-wrong", Error, "in the due set at its refresh_at ", repairSets}
 	urgentWrong    = kind{"urgent-wrong", Error, "in the urgent set at its refresh_at ", repairSets}
 	runningWrong   = kind{"running-wrong", Error, "in the running set at its deadline_at ", repairSets}
+	staleAtWrong   = kind{"stale-at-wrong", Error, "among those whose freshness changes, at its stale_at ", repairSets}
+	lateWrong      = kind{"late-wrong", Error, "among the late ones, at its stale_at ", repairSets}
+	staleWrong     = kind{"stale-wrong", Error, "among the stale ones, at its stale_at ", repairSets}
 	payloadMissing = kind{"payload-missing", Error, "a payload, at least {}", "save the model again"}
 	payloadObject  = kind{"payload-unreadable", Error, "a JSON object", "save the model again"}
 	payloadType    = kind{"payload-unreadable", Error, "a payload", "DEL its payload key, and save the model again"}
@@ -78,6 +81,9 @@ var (
 	dueOrphan       = kind{"due-orphan", Error, "a model for it", repairOrphan}
 	urgentOrphan    = kind{"urgent-orphan", Error, "a model for it", repairOrphan}
 	runningOrphan   = kind{"running-orphan", Error, "a model for it", repairOrphan}
+	staleAtOrphan   = kind{"stale-at-orphan", Error, "a model for it", repairOrphan}
+	lateOrphan      = kind{"late-orphan", Error, "a model for it", repairOrphan}
+	staleOrphan     = kind{"stale-orphan", Error, "a model for it", repairOrphan}
 	claimedOrphan   = kind{"claimed-orphan", Error, "a poller that gives signs of life", repairClaimed}
 	takenOrphan     = kind{"taken-orphan", Error, "a worker pool that gives signs of life", repairTaken}
 	claimedLapsed   = kind{"claimed-silent", Warning, lapsed + "poller that takes over", "start a poller: it takes over by itself"}

@@ -93,6 +93,9 @@ func (c *checker) state(m *scripts.Inspection) (findings []Finding) {
 	}
 	findings = append(checkSet(dueWrong, uid, "due", m.Due, s.DueAt()), checkSet(urgentWrong, uid, "urgent", m.Urgent, s.UrgentAt())...)
 	findings = append(findings, checkSet(runningWrong, uid, "running", m.Running, s.DeadlineAt)...)
+	findings = append(findings, checkSet(staleAtWrong, uid, "stale_at", m.Ages, s.AgesAt())...)
+	findings = append(findings, checkSet(lateWrong, uid, "late", m.Late, s.LateUntil())...)
+	findings = append(findings, checkSet(staleWrong, uid, "stale", m.Stale, s.StaleSince())...)
 	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
 		return findings
 	}

@@ -32,6 +32,9 @@ func orphanParts(m *scripts.Inspection, comeBy kind) (findings []Finding) {
 		{dueOrphan, "a place in the due set", m.Due.In},
 		{urgentOrphan, "a place in the urgent set", m.Urgent.In},
 		{runningOrphan, "a place in the running set", m.Running.In},
+		{staleAtOrphan, "a place in the stale_at set", m.Ages.In},
+		{lateOrphan, "a place in the late set", m.Late.In},
+		{staleOrphan, "a place in the stale set", m.Stale.In},
 	} {
 		if part.there {
 			findings = append(findings, part.kind.at(m.Record.UID, "none, but "+part.what))
@@ -45,7 +48,10 @@ func orphanParts(m *scripts.Inspection, comeBy kind) (findings []Finding) {
 
 // sets checks that what stands in the due and running sets exists. What models say about the sets is checked with the models.
 func (c *checker) sets(ctx context.Context) error {
-	for key, part := range map[string]kind{c.store.Keys.Due(): dueOrphan, c.store.Keys.Urgent(): urgentOrphan, c.store.Keys.Running(): runningOrphan} {
+	k := c.store.Keys
+	for key, part := range map[string]kind{
+		k.Due(): dueOrphan, k.Urgent(): urgentOrphan, k.Running(): runningOrphan, k.StaleAt(): staleAtOrphan, k.Late(): lateOrphan, k.Stale(): staleOrphan,
+	} {
 		if c.wrongType[key] {
 			continue
 		}

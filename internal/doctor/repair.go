@@ -9,7 +9,7 @@ import (
 
 // What --repair promises. Every other repair is left to a person.
 const (
-	repairSets    = "--repair writes due and running set anew from the model"
+	repairSets    = "--repair writes its places in all sets anew from the model"
 	repairRev     = "--repair gives it one"
 	repairOrphan  = "--repair removes it"
 	repairInput   = "--repair removes it; workers drop it"
@@ -24,7 +24,7 @@ const (
 
 // repaired is what is said when a promise was kept.
 var repaired = map[string]string{
-	repairSets:    "mended: due and running set written anew",
+	repairSets:    "mended: its places in all sets written anew",
 	repairRev:     "mended: it has one now",
 	repairOrphan:  "mended: removed",
 	repairInput:   "mended: removed",

@@ -1,0 +1,58 @@
+package poller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// promise stores the policy feeds, which promises some freshness; 0: none.
+func (b *bundle) promise(within time.Duration) {
+	b.t.Helper()
+	p := policy.Default()
+	p.Name, p.FreshWithin = "feeds", within
+	if err := b.Store.PutPolicy(b.t.Context(), p); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.promise(0)
+		b.apply(feed("idle", `"rrule":"FREQ=YEARLY"`), feed("disabled"), feed("running"), `{"type":"put","uid":"other"}`, `{"type":"disable","uid":"disabled"}`)
+		b.dispatch()
+		stale := func() map[string]int64 { return b.Scores(b.Store.Keys.StaleAt()) }
+		if len(stale()) > 0 {
+			t.Fatalf("%v are watched, and no policy promises anything", stale())
+		}
+		b.promise(time.Hour)
+		b.walk(b.poller(b.Store, poller.Config{}))
+		since := b.Clock.Now()
+		for _, uid := range []string{"idle", "disabled", "running"} {
+			if at := stale()[uid]; at != since.Add(time.Hour).UnixMilli() {
+				t.Errorf("%s is stale from %s on, want an hour after %s", uid, time.UnixMilli(at).UTC(), since)
+			}
+		}
+		if len(stale()) != 3 {
+			t.Errorf("%v are watched", stale())
+		}
+		watches := b.Stats()["watch"]
+		b.promise(time.Hour) // nothing else
+		if err := b.Store.PutPolicy(t.Context(), policy.Policy{Name: "feeds", FreshWithin: 2 * time.Hour, Timeout: time.Minute, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}); err != nil {
+			t.Fatal(err)
+		}
+		b.walk(b.poller(b.Store, poller.Config{}))
+		if at := stale()["disabled"]; at != since.Add(2*time.Hour).UnixMilli() || b.Stats()["watch"] != watches+3 {
+			t.Errorf("disabled is stale from %s on, after %d watches", time.UnixMilli(at).UTC(), b.Stats()["watch"])
+		}
+		b.promise(0)
+		b.walk(b.poller(b.Store, poller.Config{}))
+		if len(stale()) > 0 {
+			t.Errorf("%v are watched, and nothing is promised any more", stale())
+		}
+	})
+}
