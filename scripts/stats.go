@@ -21,6 +21,9 @@ type Stats struct {
 	Waiting int64 // idle models whose refresh_at lies ahead
 	Running int64 // models with an attempt queued or in the hands of a worker
 
+	// Freshness counts the models of which a policy promises some.
+	Freshness FreshnessCounts
+
 	Input   int64 // attempts that no worker has taken
 	Output  int64 // messages of workers that no poller has taken
 	Control int64 // messages of applications that no poller has taken
@@ -61,8 +64,13 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
 	}
+	freshness, err := s.FreshnessCounts(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
 	stats := Stats{
-		At: now, Urgent: urgent.Val(), Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
+		Freshness: freshness,
+		At:        now, Urgent: urgent.Val(), Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
 		Input: input.Val(), Output: output.Val(), Control: control.Val(),
 		Rejected: rejected.Val(), Journal: journal.Val() + created.Val(), Outbox: outbox.Val(),
 		Counters: make(map[string]int64),

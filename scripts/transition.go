@@ -82,6 +82,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.Watch(&t.decision, now)
+	t.decision.WasFreshness = t.was.Freshness // also of an import, which brings a state along
 	r.State = t.decision.Next
 	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
 	if t.before == nil {

@@ -148,6 +148,9 @@ func (s *narrator) present() []string {
 			lines = append(lines, inLine(s.place))
 		}
 	}
+	if text := freshnessText(s.m, s.when); text != "" {
+		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
+	}
 	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled {
 		lines = append(lines, "gives up at "+s.when(end)+" if it does not succeed before")
 	}

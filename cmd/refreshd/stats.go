@@ -34,6 +34,7 @@ type statsView struct {
 	Journal  int64            `json:"journal"`
 	Outbox   int64            `json:"outbox"`
 	Counters map[string]int64 `json:"counters"`
+	freshnessShare
 	// Replanning are the policies whose models are being planned anew, as they have changed.
 	Replanning []replanView `json:"replanning"`
 
@@ -68,7 +69,7 @@ func (s retryStats) summary() string {
 
 // readStats adds up the parts of a queue. It is as of the last one that was read.
 func readStats(ctx context.Context, queue *scripts.Queue) (sum scripts.Stats, err error) {
-	sum.Counters = make(map[string]int64)
+	sum.Counters, sum.Freshness = make(map[string]int64), scripts.FreshnessCounts{}
 	err = queue.Each(func(part *scripts.Store) error {
 		s, err := part.Stats(ctx)
 		if s.At.After(sum.At) {
@@ -77,6 +78,9 @@ func readStats(ctx context.Context, queue *scripts.Queue) (sum scripts.Stats, er
 		sum.Due, sum.Urgent, sum.Waiting, sum.Running = sum.Due+s.Due, sum.Urgent+s.Urgent, sum.Waiting+s.Waiting, sum.Running+s.Running
 		sum.Input, sum.Output, sum.Control, sum.Claimed = sum.Input+s.Input, sum.Output+s.Output, sum.Control+s.Control, sum.Claimed+s.Claimed
 		sum.Rejected, sum.Journal, sum.Outbox = sum.Rejected+s.Rejected, sum.Journal+s.Journal, sum.Outbox+s.Outbox
+		for freshness, count := range s.Freshness {
+			sum.Freshness[freshness] += count
+		}
 		for name, count := range s.Counters {
 			sum.Counters[name] += count
 		}
@@ -98,7 +102,7 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 		Living: living, Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
 		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
-		retryStats: newRetryStats(s.Retries()),
+		retryStats: newRetryStats(s.Retries()), freshnessShare: newFreshnessShare(s.Freshness),
 	}
 	if len(queue.Parts) > 1 {
 		v.Parts = len(queue.Parts)
@@ -123,6 +127,7 @@ func (v statsView) pairs() [][2]string {
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
 		{"dispatchers", partyText(v.Living.Dispatchers, v.Parts)}, {"pollers", partyText(v.Living.Pollers, v.Parts)},
 		{"workers", partyText(v.Living.Workers, v.Parts)},
+		{"freshness", v.freshnessShare.String()},
 		{"retries", v.summary()},
 	}
 	for _, walk := range v.Replanning {

@@ -43,13 +43,17 @@ type modelView struct {
 	UserFriendlyStatus string `json:"user_friendly_status"`
 	Progress           int    `json:"progress"`
 
-	LastSuccessAt  *string `json:"last_success_at"`
-	FailingSince   *string `json:"failing_since"`
-	FinalFailureAt *string `json:"final_failure_at"`
-	LastAttemptUID string  `json:"last_attempt_uid"`
-	Deferrals      int     `json:"deferrals"`
-	TryingSince    *string `json:"trying_since"`
-	GivesUpAt      *string `json:"gives_up_at"`
+	LastSuccessAt *string `json:"last_success_at"`
+	// Freshness is what was told last, StaleAt when that changes next, or since when it is stale.
+	Freshness      model.Freshness `json:"freshness"`
+	StaleAt        *string         `json:"stale_at"`
+	FreshSince     *string         `json:"fresh_since"`
+	FailingSince   *string         `json:"failing_since"`
+	FinalFailureAt *string         `json:"final_failure_at"`
+	LastAttemptUID string          `json:"last_attempt_uid"`
+	Deferrals      int             `json:"deferrals"`
+	TryingSince    *string         `json:"trying_since"`
+	GivesUpAt      *string         `json:"gives_up_at"`
 
 	retryStats
 
@@ -78,6 +82,7 @@ func (s shown) view() modelView {
 		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again, Outdated: r.Outdated,
 		Disabled: r.Disabled, DisabledReason: r.DisabledReason, DisabledBy: string(r.StoppedBy()), DisabledWho: r.DisabledWho,
 		UserFriendlyStatus: r.UserFriendlyStatus, Progress: r.Progress,
+		Freshness: r.Freshness, StaleAt: optional(r.StaleAt), FreshSince: optional(r.FreshSince),
 		LastSuccessAt: optional(r.LastSuccessAt), FailingSince: optional(r.FailingSince),
 		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
 		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
@@ -154,7 +159,7 @@ func (s shown) pairs() [][2]string {
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
 		{"outdated", mark(v.Outdated, "its payload was replaced: what it reports does not count")},
 		{"worker says", v.UserFriendlyStatus}, {"progress", mark(v.Progress != 0, strconv.Itoa(v.Progress)+"%")},
-		{"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
+		{"freshness", freshnessText(&r.Model, when)}, {"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
 		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
 		{"retries", v.summary()},
 		{"labels", strings.Join(model.LabelTerms(v.Labels), ", ")}, {"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
