@@ -34,7 +34,8 @@ type statsView struct {
 	Journal  int64            `json:"journal"`
 	Outbox   int64            `json:"outbox"`
 	Counters map[string]int64 `json:"counters"`
-	freshnessShare
+	// Freshness is how many models keep what their policies promise.
+	Freshness freshnessShare `json:"freshness"`
 	// Replanning are the policies whose models are being planned anew, as they have changed.
 	Replanning []replanView `json:"replanning"`
 
@@ -102,7 +103,7 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 		Living: living, Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
 		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
-		retryStats: newRetryStats(s.Retries()), freshnessShare: newFreshnessShare(s.Freshness),
+		retryStats: newRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
 	}
 	if len(queue.Parts) > 1 {
 		v.Parts = len(queue.Parts)
@@ -127,7 +128,7 @@ func (v statsView) pairs() [][2]string {
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
 		{"dispatchers", partyText(v.Living.Dispatchers, v.Parts)}, {"pollers", partyText(v.Living.Pollers, v.Parts)},
 		{"workers", partyText(v.Living.Workers, v.Parts)},
-		{"freshness", v.freshnessShare.String()},
+		{"freshness", v.Freshness.String()},
 		{"retries", v.summary()},
 	}
 	for _, walk := range v.Replanning {
