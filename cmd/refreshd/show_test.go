@@ -179,7 +179,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 			"rejected": 0.0, "journal": 8.0, "outbox": 0.0,
 			"total_retries": 0.0, "successful_retries": 0.0, "retried_cycles": 0.0, "retry_success_rate": nil, "replanning": []any{},
 			"freshness": map[string]any{"watched": 0.0, "fresh": 0.0, "late": 0.0, "stale": 0.0, "share_fresh": nil},
-			"counters": map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
+			"counters":  map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
