@@ -58,6 +58,8 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the brake holds it back.
 	Held bool
+	// Signature is that of a failure by which the model is failing from now on; empty: there was none.
+	Signature Signature
 	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
 	why         why // of a failure

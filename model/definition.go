@@ -162,7 +162,7 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 		decision.Next.enable(now)
 	}
 	if !replaced && !m.Disabled {
-		decision.Next.FailingSince = m.FailingSince // the cure is still to come
+		decision.Next.FailingSince, decision.Next.ErrorID = m.FailingSince, m.ErrorID // the cure is still to come
 	}
 	switch {
 	case stopped:

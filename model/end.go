@@ -24,6 +24,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	next.AttemptNo, next.Deferrals = 0, 0
 	next.LastSuccessAt = now
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
+	next.ErrorID = ""
 	m.goOn(next, now)
 	decision.end(m, now, policy.Failure{}, changed)
 	return decision
@@ -105,6 +106,8 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	if next.FailingSince.IsZero() {
 		next.FailingSince = now
 	}
+	decision.Signature = SignatureOf(m.UID, failure.ErrorType, failure.Reason)
+	next.ErrorID = decision.Signature.ID()
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
 	next.wait(v.at, v.cause, v.why.String())

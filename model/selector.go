@@ -190,7 +190,7 @@ func (t term) check(value string) error {
 	case t.name == SelectStatus:
 		return checkStatus(value)
 	case t.name == SelectError:
-		return document.Refuse(t.name, "another name, as failures are not sorted by their signatures yet", document.Found(t.String()))
+		return ValidateErrorID(value)
 	case t.name == SelectUID && !uidGlob.MatchString(value):
 		return document.Refuse(t.name, "a uid, with * for any text and ? for any one character", document.Found(value))
 	case t.name == SelectPolicy && !document.IsUID(value):
@@ -246,6 +246,8 @@ func (m *Model) has(name, value string, status Status, _ time.Time) bool {
 		return m.hasStatus(Status(value), status)
 	case SelectPolicy:
 		return cmp.Or(m.PolicyName, policy.DefaultName) == value
+	case SelectError:
+		return m.ErrorID == value
 	case SelectUID:
 		return matchGlob(value, m.UID)
 	default:

@@ -100,7 +100,7 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"status=faling":           `found "faling"; did you mean failing?`,
 		"status=fail":             `did you mean failing?`,
 		"status=blue":             `status: expected one of disabled, scheduled, due,`,
-		"error=timeout":           `error: expected another name, as failures are not sorted by their signatures yet`,
+		"error=timeout":           `error: expected the id of a signature, 12 hex digits, or other, found "timeout"`,
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
 		"uid=":                    `uid: expected a uid`,
 		"uid=[ab]":                `uid: expected a uid`,

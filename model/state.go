@@ -62,8 +62,10 @@ type State struct {
 	UserFriendlyStatus string // last status text of a worker, for the owner
 	Progress           int    // last progress of a worker, 0-100 percent
 
-	LastSuccessAt  time.Time
-	FailingSince   time.Time // first failure since the last success
+	LastSuccessAt time.Time
+	FailingSince  time.Time // first failure since the last success
+	// ErrorID is the signature by which the model failed last, while it is failing: its id, or ErrorOther, as commit.lua decides.
+	ErrorID        string
 	FinalFailureAt time.Time // last final failure since the last success: its end is a recovery
 	LastAttemptUID string    // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result
 	Deferrals      int       // postponed, interrupted or not begun attempts in a row
@@ -155,7 +157,7 @@ func (s *State) endAttempt() {
 // enable ends a disabled state; the cycle of attempts and the give-up window begin anew, and what failed before is over.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
-	s.AttemptNo, s.Deferrals, s.FailingSince = 0, 0, time.Time{}
+	s.AttemptNo, s.Deferrals, s.FailingSince, s.ErrorID = 0, 0, time.Time{}, ""
 	if !s.trying().IsZero() {
 		s.TryingSince = now
 	}

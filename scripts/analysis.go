@@ -42,7 +42,7 @@ func NeedsOf(file string, keys Keys, owner string) (Needs, error) {
 
 // analysis is what the text of a script tells: what its header explains, and what its body does. It relies on the conventions of this
 // package: a key is an entry of KEYS or a local name for one. KEYS[key] and KEYS[key + 1] are keys of an item, next_key('label') is a further one of
-// it, and KEYS[i] is any key that belongs to no item.
+// it, as error_key('error', place) is, and KEYS[i] is any key that belongs to no item.
 type analysis struct {
 	purpose, returns string
 	declared         []declaration
@@ -70,7 +70,7 @@ var (
 	commentPattern     = regexp.MustCompile(`\s*--[^\n]*`)
 	patternPattern     = regexp.MustCompile(`(<queue>\S*) (list|hash|zset|set|stream|string)\b`)
 	localPattern       = regexp.MustCompile(`\blocal ([a-z_, ]+) = ([^\n]+)`)
-	nextKey            = regexp.MustCompile(`^next_key\('([a-z]+)'\)$`)
+	nextKey            = regexp.MustCompile(`^(?:next|error)_key\('([a-z]+)'(?:, place)?\)$`)
 	keyUse             = regexp.MustCompile(`^KEYS\[(\w+)(?: \+ (\d+))?\]$`)
 	callPattern        = regexp.MustCompile(`\bredis\.p?call\(`)
 	commandPattern     = regexp.MustCompile(`^'[A-Z]+'$`)

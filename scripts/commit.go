@@ -95,7 +95,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	keys := []string{
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
 		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(), k.Commands(),
-		k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.StaleAt(), k.Late(), k.Stale(),
+		k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.StaleAt(), k.Late(), k.Stale(), k.Errors(), k.PastErrors(),
 	}
 	all := wordings{kinds: map[string]int{}}
 	for i := range batch.Items {

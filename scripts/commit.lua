@@ -27,10 +27,12 @@
 -- KEYS[22] <queue>:stale_at zset, uid -> when its freshness changes next in Unix ms
 -- KEYS[23] <queue>:late zset, uid -> when it becomes stale in Unix ms
 -- KEYS[24] <queue>:stale zset, uid -> since when it is stale in Unix ms
--- KEYS[25..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
+-- KEYS[25] <queue>:errors zset, id of a signature -> how many models are failing by it
+-- KEYS[26] <queue>:past_errors zset, id of one by which no model is failing any more -> since when in Unix ms
+-- KEYS[27..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
 --   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in
 --   which their words stand here: <queue>:limit:<name> zset, <queue>:rate:<name> string, <queue>:circuit:<name> hash,
---   <queue>:label:<name> set, <queue>:parked:<name> zset
+--   <queue>:label:<name> set, <queue>:parked:<name> zset, three of <queue>:error:<name> hash
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
 -- ARGV[3] journal cap, in entries, and of created likewise
@@ -54,16 +56,18 @@
 --   and as it is to be, "" = it stays, and for how many ms that is kept; frees = per key its gate; closes = until when
 --   in Unix us, and for how many ms; circuit = its gate and its key, 1 = the attempt has failed, 0 = it was answered,
 --   "" = neither, after how many failures of how many it opens, when it is to be probed in RFC 3339 and in Unix ms;
---   note=<name> = what only the journal is told; field=<name> = the value of a field. These words announce nothing:
---   settle = no model changes; remove = the model goes; keys=<n> = how many keys are passed; more=<n> = how many
---   further ones; takes=<n> = the limits and rates of keys that it takes, one after the other; probe = it tries an open
---   circuit; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves; ungate = it leaves the models of a
---   gate, gate = it joins them; frees=<n>, extend=<n> = limits that it leaves, or holds longer; closes=<n> = rates of
---   keys that are closed; circuit = it settles one; fleet = any of these words from failing on; must = what is taken
---   back must be queued; ticket = the attempt draws one: its number in the order of all that were ever pushed; instead
---   = the entry of the history takes the place of the newest one; wake = call a dispatcher; event=<name> = what the
---   journal calls it, without the word it is not told; apart = it is told in created; count=<name> = a counter;
---   now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
+--   error = the signature by which it fails, a list behind its length: id, how many models it may stop untold, its
+--   text, reason and error type; note=<name> = what only the journal is told; field=<name> = the value of a field.
+--   These words announce nothing: settle = no model changes; remove = the model goes; keys=<n> = how many keys are
+--   passed; more=<n> = how many further ones; takes=<n> = the limits and rates of keys that it takes, one after the
+--   other; probe = it tries an open circuit; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves;
+--   ungate = it leaves the models of a gate, gate = it joins them; frees=<n>, extend=<n> = limits that it leaves, or
+--   holds longer; closes=<n> = rates of keys that are closed; circuit = it settles one; sound = it fails by no
+--   signature any more; fleet = any of these words from failing on; must = what is taken back must be queued; ticket =
+--   the attempt draws one: its number in the order of all that were ever pushed; instead = the entry of the history
+--   takes the place of the newest one; wake = call a dispatcher; event=<name> = what the journal calls it, without the
+--   word it is not told; apart = it is told in created; count=<name> = a counter; now=<name> = a field that is the
+--   instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key has no room
@@ -75,19 +79,21 @@ local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[1
 local policies, policy_uses, urgent, created, command_ids = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local failing, disabled, parked, gates, holds = KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local stale_at, late, stale = KEYS[22], KEYS[23], KEYS[24]
+local errors, past_errors = KEYS[25], KEYS[26]
 local instant, max_queued = ARGV[1], tonumber(ARGV[2])
 local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local owner, holds_seen = ARGV[6], ARGV[7]
 
 -- Check: a shared key of another type would end the script between two writes.
 local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
-  'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash', 'zset', 'zset', 'zset'})
+  'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash', 'zset', 'zset', 'zset', 'zset',
+  'zset'})
 if wrong then
   return wrong
 end
 
 local ARGV = ARGV -- a local is read faster, and this is read most
-local at, key = 9, 25
+local at, key = 9, 27
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -127,9 +133,9 @@ local function new_kind(words)
   for _, list in ipairs({kind.set, kind.entry}) do
     append(list, kind.fields, '')
     append(list, kind.now, instant)
-    append(list, kind.ticket and {'ticket'} or {}, '')
+    append(list, kind.ticket and {'ticket'} or kind.error and {'error'} or {}, '')
   end
-  kind.entry_ticket = #kind.entry
+  kind.entry_own = #kind.entry -- what only this script knows
   append(kind.entry, kind.delete, '')
   return kind
 end
@@ -230,6 +236,7 @@ local function take_fleet(kind)
   fleet.frees = take_some(kind.frees or 0)
   fleet.closes = take_some(kind.closes and 2 or 0)
   fleet.circuit = take_some(kind.circuit and 7 or 0)
+  fleet.error = kind.error and take_list()
   return fleet
 end
 local from, further = 0, 0 -- of the further keys of an item the first and the next
@@ -339,6 +346,79 @@ local function free_keys(kind, uid, fleet, running_ms)
   end
 end
 
+-- Failures are sorted by signatures. The last three keys of an item tell of them: that by which its model was failing,
+-- that by which it fails now, and other, which stands for those that are too many.
+local most_errors = 1000
+local incidents = {}
+local function error_key(_, place)
+  return KEYS[key - 3 + place]
+end
+local function leave_error(id, now)
+  local place = id == 'other' and 2 or 0
+  redis.call('HINCRBY', error_key('error', place), 'ended', 1)
+  if tonumber(redis.call('ZINCRBY', errors, -1, id)) > 0 then --@ leave the error
+    return
+  end
+  redis.call('ZREM', errors, id)
+  redis.call('ZREMRANGEBYSCORE', past_errors, '-inf', now - day * 1000)
+  if redis.call('ZCARD', past_errors) < most_errors then
+    redis.call('ZADD', past_errors, now, id)
+    redis.call('EXPIRE', error_key('error', place), day)
+  else
+    redis.call('DEL', error_key('error', place))
+  end
+end
+local function join_error(uid, id, place)
+  local last = {uid}
+  for other in string.gmatch(redis.call('HGET', error_key('error', place), 'uids') or '', '%S+') do
+    last[#last + 1] = other ~= uid and #last < 3 and other or nil
+  end
+  redis.call('HSET', error_key('error', place), 'uids', table.concat(last, ' '))
+  redis.call('HSETNX', error_key('error', place), 'first_at', instant)
+  redis.call('HINCRBY', error_key('error', place), 'began', 1)
+  redis.call('PERSIST', error_key('error', place))
+  redis.call('ZREM', past_errors, id)
+  return tonumber(redis.call('ZINCRBY', errors, 1, id)) --@ join the error
+end
+local function tell_error(id, place, models, now, text, reason)
+  local last = tonumber(redis.call('HGET', error_key('error', place), 'told_ms') or '')
+  if not last or now - last >= day * 1000 then
+    redis.call('HSET', error_key('error', place), 'told_ms', string.format('%d', now))
+    incidents[#incidents + 1] = {'event', 'new_error', 'at', instant, 'error', id, 'signature', text,
+      'models', string.format('%d', models), 'reason', reason}
+  end
+end
+local function write_error(uid, was, id, now, untold, text, reason, error_type)
+  local place = 1
+  local known = id == was or redis.call('ZSCORE', errors, id)
+  if id == 'other' or not known and redis.call('ZCARD', errors) >= most_errors then
+    id, place, text = 'other', 2, 'other'
+  end
+  if was and was ~= id then
+    leave_error(was, now)
+  end
+  redis.call('HSET', error_key('error', place), 'signature', text, 'reason', reason, 'error_type', error_type,
+    'uid', uid, 'last_at', instant)
+  redis.call('HINCRBY', error_key('error', place), 'failures', 1)
+  if was ~= id then
+    local models = join_error(uid, id, place)
+    if untold > 0 and models == untold + 1 then
+      tell_error(id, place, models, now, text, reason)
+    end
+  end
+  return id
+end
+-- sort_error returns the signature by which the model is failing from now on.
+local function sort_error(hash, uid, fleet)
+  local id, untold, text, reason, error_type = unpack(fleet.error or {})
+  local was = redis.call('HGET', hash, 'error')
+  if id then
+    id = write_error(uid, was, id, tonumber(fleet.ms), tonumber(untold), text, reason, error_type)
+  elseif was then
+    leave_error(was, tonumber(fleet.ms))
+  end
+  return id
+end
 local function write_fleet(kind, uid, fleet, running_ms)
   further = from
   take_keys(kind, uid, fleet, running_ms)
@@ -482,13 +562,20 @@ while at <= last_at do
     refused[uid] = refused[uid] or code ~= 1 --@ refuse
     -- Write what is the model's own, and note what is shared.
     if code == 1 then
+      if kind.error or kind.sound then
+        local signature = sort_error(hash, uid, fleet)
+        if signature then
+          set[#set] = signature
+          entry[kind.entry_own] = signature
+        end
+      end
       if kind.remove then
         redis.call('DEL', hash, body, history) --@ remove
       end
       if kind.ticket then
         tickets = tickets + 1 --@ ticket
         set[#set] = string.format('%d', tickets)
-        entry[kind.entry_ticket] = set[#set]
+        entry[kind.entry_own] = set[#set]
       end
       if #set > 0 then
         redis.call('HSET', hash, unpack(set, 1, math.min(#set, 1000)))
@@ -641,6 +728,13 @@ if #noted > 0 then
   local old = redis.call('ZCOUNT', command_ids, '-inf', noted[1] - day * 1000)
   if old > 0 then -- a day's worth at once would keep Redis busy for long
     redis.call('ZREMRANGEBYRANK', command_ids, 0, math.min(old, 1000) - 1) --@ forget
+  end
+end
+for _, incident in ipairs(incidents) do
+  notices[#notices + 1] = incident
+  if tonumber(journal_cap) > 0 then
+    redis.call('XADD', journal, '*', unpack(incident, 1, #incident))
+    told = true
   end
 end
 if told then

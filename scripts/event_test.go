@@ -177,14 +177,88 @@ var eventCases = []struct {
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned", "refresh_for", "retry",
-				"failing_since", "2026-11-21T06:00:00.000Z", "total_retries", "1", "retried_cycles", "1"),
+				"failing_since", "2026-11-21T06:00:00.000Z", "error", http503, "total_retries", "1", "retried_cycles", "1"),
 			":payload:m1": `{"input_url":"u"}`,
+			":errors":     scores{http503: 1}, ":error:" + http503: http503Hash,
 			":due":        scores{"m1": six + minute},
 			":running":    scores{"m2": six},
 			":journal":    events{{"event": "failure", "ended_attempt_no": "2", "reason": "503", "error_type": "http"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"failure","limit":600000,"reason":"503","type":"http","delay":60000,"next":60000,"of":3}`},
 			":failing":    scores{"m1": six},
 			":stats":      hash{"failure": "1", "total_retries": "1", "retried_cycles": "1"},
+		}),
+	},
+	{
+		name:    "failure by the same signature as before",
+		seed:    failingKeys(http503, keys{":errors": scores{http503: 2}, ":error:" + http503: http503Hash}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 2},
+			":error:" + http503: but(http503Hash, "last_at", "2026-11-21T06:00:00.000Z", "failures", "2")}),
+	},
+	{
+		name: "failure by another signature",
+		seed: failingKeys(otherError, keys{":errors": scores{http503: 1, otherError: 2}, ":error:" + otherError: hash{"began": "2"},
+			":error:" + http503: but(http503Hash, "uids", "m4 m1 m3", "first_at", "2026-11-21T05:00:00.000Z", "began", "4", "ended", "3", "failures", "7")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 2, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:" + http503: but(http503Hash, "uids", "m1 m4 m3", "first_at", "2026-11-21T05:00:00.000Z", "began", "5", "ended", "3", "failures", "8")}),
+	},
+	{
+		name: "failure by a signature that is past, of the last model of another one",
+		seed: failingKeys(otherError, keys{":errors": scores{otherError: 1}, ":error:" + otherError: hash{"began": "1"},
+			":past_errors": scores{http503: six - 1, "old": six - 24*60*minute}, ":error:" + http503: but(http503Hash, "ended", "1")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + otherError: hash{"began": "1", "ended": "1"}, ":past_errors": scores{otherError: six},
+			":error:" + http503: but(http503Hash, "ended", "1", "began", "2", "failures", "2")}),
+	},
+	{
+		name:    "failure by a signature beyond those that are kept apart",
+		seed:    failingKeys(otherError, keys{":errors": manyErrors(1000), ":error:" + otherError: hash{"began": "2"}}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys("other", keys{":errors": counting(manyErrors(1000), scores{otherError: 1, "other": 1}), ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:other": but(http503Hash, "signature", "other")}),
+	},
+	{
+		name:    "failure again by a signature beyond those that are kept apart",
+		seed:    failingKeys("other", keys{":errors": counting(manyErrors(1000), scores{"other": 2}), ":error:other": but(http503Hash, "signature", "other")}),
+		answers: "oanswer",
+		act:     fail503,
+		want:    failedKeys("other", keys{":errors": counting(manyErrors(1000), scores{"other": 2}), ":error:other": but(http503Hash, "signature", "other", "failures", "2")}),
+	},
+	{
+		name:    "failure that stops more models than may be untold",
+		seed:    failingKeys(otherError, keys{":errors": scores{http503: 50, otherError: 2}, ":error:" + otherError: hash{"began": "2"}, ":error:" + http503: but(http503Hash, "told_ms", "1795154400000")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 51, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:" + http503: but(http503Hash, "began", "2", "failures", "2", "told_ms", "1795240800000"), ":outbox": events{newError}}),
+	},
+	{
+		name:    "failure that stops more models, of which somebody was told today",
+		seed:    failingKeys(otherError, keys{":errors": scores{http503: 50, otherError: 2}, ":error:" + otherError: hash{"began": "2"}, ":error:" + http503: but(http503Hash, "told_ms", "1795154400001")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 51, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:" + http503: but(http503Hash, "began", "2", "failures", "2", "told_ms", "1795154400001")}),
+	},
+	{
+		name:    "success of the last model of a signature",
+		seed:    failingKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + http503: http503Hash}),
+		answers: "oanswer",
+		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) },
+		want: and(rest, keys{
+			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
+				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "total_retries", "1", "successful_retries", "1", "retried_cycles", "1"),
+			":payload:m1":  `{"input_url":"u"}`,
+			":running":     scores{"m2": six},
+			":past_errors": scores{http503: six}, ":error:" + http503: but(http503Hash, "ended", "1"),
+			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
+			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"success","limit":600000,"why":"finished: one-shot"}`},
+			":stats":      hash{"success": "1", "total_retries": "1", "successful_retries": "1", "retried_cycles": "1"},
 		}),
 	},
 	{
@@ -196,7 +270,7 @@ var eventCases = []struct {
 		},
 		want: and(rest, keys{
 			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
-				"failing_since", "2026-11-21T05:00:00.000Z", "final_failure_at", "2026-11-21T06:00:00.000Z",
+				"failing_since", "2026-11-21T05:00:00.000Z", "error", "6b3c238ebcf1", "final_failure_at", "2026-11-21T06:00:00.000Z",
 				"refresh_disabled_until_update", "1", "refresh_disabled_at", "2026-11-21T06:00:00.000Z", "refresh_disabled_by", "policy", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
 			":payload:m1": `{"input_url":"u"}`,
 			":running":    scores{"m2": six},
@@ -207,8 +281,11 @@ var eventCases = []struct {
 			}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":4,"is":"failure","limit":600000,"final":true,"exhausted":true,"reason":"404","why":"final: exhausted, none planned"}`},
 			":failing":    scores{"m1": six - 60*minute},
-			":disabled":   scores{"m1": six},
-			":stats":      hash{"failure": "1", "exhausted": "1", "final_failure": "1", "total_retries": "1"},
+			":errors":     scores{"6b3c238ebcf1": 1},
+			":error:6b3c238ebcf1": hash{"signature": "404", "reason": "404", "error_type": "", "uid": "m1", "uids": "m1", "began": "1",
+				"failures": "1", "first_at": "2026-11-21T06:00:00.000Z", "last_at": "2026-11-21T06:00:00.000Z"},
+			":disabled": scores{"m1": six},
+			":stats":    hash{"failure": "1", "exhausted": "1", "final_failure": "1", "total_retries": "1"},
 		}),
 	},
 	{
@@ -217,14 +294,16 @@ var eventCases = []struct {
 		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now), b.now) },
 		want: keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once, none planned", "refresh_for", "retry",
-				"failing_since", "2026-11-21T06:00:00.000Z"),
-			":payload:m1": `{"input_url":"u"}`,
-			":due":        scores{"m1": six},
-			":journal":    events{{"event": "timeout", "ended_attempt_no": "1", "reason": "timeout", "error_type": "timeout"}},
-			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"timeout","limit":60000,"reason":"timeout","type":"timeout","delay":0,"next":0,"of":3}`},
-			":failing":    scores{"m1": six},
-			":stats":      hash{"timeout": "1"},
-			":wake":       list{"1"},
+				"failing_since", "2026-11-21T06:00:00.000Z", "error", "f77d1bb58da8"),
+			":payload:m1":         `{"input_url":"u"}`,
+			":due":                scores{"m1": six},
+			":journal":            events{{"event": "timeout", "ended_attempt_no": "1", "reason": "timeout", "error_type": "timeout"}},
+			":history:m1":         list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"timeout","limit":60000,"reason":"timeout","type":"timeout","delay":0,"next":0,"of":3}`},
+			":failing":            scores{"m1": six},
+			":errors":             scores{"f77d1bb58da8": 1},
+			":error:f77d1bb58da8": but(http503Hash, "reason", "timeout", "signature", "timeout", "error_type", "timeout"),
+			":stats":              hash{"timeout": "1"},
+			":wake":               list{"1"},
 		},
 	},
 	{
@@ -443,7 +522,8 @@ var eventCases = []struct {
 		name: "remove",
 		seed: and(runningKeys(), keys{":due": scores{"m2": six}, ":history:m1": list{"old"}, "-input": list{queuedEntry},
 			":claimed:control": list{"canswer"}, ":holder": "p1", ":failing": scores{"m1": six, "m2": six}, ":label:tenant=t1": set{"m1": true, "m2": true},
-			":model:m1": but(running, "label:tenant", "t1", "failing_since", "2026-11-21T06:00:00.000Z")}),
+			":errors": scores{http503: 2}, ":error:" + http503: http503Hash,
+			":model:m1": but(running, "label:tenant", "t1", "failing_since", "2026-11-21T06:00:00.000Z", "error", http503)}),
 		answers: "canswer",
 		act: func(_ *bench, r *Record) *Transition {
 			return r.Remove()
@@ -455,7 +535,8 @@ var eventCases = []struct {
 			":journal":         events{{"event": "remove"}},
 			":failing":         scores{"m2": six},
 			":label:tenant=t1": set{"m2": true},
-			":stats":           hash{"remove": "1"},
+			":errors":          scores{http503: 1}, ":error:" + http503: but(http503Hash, "ended", "1"),
+			":stats": hash{"remove": "1"},
 		},
 	},
 	{
@@ -720,6 +801,10 @@ func withJournal(seed, want keys) keys {
 	maps.Copy(entry, entries[0])
 	if after, stays := want[":model:m1"].(hash); stays {
 		maps.Copy(entry, told(before, after))
+		failed(entry, after)
+	}
+	if outbox, is := want[":outbox"].(events); is && outbox[0]["event"] == "new_error" {
+		return and(want, keys{stream: events{entry, outbox[0]}})
 	}
 	return and(want, keys{stream: events{entry}})
 }
@@ -747,6 +832,14 @@ func told(before, after hash) map[string]any {
 		fields["refresh_why"] = why
 	}
 	return fields
+}
+
+// failed says of a journal by which signature a model has failed, also if it is the same as before.
+func failed(entry map[string]any, after hash) {
+	event := entry["event"]
+	if signature := after["error"]; signature != "" && (event == "failure" || event == "timeout") && entry["ended_attempt_no"] != nil {
+		entry["error"] = signature
+	}
 }
 
 // answering is the item of a transition, which may answer a claimed message.

@@ -47,7 +47,7 @@ type notes func(wrong bool, format string, args ...any)
 var (
 	timeWord      = regexp.MustCompile(`\b(now|cutoff|due|deadline|running|heartbeat)\b`)
 	unitWord      = regexp.MustCompile(`\bms\b`)
-	forbiddenWord = regexp.MustCompile(`\b(cjson|cmsgpack|bit|struct|os|io|print|require|package|loadfile|dofile|setfenv|goto|error|tostring)\b`)
+	forbiddenWord = regexp.MustCompile(`\b(cjson|cmsgpack|bit|struct|os|io|print|require|package|loadfile|dofile|setfenv|goto|tostring)\b|\berror\(`)
 	numberedUse   = regexp.MustCompile(`\b(KEYS|ARGV)\[(\d+)\]`)
 	variableUse   = regexp.MustCompile(`\b(?:(KEYS)\[(key)|(ARGV)\[([a-z_]+))`)
 	startPattern  = regexp.MustCompile(`\b(?:local|for) ([a-z_, ]+) = (\d+(?:, \d+)*)`)
@@ -199,7 +199,7 @@ var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
 	switch method {
 	case "Claimed", "Taken":
 		return "<owner>"
-	case "Bulk", "Reply", "Label", "ParkedBy", "Limit", "Rate", "Circuit":
+	case "Bulk", "Reply", "Error", "Label", "ParkedBy", "Limit", "Rate", "Circuit":
 		return "<name>"
 	}
 	return "<uid>"

@@ -12,7 +12,7 @@ import (
 
 // fleet tells commit.lua in which indexes the model stands from now on, and what it takes and gives back of keys. Of most transitions there is
 // nothing to tell.
-func (t *Transition) fleet(w *wording, k Keys, now time.Time) {
+func (t *Transition) fleet(w *wording, k Keys, now time.Time, config *Config) {
 	was, is := &t.was, &t.decision.Next
 	if t.removes() {
 		is = &model.State{}
@@ -33,7 +33,8 @@ func (t *Transition) fleet(w *wording, k Keys, now time.Time) {
 		w.announce(string(is.ParkedBy), cmp.Or(millis(t.decision.Look), "0")) // nobody knows when: now
 	}
 	takes, gives := len(t.decision.Takes) > 0, was.Counted != "" && (is.Counted == "" || all || !is.DeadlineAt.Equal(was.DeadlineAt))
-	if takes || gives {
+	begins, ends := t.fails()
+	if takes || gives || begins || ends {
 		w.say("ms", "")
 		w.announce(millis(now))
 	}
@@ -48,6 +49,9 @@ func (t *Transition) fleet(w *wording, k Keys, now time.Time) {
 	}
 	if gives {
 		f.give(t, was, is)
+	}
+	if begins || ends {
+		f.failure(t, begins, config.NewErrorAbove)
 	}
 	if len(w.announced) > f.told || len(w.keys) > 0 {
 		w.say("fleet", "")

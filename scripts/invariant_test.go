@@ -102,6 +102,10 @@ func (m *machine) everyKey() map[string]string {
 		":failing": "zset", ":disabled": "zset", ":parked": "zset", ":gates": "zset", ":stale_at": "zset", ":late": "zset", ":stale": "zset", ":parked:hold:h1": "zset", ":parked:hold:h2": "zset",
 		":label:tenant=t1": "set", ":label:tenant=t2": "set", ":label:kind=feed": "set",
 	}
+	all[":errors"], all[":past_errors"] = "zset", "zset"
+	for id := range m.ref.signature {
+		all[":error:"+id] = "hash"
+	}
 	for _, uid := range modelNames {
 		all[":model:"+uid], all[":payload:"+uid], all[":history:"+uid] = "hash", "string", "list"
 	}
@@ -115,9 +119,16 @@ func brokenInvariants(all keys) (broken list) {
 	running, _ := all[":running"].(scores)
 	parked, _ := all[":parked"].(scores)
 	wantDue, wantUrgent, wantRunning, wantParked := scores{}, scores{}, scores{}, scores{}
+	wantErrors := scores{}
 	for _, uid := range modelNames {
 		fields, _ := all[":model:"+uid].(hash)
 		m := newRecord(uid, fields).Model
+		if m.ErrorID != "" {
+			wantErrors[m.ErrorID]++
+		}
+		if (m.ErrorID == "") != m.FailingSince.IsZero() {
+			broken = append(broken, fmt.Sprintf("%s is failing since %v by %q", uid, m.FailingSince, m.ErrorID))
+		}
 		if m.AttemptUID != "" {
 			wantRunning[uid] = float64(m.DeadlineAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.ParkedBy != "" {
@@ -130,6 +141,9 @@ func brokenInvariants(all keys) (broken list) {
 		if (m.AttemptUID == "") != m.DeadlineAt.IsZero() || m.Disabled && (m.AttemptUID != "" || !m.RefreshAt.IsZero()) {
 			broken = append(broken, fmt.Sprintf("%s is %v", uid, fields))
 		}
+	}
+	if failing, _ := all[":errors"].(scores); !maps.Equal(wantErrors, failing) {
+		broken = append(broken, fmt.Sprintf("errors %v, want %v", failing, wantErrors))
 	}
 	if !maps.Equal(wantDue, due) || !maps.Equal(wantUrgent, urgent) || !maps.Equal(wantRunning, running) || !maps.Equal(wantParked, parked) {
 		broken = append(broken, fmt.Sprintf("due %v, urgent %v, running %v and parked %v, want %v, %v, %v and %v", due, urgent, running, parked, wantDue, wantUrgent, wantRunning, wantParked))

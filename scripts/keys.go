@@ -92,6 +92,15 @@ func (k Keys) Calendars() string { return k.queue + ":calendars" }
 // Failing is a zset: uid to failing_since in Unix ms, of models that have failed since their last success.
 func (k Keys) Failing() string { return k.queue + ":failing" }
 
+// Errors is a zset: id of a signature to how many models are failing by it.
+func (k Keys) Errors() string { return k.queue + ":errors" }
+
+// PastErrors is a zset: id of a signature by which no model is failing any more to when the last one ceased to, in Unix ms, for a day.
+func (k Keys) PastErrors() string { return k.queue + ":past_errors" }
+
+// Error is a hash: what is known of a signature. It expires when it is past.
+func (k Keys) Error(id string) string { return k.queue + ":error:" + id }
+
 // Disabled is a zset: uid to when it was disabled in Unix ms.
 func (k Keys) Disabled() string { return k.queue + ":disabled" }
 

@@ -48,6 +48,7 @@ var modelNames = list{"m1", "m2", "m3"}
 
 func newMachine(t *rapid.T, b *bench) *machine {
 	b.now = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	b.config.NewErrorAbove = 1
 	return &machine{bench: b, rapid: t, ref: newReference(), clerks: map[string]*clerk{"p1": {name: "p1"}, "p2": {name: "p2"}}}
 }
 
@@ -101,6 +102,7 @@ func (m *machine) command(t *rapid.T) {
 func (m *machine) answer(t *rapid.T) {
 	text := rapid.SampledFrom(list{
 		`{"type":"success"`, `{"type":"success","changed":false`, `{"type":"failure","reason":"503"`, `{"type":"failure","retryable":false`,
+		`{"type":"failure","reason":"row 17 of m1","error_type":"parse"`, `{"type":"failure","reason":"row 9 of m2","error_type":"parse"`,
 		`{"type":"postponed","retry_after":30`, `{"type":"interrupted"`, `{"type":"started","worker":"w"`,
 		`{"type":"user_friendly_status","status":"half","progress":50`,
 	}).Draw(t, "answer")

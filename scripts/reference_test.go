@@ -29,6 +29,9 @@ type reference struct {
 	touched                          map[string]bool // models that the batch has changed
 	ids                              scores          // of commands
 	replies                          list
+	errors, pastErrors               scores
+	signature                        map[string]hash  // what is known of each
+	incidents                        []map[string]any // of the batch
 	stats                            map[string]int
 	woken                            bool
 }
@@ -38,6 +41,7 @@ func newReference() *reference {
 		models: map[string]hash{}, payloads: map[string]string{}, history: map[string]list{}, claimed: map[string]list{},
 		due: scores{}, urgent: scores{}, running: scores{}, pollers: scores{}, stats: map[string]int{}, ids: scores{},
 		failing: scores{}, disabled: scores{}, ages: scores{}, late: scores{}, stale: scores{}, parked: scores{}, gates: scores{}, gate: map[string]scores{}, labels: map[string]set{},
+		errors: scores{}, pastErrors: scores{}, signature: map[string]hash{},
 	}
 }
 
@@ -69,7 +73,10 @@ func (r *reference) keys() keys {
 	addFilled(all, lists)
 	addFilled(all, map[string]scores{":due": r.due, ":urgent": r.urgent, ":running": r.running, ":pollers": r.pollers, ":commands": r.ids,
 		":failing": r.failing, ":disabled": r.disabled, ":parked": r.parked, ":gates": r.gates,
-		":stale_at": r.ages, ":late": r.late, ":stale": r.stale})
+		":stale_at": r.ages, ":late": r.late, ":stale": r.stale, ":errors": r.errors, ":past_errors": r.pastErrors})
+	for id, known := range r.signature {
+		addFilled(all, map[string]hash{":error:" + id: known})
+	}
 	for name, models := range r.gate {
 		addFilled(all, map[string]scores{":parked:" + name: models})
 	}
@@ -176,7 +183,7 @@ func (r *reference) adopt(expired, owner string, now time.Time, lease time.Durat
 }
 
 func (r *reference) commit(owner string, maxQueued int, items []Item, now time.Time) (codes []Code) {
-	r.touched = map[string]bool{}
+	r.touched, r.incidents = map[string]bool{}, nil
 	refused, noted := map[string]bool{}, false
 	for _, item := range items {
 		var code Code
@@ -193,6 +200,9 @@ func (r *reference) commit(owner string, maxQueued int, items []Item, now time.T
 		if codes = append(codes, code); code == CodeApplied {
 			noted = r.reply(item, now) || noted
 		}
+	}
+	for _, incident := range r.incidents {
+		r.journal, r.outbox = appendEntry(r.journal, incident), appendEntry(r.outbox, incident)
 	}
 	maps.DeleteFunc(r.ids, func(_ string, at float64) bool { return noted && at <= dayBefore(now) })
 	return codes
@@ -256,6 +266,7 @@ func (r *reference) judge(owner string, maxQueued int, item Item, refused bool, 
 func (r *reference) write(owner string, item Item, now time.Time) {
 	t := item.Transition
 	o := t.occasion(r.models[t.uid], item.Message, now)
+	r.sort(t, now)
 	if t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan {
 		delete(r.models, t.uid)
 		delete(r.payloads, t.uid)

@@ -30,6 +30,9 @@ type Config struct {
 	// MessageCap is the largest message of workers and applications that is read, in bytes, 4 KiB to 64 MiB. Larger ones are
 	// rejected, with their beginning. Defaults to 1 MiB.
 	MessageCap int
+	// NewErrorAbove is how many models one signature of failures may stop before the operators are told of it; None: they never are.
+	// Defaults to 50.
+	NewErrorAbove int
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time
 }
@@ -47,6 +50,7 @@ func (c Config) WithDefaults() Config {
 	c.HistoryCap = cmp.Or(c.HistoryCap, 10)
 	c.RejectedCap = cmp.Or(c.RejectedCap, 1_000)
 	c.MessageCap = cmp.Or(c.MessageCap, 1<<20)
+	c.NewErrorAbove = cmp.Or(c.NewErrorAbove, 50)
 	return c
 }
 

@@ -172,7 +172,7 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 		w.announce(t.use...)
 	}
 	w.list("strange", t.others)
-	t.fleet(&w, k, now)
+	t.fleet(&w, k, now, config)
 	e, journaled := t.decision.Journal(t.uid, now)
 	if journaled && config.JournalCap > 0 {
 		w.say("event=", string(e.Event))
@@ -211,6 +211,7 @@ func (w *wording) fields(t *Transition, now string, journaled bool) {
 	for i, value := range t.after {
 		switch before := t.before[i]; {
 		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):
+		case value != "" && fieldNames[i] == fieldError: // the script decides it
 		case value == "":
 			w.say("gone=", fieldNames[i])
 		case value == now:
