@@ -25,6 +25,7 @@ const (
 	KeyTaken
 	KeyReply
 	KeyBulk
+	KeyError
 )
 
 // QueueKey is one of many keys of a kind.
@@ -109,7 +110,7 @@ func (s *Store) Size(ctx context.Context) (int, error) {
 
 // sort keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
 func (k Keys) sort(names []string) []QueueKey {
-	prefixes := map[KeyKind]string{KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk("")}
+	prefixes := map[KeyKind]string{KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk(""), KeyError: k.Error("")}
 	keys := make([]QueueKey, 0, len(names))
 	for _, name := range names {
 		for kind, prefix := range prefixes {

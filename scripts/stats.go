@@ -29,6 +29,9 @@ type Stats struct {
 	Control int64 // messages of applications that no poller has taken
 	Claimed int64 // messages that pollers have taken and not yet applied
 
+	Failing int64            // models that have failed since their last success
+	Errors  map[string]int64 // id of a signature to how many of them fail by it
+
 	Rejected int64 // unusable messages kept
 	Journal  int64 // transitions kept
 	Outbox   int64 // notifications not yet delivered
@@ -58,6 +61,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	rejected, journal, outbox := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal()), pipe.XLen(ctx, k.Outbox())
 	created := pipe.XLen(ctx, k.Created())
+	failing, signatures := pipe.ZCard(ctx, k.Failing()), pipe.ZRangeWithScores(ctx, k.Errors(), 0, -1)
 	counters := pipe.HGetAll(ctx, k.Stats())
 	owners = append(owners, LaneOwner)
 	claimed := sendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
@@ -73,7 +77,10 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		At:        now, Urgent: urgent.Val(), Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
 		Input: input.Val(), Output: output.Val(), Control: control.Val(),
 		Rejected: rejected.Val(), Journal: journal.Val() + created.Val(), Outbox: outbox.Val(),
-		Counters: make(map[string]int64),
+		Failing: failing.Val(), Errors: make(map[string]int64), Counters: make(map[string]int64),
+	}
+	for _, signature := range signatures.Val() {
+		stats.Errors[text(signature.Member)] = int64(signature.Score)
 	}
 	for _, list := range claimed {
 		stats.Claimed += list.Val()

@@ -57,6 +57,9 @@ func (s *Store) sources(selector model.Selector) (all []source) {
 	if status := selector.Only(model.SelectStatus); len(status) == 1 && s.indexOf(status[0]) != "" {
 		all = append(all, source{name: status[0], keys: []string{s.indexOf(status[0])}, kind: "zset"})
 	}
+	if selector.Only(model.SelectError) != nil {
+		all = append(all, source{name: string(model.StatusFailing), keys: []string{s.Keys.Failing()}, kind: "zset"})
+	}
 	for _, name := range selector.Labels() {
 		label := source{name: sourceLabel + name, kind: "set"}
 		for _, value := range selector.Only(name) {

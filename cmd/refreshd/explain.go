@@ -48,6 +48,11 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 			return err
 		}
 	}
+	if id := record.ErrorID; id != "" {
+		if s.alike, err = store.FailingAlike(ctx, id); err != nil {
+			return err
+		}
+	}
 	s.m.Fault = cmp.Or(s.m.Fault, forecast.RuleError)
 	if a.json() {
 		return a.printJSON(explanation{
@@ -95,7 +100,8 @@ type narrator struct {
 	shown
 	m     *model.Model
 	zone  *time.Location
-	place scripts.InLine // of a queued attempt
+	place scripts.InLine    // of a queued attempt
+	alike scripts.Signature // by which the model is failing
 }
 
 // clock is a time of day, with its day if that is not today.

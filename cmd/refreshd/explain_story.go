@@ -29,6 +29,12 @@ func (s *narrator) story(attempts []model.Attempt) []string {
 	return append(lines, s.present()...)
 }
 
+// cause says who else is failing like the model.
+func (s *narrator) cause() string {
+	others := words.Count(int(max(0, s.alike.Models-1)), "other model fails", "other models fail")
+	return fmt.Sprintf("fails by %q; %s by it: refreshd failures show %s", cmp.Or(s.alike.Text, s.m.ErrorID), others, s.m.ErrorID)
+}
+
 func (s *narrator) identity() string {
 	rule := s.m.Rule
 	switch {
@@ -150,6 +156,9 @@ func (s *narrator) present() []string {
 	}
 	if text := freshnessText(s.m, s.when); text != "" {
 		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
+	}
+	if s.m.ErrorID != "" {
+		lines = append(lines, s.cause())
 	}
 	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled {
 		lines = append(lines, "gives up at "+s.when(end)+" if it does not succeed before")

@@ -57,6 +57,7 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 		"failure 2 of 4 (timeout) at 08:01; delay 10m; 08:11 would end 09:11, after planned 09:00 (overlaps start); align_planned: 09:00",
 		"now, 08:20: scheduled: starts in 40m",
 		"refresh at 09:00 (in 40m), because: retry 2/3 +10m, planned first: overlaps start",
+		`fails by "timeout"; 0 other models fail by it: refreshd failures show f77d1bb58da8`,
 		"gives up at Mon 12 Jan 06:00:40 (in 6d 21h) if it does not succeed before",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {

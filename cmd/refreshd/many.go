@@ -37,6 +37,13 @@ func (m *many) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&m.yes, "yes", false, "with -l: do it to all models of the queue, or remove")
 }
 
+// bindBounds adds the flags of a command whose selector is known.
+func (m *many) bindBounds(flags *pflag.FlagSet) {
+	m.flags = flags
+	flags.StringVar(&m.rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
+	flags.BoolVar(&m.dryRun, "dry-run", false, "change nothing; say how many models there are, and name ten")
+}
+
 // chosen reports whether a selector was given, be it an empty one.
 func (m *many) chosen() bool { return m.flags.Changed("selector") }
 

@@ -30,6 +30,8 @@ type statsView struct {
 	Output   int64            `json:"output"`
 	Control  int64            `json:"control"`
 	Claimed  int64            `json:"claimed"`
+	Failing  int64            `json:"failing"`
+	Causes   int              `json:"causes"` // signatures by which models are failing
 	Rejected int64            `json:"rejected"`
 	Journal  int64            `json:"journal"`
 	Outbox   int64            `json:"outbox"`
@@ -70,7 +72,7 @@ func (s retryStats) summary() string {
 
 // readStats adds up the parts of a queue. It is as of the last one that was read.
 func readStats(ctx context.Context, queue *scripts.Queue) (sum scripts.Stats, err error) {
-	sum.Counters, sum.Freshness = make(map[string]int64), scripts.FreshnessCounts{}
+	sum.Counters, sum.Freshness, sum.Errors = make(map[string]int64), scripts.FreshnessCounts{}, make(map[string]int64)
 	err = queue.Each(func(part *scripts.Store) error {
 		s, err := part.Stats(ctx)
 		if s.At.After(sum.At) {
@@ -78,6 +80,10 @@ func readStats(ctx context.Context, queue *scripts.Queue) (sum scripts.Stats, er
 		}
 		sum.Due, sum.Urgent, sum.Waiting, sum.Running = sum.Due+s.Due, sum.Urgent+s.Urgent, sum.Waiting+s.Waiting, sum.Running+s.Running
 		sum.Input, sum.Output, sum.Control, sum.Claimed = sum.Input+s.Input, sum.Output+s.Output, sum.Control+s.Control, sum.Claimed+s.Claimed
+		sum.Failing += s.Failing
+		for id, models := range s.Errors {
+			sum.Errors[id] += models
+		}
 		sum.Rejected, sum.Journal, sum.Outbox = sum.Rejected+s.Rejected, sum.Journal+s.Journal, sum.Outbox+s.Outbox
 		for freshness, count := range s.Freshness {
 			sum.Freshness[freshness] += count
@@ -102,7 +108,7 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 	v := statsView{
 		Living: living, Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
-		Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
+		Failing: s.Failing, Causes: len(s.Errors), Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
 		retryStats: newRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
 	}
 	if len(queue.Parts) > 1 {
@@ -116,6 +122,7 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 
 func (v statsView) pairs() [][2]string {
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
+	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %d models are failing: refreshd failures", v.Causes, v.Failing))
 	pairs := [][2]string{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
 		{"due", count(v.Due) + "  to be started now"}, {"urgent", count(v.Urgent) + "  asked for at once, started first"}, {"waiting", count(v.Waiting) + "  for their time"},
@@ -124,6 +131,7 @@ func (v statsView) pairs() [][2]string {
 		{"output", count(v.Output) + "  messages of workers that no poller has taken"},
 		{"control", count(v.Control) + "  messages of applications that no poller has taken"},
 		{"claimed", count(v.Claimed) + "  messages in the hands of pollers"},
+		{"causes", causes},
 		{"rejected", count(v.Rejected) + "  unusable messages kept"},
 		{"journal", count(v.Journal) + "  transitions kept"}, {"outbox", count(v.Outbox) + "  notifications to deliver"},
 		{"dispatchers", partyText(v.Living.Dispatchers, v.Parts)}, {"pollers", partyText(v.Living.Pollers, v.Parts)},

@@ -33,17 +33,19 @@ var everyKey = map[string]string{
 	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
 	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
 	"q:journal": "stream", "q:created": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
-	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list",
+	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list", "q:errors": "zset", "q:past_errors": "zset", "q:error:x": "hash",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
 // t take the first, m move, w wait, c cut out, d delete. A key that is not named may not be touched in any of these ways.
 var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
+		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a", "q:front": "adpr",
 	},
 	acl.Poller: {
+		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "cr", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
 		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "a", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:brake": "f", "q:wake": "a",
 		"q:commands": "a", "q:reply:r": "a",
@@ -52,11 +54,13 @@ var matrix = map[acl.Role]map[string]string{
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
 	acl.Application:   {"q-control": "a", "q:reply:r": "rt"},
 	acl.Operator: {
+		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:created": "acr", "q:outbox": "ar",
 		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
 	},
 	acl.Viewer: {
+		"q:errors": "rs", "q:past_errors": "rs", "q:error:x": "fr",
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
 		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:created": "r", "q:outbox": "r",
 		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",

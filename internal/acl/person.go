@@ -5,8 +5,8 @@ package acl
 func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake(), k.Front())
-	sets := reading(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Late(), k.Stale(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked())
-	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded(), k.Bulk(all))
+	sets := reading(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Late(), k.Stale(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked(), k.Errors(), k.PastErrors())
+	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded(), k.Bulk(all), k.Error(all))
 	streams := reading(k.Journal(), k.Created(), k.Outbox())
 	settings := []string{k.Settings()}
 	if k.several {
@@ -20,6 +20,7 @@ func viewer(k scope) part {
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all)), lists),
 		allow("zscore zrank zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xread", streams),
+		allow("ttl", reading(k.Error(all))),
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
 		allow("hget", reading(settings...)),
 	}}
@@ -29,7 +30,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},

@@ -38,6 +38,7 @@ type checker struct {
 	wrongType map[string]bool  // the queue's own keys of a wrong type: while there is one, scripts refuse to write
 	stored    map[string]bool  // names of the stored policies
 	used      map[string]usage // by name of a policy
+	failing   map[string]int64 // by the id of a signature
 }
 
 // usage is how a policy is used.
@@ -52,7 +53,7 @@ func newChecker(store *scripts.Store, options Options) *checker {
 	}
 	return &checker{
 		store: store, options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
-		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
+		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage), failing: make(map[string]int64),
 	}
 }
 
@@ -98,7 +99,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.bulkSet, c.input, c.parties, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses,
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.bulkSet, c.input, c.parties, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses, c.errorCounts,
 		c.samePolicies, c.sameBrake,
 	} {
 		if err := step(ctx); err != nil {
@@ -131,7 +132,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.StaleAt(): "zset", k.Late(): "zset", k.Stale(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
 		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Created(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.Brake(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
-		k.Forwarded(): "hash", k.Commands(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
+		k.Forwarded(): "hash", k.Commands(): "zset", k.Errors(): "zset", k.PastErrors(): "zset", k.Failing(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
 	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Types(ctx, names)
@@ -152,7 +153,7 @@ func (c *checker) walk(ctx context.Context) error {
 	checks := map[scripts.KeyKind]func(context.Context, []string) error{
 		scripts.KeyModel: c.models, scripts.KeyPayload: c.orphans(payloadOrphan), scripts.KeyHistory: c.orphans(historyOrphan),
 		scripts.KeyClaimed: c.claimed, scripts.KeyTaken: c.taken,
-		scripts.KeyReply: c.replies, scripts.KeyBulk: c.bulks,
+		scripts.KeyReply: c.replies, scripts.KeyBulk: c.bulks, scripts.KeyError: c.signatures,
 	}
 	return c.store.EachKey(ctx, func(keys []scripts.QueueKey) error {
 		names := make(map[scripts.KeyKind][]string)

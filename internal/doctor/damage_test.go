@@ -116,6 +116,20 @@ var damages = map[string]damage{
 		q.begin("x")
 		q.ok(r.HSet(ctx, k.Bulk("x"), "action", "polish").Err())
 	}},
+	"a signature that is counted too often": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Errors(), redis.Z{Score: 2, Member: "0123456789ab"}).Err())
+		q.ok(r.HSet(ctx, k.Error("0123456789ab"), "began", "2").Err())
+	}},
+	"a signature that is not counted": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "failing_since", "2026-11-21T06:00:00.000Z", "error", "0123456789ab").Err())
+		q.ok(r.ZAdd(ctx, k.Failing(), redis.Z{Score: 1795240800000, Member: "idle"}).Err())
+	}},
+	"a signature that nobody fails by and that stays for ever": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Error("0123456789ab"), "began", "2", "ended", "2").Err())
+	}},
+	"a signature of another type": {"error-type", Warning, "bigtables:error:0123456789ab", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Error("0123456789ab"), "text", 0).Err())
+	}},
 	"a history without a model": {"history-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.RPush(ctx, k.History("ghost"), "{}").Err())
 	}},

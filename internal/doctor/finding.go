@@ -104,6 +104,8 @@ var (
 	policyUnused     = kind{"policy-unused", Info, "a model that uses it", repairOrphan}
 	policyUses       = kind{"policy-uses", Warning, "as many counted as models that use it: ", repairUses}
 	bulkOrphan       = kind{"bulk-orphan", Warning, "a bulk that is not over", repairOrphan}
+	errorCount       = kind{"error-count", Warning, "as many counted as models that are failing by it: ", repairUses}
+	errorType        = kind{"error-type", Warning, "a hash", "DEL <where>"}
 	bulkLost         = kind{"bulk-lost", Error, "a place in the set of bulks", repairBulk}
 	bulkType         = kind{"bulk-type", Warning, "a hash", "DEL <where>"}
 	bulkUnreadable   = kind{"bulk-unreadable", Warning, "a bulk that this release can carry out", "update the pollers, or refreshd bulk cancel <where>"}

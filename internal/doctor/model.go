@@ -30,13 +30,16 @@ func (c *checker) models(ctx context.Context, uids []string) error {
 	return c.reread(ctx, suspicious, c.model)
 }
 
-// use notes which policy a model uses.
+// use notes which policy a model uses, and by which signature it is failing.
 func (c *checker) use(m *scripts.Inspection) {
 	u := c.used[m.Record.PolicyName]
 	if u.models++; u.example == "" {
 		u.example = m.Record.UID
 	}
 	c.used[m.Record.PolicyName] = u
+	if id := m.Record.ErrorID; id != "" {
+		c.failing[id]++
+	}
 }
 
 // model lists what is wrong with a model; nothing is wrong with one that does not exist any more.

@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// signatures notes of which signatures something is known, so that they are counted, and reports those that are no hashes.
+func (c *checker) signatures(ctx context.Context, ids []string) error {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = c.store.Keys.Error(id)
+	}
+	types, err := c.store.Types(ctx, keys)
+	for i, is := range types {
+		if is == "hash" {
+			c.failing[ids[i]] += 0
+		} else if is != "none" {
+			c.note(errorType, keys[i], "a "+is)
+		}
+	}
+	return err
+}
+
+// errorCounts checks that as many models are counted for each signature as are failing by it. What the walk has seen of models that changed
+// meanwhile is doubtful: it is counted again, exactly.
+func (c *checker) errorCounts(ctx context.Context) error {
+	key := c.store.Keys.Errors()
+	if c.wrongType[key] || c.wrongType[c.store.Keys.PastErrors()] {
+		return nil
+	}
+	err := c.store.EachMember(ctx, key, func(ids []string) error {
+		for _, id := range ids {
+			c.failing[id] += 0
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	before, err := c.store.ErrorCounts(ctx, slices.Sorted(maps.Keys(c.failing)))
+	doubtful := slices.DeleteFunc(before, func(is scripts.ErrorCount) bool { return is.Agrees(c.failing[is.ID]) })
+	if err != nil || len(doubtful) == 0 {
+		return err
+	}
+	return c.recountErrors(ctx, doubtful)
+}
+
+func (c *checker) recountErrors(ctx context.Context, doubtful []scripts.ErrorCount) error {
+	models, err := c.store.CountErrors(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(doubtful))
+	for i, is := range doubtful {
+		ids[i] = is.ID
+	}
+	after, err := c.store.ErrorCounts(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, was := range doubtful {
+		if was != after[i] || was.Agrees(models[was.ID]) { // it changes while it is counted
+			continue
+		}
+		f := errorCount.wanting(strconv.FormatInt(models[was.ID], 10)).at(c.store.Keys.Error(was.ID), fmt.Sprintf("%d counted", was.Counted))
+		err := c.tryRepair(f, func() (left string, err error) {
+			done, err := c.store.RecountError(ctx, was, models[was.ID], c.now)
+			if !done {
+				left = "a model began or ceased to fail by it meanwhile; run --repair again"
+			}
+			return left, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
