@@ -66,7 +66,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[13] = b.MoveBulk(ctx, &Bulk{ID: "<name>"}, b.now)
 	errs[14] = b.NoteFront(ctx, 1, b.now, time.Second)
 	errs[15] = b.MoveGates(ctx, []GateLook{{Gate: "<name>"}}, b.now)
-	_, errs[16] = b.RecountError(ctx, ErrorCount{ID: "x"}, 1, b.now)
+	_, errs[16] = b.RecountError(ctx, ErrorCount{ID: "<name>"}, 1, b.now)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

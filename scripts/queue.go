@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,7 @@ func (q *Queue) RequireWhole() error {
 }
 
 func newQueue(clients *Clients, config Config, settings settings) (*Queue, error) {
+	config.NewErrorAbove = cmp.Or(settings.above, config.NewErrorAbove, Config{}.WithDefaults().NewErrorAbove)
 	q := &Queue{Name: config.Queue, Parts: make([]*Store, settings.parts), Wire: settings.wire}
 	for i := range q.Parts {
 		own := config

@@ -20,6 +20,7 @@ const (
 	settingModelName   = "model_name"
 	settingAttemptName = "attempt_name"
 	settingPayload     = "payload"
+	settingNewError    = "new_error_above"
 )
 
 // Where the payload stands in an entry.
@@ -32,13 +33,14 @@ const (
 type settings struct {
 	parts int // at least 1
 	wire  model.Wire
+	above int // how many models a signature may stop untold; 0: as many as the program says, None: any number
 }
 
 // readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
 func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, error) {
 	// Several HGET, because that is what the users of Redis of earlier releases may do.
 	pipe := clients.Read.Pipeline()
-	names := []string{settingParts, settingModelName, settingAttemptName, settingPayload}
+	names := []string{settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
 	replies := sendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
 	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
@@ -73,8 +75,45 @@ func parseSettings(keys Keys, found map[string]string) (settings, error) {
 	if err := wire.Validate(); err != nil {
 		return settings{}, document.Place(err, keys.Settings())
 	}
-	return settings{count, wire}, nil
+	above, err := parseNewErrorAbove(keys, found[settingNewError])
+	return settings{count, wire, above}, err
 }
+
+// parseNewErrorAbove reads how many models a signature may stop untold.
+func parseNewErrorAbove(keys Keys, text string) (above int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	above, err = strconv.Atoi(text)
+	if err != nil || above < 0 {
+		return 0, document.Refuse(keys.Settings()+" "+settingNewError, "a whole number", document.Found(text))
+	}
+	if above == 0 {
+		return None, nil
+	}
+	return above, nil
+}
+
+// SetNewErrorAbove stores how many models one signature of failures may stop before the operators are told of it; 0: they never are. Whoever
+// has opened the queue before does not know of it.
+func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
+	if err := q.RequireWhole(); err != nil {
+		return err
+	}
+	if models < 0 {
+		return document.Refuse("new_error_above", "0 or more models", strconv.Itoa(models))
+	}
+	if err := q.Parts[0].clients.Write.HSet(ctx, Keys{q.Name}.Settings(), settingNewError, models).Err(); err != nil {
+		return fmt.Errorf("store the settings of the queue: %w", err)
+	}
+	for _, part := range q.Parts {
+		part.config.NewErrorAbove = cmp.Or(models, None)
+	}
+	return nil
+}
+
+// NewErrorAbove is how many models one signature of failures may stop before the operators are told of it; 0: they never are.
+func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].config.NewErrorAbove) }
 
 // SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
 // written as before, it is refused while there are any, unless force is true. Whoever has opened the queue before does not know of it.

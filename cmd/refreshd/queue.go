@@ -53,6 +53,7 @@ func queueSetCommand(a *app) *cobra.Command {
 	var wire model.Wire
 	var payload string
 	var force bool
+	var above int
 	command := &cobra.Command{
 		Use: "set", Short: "Say how messages call the model and the attempt, and where the payload stands in them", Args: cobra.NoArgs,
 		Long: `Say how the messages of a queue call the model and the attempt, and where the payload stands in an attempt: its fields at the top
@@ -62,20 +63,29 @@ Daemons read this when they begin, and attempts that are handed out are written 
 given a heartbeat within the last minute, or any attempt is queued or running: stop the daemons, the dispatcher first. Payloads that
 are stored already are not looked at: see that none uses the new names.
 
+Daemons also read when they begin how many models one cause of failures may stop before the operators are told of it; that may be set
+at any time.
+
 Results may always call them uid and attempt_uid, or big_table_uid and refresh_attempt_uid, too.`,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if wire.ModelName+wire.AttemptName+payload == "" {
-				return usagef("queue set: expected --model-name, --attempt-name or --payload, found none")
+			if wire.ModelName+wire.AttemptName+payload == "" && !command.Flags().Changed("new-error-above") {
+				return usagef("queue set: expected --model-name, --attempt-name, --payload or --new-error-above, found none")
 			}
 			if payload != "" {
 				if err := oneOf("payload", payload, payloadPlaces); err != nil {
 					return err
 				}
 			}
+			if above < 0 {
+				return usagef("--new-error-above: expected 0 or more, found %d", above)
+			}
 			return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
 				err := queue.SetWire(command.Context(), changedWire(queue.Wire, wire, payload), force)
 				if refused, is := errors.AsType[*document.Error](err); is && refused.Field == "queue" && !force {
 					err = fmt.Errorf("%w; --force sets it all the same", err)
+				}
+				if err == nil && command.Flags().Changed("new-error-above") {
+					err = queue.SetNewErrorAbove(command.Context(), above)
 				}
 				if err != nil {
 					return err
@@ -84,6 +94,7 @@ Results may always call them uid and attempt_uid, or big_table_uid and refresh_a
 			})
 		},
 	}
+	command.Flags().IntVar(&above, "new-error-above", scripts.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
 	command.Flags().StringVar(&wire.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")
 	command.Flags().StringVar(&wire.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
 	command.Flags().StringVar(&payload, "payload", "", "`PLACE` of the payload: top or nested")
@@ -117,6 +128,8 @@ type queueView struct {
 	ModelName   string `json:"model_name"`
 	AttemptName string `json:"attempt_name"`
 	Payload     string `json:"payload"` // top or nested
+	// NewErrorAbove is how many models one cause of failures may stop before the operators are told; 0: they never are.
+	NewErrorAbove int `json:"new_error_above"`
 }
 
 func (a *app) showQueue(queue *scripts.Queue) error {
@@ -125,7 +138,7 @@ func (a *app) showQueue(queue *scripts.Queue) error {
 		payload = scripts.PayloadNested
 	}
 	if a.json() {
-		return a.printJSON(queueView{queue.Name, count, wire.ModelName, wire.AttemptName, payload})
+		return a.printJSON(queueView{queue.Name, count, wire.ModelName, wire.AttemptName, payload, queue.NewErrorAbove()})
 	}
 	first, last := queue.Parts[0].Keys.Queue(), queue.Parts[count-1].Keys.Queue()
 	text := "1 part, " + first
@@ -133,5 +146,8 @@ func (a *app) showQueue(queue *scripts.Queue) error {
 		text = fmt.Sprintf("%d parts, %s to %s", count, first, last)
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s\nmodel: %s, attempt: %s, payload: %s\n", queue.Name, text, wire.ModelName, wire.AttemptName, payload)
+	if above := queue.NewErrorAbove(); err == nil && above != (scripts.Config{}).WithDefaults().NewErrorAbove {
+		_, err = fmt.Fprintf(a.stdout, "new causes of failures: told above %d models; 0: never\n", above)
+	}
 	return err
 }

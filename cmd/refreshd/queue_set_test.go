@@ -161,7 +161,7 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		c, q := at(t, server), fixture.Live(t, server)
 		c.do("queue", "set", "--model-name", "banner_uid")
 		expectContains(t, c.do("queue", "set", "--payload", "nested"), "bigtables: 1 part, bigtables\nmodel: banner_uid, attempt: refresh_attempt_uid, payload: nested\n")
-		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested"}
+		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested", "new_error_above": 50.0}
 		if diff := cmp.Diff(want, c.object("queue", "show")); diff != "" {
 			t.Error(diff)
 		}
@@ -175,7 +175,7 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 			"queue: expected one that nobody uses at the moment, so that all read the same, found poller p1, 1 attempts that are queued or running; --force sets it all the same")
 		expectContains(t, c.do("queue", "set", "--payload", "top", "--force"), "payload: top\n")
 
-		expectContains(t, c.fail(exitUsage, "queue", "set"), "expected --model-name, --attempt-name or --payload, found none")
+		expectContains(t, c.fail(exitUsage, "queue", "set"), "expected --model-name, --attempt-name, --payload or --new-error-above, found none")
 		expectContains(t, c.fail(exitUsage, "queue", "set", "--payload", "below"), "payload: expected")
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--attempt-name", "banner_uid", "--force"), `attempt_name: expected `, `found "banner_uid"`)
 		q.Redis.HSet(t.Context(), q.Store.Keys.Settings(), "model_name", "no name")

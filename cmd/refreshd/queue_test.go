@@ -132,7 +132,7 @@ func TestAQueueIsCreatedOnceAndShown(t *testing.T) {
 	expectEqualText(t, "bigtables: 1 part, bigtables\n"+wire, c.do("queue", "show"))
 	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n"+wire, c.do("queue", "create", "--parts", "8"))
 	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n"+wire, c.do("queue", "create", "--parts", "8"))
-	want := map[string]any{"queue": "bigtables", "parts": 8.0, "model_name": "big_table_uid", "attempt_name": "refresh_attempt_uid", "payload": "top"}
+	want := map[string]any{"queue": "bigtables", "parts": 8.0, "model_name": "big_table_uid", "attempt_name": "refresh_attempt_uid", "payload": "top", "new_error_above": 50.0}
 	if diff := cmp.Diff(want, c.object("queue", "show")); diff != "" {
 		t.Error(diff)
 	}
