@@ -410,7 +410,8 @@ local function write_error(uid, was, id, now, untold, text, reason, error_type)
 end
 -- sort_error returns the signature by which the model is failing from now on.
 local function sort_error(hash, uid, fleet)
-  local id, untold, text, reason, error_type = unpack(fleet.error or {})
+  local says = fleet.error or {}
+  local id, untold, text, reason, error_type = says[1], says[2], says[3], says[4], says[5]
   local was = redis.call('HGET', hash, 'error')
   if id then
     id = write_error(uid, was, id, tonumber(fleet.ms), tonumber(untold), text, reason, error_type)
@@ -733,7 +734,7 @@ end
 for _, incident in ipairs(incidents) do
   notices[#notices + 1] = incident
   if tonumber(journal_cap) > 0 then
-    redis.call('XADD', journal, '*', unpack(incident, 1, #incident))
+    redis.call('XADD', journal, '*', unpack(incident, 1, math.min(#incident, 1000)))
     told = true
   end
 end

@@ -24,7 +24,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		expectEqual(t, "stats", Stats{
-			At: b.now, Due: 3, Waiting: 1, Running: 1, Freshness: FreshnessCounts{"fresh": 2, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Rejected: 1, Journal: 1,
+			At: b.now, Due: 3, Waiting: 1, Running: 1, Freshness: FreshnessCounts{"fresh": 2, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Errors: map[string]int64{}, Rejected: 1, Journal: 1,
 			Counters: map[string]int64{"start": 7, "create": 1},
 		}, stats)
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/acl"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -249,12 +250,33 @@ func (s *story) fields(verb string, step step) map[string]string {
 	case verb == "save":
 		is["failing_since"] = ""
 	}
+	if is["failing_since"] != "" {
+		is["error"] = s.signature(verb, step)
+	}
 	if step.reason != "" {
 		is["refresh_disabled_until_update"], is["refresh_disabled_by"] = "1", "policy"
 		is["refresh_disabled_at"], is["final_failure_at"] = text(step.at), text(step.at)
 	}
 	maps.DeleteFunc(is, func(_, value string) bool { return value == "" || value == "0" })
 	return is
+}
+
+// signature is the id of that by which the model fails.
+func (s *story) signature(verb string, step step) string {
+	said := struct {
+		Reason    string `json:"reason"`
+		ErrorType string `json:"error_type"`
+	}{"timeout", "timeout"}
+	switch _, extra, _ := strings.Cut(step.do, " "); {
+	case verb == "fail":
+		said.Reason, said.ErrorType = "", ""
+		if err := json.Unmarshal([]byte("{"+extra+"}"), &said); err != nil {
+			s.t.Fatal(err)
+		}
+	case verb != "lost":
+		return s.seen["error"]
+	}
+	return model.SignatureOf("tbl_1", said.ErrorType, said.Reason).ID()
 }
 
 // fence fills in what belongs to the running attempt, or remembers that it has ended.
