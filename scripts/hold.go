@@ -85,11 +85,18 @@ func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, e
 	return holds, problem, nil
 }
 
-// PutHold begins a hold, or changes the one of that name: from when it returns on, no model starts that it picks. A dispatcher looks at it when
-// it ends.
+// PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
+// looks at it when it ends. Another selector is refused, as models wait that it would not pick.
 func (s *Store) PutHold(ctx context.Context, hold *model.Hold) error {
 	if err := hold.Validate(); err != nil {
 		return err
+	}
+	text, err := s.clients.Read.HGet(ctx, s.Keys.Holds(), hold.ID).Result()
+	if err != nil && !missing(err) {
+		return fmt.Errorf("read a hold: %w", err)
+	}
+	if before, _ := readHold(hold.ID, text); err == nil && before.Selector.String() != hold.Selector.String() {
+		return document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
 	}
 	look := hold.Until
 	if look.IsZero() {
@@ -99,7 +106,7 @@ func (s *Store) PutHold(ctx context.Context, hold *model.Hold) error {
 	pipe.HSet(ctx, s.Keys.Holds(), hold.ID, writeHold(hold))
 	pipe.HIncrBy(ctx, s.Keys.Holds(), holdChanges, 1)
 	pipe.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(look.UnixMilli()), Member: string(hold.Gate())})
-	_, err := pipe.Exec(ctx)
+	_, err = pipe.Exec(ctx)
 	return wrap(err, "store a hold")
 }
 

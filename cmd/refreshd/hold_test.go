@@ -15,6 +15,7 @@ func TestAHoldIsListedUntilItIsReleased(t *testing.T) {
 		if listed := c.do("hold", "ls"); strings.Count(listed, "\n") != 3 {
 			t.Errorf("want a header and two holds, got\n%s", listed)
 		}
+		expectContains(t, c.fail(1, "hold", "--id", "night", "-l", "tenant=t2", "--reason", "x"), "selector: expected that of the hold night as it is")
 		expectContains(t, c.fail(2, "release"), "expected the id of one of the holds night, tenant")
 		expectContains(t, c.do("release", "night"), "released", "night")
 		expectContains(t, c.fail(1, "release", "night"), "expected the id of a hold, found none of that name")
