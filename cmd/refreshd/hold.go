@@ -83,16 +83,25 @@ func (a *app) hold(ctx context.Context, queue *scripts.Queue, h *holding) error 
 		return fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
 	}
 	if h.cancel {
-		id := "cancel-" + hold.ID
-		wish := model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, By: hold.By, Since: hold.Since}
-		if err := queue.BeginBulk(ctx, id, wish); err != nil {
-			return err
-		}
-		if err := a.follow(ctx, queue, id); err != nil {
+		if err := a.cancelHeld(ctx, queue, hold); err != nil {
 			return err
 		}
 	}
 	return a.printHolds([]holdView{newHoldView(hold, 0)})
+}
+
+// cancelHeld takes back what runs of the models that a hold picks.
+func (a *app) cancelHeld(ctx context.Context, queue *scripts.Queue, hold *model.Hold) error {
+	runs := model.SelectStatus + "=" + string(model.StatusRunning)
+	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
+	if err != nil {
+		return err
+	}
+	id := "cancel-" + hold.ID
+	if err := queue.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Since: hold.Since}); err != nil {
+		return err
+	}
+	return a.follow(ctx, queue, id)
 }
 
 func (a *app) readHolding(ctx context.Context, queue *scripts.Queue, h *holding) (*model.Hold, error) {
