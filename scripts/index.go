@@ -27,10 +27,11 @@ func (t *Transition) fleet(w *wording, k Keys, now time.Time, config *Config) {
 	f.place("ages", is.AgesAt(), !is.AgesAt().Equal(was.AgesAt()))
 	f.place("late", is.LateUntil(), !is.LateUntil().Equal(was.LateUntil()))
 	f.place("stale", is.StaleSince(), !is.StaleSince().Equal(was.StaleSince()))
-	if is.ParkedBy != "" && (was.ParkedBy != is.ParkedBy || all) {
+	joins := is.Parked() && (was.ParkedBy != is.ParkedBy || all)
+	if joins {
 		w.say("gate", "")
 		w.say("look", "")
-		w.announce(string(is.ParkedBy), cmp.Or(millis(t.decision.Look), "0")) // nobody knows when: now
+		w.announce(string(is.ParkedBy), cmp.Or(millis(t.decision.Look), millis(now), "0")) // nobody knows when: now
 	}
 	takes, gives := len(t.decision.Takes) > 0, was.Counted != "" && (is.Counted == "" || all || !is.DeadlineAt.Equal(was.DeadlineAt))
 	begins, ends := t.fails()
@@ -44,7 +45,7 @@ func (t *Transition) fleet(w *wording, k Keys, now time.Time, config *Config) {
 		w.say("ungate", "")
 		w.keys = append(w.keys, k.ParkedBy(string(was.ParkedBy)))
 	}
-	if is.ParkedBy != "" && (was.ParkedBy != is.ParkedBy || all) {
+	if joins {
 		w.keys = append(w.keys, k.ParkedBy(string(is.ParkedBy)))
 	}
 	if gives {
@@ -104,22 +105,28 @@ func (f *fleet) take(d *model.Decision) {
 
 // give tells what an attempt gives back of keys: when it ends all of them, and while it goes on it holds them for as long as it may take.
 func (f *fleet) give(t *Transition, was, is *model.State) {
-	limits := was.CountedBy(model.GateLimit)
-	ends := is.Counted == ""
-	if ends {
-		f.count("frees=", len(limits))
-	} else {
-		f.count("extend=", len(limits))
-	}
-	for _, name := range limits {
-		if f.wording.keys = append(f.wording.keys, f.keys.Limit(name)); ends {
-			f.announce(string(model.NewGate(model.GateLimit, name)))
+	goesOn := is.CountedBy(model.GateLimit)
+	var frees, extends []string
+	for _, name := range was.CountedBy(model.GateLimit) {
+		if slices.Contains(goesOn, name) {
+			extends = append(extends, name)
+		} else {
+			frees = append(frees, name)
 		}
 	}
-	if until := t.decision.ClosedUntil; ends && len(limits) > 0 && until.After(f.now) {
-		f.count("closes=", len(limits))
+	ends := is.Counted == ""
+	f.count("frees=", len(frees))
+	f.count("extend=", len(extends))
+	for _, name := range frees {
+		f.announce(string(model.NewGate(model.GateLimit, name)))
+	}
+	for _, name := range slices.Concat(frees, extends) {
+		f.wording.keys = append(f.wording.keys, f.keys.Limit(name))
+	}
+	if until := t.decision.ClosedUntil; ends && len(frees) > 0 && until.After(f.now) {
+		f.count("closes=", len(frees))
 		f.announce(strconv.FormatInt(until.UnixMicro(), 10), strconv.FormatInt(until.Sub(f.now).Milliseconds(), 10))
-		for _, name := range limits {
+		for _, name := range frees {
 			f.wording.keys = append(f.wording.keys, f.keys.Rate(name))
 		}
 	}

@@ -26,6 +26,10 @@ type Inspection struct {
 
 	Due, Urgent, Running Membership
 	Ages, Late, Stale    Membership // by its freshness
+	// Standings are its places in the indexes in which it says that it stands, and in the one that was asked for.
+	Standings []Standing
+	// ReadBy is an instant after it was read; zero: nobody looked at the clock.
+	ReadBy time.Time
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
 	PayloadBroken string
@@ -56,7 +60,15 @@ type inspectionReplies struct {
 // Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
 // InspectAtomically.
 func (s *Store) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
-	return s.inspectEach(ctx, uids, pipelineBatch, s.clients.Read.Pipeline)
+	all := make([]*Inspection, 0, len(uids))
+	for chunk := range slices.Chunk(uids, pipelineBatch) {
+		inspections, err := s.inspect(ctx, chunk, s.clients.Read.Pipeline(), nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inspections...)
+	}
+	return all, s.readStandings(ctx, all)
 }
 
 // pipelineBatch is how many models are read in one pipeline.
@@ -65,33 +77,51 @@ const pipelineBatch = 50
 // atomicBatch is how many models are read in one step, in which Redis serves nobody else: below a millisecond.
 const atomicBatch = 20
 
-// InspectAtomically reads models, each at one instant.
-func (s *Store) InspectAtomically(ctx context.Context, uids []string) ([]*Inspection, error) {
-	return s.inspectEach(ctx, uids, atomicBatch, s.clients.Read.TxPipeline)
-}
-
-func (s *Store) inspectEach(ctx context.Context, uids []string, batch int, pipeline func() redis.Pipeliner) ([]*Inspection, error) {
+// InspectAtomically reads models, each at one instant, and whether they stand in some indexes beside those that they name.
+func (s *Store) InspectAtomically(ctx context.Context, uids []string, beside ...Index) ([]*Inspection, error) {
 	all := make([]*Inspection, 0, len(uids))
-	for chunk := range slices.Chunk(uids, batch) {
-		inspections, err := s.inspect(ctx, chunk, pipeline())
+	for chunk := range slices.Chunk(uids, atomicBatch) {
+		before, err := s.inspect(ctx, chunk, s.clients.Read.Pipeline(), nil)
 		if err != nil {
 			return nil, err
+		}
+		asked := make([][]Index, len(chunk))
+		for i, m := range before {
+			asked[i] = beside
+			for _, standing := range standings(&m.Record.Model) {
+				asked[i] = append(slices.Clip(asked[i]), standing.Index)
+			}
+		}
+		inspections, err := s.inspect(ctx, chunk, s.clients.Read.TxPipeline(), asked)
+		if err != nil {
+			return nil, err
+		}
+		now, err := s.Now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range inspections {
+			m.ReadBy = now
 		}
 		all = append(all, inspections...)
 	}
 	return all, nil
 }
 
-func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner) ([]*Inspection, error) {
+// inspect reads models, and in the same pipeline their places in the indexes that are asked for of each; nil: in none.
+func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, asked [][]Index) ([]*Inspection, error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	k, replies := s.Keys, make([]inspectionReplies, len(uids))
+	k, replies, places := s.Keys, make([]inspectionReplies, len(uids)), make([][]redis.Cmder, len(uids))
 	for i, uid := range uids {
 		replies[i] = inspectionReplies{
 			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
 			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Urgent(), uid), pipe.ZScore(ctx, k.Running(), uid),
 			pipe.ZScore(ctx, k.StaleAt(), uid), pipe.ZScore(ctx, k.Late(), uid), pipe.ZScore(ctx, k.Stale(), uid), pipe.Exists(ctx, k.History(uid)),
+		}
+		if asked != nil {
+			places[i] = sendEach(asked[i], func(index Index) redis.Cmder { return s.sendStanding(ctx, pipe, index, uid) })
 		}
 	}
 	if err := execReads(ctx, pipe); err != nil {
@@ -99,10 +129,29 @@ func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner
 	}
 	inspections := make([]*Inspection, len(uids))
 	for i, uid := range uids {
-		inspections[i] = newInspection(uid, replies[i])
-		inspections[i].Record.ReplyTo, inspections[i].Record.Wire = s.replyTo(), s.Wire()
+		m := newInspection(uid, replies[i])
+		m.Record.ReplyTo, m.Record.Wire = s.replyTo(), s.Wire()
+		if inspections[i] = m; asked != nil {
+			m.stand(asked[i], places[i])
+		}
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
+}
+
+// stand notes the places of a model. One of an index that it has joined since it was asked for is not known.
+func (c *Inspection) stand(asked []Index, replies []redis.Cmder) {
+	c.Standings = standings(&c.Record.Model)
+	for i := range c.Standings {
+		c.Standings[i].Is.Unknown = true
+	}
+	for i, index := range asked {
+		is := readStanding(replies[i])
+		if found, says := place(c.Standings, index); says {
+			found.Is = is
+		} else {
+			c.Standings = append(c.Standings, Standing{Index: index, Is: is})
+		}
+	}
 }
 
 func newInspection(uid string, replies inspectionReplies) *Inspection {

@@ -111,14 +111,16 @@ func (s *Store) compile(names []string, texts []any) map[string]policy.Policy {
 	return policies
 }
 
-// EachPolicy hands over all stored policies. problem says why one cannot be read; empty: it can. One may come twice.
-func (s *Store) EachPolicy(ctx context.Context, visit func(name, problem string)) error {
+// EachPolicy hands over all stored policies under the names that they are stored by. problem says why one cannot be read; empty: it can. One may
+// come twice.
+func (s *Store) EachPolicy(ctx context.Context, visit func(name string, p policy.Policy, problem string)) error {
 	return s.eachField(ctx, "walk over the policies", s.Keys.Policies(), func(name, text string) {
 		problem := ""
-		if _, err := s.policies.parse(text); err != nil {
+		p, err := s.policies.parse(text)
+		if err != nil {
 			problem = err.Error()
 		}
-		visit(name, problem)
+		visit(name, p, problem)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -16,7 +17,7 @@ const scanCount = 200
 // KeyKind says what a key holds of which a queue has many.
 type KeyKind int
 
-// The kinds of keys of which a queue has many.
+// The kinds of keys of which a queue has many, and of indexes of which it has one.
 const (
 	KeyModel KeyKind = iota
 	KeyPayload
@@ -26,12 +27,21 @@ const (
 	KeyReply
 	KeyBulk
 	KeyError
+	KeyLabel
+	KeyGate // what waits for one
+	KeyLimit
+	KeyRate
+	KeyCircuitState
+	// Of these there is one.
+	KeyFailing
+	KeyDisabled
+	KeyParked
 )
 
 // QueueKey is one of many keys of a kind.
 type QueueKey struct {
 	Kind KeyKind
-	Name string // uid of the model, or owner of the list, name of the reply list, or id of the bulk
+	Name string // uid of the model, or owner of the list, name of the reply list, id of the bulk, or the label, gate or key of a limit
 }
 
 // EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
@@ -110,7 +120,10 @@ func (s *Store) Size(ctx context.Context) (int, error) {
 
 // sort keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
 func (k Keys) sort(names []string) []QueueKey {
-	prefixes := map[KeyKind]string{KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk(""), KeyError: k.Error("")}
+	prefixes := map[KeyKind]string{
+		KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk(""), KeyError: k.Error(""),
+		KeyLabel: k.Label(""), KeyGate: k.ParkedBy(""), KeyLimit: k.Limit(""), KeyRate: k.Rate(""), KeyCircuitState: k.Circuit(""),
+	}
 	keys := make([]QueueKey, 0, len(names))
 	for _, name := range names {
 		for kind, prefix := range prefixes {
@@ -145,12 +158,25 @@ func scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 
 // EachMember hands over the members of a sorted set, such as Keys.Due, in chunks and in no order. A member may come twice.
 func (s *Store) EachMember(ctx context.Context, key string, visit func(members []string) error) error {
+	return s.eachScore(ctx, key, func(scores []redis.Z) error {
+		members := make([]string, 0, len(scores))
+		for _, score := range scores {
+			member, _ := score.Member.(string)
+			members = append(members, member)
+		}
+		return visit(members)
+	})
+}
+
+// eachScore is EachMember with the scores.
+func (s *Store) eachScore(ctx context.Context, key string, visit func(members []redis.Z) error) error {
 	return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
 		return s.clients.Read.ZScan(ctx, key, cursor, "", scanCount).Result()
 	}, func(pairs []string) error {
-		members := make([]string, 0, len(pairs)/2)
+		members := make([]redis.Z, 0, len(pairs)/2)
 		for pair := range slices.Chunk(pairs, 2) {
-			members = append(members, pair[0])
+			score, _ := strconv.ParseFloat(pair[1], 64) // Redis wrote it
+			members = append(members, redis.Z{Member: pair[0], Score: score})
 		}
 		return visit(members)
 	})

@@ -106,8 +106,7 @@ func (r *Record) Leave(gate model.Gate) *Transition {
 	} else {
 		t = r.Remove()
 	}
-	t.was.ParkedBy = gate
-	return t
+	return t.Leaving(Index{KeyGate, string(gate)})
 }
 
 // Remove turns the end of a model into a transition: its keys go, and it is forgotten in both sets. So does what is left of a model

@@ -35,10 +35,11 @@ type checker struct {
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
 
-	wrongType map[string]bool  // the queue's own keys of a wrong type: while there is one, scripts refuse to write
-	stored    map[string]bool  // names of the stored policies
-	used      map[string]usage // by name of a policy
-	failing   map[string]int64 // by the id of a signature
+	wrongType map[string]bool     // the queue's own keys of a wrong type: while there is one, scripts refuse to write
+	stored    map[string]bool     // names of the stored policies
+	used      map[string]usage    // by name of a policy
+	closedBy  map[string][]string // the stored policies that name a calendar, by its name
+	failing   map[string]int64    // by the id of a signature
 }
 
 // usage is how a policy is used.
@@ -53,7 +54,8 @@ func newChecker(store *scripts.Store, options Options) *checker {
 	}
 	return &checker{
 		store: store, options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
-		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage), failing: make(map[string]int64),
+		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
+		closedBy: make(map[string][]string), failing: make(map[string]int64),
 	}
 }
 
@@ -99,8 +101,8 @@ func (c *checker) check(ctx context.Context) (err error) {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.bulkSet, c.input, c.parties, c.heartbeats, c.backlog, c.usedPolicies, c.policyUses, c.errorCounts,
-		c.samePolicies, c.sameBrake,
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.indexes, c.bulkSet, c.input, c.parties, c.gateLooks, c.heartbeats, c.backlog, c.usedPolicies,
+		c.policyUses, c.errorCounts, c.steering, c.calendars, c.samePolicies, c.sameSteering, c.sameBrake,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -132,7 +134,8 @@ func (c *checker) keyTypes(ctx context.Context) error {
 		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.StaleAt(): "zset", k.Late(): "zset", k.Stale(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
 		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Created(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.Brake(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
-		k.Forwarded(): "hash", k.Commands(): "zset", k.Errors(): "zset", k.PastErrors(): "zset", k.Failing(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
+		k.Forwarded(): "hash", k.Commands(): "zset", k.Errors(): "zset", k.PastErrors(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
+		k.Failing(): "zset", k.Disabled(): "zset", k.Parked(): "zset", k.Gates(): "zset", k.Holds(): "hash", k.Limits(): "hash", k.Calendars(): "hash",
 	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Types(ctx, names)
@@ -154,6 +157,8 @@ func (c *checker) walk(ctx context.Context) error {
 		scripts.KeyModel: c.models, scripts.KeyPayload: c.orphans(payloadOrphan), scripts.KeyHistory: c.orphans(historyOrphan),
 		scripts.KeyClaimed: c.claimed, scripts.KeyTaken: c.taken,
 		scripts.KeyReply: c.replies, scripts.KeyBulk: c.bulks, scripts.KeyError: c.signatures,
+		scripts.KeyLabel: c.index(scripts.KeyLabel), scripts.KeyGate: c.gates, scripts.KeyLimit: c.index(scripts.KeyLimit), scripts.KeyRate: c.rates,
+		scripts.KeyCircuitState: c.circuits,
 	}
 	return c.store.EachKey(ctx, func(keys []scripts.QueueKey) error {
 		names := make(map[scripts.KeyKind][]string)

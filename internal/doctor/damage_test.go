@@ -320,24 +320,28 @@ func (q *queue) prepare() {
 func TestEachKindOfDamageIsFoundAndRepairedIfThatIsPromised(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		for name, damage := range damages {
-			t.Run(name, func(t *testing.T) {
-				q := &queue{q.Queue, t}
-				q.Server.Flush(t)
-				q.Clock.Set(fixture.Start)
-				q.prepare()
-				damage.plant(t.Context(), q, q.Redis, q.Store.Keys)
-				before := q.Server.Dump(t)
-				damage.found(t, q.check(Options{}), false)
-				if diff := cmp.Diff(before, q.Server.Dump(t)); diff != "" {
-					t.Errorf("expected nothing changed without --repair:\n%s", diff)
-				}
-				damage.found(t, q.check(Options{Repair: true}), damage.repairable)
-				if again := q.check(Options{}); damage.repairable && len(again.without("claimed-silent").Counts) > 0 {
-					t.Errorf("expected nothing left, found\n%s", again)
-				}
-			})
+			t.Run(name, func(t *testing.T) { damage.try(t, q, (*queue).prepare) })
 		}
 	})
+}
+
+// try plants the damage into a queue that was prepared, and looks for it, without --repair and with it.
+func (d damage) try(t *testing.T, of *queue, prepare func(*queue)) {
+	t.Helper()
+	q := &queue{of.Queue, t}
+	q.Server.Flush(t)
+	q.Clock.Set(fixture.Start)
+	prepare(q)
+	d.plant(t.Context(), q, q.Redis, q.Store.Keys)
+	before := q.Server.Dump(t)
+	d.found(t, q.check(Options{}), false)
+	if diff := cmp.Diff(before, q.Server.Dump(t)); diff != "" {
+		t.Errorf("expected nothing changed without --repair:\n%s", diff)
+	}
+	d.found(t, q.check(Options{Repair: true}), d.repairable)
+	if again := q.check(Options{}); d.repairable && len(again.without("claimed-silent").Counts) > 0 {
+		t.Errorf("expected nothing left, found\n%s", again)
+	}
 }
 
 // found checks that the report tells of this damage, and of nothing worse.

@@ -62,6 +62,13 @@ var (
 	staleAtWrong   = kind{"stale-at-wrong", Error, "among those whose freshness changes, at its stale_at ", repairSets}
 	lateWrong      = kind{"late-wrong", Error, "among the late ones, at its stale_at ", repairSets}
 	staleWrong     = kind{"stale-wrong", Error, "among the stale ones, at its stale_at ", repairSets}
+	parkedTorn     = kind{"parked-torn", Error, "parked_by of a model that waits", "refreshd model run --force <where>"}
+	failingWrong   = kind{"failing-wrong", Error, "in ", repairIndexes}
+	disabledWrong  = kind{"disabled-wrong", Error, "in ", repairIndexes}
+	parkedWrong    = kind{"parked-wrong", Error, "in ", repairIndexes}
+	gateWrong      = kind{"gate-wrong", Error, "in ", repairIndexes}
+	limitWrong     = kind{"limit-wrong", Error, "in ", repairIndexes}
+	labelWrong     = kind{"label-wrong", Error, "in ", repairIndexes}
 	payloadMissing = kind{"payload-missing", Error, "a payload, at least {}", "save the model again"}
 	payloadObject  = kind{"payload-unreadable", Error, "a JSON object", "save the model again"}
 	payloadType    = kind{"payload-unreadable", Error, "a payload", "DEL its payload key, and save the model again"}
@@ -69,9 +76,12 @@ var (
 
 // Of a queue of several parts.
 var (
-	wrongPart     = kind{"wrong-part", Error, "in its part, ", "save it again, which is done there, and then: refreshd model rm <where> --queue "}
-	policyDiffers = kind{"policy-differs", Error, "the same as in the first part, ", repairFirst}
-	brakeDiffers  = kind{"brake-differs", Error, "the settings of the first part, ", repairFirst}
+	wrongPart       = kind{"wrong-part", Error, "in its part, ", "save it again, which is done there, and then: refreshd model rm <where> --queue "}
+	policyDiffers   = kind{"policy-differs", Error, "the same as in the first part, ", repairFirst}
+	brakeDiffers    = kind{"brake-differs", Error, "the settings of the first part, ", repairFirst}
+	holdDiffers     = kind{"hold-differs", Error, "the same as in the first part, ", repairFirst}
+	limitDiffers    = kind{"limit-differs", Error, "the same as in the first part, ", repairFirst}
+	calendarDiffers = kind{"calendar-differs", Error, "the same as in the first part, ", repairFirst}
 )
 
 // Of what no model, process or attempt owns any more.
@@ -84,6 +94,7 @@ var (
 	staleAtOrphan   = kind{"stale-at-orphan", Error, "a model for it", repairOrphan}
 	lateOrphan      = kind{"late-orphan", Error, "a model for it", repairOrphan}
 	staleOrphan     = kind{"stale-orphan", Error, "a model for it", repairOrphan}
+	indexOrphan     = kind{"index-orphan", Error, "a model for it", repairOrphan}
 	claimedOrphan   = kind{"claimed-orphan", Error, "a poller that gives signs of life", repairClaimed}
 	takenOrphan     = kind{"taken-orphan", Error, "a worker pool that gives signs of life", repairTaken}
 	claimedLapsed   = kind{"claimed-silent", Warning, lapsed + "poller that takes over", "start a poller: it takes over by itself"}
@@ -109,6 +120,14 @@ var (
 	bulkLost         = kind{"bulk-lost", Error, "a place in the set of bulks", repairBulk}
 	bulkType         = kind{"bulk-type", Warning, "a hash", "DEL <where>"}
 	bulkUnreadable   = kind{"bulk-unreadable", Warning, "a bulk that this release can carry out", "update the pollers, or refreshd bulk cancel <where>"}
+	gateLost         = kind{"gate-lost", Error, "a place among the gates that a dispatcher looks at", repairGate}
+	gateForgotten    = kind{"gate-forgotten", Error, "looked at when it may open, ", repairGate}
+	gateLate         = kind{"gate-late", Warning, "gates that are looked at within " + maxGateLateness.String(), "start a dispatcher, or look into its log"}
+	probeLost        = kind{"probe-lost", Error, "a running attempt that tries it", repairProbe}
+	holdUnreadable   = kind{"hold-unreadable", Error, "a hold that can be read", "refreshd release <where>, and hold again"}
+	limitUnreadable  = kind{"limit-unreadable", Error, "a limit that can be read: this one limits nothing", "refreshd limit set <where>, or rm"}
+	calendarOdd      = kind{"calendar-unreadable", Error, "a calendar that can be read: this one closes nothing", "store it again with refreshd calendar put"}
+	calendarMissing  = kind{"calendar-missing", Warning, "the name of a stored calendar", "store it with refreshd calendar put; until then it closes nothing"}
 	dispatcherLate   = kind{"dispatcher-late", Warning, "deadlines that passed" + inTime, "start a dispatcher, or look into its log"}
 	dueLate          = kind{"due-late", Warning, "models that became due" + inTime, "start workers if many attempts wait, otherwise a dispatcher"}
 	// Somebody waits, and nobody is there.

@@ -91,6 +91,9 @@ func (c *checker) state(m *scripts.Inspection) (findings []Finding) {
 	if s.Disabled && len(busy) > 0 {
 		findings = append(findings, disabledBusy.at(uid, strings.Join(busy, " and ")))
 	}
+	if s.ParkedBy != "" && !s.Parked() {
+		findings = append(findings, parkedTorn.at(uid, "parked_by "+document.Found(string(s.ParkedBy))+" of one that does not wait"))
+	}
 	if len(findings) > 0 {
 		return findings // a state that makes no sense says nothing about the sets
 	}
@@ -99,6 +102,7 @@ func (c *checker) state(m *scripts.Inspection) (findings []Finding) {
 	findings = append(findings, checkSet(staleAtWrong, uid, "stale_at", m.Ages, s.AgesAt())...)
 	findings = append(findings, checkSet(lateWrong, uid, "late", m.Late, s.LateUntil())...)
 	findings = append(findings, checkSet(staleWrong, uid, "stale", m.Stale, s.StaleSince())...)
+	findings = append(findings, c.standings(m)...)
 	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
 		return findings
 	}

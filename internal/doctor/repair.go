@@ -19,6 +19,9 @@ const (
 	repairWake    = "--repair leaves one"
 	repairUses    = "--repair writes down how many they are"
 	repairFirst   = "--repair writes what the first part has"
+	repairIndexes = "--repair writes all its places anew from the model"
+	repairGate    = "--repair lets a dispatcher look at it at once"
+	repairProbe   = "--repair lets another model try it"
 	repairBulk    = "--repair lists it again, and a poller goes on with it"
 )
 
@@ -34,6 +37,9 @@ var repaired = map[string]string{
 	repairWake:    "mended: one is left",
 	repairUses:    "mended: written down",
 	repairFirst:   "mended: it is that of the first part",
+	repairIndexes: "mended: all its places are written anew",
+	repairGate:    "mended: a dispatcher looks at it at once",
+	repairProbe:   "mended: another model may try it",
 	repairBulk:    "mended: listed again; a poller goes on with it",
 }
 
@@ -84,16 +90,16 @@ func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) erro
 }
 
 // reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
-// is repaired before, unless somebody changes the model meanwhile.
-func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts.Inspection) []Finding) error {
-	models, err := c.store.InspectAtomically(ctx, uids)
+// is repaired before, unless somebody changes the model meanwhile. beside is an index in which they stand by mistake, if it is one.
+func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts.Inspection) []Finding, beside ...scripts.Index) error {
+	models, err := c.store.InspectAtomically(ctx, uids, beside...)
 	if err != nil {
 		return err
 	}
 	var found, repairing [][]Finding
 	batch := scripts.Batch{Now: c.now}
 	for _, m := range models {
-		if m.Record.Exists {
+		if m.Record.Exists && beside == nil {
 			c.use(m)
 		}
 		findings := check(m)
@@ -101,11 +107,11 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts
 		if !c.mayRepair(findings) {
 			continue
 		}
-		transition := scripts.OrphanEnd(m.Record.UID)
-		if m.Record.Exists {
-			transition = m.Mend(c.now)
+		if slices.ContainsFunc(m.Standings, func(s scripts.Standing) bool { return s.Is.Unknown }) {
+			conclude(findings, "one of its indexes has the wrong type, or it changed meanwhile")
+			continue
 		}
-		repairing, batch.Items = append(repairing, findings), append(batch.Items, scripts.Item{Transition: transition})
+		repairing, batch.Items = append(repairing, findings), append(batch.Items, scripts.Item{Transition: c.mend(m, beside)})
 	}
 	codes, err := c.store.Commit(ctx, batch)
 	if err != nil {
@@ -120,4 +126,18 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts
 	}
 	c.add(slices.Concat(found...)...)
 	return nil
+}
+
+// mend writes the places of a model anew, and takes what is no model out of its places.
+func (c *checker) mend(m *scripts.Inspection, beside []scripts.Index) *scripts.Transition {
+	transition := scripts.OrphanEnd(m.Record.UID)
+	if m.Record.Exists {
+		transition = m.Mend(c.now)
+	}
+	for _, index := range beside {
+		if stands := m.Stands(index); stands.Is.In && !stands.Says {
+			transition.Leaving(index)
+		}
+	}
+	return transition
 }

@@ -1,0 +1,95 @@
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// maxGateLateness is by how much later than a gate opens dispatchers look at it at most: they look at some by themselves from time to time only,
+// and leave one to a dispatcher that has died for a lease.
+const maxGateLateness = 5 * time.Minute
+
+// gates checks what waits for gates of which the walk comes by, and that a dispatcher looks at them in time.
+func (c *checker) gates(ctx context.Context, names []string) error {
+	if err := c.index(scripts.KeyGate)(ctx, names); err != nil {
+		return err
+	}
+	if c.wrongType[c.store.Keys.Gates()] {
+		return nil
+	}
+	for _, name := range names {
+		if c.wrongType[c.store.Keys.ParkedBy(name)] {
+			continue
+		}
+		if err := c.gate(ctx, model.Gate(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gate checks that models which wait for a gate do not wait for ever.
+func (c *checker) gate(ctx context.Context, gate model.Gate) error {
+	now, err := c.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := c.store.GateState(ctx, gate, now)
+	if err != nil || state.Parked == 0 {
+		return err
+	}
+	var f Finding
+	switch {
+	case !state.Listed:
+		f = gateLost.at(string(gate), "none, and models that wait for it")
+	case state.Look.After(state.Opens.Add(maxGateLateness)):
+		f = gateForgotten.wanting(model.FormatTime(state.Opens)).at(string(gate), "at "+model.FormatTime(state.Look))
+	default:
+		return nil
+	}
+	return c.repair(f, func() error { return c.store.LookAtGate(ctx, gate, now) })
+}
+
+// gateLooks checks that dispatchers look at gates when they have to.
+func (c *checker) gateLooks(ctx context.Context) error {
+	if c.wrongType[c.store.Keys.Gates()] {
+		return nil
+	}
+	gate, at, found, err := c.store.OldestLook(ctx)
+	if err == nil && found && c.now.Sub(at) > maxGateLateness {
+		c.note(gateLate, c.store.Keys.Gates(), string(gate)+", to be looked at "+model.FormatTime(at))
+	}
+	return err
+}
+
+// circuits checks that each probe of a circuit is made: otherwise no model ever starts again.
+func (c *checker) circuits(ctx context.Context, names []string) error {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = c.store.Keys.Circuit(name)
+	}
+	if _, err := c.rightTypes(ctx, keys, "hash"); err != nil {
+		return err
+	}
+	lost, err := c.store.LostProbes(ctx, names)
+	if err != nil {
+		return err
+	}
+	for name, uid := range lost {
+		f := probeLost.at(c.store.Keys.Circuit(name), "probe "+uid+", which does not")
+		err := c.tryRepair(f, func() (left string, err error) {
+			dropped, err := c.store.DropProbe(ctx, name, uid, c.now)
+			if !dropped {
+				left = "it changed meanwhile; run --repair again"
+			}
+			return left, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package doctor
+
+import (
+	"context"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// indexWrong is what is said of a model that does not stand where it says, by the index.
+var indexWrong = map[scripts.KeyKind]kind{
+	scripts.KeyFailing: failingWrong, scripts.KeyDisabled: disabledWrong, scripts.KeyParked: parkedWrong, scripts.KeyGate: gateWrong,
+	scripts.KeyLimit: limitWrong, scripts.KeyLabel: labelWrong,
+}
+
+// standings checks that a model stands in the indexes in which it says that it does.
+func (c *checker) standings(m *scripts.Inspection) (findings []Finding) {
+	for _, s := range m.Standings {
+		lapsed := s.Kind == scripts.KeyLimit && !s.At.After(m.ReadBy) // what is past its deadline counts for nothing
+		if !s.Says || s.Is.Unknown || lapsed || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
+			continue
+		}
+		where, found := c.store.IndexKey(s.Index), "it is not there"
+		if !s.At.IsZero() {
+			where += " at " + model.FormatTime(s.At)
+		}
+		if s.Is.In {
+			found = "there at " + formatScore(s.Is.Score)
+		}
+		findings = append(findings, indexWrong[s.Kind].wanting(where).at(m.Record.UID, found))
+	}
+	return findings
+}
+
+// indexes checks the indexes of which the queue has one.
+func (c *checker) indexes(ctx context.Context) error {
+	for _, kind := range []scripts.KeyKind{scripts.KeyFailing, scripts.KeyDisabled, scripts.KeyParked} {
+		index := scripts.Index{Kind: kind}
+		if c.wrongType[c.store.IndexKey(index)] {
+			continue
+		}
+		if err := c.members(ctx, index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// index returns a check of the indexes of one kind of which the walk comes by.
+func (c *checker) index(kind scripts.KeyKind) func(context.Context, []string) error {
+	return func(ctx context.Context, names []string) error {
+		want := "zset"
+		if kind == scripts.KeyLabel {
+			want = "set"
+		}
+		keys := make([]string, len(names))
+		for i, name := range names {
+			keys[i] = c.store.IndexKey(scripts.Index{Kind: kind, Name: name})
+		}
+		right, err := c.rightTypes(ctx, keys, want)
+		if err != nil {
+			return err
+		}
+		for i, name := range names {
+			if !right[i] {
+				continue
+			}
+			if err := c.members(ctx, scripts.Index{Kind: kind, Name: name}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// rightTypes reports keys of another type than the one that is wanted: scripts refuse to write while there is one.
+func (c *checker) rightTypes(ctx context.Context, keys []string, want string) ([]bool, error) {
+	types, err := c.store.Types(ctx, keys)
+	right := make([]bool, len(types))
+	for i, is := range types {
+		if right[i] = is == want || is == "none"; !right[i] && !c.wrongType[keys[i]] { // a walk may come by twice
+			c.wrongType[keys[i]] = true
+			c.note(keyType.wanting(want), keys[i], "a "+is)
+		}
+	}
+	return right, err
+}
+
+// members checks that what stands in an index is a model that says so.
+func (c *checker) members(ctx context.Context, index scripts.Index) error {
+	return c.store.EachUID(ctx, index, c.now, func(uids []string) error {
+		strays, err := c.store.Strays(ctx, index, uids)
+		if err != nil || len(strays) == 0 {
+			return err
+		}
+		return c.reread(ctx, strays, func(m *scripts.Inspection) []Finding { return c.stray(m, index) }, index)
+	})
+}
+
+// stray reports a model that stands in an index without saying so, or what is no model.
+func (c *checker) stray(m *scripts.Inspection, index scripts.Index) []Finding {
+	stands, key := m.Stands(index), c.store.IndexKey(index)
+	lapsed := index.Kind == scripts.KeyLimit && stands.Is.Score < float64(m.ReadBy.UnixMilli())
+	switch {
+	case stands.Says || !stands.Is.In || lapsed || m.Broken != "" || m.Field != "":
+		return nil
+	case !m.Record.Exists:
+		return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}
+	default:
+		f := indexWrong[index.Kind].at(m.Record.UID, "it stands there")
+		f.Want = "not in " + key
+		return []Finding{f}
+	}
+}
+
+// rates checks the keys that say when the next start of a key may be.
+func (c *checker) rates(ctx context.Context, names []string) error {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = c.store.Keys.Rate(name)
+	}
+	_, err := c.rightTypes(ctx, keys, "string")
+	return err
+}

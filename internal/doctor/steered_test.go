@@ -1,0 +1,328 @@
+package doctor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/poller"
+)
+
+const steeredPolicy = `{"timeout":"2d","retries":["1h","1h"],"on_exhausted":"give_up","closed":["nightly"],
+	"limits":[{"key":"{label.tenant}","running":1},{"key":"{host(input_url)}","rate":"60/m"}],
+	"circuit":{"key":"{host(input_url)}","open_after":"1 of 1","on":["http_5xx"],"probe":"5m"}}`
+
+// parsed reads a policy.
+func (q *queue) parsed(name, text string) policy.Policy {
+	q.t.Helper()
+	var value any
+	q.ok(json.Unmarshal([]byte(text), &value))
+	p, err := policy.Parse(value)
+	q.ok(err)
+	p.Name = name
+	return p
+}
+
+// dispatch runs rounds until nothing is done in one.
+func (q *queue) dispatch() {
+	q.t.Helper()
+	d, err := dispatcher.New(q.Store, dispatcher.Config{Owner: "d"})
+	q.ok(err)
+	for range 10 {
+		_, err = d.RunOnce(q.t.Context())
+		q.ok(err)
+	}
+}
+
+// save saves a one-shot under the policy of the fleet.
+func (q *queue) save(uid, tenant, host string) {
+	q.t.Helper()
+	q.put(`{"type":"put","uid":"` + uid + `","policy":"p","labels":{"tenant":"` + tenant + `","kind":"feed"},"payload":{"input_url":"http://` + host + `/x"}}`)
+}
+
+// answer lets a worker answer, and a poller apply it.
+func (q *queue) answer(result, uid, more string) {
+	q.t.Helper()
+	p, err := poller.New(q.Store, poller.Config{Owner: "answerer"})
+	q.ok(err)
+	q.Take()
+	q.Say(strings.TrimSuffix(fixture.Result(result, uid, q.Attempt(uid)), "}") + more + "}")
+	_, err = p.RunOnce(q.t.Context())
+	q.ok(err)
+	q.ok(q.Store.Resign(q.t.Context(), "answerer"))
+}
+
+// steer brings in the models "fails", "off" and "running", and "held", "limited", "cut" and "closed", which wait for a gate of each kind.
+func (q *queue) steer() {
+	q.t.Helper()
+	now := q.Clock.Now()
+	nightly, err := schedule.ParseCalendar(map[string]any{"name": "nightly", "rrule": "FREQ=DAILY;BYHOUR=2;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": "1h"})
+	q.ok(err)
+	shut, err := schedule.ParseCalendar(map[string]any{"name": "shut", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": "3h"})
+	q.ok(err)
+	q.ok(q.Store.PutCalendar(q.t.Context(), nightly, now))
+	q.ok(q.Store.PutCalendar(q.t.Context(), shut, now))
+	q.ok(q.Store.PutPolicy(q.t.Context(), q.parsed("p", steeredPolicy)))
+	q.ok(q.Store.PutPolicy(q.t.Context(), q.parsed("shut", `{"closed":["shut"]}`)))
+	picks, err := model.ParseSelector("uid=held")
+	q.ok(err)
+	q.ok(q.Store.PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(time.Hour), Reason: "maintenance", By: "ann"}))
+	q.ok(q.Store.PutLimit(q.t.Context(), &model.Limit{Name: "tenant=t1", Running: 1, Since: now, By: "ann"}, now))
+
+	q.save("fails", "t3", "bad")
+	q.save("off", "t3", "off")
+	q.put(`{"type":"disable","uid":"off"}`)
+	q.dispatch()
+	q.answer("failure", "fails", `,"reason":"HTTP 503","error_type":"http_503"`)
+	q.save("running", "t1", "good")
+	q.dispatch()
+	for uid, of := range map[string][2]string{"held": {"t4", "good"}, "limited": {"t1", "fine"}, "cut": {"t5", "bad"}} {
+		q.save(uid, of[0], of[1])
+	}
+	q.put(`{"type":"put","uid":"closed","policy":"shut"}`)
+	q.dispatch()
+	k := q.Store.Keys
+	q.ok(q.Redis.Del(q.t.Context(), k.Wake(), k.Outbox(), k.Rate("host=bad"), k.Rate("host=good"), k.Rate("host=off")).Err()) // rates lapse by the clock of Redis
+	for uid, gate := range map[string]string{"held": "hold:h1", "limited": "limit:tenant=t1", "cut": "circuit:host=bad", "closed": "calendar:shut"} {
+		if found := q.Model(uid)["parked_by"]; found != gate {
+			q.t.Fatalf("expected %s parked by %s, found %v", uid, gate, q.Model(uid))
+		}
+	}
+	if q.Model("running")["counted_by"] == "" || q.Model("fails")["failing_since"] == "" {
+		q.t.Fatalf("expected one that runs and one that fails, found %v and %v", q.Model("running"), q.Model("fails"))
+	}
+	if report := q.check(Options{}); len(report.Counts) > 0 {
+		q.t.Fatalf("expected a healthy queue, found\n%s", report)
+	}
+}
+
+func in(score float64, uid string) redis.Z { return redis.Z{Score: score, Member: uid} }
+
+// steeredDamages are planted into a queue that is steered.
+var steeredDamages = map[string]damage{
+	"a failing model is missing in the failing set": {"failing-wrong", Error, "fails", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Failing(), "fails").Err())
+	}},
+	"a failing model stands at another time": {"failing-wrong", Error, "fails", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZIncrBy(ctx, k.Failing(), 1, "fails").Err())
+	}},
+	"a model that does not fail stands in the failing set": {"failing-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Failing(), in(1e12, "held")).Err())
+	}},
+	"a disabled model is missing in the disabled set": {"disabled-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Disabled(), "off").Err())
+	}},
+	"an enabled model stands in the disabled set": {"disabled-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Disabled(), in(1e12, "held")).Err())
+	}},
+	"a parked model is missing in the parked set": {"parked-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Parked(), "held").Err())
+	}},
+	"a running model stands in the parked set": {"parked-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Parked(), in(1e12, "running")).Err())
+	}},
+	"a parked model does not wait for its gate": {"gate-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.ParkedBy("hold:h1"), "held").Err())
+	}},
+	"a model waits for a second gate": {"gate-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.ParkedBy("limit:tenant=t1"), in(1e12, "held")).Err())
+	}},
+	"a running model is not counted by its limit": {"limit-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Limit("tenant=t1"), "running").Err())
+	}},
+	"a running model is counted until another deadline": {"limit-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZIncrBy(ctx, k.Limit("tenant=t1"), 1, "running").Err())
+	}},
+	"a limit counts an idle model": {"limit-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Limit("tenant=t1"), in(1e13, "held")).Err())
+	}},
+	"a limit counts a running model of another key": {"limit-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Limit("tenant=t7"), in(1e13, "running")).Err())
+	}},
+	"a model is missing in the set of its label": {"label-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.SRem(ctx, k.Label("tenant=t4"), "held").Err())
+	}},
+	"a model stands in the set of a label that it has not": {"label-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.SAdd(ctx, k.Label("tenant=t1"), "held").Err())
+	}},
+	"a uid in the failing set without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Failing(), in(1e12, "ghost")).Err())
+	}},
+	"a uid in the disabled set without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Disabled(), in(1e12, "ghost")).Err())
+	}},
+	"a uid in the parked set without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Parked(), in(1e12, "ghost")).Err())
+	}},
+	"a uid at a gate without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.ParkedBy("hold:h1"), in(1e12, "ghost")).Err())
+	}},
+	"a limit that counts what is no model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Limit("tenant=t9"), in(1e13, "ghost")).Err())
+	}},
+	"a label of what is no model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.SAdd(ctx, k.Label("tenant=t1"), "ghost").Err())
+	}},
+	"a running model that is parked": {"parked-torn", Error, "running", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("running"), "parked_by", "hold:h1").Err())
+	}},
+	"a gate that nobody looks at": {"gate-lost", Error, "hold:h1", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Gates(), "hold:h1").Err())
+	}},
+	"a gate that is looked at when its hold is long over": {"gate-forgotten", Error, "hold:h1", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZIncrBy(ctx, k.Gates(), 6*60_000, "hold:h1").Err())
+	}},
+	"a gate of a hold that is gone": {"gate-forgotten", Error, "hold:h1", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Holds(), "h1").Err())
+	}},
+	"a gate of a calendar that is gone": {"gate-forgotten", Error, "calendar:shut", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Calendars(), "shut").Err())
+		q.ok(r.HDel(ctx, k.Policies(), "shut").Err())
+		q.ok(r.HDel(ctx, k.Model("closed"), "policy").Err())
+	}},
+	"a gate of a limit that is looked at too late": {"gate-forgotten", Error, "limit:tenant=t1", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Gates(), in(1e13, "limit:tenant=t1")).Err())
+	}},
+	"a gate of a circuit that is looked at too late": {"gate-forgotten", Error, "circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Gates(), in(1e13, "circuit:host=bad")).Err())
+	}},
+	"gates that no dispatcher looks at": {"gate-late", Warning, "bigtables:gates", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Gates(), in(float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")).Err())
+	}},
+	"a probe that nobody makes": {"probe-lost", Error, "bigtables:circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Circuit("host=bad"), "probe", "ghost").Err())
+	}},
+	"a probe of a model that waits": {"probe-lost", Error, "bigtables:circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Circuit("host=bad"), "probe", "cut").Err())
+	}},
+	"a probe of a model that runs for another key": {"probe-lost", Error, "bigtables:circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Circuit("host=bad"), "probe", "running").Err())
+	}},
+	"a hold that is no JSON": {"hold-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Holds(), "odd", "{").Err())
+	}},
+	"a hold of an unknown selector": {"hold-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Holds(), "odd", `{"selector":"status=blue","since":"2026-11-21T07:00:00.000Z"}`).Err())
+	}},
+	"a limit that cannot be read": {"limit-unreadable", Error, "host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Limits(), "host=x", `{"rate":"often"}`).Err())
+	}},
+	"a calendar that cannot be read": {"calendar-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Calendars(), "odd", `{"name":"odd","rrule":"FREQ=NEVER"}`).Err())
+	}},
+	"a policy that names a calendar which is not stored": {"calendar-missing", Warning, "p", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Calendars(), "nightly").Err())
+	}},
+	"a label set of another type": {"key-type", Error, "bigtables:label:tenant=t4", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Del(ctx, k.Label("tenant=t4")).Err())
+		q.ok(r.Set(ctx, k.Label("tenant=t4"), "text", 0).Err())
+	}},
+	"a limit of another type": {"key-type", Error, "bigtables:limit:host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Limit("host=x"), "text", 0).Err())
+	}},
+	"a rate of another type": {"key-type", Error, "bigtables:rate:host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Rate("host=x"), "text").Err())
+	}},
+	"a circuit of another type": {"key-type", Error, "bigtables:circuit:host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Circuit("host=x"), "text", 0).Err())
+	}},
+	"a gate of another type": {"key-type", Error, "bigtables:parked:hold:x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.ParkedBy("hold:x"), "text", 0).Err())
+	}},
+}
+
+func TestEachKindOfDamageOfASteeredQueueIsFoundAndRepairedIfThatIsPromised(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		for name, damage := range steeredDamages {
+			t.Run(name, func(t *testing.T) { damage.try(t, q, (*queue).steer) })
+		}
+	})
+}
+
+func TestEveryKeyOfASteeredQueueOfTheWrongTypeIsReported(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		k := q.Store.Keys
+		all := []string{k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.Limits(), k.Calendars()}
+		q.steer()
+		for _, key := range all {
+			q.ok(q.Redis.Del(t.Context(), key).Err())
+			q.ok(q.Redis.Set(t.Context(), key, "text", 0).Err())
+		}
+		if report := q.check(Options{Repair: true}); report.Counts["key-type"].Found != len(all) || report.Repaired() > 0 {
+			t.Errorf("expected %d keys, found\n%s", len(all), report)
+		}
+	})
+}
+
+func TestAModelIsMendedInAllItsIndexesAtOnce(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		q.steer()
+		k, before := q.Store.Keys, q.Server.Dump(t)
+		q.ok(q.Redis.Del(t.Context(), k.Parked(), k.Failing(), k.Disabled(), k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1")).Err())
+		if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() == 0 {
+			t.Errorf("expected all mended, found\n%s", report)
+		}
+		if report := q.check(Options{}); len(report.Counts) > 0 {
+			t.Errorf("expected a healthy queue, found\n%s", report)
+		}
+		after := q.Server.Dump(t)
+		for _, key := range []string{k.Parked(), k.Failing(), k.Disabled(), k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1"), k.Circuit("host=bad")} {
+			if diff := cmp.Diff(before[key], after[key]); diff != "" {
+				t.Errorf("%s: %s", key, diff)
+			}
+		}
+	})
+}
+
+func TestWhatALimitStillHoldsOfTheDeadIsNoFinding(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		q.steer()
+		q.ok(q.Redis.ZAdd(t.Context(), q.Store.Keys.Limit("tenant=t1"), in(1e12, "ghost")).Err())
+		if report := q.check(Options{Repair: true}); len(report.Counts) > 0 {
+			t.Errorf("expected a healthy queue, found\n%s", report)
+		}
+	})
+}
+
+func TestAProbeThatRunsIsNoFinding(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		q.steer()
+		for _, taken := q.Take(); taken; _, taken = q.Take() { // by workers, which answer later
+		}
+		q.Clock.Turn(5 * time.Minute)
+		q.dispatch()
+		if probe := q.Redis.HGet(t.Context(), q.Store.Keys.Circuit("host=bad"), "probe").Val(); probe != "cut" {
+			t.Fatalf("expected a probe, found %q", probe)
+		}
+		if report := q.check(Options{Repair: true}); len(report.Counts) > 0 {
+			t.Errorf("expected a healthy queue, found\n%s", report)
+		}
+	})
+}
+
+func TestASteeredQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
+	t.Parallel()
+	q := &queue{fixture.New(t, testkit.Cluster(t)), t}
+	q.steer()
+	k := q.Store.Keys
+	q.ok(q.Redis.ZRem(t.Context(), k.Failing(), "fails").Err())
+	q.ok(q.Redis.ZRem(t.Context(), k.Gates(), "hold:h1").Err())
+	q.ok(q.Redis.SAdd(t.Context(), k.Label("tenant=t1"), "ghost").Err())
+	q.ok(q.Redis.HSet(t.Context(), k.Circuit("host=bad"), "probe", "ghost").Err())
+	if report := q.check(Options{Repair: true}); report.Repaired() != 4 || len(report.Counts) != 4 {
+		t.Errorf("expected four repaired, found\n%s", report)
+	}
+	if report := q.check(Options{}); len(report.Counts) > 0 {
+		t.Errorf("expected a healthy queue, found\n%s", report)
+	}
+}
