@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/acl"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -25,6 +26,7 @@ var probes = map[string]map[string]string{
 	"hash":   {"r": "HGETALL %s", "f": "HMGET %s x", "a": "HSET %s f v", "c": "HDEL %s f", "d": "DEL %s"},
 	"zset":   {"r": "ZRANGEBYSCORE %s 0 1", "s": "ZSCAN %s 0", "a": "ZADD %s 1 m", "c": "ZREM %s m", "d": "DEL %s"},
 	"stream": {"r": "XRANGE %s - +", "a": "XADD %s * f v", "c": "XTRIM %s MAXLEN 0", "d": "DEL %s"},
+	"set":    {"s": "SSCAN %s 0", "a": "SADD %s m", "c": "SREM %s m", "d": "DEL %s"},
 	"string": {"r": "GET %s", "a": "SET %s v", "d": "DEL %s"},
 }
 
@@ -34,6 +36,8 @@ var everyKey = map[string]string{
 	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
 	"q:journal": "stream", "q:created": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
 	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list", "q:errors": "zset", "q:past_errors": "zset", "q:error:x": "hash",
+	"q:failing": "zset", "q:disabled": "zset", "q:parked": "zset", "q:label:tenant=t1": "set", "q:gates": "zset", "q:parked:hold:h1": "zset", "q:holds": "hash", "q:limits": "hash",
+	"q:calendars": "hash", "q:limit:host=h": "zset", "q:rate:host=h": "string", "q:circuit:host=h": "hash",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
@@ -43,12 +47,15 @@ var matrix = map[acl.Role]map[string]string{
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a", "q:front": "adpr",
+		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "ac", "q:limits": "r",
+		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
 	acl.Poller: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "cr", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
 		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "a", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:brake": "f", "q:wake": "a",
 		"q:commands": "a", "q:reply:r": "a",
+		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
 	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
 	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
@@ -58,12 +65,16 @@ var matrix = map[acl.Role]map[string]string{
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:created": "acr", "q:outbox": "ar",
 		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
+		"q:calendars": "acr", "q:circuit:host=h": "acfr", "q:disabled": "acrs", "q:failing": "acrs", "q:gates": "as", "q:holds": "ar", "q:label:tenant=t1": "acs", "q:limit:host=h": "acs", "q:limits": "acr",
+		"q:parked": "acrs", "q:parked:hold:h1": "acs", "q:rate:host=h": "ar",
 	},
 	acl.Viewer: {
 		"q:errors": "rs", "q:past_errors": "rs", "q:error:x": "fr",
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
 		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:created": "r", "q:outbox": "r",
 		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
+		"q:calendars": "r", "q:circuit:host=h": "fr", "q:disabled": "rs", "q:failing": "rs", "q:gates": "s", "q:holds": "r", "q:label:tenant=t1": "s", "q:limit:host=h": "s", "q:limits": "r",
+		"q:parked": "rs", "q:parked:hold:h1": "s", "q:rate:host=h": "r",
 	},
 }
 
@@ -286,6 +297,70 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note(err)
 		if err := errors.Join(failed...); err != nil {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer does what the commands do, under the users of both.
+func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	as := func(role acl.Role) *scripts.Store {
+		client := users.Client(t, role)
+		store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	operator, daemon, viewer, now := as(acl.Operator), as(acl.Dispatcher), as(acl.Viewer), time.Now()
+	calendar, err := schedule.ParseCalendar(map[string]any{"name": "nightly", "rrule": "FREQ=DAILY;BYHOUR=2", "dtstart": "2026-01-01T00:00:00", "for": "1h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.LoadScripts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, gate := t.Context(), model.NewGate(model.GateHold, "h1")
+	change := func(s *scripts.Store) map[string]error {
+		_, released := s.ReleaseHold(ctx, "h1", time.Minute, now)
+		_, limited := s.RemoveLimit(ctx, "host=h", now)
+		_, removed := s.RemoveCalendar(ctx, "nightly", now)
+		_, closed := s.CloseCircuit(ctx, "host=h", now)
+		_, dropped := s.DropProbe(ctx, "host=h", "m", now)
+		return map[string]error{
+			"hold": s.PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
+			"limit rm": limited, "calendar put": s.PutCalendar(ctx, calendar, now), "calendar rm": removed,
+			"circuit open": s.OpenCircuit(ctx, "host=h", "me", now, now), "circuit close": closed, "doctor": errors.Join(dropped, s.LookAtGate(ctx, gate, now)),
+		}
+	}
+	look := func(s *scripts.Store) map[string]error {
+		_, unreadable, holds := s.Holds(ctx)
+		_, gates := s.Gates(ctx)
+		_, limits := s.Limits(ctx)
+		_, uses := s.LimitUses(ctx)
+		_, circuits := s.Circuits(ctx)
+		_, calendars := s.StoredCalendars(ctx)
+		_, rooms := s.Rooms(ctx, []string{"host=h"}, []string{"host=h"}, now)
+		_, parked := s.ParkedBy(ctx, []model.Gate{gate}, 1)
+		_, counted := s.CountParked(ctx, gate)
+		_, texts := s.SteeringTexts(ctx, now)
+		_, state := s.GateState(ctx, gate, now)
+		return map[string]error{
+			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": circuits, "calendar ls": calendars, "rooms": rooms,
+			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),
+		}
+	}
+	// Before anything is there the viewer is refused, so that nothing is: what is not there is not asked for.
+	for what, err := range change(viewer) {
+		if err == nil && what != "release" {
+			t.Errorf("viewer: expected %s refused", what)
+		}
+	}
+	for name, all := range map[string]map[string]error{"operator changes": change(operator), "operator looks": look(operator), "viewer": look(viewer)} {
+		for what, err := range all {
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
 		}
 	}
 }

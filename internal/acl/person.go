@@ -22,6 +22,12 @@ func viewer(k scope) part {
 		allow("xlen xrange xread", streams),
 		allow("ttl", reading(k.Error(all))),
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
+		// What keeps models from starting, and what waits for it.
+		allow("type hget hgetall hscan hexists", reading(k.Holds(), k.Limits(), k.Calendars())),
+		allow("type zcard zscore zrank zrange zscan", reading(k.Gates(), k.ParkedBy(all))),
+		allow("type zcard zscore zcount zscan", reading(k.Limit(all))),
+		allow("type get", reading(k.Rate(all))),
+		allow("type hget hmget hgetall", reading(k.Circuit(all))),
 		allow("hget", reading(settings...)),
 	}}
 }
@@ -30,7 +36,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},
@@ -45,6 +51,11 @@ func operator(k scope) part {
 			allow("hset del", both(k.Bulk(all))),
 			allow("zadd", writing(k.Bulks())),
 			allow("zrem", writing(k.BulksEnded())),
+			// It holds models and lets them go, sets limits, stores calendars, and opens circuits and closes them.
+			allow("hset hincrby", both(k.Holds())),
+			allow("hset hdel", both(k.Limits(), k.Calendars())),
+			allow("hset hdel hincrby expire", both(k.Circuit(all))),
+			allow("zadd", both(k.Gates())),
 			allow("hset hdel", both(k.Brake())),
 			allow("hdel", both(k.Stats())),
 			// What doctor --repair does with lists that nobody owns.
