@@ -29,8 +29,10 @@ type explanation struct {
 	RefreshWhy string       `json:"refresh_why"`
 	GivesUpAt  *string      `json:"gives_up_at"`
 	Missing    *missingView `json:"missing"`
-	Story      []string     `json:"story"`
-	Next       forecastView `json:"next"`
+	// WaitsFor is the gate that the next start waits for, or will wait for, if nobody knows when that opens; "": none.
+	WaitsFor model.Gate   `json:"waits_for"`
+	Story    []string     `json:"story"`
+	Next     forecastView `json:"next"`
 }
 
 func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) error {
@@ -42,7 +44,12 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 		return err
 	}
 	record := found.record
-	s, forecast := &narrator{shown: found, m: &record.Model, zone: zoneOf(&record.Model)}, record.Forecast(found.now)
+	s := &narrator{shown: found, m: &record.Model, zone: zoneOf(&record.Model)}
+	if s.steered, err = store.Steered(ctx, s.m, s.now); err != nil {
+		return err
+	}
+	forecast, gate := s.steered.Gates.Forecast(s.m, s.now)
+	s.gate = gate
 	if found.status == model.StatusQueued || found.status == model.StatusDue {
 		if s.place, err = store.PlaceInLine(ctx, record); err != nil {
 			return err
@@ -57,7 +64,7 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 	if a.json() {
 		return a.printJSON(explanation{
 			UID: record.UID, Status: found.status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
-			GivesUpAt: optional(record.GivesUpAt()), Missing: found.missing(), Story: s.story(attempts), Next: forecastView{
+			GivesUpAt: optional(record.GivesUpAt()), Missing: found.missing(), WaitsFor: gate, Story: s.story(attempts), Next: forecastView{
 				StartAt: optional(forecast.StartAt), Success: viewBranch(forecast.Success),
 				Failure: viewBranch(forecast.Failure), Lost: viewBranch(forecast.Lost), GiveUp: viewBranch(forecast.GiveUp),
 			},
@@ -71,7 +78,7 @@ func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) 
 
 // forecastView is a forecast as -o json shows it. Null: that cannot happen.
 type forecastView struct {
-	StartAt *string     `json:"start_at"` // of the next attempt; null: it runs already, or none will
+	StartAt *string     `json:"start_at"` // of the next attempt; null: it runs already, none will, or nobody knows when
 	Success *branchView `json:"success"`
 	Failure *branchView `json:"failure"`
 	Lost    *branchView `json:"lost"`
@@ -102,6 +109,9 @@ type narrator struct {
 	zone  *time.Location
 	place scripts.InLine    // of a queued attempt
 	alike scripts.Signature // by which the model is failing
+
+	steered scripts.Steered
+	gate    model.Gate // that the next start waits for, of which nobody knows when it opens; empty: none
 }
 
 // clock is a time of day, with its day if that is not today.
@@ -130,6 +140,10 @@ func (s *narrator) when(at time.Time) string {
 func (s *narrator) forecast(f model.Forecast) []string {
 	begins := "next: the running attempt ends"
 	switch {
+	case s.gate != "" && f.GiveUp.Possible():
+		return []string{"next: when " + string(s.gate) + " lets it go, " + s.branch(f.GiveUp)}
+	case s.gate != "":
+		begins = "next: an attempt starts when " + string(s.gate) + " lets it go, nobody knows when; as if that were as soon as it can be:"
 	case f.GiveUp.Possible():
 		return []string{"next: at " + s.when(f.GiveUp.At) + " " + s.branch(f.GiveUp)}
 	case !f.Success.Possible():

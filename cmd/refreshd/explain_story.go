@@ -149,11 +149,16 @@ func (s *narrator) present() []string {
 			lines = append(lines, inLine(s.place))
 		}
 	} else if s.m.Waiting() {
-		lines = append(lines, "refresh at "+s.when(s.m.RefreshAt)+", because: "+s.m.Why)
+		verb := "refresh at "
+		if s.m.Parked() {
+			verb = "parked since " + s.when(s.m.ParkedSince) + "; refresh was due at "
+		}
+		lines = append(lines, verb+s.when(s.m.RefreshAt)+", because: "+s.m.Why)
 		if s.m.Due(s.now) && s.place.No > 0 {
 			lines = append(lines, inLine(s.place))
 		}
 	}
+	lines = append(lines, s.stops()...)
 	if text := freshnessText(s.m, s.when); text != "" {
 		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
 	}
@@ -168,11 +173,7 @@ func (s *narrator) present() []string {
 
 // inLine tells how many are taken before a model, and how fast they go.
 func inLine(place scripts.InLine) string {
-	suffix := "th"
-	if tens := place.No / 10 % 10; tens != 1 {
-		suffix = cmp.Or(map[int]string{1: "st", 2: "nd", 3: "rd"}[place.No%10], suffix)
-	}
-	text := fmt.Sprintf("%d%s in line", place.No, suffix)
+	text := nth(place.No) + " in line"
 	if place.Rate > 0 {
 		wait := place.Wait()
 		about := fmt.Sprintf("%.1fs", wait.Seconds())
@@ -182,6 +183,15 @@ func inLine(place scripts.InLine) string {
 		text += fmt.Sprintf(", %.1f a second: about %s", place.Rate, about)
 	}
 	return text
+}
+
+// nth is a place: 1st, 2nd.
+func nth(n int) string {
+	suffix := "th"
+	if tens := n / 10 % 10; tens != 1 {
+		suffix = cmp.Or(map[int]string{1: "st", 2: "nd", 3: "rd"}[n%10], suffix)
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
 }
 
 // signed is a duration with its sign and two digits for each lower unit: +1m04s.

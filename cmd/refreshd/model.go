@@ -68,6 +68,9 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 				if err := a.tellLine(ctx, queue, uids[len(uids)-1]); err != nil {
 					return err
 				}
+				if err := a.tellHeld(ctx, queue, uids); err != nil {
+					return err
+				}
 			}
 			return tally.failed()
 		}),
@@ -89,6 +92,32 @@ func (a *app) tellLine(ctx context.Context, queue *scripts.Queue, uid string) er
 		fmt.Fprintf(a.stderr, "%s: %s\n", uid, inLine(place))
 	}
 	return err
+}
+
+// tellHeld tells on stderr which models were run and do not start, as they are held or a calendar is closed.
+func (a *app) tellHeld(ctx context.Context, queue *scripts.Queue, uids []string) error {
+	for _, uid := range uids[:min(len(uids), batchSize)] {
+		part := queue.Of(uid)
+		now, err := part.Now(ctx)
+		if err != nil {
+			return err
+		}
+		gates, err := part.Gates(ctx)
+		if err != nil {
+			return err
+		}
+		records, err := part.Load(ctx, []string{uid})
+		if err != nil {
+			return err
+		}
+		if m := &records[uid].Model; m.Waiting() {
+			if gate, until := gates.Stop(m, now); gate != "" {
+				when := func(at time.Time) string { return when(at, now, "") }
+				fmt.Fprintf(a.stderr, "%s: it does not start yet: %s\n", uid, plain(stopText(&gates, gate, until, when)))
+			}
+		}
+	}
+	return nil
 }
 
 func uidArgs(_ *cobra.Command, args []string) error {

@@ -54,7 +54,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 			},
 			"payload": map[string]any{"input_url": "https://example.com/feed.csv"},
 			"fault":   "", "rejected": nil, "labels": map[string]any{},
-			"missing": nil, "not_before": nil, "outdated": false, "phase": "", "refresh_for": "planned", "refresh_disabled_by": "", "refresh_disabled_who": "",
+			"missing": nil, "not_before": nil, "outdated": false, "phase": "", "parked_by": "", "parked_since": nil, "reserved": []any{}, "counted_by": []any{}, "refresh_for": "planned", "refresh_disabled_by": "", "refresh_disabled_who": "",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

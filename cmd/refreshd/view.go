@@ -26,6 +26,11 @@ type modelView struct {
 	PlannedAt  *string `json:"planned_at"`
 	Phase      string  `json:"phase"`
 
+	ParkedBy    model.Gate `json:"parked_by"` // what it waits for instead of a time
+	ParkedSince *string    `json:"parked_since"`
+	Reserved    []string   `json:"reserved"`   // keys of which refresh_at is a slot
+	CountedBy   []string   `json:"counted_by"` // limits and circuit that count the attempt
+
 	AttemptUID   string  `json:"attempt_uid"`
 	AttemptNo    int     `json:"attempt_no"`
 	StartedAt    *string `json:"started_at"`
@@ -77,7 +82,9 @@ func (s shown) view() modelView {
 	v := modelView{
 		UID: r.UID, Status: s.status,
 		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, RefreshFor: refreshFor(r), NotBefore: optional(r.NotBefore), PlannedAt: optional(r.Planned(s.now)),
-		Phase:      phaseText(r.Phase),
+		Phase:    phaseText(r.Phase),
+		ParkedBy: r.ParkedBy, ParkedSince: optional(r.ParkedSince), Reserved: append([]string{}, strings.Fields(r.Reserved)...),
+		CountedBy:  append([]string{}, strings.Fields(r.Counted)...),
 		AttemptUID: r.AttemptUID, AttemptNo: r.AttemptNo, StartedAt: optional(r.StartedAt), DeadlineAt: optional(r.DeadlineAt),
 		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again, Outdated: r.Outdated,
 		Disabled: r.Disabled, DisabledReason: r.DisabledReason, DisabledBy: string(r.StoppedBy()), DisabledWho: r.DisabledWho,
@@ -153,7 +160,8 @@ func (s shown) pairs() [][2]string {
 	return [][2]string{
 		{"uid", v.UID}, {"status", s.statusText()}, {"fault", v.Fault},
 		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"not before", when(r.NotBefore)}, {"planned at", when(r.Planned(s.now))},
-		{"phase", v.Phase},
+		{"phase", v.Phase}, {"parked by", string(v.ParkedBy)}, {"parked since", when(r.ParkedSince)},
+		{"reserved", strings.Join(v.Reserved, ", ")}, {"counted by", strings.Join(v.CountedBy, ", ")},
 		{"attempt", v.AttemptUID}, {"attempt no", mark(v.AttemptNo != 0, strconv.Itoa(v.AttemptNo))}, {"started at", when(r.StartedAt)},
 		{"deadline at", when(r.DeadlineAt)}, {"processing at", when(r.ProcessingAt)},
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
@@ -189,6 +197,8 @@ func (s shown) statusText() string {
 			what = fmt.Sprintf("room in the input list (%d in line, %d in the hands of workers)", s.signs.Queued, s.signs.Held)
 		}
 		text += ": waits for " + what + " since " + roughly(now.Sub(r.RefreshAt))
+	case model.StatusParked:
+		text += ": waits for " + string(r.ParkedBy) + " since " + roughly(now.Sub(r.ParkedSince))
 	case model.StatusQueued:
 		text += ": waits for a worker since " + roughly(now.Sub(r.StartedAt))
 	case model.StatusProcessing:
