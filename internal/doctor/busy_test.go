@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -176,4 +177,53 @@ func slowestPing(ctx context.Context, client redis.UniversalClient) (slowest tim
 		slowest = max(slowest, time.Since(begun))
 	}
 	return slowest
+}
+
+// TestABusySteeredQueueRaisesNoFalseAlarm is the same for labels, holds, limits and circuits: holds come and go, limits change, circuits open,
+// and models that fail wait for all of them.
+func TestABusySteeredQueueRaisesNoFalseAlarm(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := &queue{fixture.Live(t, server), t}
+		q.ok(q.Store.PutPolicy(t.Context(), q.parsed("p", `{"timeout":"1m","retries":{"strategy":"fixed","base":"1ms"},"jitter":0,"limits":[{"key":"{label.tenant}","running":3}],
+			"circuit":{"key":"{label.tenant}","open_after":"3 of 3","probe":"1s"}}`)))
+		for i := range 50 {
+			q.Command(fmt.Sprintf(`{"type":"put","uid":"s%d","policy":"p","labels":{"tenant":"t%d"}}`, i, i%5))
+		}
+		stop := q.keepBusy()
+		defer stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		var steering sync.WaitGroup
+		steering.Go(func() { q.steersOnAndOn(ctx) })
+		for i := 0; i < long.Or(3, 40) || q.Stats()["parked"] < 50; i++ {
+			if report := q.check(Options{Repair: i%2 == 1}); report.Total(Error) > 0 || report.Repaired() > 0 || report.Counts["gate-late"].Found > 0 {
+				t.Errorf("run %d: expected nothing wrong, found\n%s", i, report)
+				break
+			}
+		}
+		cancel()
+		steering.Wait()
+		stop()
+		t.Logf("%d parked, %d released, %d circuits opened", q.Stats()["parked"], q.Stats()["released"], q.Stats()["circuit_opened"])
+	})
+}
+
+// steersOnAndOn begins and ends holds, and sets and forgets limits, until it is stopped.
+func (q *queue) steersOnAndOn(ctx context.Context) {
+	picks, _ := model.ParseSelector("tenant=t1")
+	for i := 0; ctx.Err() == nil; i++ {
+		now, err := q.Store.Now(ctx)
+		if err != nil {
+			return
+		}
+		key := "tenant=t" + strconv.Itoa(i%5)
+		_ = q.Store.PutHold(ctx, &model.Hold{ID: "h" + strconv.Itoa(i%3), Selector: picks, Since: now})
+		_ = q.Store.PutLimit(ctx, &model.Limit{Name: key, Running: 1 + i%4, Since: now}, now)
+		q.nextTransition(ctx)
+		_, _ = q.Store.ReleaseHold(ctx, "h"+strconv.Itoa((i+1)%3), 0, now)
+		_, _ = q.Store.RemoveLimit(ctx, key, now)
+		if i%5 == 0 {
+			_, _ = q.Store.CloseCircuit(ctx, key, now)
+		}
+		q.nextTransition(ctx)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -213,4 +214,73 @@ func TestAServerOfSeveralPartsIsCheckedOnce(t *testing.T) {
 	if err != nil || report.Counts["persistence"].Found != 1 {
 		t.Errorf("expected one word about persistence, found %v\n%s", err, report)
 	}
+}
+
+// steering stores a hold, a limit and a calendar.
+func (q *divided) steering(part *scripts.Store, reason string, most int, length string) {
+	q.t.Helper()
+	now := q.Clock.Now()
+	calendar, err := schedule.ParseCalendar(map[string]any{"name": "nightly", "rrule": "FREQ=DAILY;BYHOUR=2;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": length})
+	q.ok(err)
+	q.ok(part.PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: reason}))
+	q.ok(part.PutLimit(q.t.Context(), &model.Limit{Name: "host=h", Running: most, Since: now}, now))
+	q.ok(part.PutCalendar(q.t.Context(), calendar, now))
+}
+
+func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		first, second, third := q.all.Parts[0], q.all.Parts[1], q.all.Parts[2]
+		q.steering(first, "moving", 4, "2h")
+		q.steering(second, "another", 5, "1h")
+		// What is over is forgotten by each part in its time.
+		now := q.Clock.Now()
+		q.ok(third.PutHold(t.Context(), &model.Hold{ID: "past", Since: now.Add(-2 * minute), Until: now.Add(-minute)}))
+		q.ok(second.PutLimit(t.Context(), &model.Limit{Name: "host=past", Running: 1, Since: now.Add(-2 * minute), Until: now.Add(-minute)}, now))
+		report := q.check(Options{})
+		for _, want := range []string{
+			"error hold-differs {q:1}:holds h1: expected the same as in the first part, {q:0}:holds, found another one; --repair writes what the first part has",
+			"error limit-differs {q:1}:limits host=h: expected the same as in the first part, {q:0}:limits, found another one; ",
+			"error calendar-differs {q:1}:calendars nightly: expected the same as in the first part, {q:0}:calendars, found another one; ",
+			"error hold-differs {q:2}:holds h1: expected the same as in the first part, {q:0}:holds, found none; ",
+		} {
+			if !strings.Contains(report.String(), want) {
+				t.Errorf("want %s in\n%s", want, report)
+			}
+		}
+		if len(report.Findings) != 6 || len(report.Counts) != 3 {
+			t.Errorf("expected six that differ, found\n%s", report)
+		}
+		if report := q.check(Options{Repair: true}); report.Repaired() != 6 {
+			t.Errorf("expected six mended, found\n%s", report)
+		}
+		if report := q.check(Options{}); len(report.Counts) > 0 {
+			t.Errorf("expected a healthy queue, found\n%s", report)
+		}
+		holds, _, err := third.Holds(t.Context())
+		if err != nil || len(holds) != 2 || holds[1].Reason != "moving" {
+			t.Errorf("expected the hold of the first part, found %v, %v", holds, err)
+		}
+	})
+}
+
+func TestAHoldThatTheFirstPartHasNotOrThatCannotBeReadThereIsLeft(t *testing.T) {
+	inParts(t, func(t *testing.T, q *divided) {
+		second := q.all.Parts[1]
+		q.ok(second.PutHold(t.Context(), &model.Hold{ID: "h1", Since: q.Clock.Now()}))
+		for _, part := range q.all.Parts {
+			q.ok(q.Redis.HSet(t.Context(), part.Keys.Limits(), "host=h", `{"running":"`+part.Keys.Queue()+`"}`).Err())
+		}
+		report := q.check(Options{Repair: true})
+		for _, want := range []string{
+			"hold-differs {q:1}:holds h1: expected the same as in the first part, {q:0}, found one, which is not stored there; left: the first part has none; by hand",
+			"limit-differs {q:1}:limits host=h: expected the same as in the first part, {q:0}:limits, found another one; left: that of the first part cannot be read",
+		} {
+			if !strings.Contains(report.String(), want) {
+				t.Errorf("want %s in\n%s", want, report)
+			}
+		}
+		if report.Repaired() > 0 || report.Counts["limit-unreadable"].Found != 3 {
+			t.Errorf("expected nothing mended, found\n%s", report)
+		}
+	})
 }
