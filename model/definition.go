@@ -254,6 +254,7 @@ const whyNow = "saved: refresh now"
 func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 	switch {
 	case asked:
+		m.unpark(next, now)
 		next.atOnce(now, whyNow)
 	case next.Due(now), next.Parked():
 		m.unpark(next, now)
