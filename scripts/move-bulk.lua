@@ -33,7 +33,7 @@ for at = 5, #ARGV, 2 do
   end
 end
 if ends ~= '' then
-  redis.call('ZREM', bulks, id)
+  redis.call('ZREM', bulks, id) --@ end
   redis.call('ZREMRANGEBYSCORE', ended, '-inf', tonumber(ends) - 86400000)
   redis.call('ZADD', ended, ends, id) --@ over
   redis.call('EXPIRE', bulk, 86400)
