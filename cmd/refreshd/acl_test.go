@@ -71,6 +71,7 @@ func TestAWholeStoryRunsUnderTheUsersThatACLPrints(t *testing.T) {
 	s.commands()
 	s.stop(worker)
 	s.withoutPool()
+	s.steer()
 	s.look()
 	s.repair()
 	s.ExpectNoRefusal(t)
@@ -144,6 +145,31 @@ func (s stage) withoutPool() {
 	s.await(acl.Viewer, "success", "history", "hand")
 }
 
+// steer holds models and lets them go, limits keys, opens circuits, and moves models.
+func (s stage) steer() {
+	s.t.Helper()
+	operator := s.as(acl.Operator)
+	operator.do("calendar", "put", file(s.t, "nightly.yaml", "{name: nightly, rrule: \"FREQ=DAILY;COUNT=1\", dtstart: 2026-01-01T00:00:00, timezone: UTC, for: 1m}"))
+	operator.do("policy", "put", file(s.t, "steered.yaml", `{name: steered, closed: [nightly], limits: [{key: "{label.tenant}", running: 1, rate: 600/1m}], circuit: {key: "{label.tenant}", open_after: "1 of 1", probe: 5m}}`))
+	operator.do("hold", "--id", "h1", "-l", "uid=held", "--reason", "maintenance", "--cancel")
+	operator.do("limit", "set", "tenant=t1", "--running", "1")
+	operator.do("limit", "set", "tenant=t2", "--running", "1")
+	operator.do("limit", "rm", "tenant=t2")
+	operator.do("circuit", "open", "tenant=t1")
+	operator.in = `[{"uid":"held","policy":"steered","labels":{"tenant":"t1"}},{"uid":"cut","policy":"steered","labels":{"tenant":"t1"}}]`
+	operator.do("model", "put", "-")
+	s.await(acl.Viewer, "hold:h1", "model", "get", "held")
+	s.await(acl.Viewer, "circuit:tenant=t1", "model", "get", "cut")
+	operator.do("circuit", "close", "tenant=t1")
+	s.await(acl.Viewer, "queued", "model", "get", "cut")
+	exported := operator.do("model", "export", "-l", "uid=cut", "--state")
+	operator.do("model", "rm", "cut")
+	operator.in = exported
+	operator.do("model", "import", "-")
+	operator.do("model", "disable", "-l", "uid=cut")
+	operator.do("doctor")
+}
+
 // look is all that a viewer can do.
 func (s stage) look() {
 	s.t.Helper()
@@ -151,13 +177,15 @@ func (s stage) look() {
 	for _, command := range []string{
 		"stats", "model ls", "model get good", "history good", "explain good", "policy ls", "policy get retrying", "brake status", "doctor", "simulate --policy retrying",
 		"stats -o json", "model ls --prefix g -o json",
+		"hold ls", "limit ls", "circuit ls", "calendar ls", "bulk ls", "failures", "freshness", "forecast", "model export", "explain held", "model ls -l status=parked",
 	} {
 		viewer.do(strings.Fields(command)...)
 	}
 	s.ExpectNoRefusal(s.t)
 	viewer.in = `{"uid":"x"}`
 	for _, command := range []string{
-		"model put -", "model run good", "model rm good", "model disable good", "policy rm retrying", "brake on", "brake off", "brake release", "doctor --repair",
+		"hold --id h2 --reason x", "release h1", "limit set host=h --running 1", "limit rm host=x", "circuit open host=h", "circuit close host=x", "calendar rm nightly",
+		"model run -l uid=good", "model import -", "model put -", "model run good", "model rm good", "model disable good", "policy rm retrying", "brake on", "brake off", "brake release", "doctor --repair",
 	} {
 		if code, stdout, stderr := viewer.run(strings.Fields(command)...); code == exitDone && command != "doctor --repair" {
 			s.t.Errorf("viewer: expected %s refused, found %s%s", command, stdout, stderr)
