@@ -68,6 +68,9 @@ func (l Limit) part(place, parts int) Limit {
 // LimitsOf are the limits of a model that are in force at now, in the order of their keys: those of its policy, those of the queue, and in
 // their place what was set for a key at run time.
 func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
+	if len(m.Policy.Limits)+len(g.QueueLimits) == 0 {
+		return nil
+	}
 	add := func(limit policy.Limit) {
 		name := limit.Key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
 		if name == "" || slices.ContainsFunc(limits, func(other Limit) bool { return other.Name == name }) {
@@ -194,9 +197,9 @@ func names(kind string, takes []Take) (all []string) {
 	return all
 }
 
-// CountedBy are the keys of a kind by which the running attempt is counted.
-func (s *State) CountedBy(kind string) (keys []string) {
-	for _, counted := range strings.Fields(s.Counted) {
+// CountedBy are the keys of a kind by which an attempt is counted, as State.Counted tells.
+func CountedBy(all, kind string) (keys []string) {
+	for _, counted := range strings.Fields(all) {
 		if of, name := Gate(counted).Split(); of == kind {
 			keys = append(keys, name)
 		}

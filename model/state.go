@@ -140,7 +140,7 @@ func (s *State) DisabledSince() time.Time {
 	if !s.Disabled {
 		return time.Time{}
 	}
-	return cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(0).UTC())
+	return cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(1).UTC())
 }
 
 // endAttempt forgets the running attempt and remembers its uid.

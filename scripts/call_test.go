@@ -47,7 +47,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	fleet := *put.Transition
 	fleet.isLabels, fleet.decision.Next.ParkedBy = map[string]string{"<name>": ""}, "<name>"
 	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<name>"
-	fleet.was.ErrorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
+	fleet.was.errorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
 	put.Transition = &fleet
 	var errs [18]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})

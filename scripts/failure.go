@@ -9,7 +9,7 @@ import (
 // fails reports whether the model fails by a signature from now on, once more or by another one, or by none any more. Of most transitions
 // neither is so.
 func (t *Transition) fails() (by, ends bool) {
-	was, is := t.was.ErrorID, t.decision.Next.ErrorID
+	was, is := t.was.errorID, t.decision.Next.ErrorID
 	if t.removes() {
 		is = ""
 	}
@@ -28,5 +28,5 @@ func (f *fleet) failure(t *Transition, fails bool, untold int) {
 	} else {
 		f.say("sound", "")
 	}
-	f.wording.keys = append(f.wording.keys, f.keys.Error(t.was.ErrorID), f.keys.Error(is), f.keys.Error(model.ErrorOther))
+	f.wording.keys = append(f.wording.keys, f.keys.Error(t.was.errorID), f.keys.Error(is), f.keys.Error(model.ErrorOther))
 }

@@ -10,72 +10,114 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// fleet tells commit.lua in which indexes the model stands from now on, and what it takes and gives back of keys. Of most transitions there is
-// nothing to tell.
+// indexed is what the indexes say of a model: of each the score in Unix ms, 0 where it does not stand, and what it waits for and holds.
+type indexed struct {
+	failing, disabled, parked, ages, late, stale, deadline int64
+
+	gate      model.Gate
+	counted   string
+	errorID   string
+	freshness model.Freshness
+}
+
+func indexedAs(s *model.State) indexed {
+	return indexed{
+		score(s.FailingSince), score(s.DisabledSince()), score(s.ParkedAt()), score(s.AgesAt()), score(s.LateUntil()), score(s.StaleSince()), score(s.DeadlineAt),
+		s.ParkedBy, s.Counted, s.ErrorID, s.Freshness,
+	}
+}
+
+func score(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMilli()
+}
+
+// fleet tells commit.lua in which indexes the model stands from now on, and what it takes and gives back of keys, in the order of its header. Of
+// most transitions there is nothing to tell.
 func (t *Transition) fleet(w *wording, k Keys, now time.Time, config *Config) {
-	was, is := &t.was, &t.decision.Next
-	if t.removes() {
-		is = &model.State{}
+	f := fleet{wording: w, keys: k, now: now, told: len(w.announced), was: t.was}
+	if !t.removes() {
+		f.is = indexedAs(&t.decision.Next)
 	}
-	all := t.removes() || t.decision.Event == model.EventMend // whatever is believed of the indexes
-	f := fleet{wording: w, keys: k, now: now, told: len(w.announced), all: all}
-	// One that goes on failing is written too: a release that knew no index has forgotten it.
-	fails := t.decision.Ended != nil && !is.FailingSince.IsZero()
-	f.place("failing", is.FailingSince, fails || !is.FailingSince.Equal(was.FailingSince))
-	f.place("disabled", is.DisabledSince(), !is.DisabledSince().Equal(was.DisabledSince()))
-	f.place("parked", is.ParkedAt(), is.ParkedBy != was.ParkedBy || !is.ParkedAt().Equal(was.ParkedAt()))
-	f.place("ages", is.AgesAt(), !is.AgesAt().Equal(was.AgesAt()))
-	f.place("late", is.LateUntil(), !is.LateUntil().Equal(was.LateUntil()))
-	f.place("stale", is.StaleSince(), !is.StaleSince().Equal(was.StaleSince()))
-	joins := is.Parked() && (was.ParkedBy != is.ParkedBy || all)
-	if joins {
-		w.say("gate", "")
-		w.say("look", "")
-		w.announce(string(is.ParkedBy), cmp.Or(millis(t.decision.Look), millis(now), "0")) // nobody knows when: now
-	}
-	takes, gives := len(t.decision.Takes) > 0, was.Counted != "" && (is.Counted == "" || all || !is.DeadlineAt.Equal(was.DeadlineAt))
+	f.all = t.removes() || t.decision.Event == model.EventMend
+	f.joins = f.is.parked != 0 && (f.was.gate != f.is.gate || f.all)
+	f.places(t.decision.Ended != nil)
+	f.gate(t.decision.Look)
+	gives := f.was.counted != "" && (f.is.counted == "" || f.all || f.is.deadline != f.was.deadline)
 	begins, ends := t.fails()
-	if takes || gives || begins || ends {
-		w.say("ms", "")
-		w.announce(millis(now))
+	if len(t.decision.Takes) > 0 || gives || begins || ends {
+		f.say("ms", "")
+		f.announce(millis(now))
 	}
 	f.take(&t.decision)
 	f.labels(t.wasLabels, t.isLabels)
-	if was.ParkedBy != "" && was.ParkedBy != is.ParkedBy {
-		w.say("ungate", "")
-		w.keys = append(w.keys, k.ParkedBy(string(was.ParkedBy)))
-	}
-	if joins {
-		w.keys = append(w.keys, k.ParkedBy(string(is.ParkedBy)))
-	}
+	f.gateKeys()
 	if gives {
-		f.give(t, was, is)
+		f.give(t)
 	}
 	if begins || ends {
 		f.failure(t, begins, config.NewErrorAbove)
 	}
-	if len(w.announced) > f.told || len(w.keys) > 0 {
-		w.say("fleet", "")
+	if len(f.announced) > f.told || len(f.wording.keys) > 0 {
+		f.say("fleet", "")
 	}
-	if len(w.keys) > 0 {
-		w.say("more=", strconv.Itoa(len(w.keys)))
-	}
+	f.count("more=", len(f.wording.keys))
 }
 
 // fleet is a wording of what only a part of the models has.
 type fleet struct {
 	*wording
-	keys Keys
-	now  time.Time
-	told int  // values that were announced before
-	all  bool // everything is told, also what does not change
+	keys    Keys
+	now     time.Time
+	was, is indexed
+	told    int  // values that were announced before
+	all     bool // everything is told, also what does not change: whatever is believed of the indexes
+	joins   bool // it joins the models of a gate
 }
 
-// place tells the score in an index, if it changes; of a zero time that the model leaves it.
-func (f *fleet) place(word string, at time.Time, changes bool) {
-	if changes || f.all {
-		f.say(word, "")
-		f.announce(millis(at))
+// places tells the scores that change. One that goes on failing is written too: a release that knew no index has forgotten it.
+func (f *fleet) places(ended bool) {
+	was, is := &f.was, &f.is
+	f.place("failing", was.failing, is.failing, ended && is.failing != 0)
+	f.place("disabled", was.disabled, is.disabled, false)
+	f.place("parked", was.parked, is.parked, was.gate != is.gate)
+	f.place("ages", was.ages, is.ages, false)
+	f.place("late", was.late, is.late, false)
+	f.place("stale", was.stale, is.stale, false)
+}
+
+// place tells a score in an index if it changes, or anyway; of 0 that the model leaves it.
+func (f *fleet) place(word string, was, is int64, anyway bool) {
+	if was == is && !anyway && !f.all {
+		return
+	}
+	f.say(word, "")
+	if is == 0 {
+		f.announce("")
+	} else {
+		f.announce(strconv.FormatInt(is, 10))
+	}
+}
+
+// gate tells which gate parks the model, and when that is to be looked at; if nobody knows, now.
+func (f *fleet) gate(look time.Time) {
+	if f.joins {
+		f.say("gate", "")
+		f.say("look", "")
+		f.announce(string(f.is.gate), cmp.Or(millis(look), millis(f.now), "0"))
+	}
+}
+
+// gateKeys are the models of the gates that the model leaves and joins.
+func (f *fleet) gateKeys() {
+	if f.was.gate != "" && f.was.gate != f.is.gate {
+		f.say("ungate", "")
+		f.wording.keys = append(f.wording.keys, f.keys.ParkedBy(string(f.was.gate)))
+	}
+	if f.joins {
+		f.wording.keys = append(f.wording.keys, f.keys.ParkedBy(string(f.is.gate)))
 	}
 }
 
@@ -99,22 +141,22 @@ func (f *fleet) take(d *model.Decision) {
 	}
 	if d.Probe {
 		f.say("probe", "")
-		f.wording.keys = append(f.wording.keys, f.keys.Circuit(d.Next.CountedBy(model.GateCircuit)[0]))
+		f.wording.keys = append(f.wording.keys, f.keys.Circuit(model.CountedBy(d.Next.Counted, model.GateCircuit)[0]))
 	}
 }
 
 // give tells what an attempt gives back of keys: when it ends all of them, and while it goes on it holds them for as long as it may take.
-func (f *fleet) give(t *Transition, was, is *model.State) {
-	goesOn := is.CountedBy(model.GateLimit)
+func (f *fleet) give(t *Transition) {
+	goesOn := model.CountedBy(f.is.counted, model.GateLimit)
 	var frees, extends []string
-	for _, name := range was.CountedBy(model.GateLimit) {
+	for _, name := range model.CountedBy(f.was.counted, model.GateLimit) {
 		if slices.Contains(goesOn, name) {
 			extends = append(extends, name)
 		} else {
 			frees = append(frees, name)
 		}
 	}
-	ends := is.Counted == ""
+	ends := f.is.counted == ""
 	f.count("frees=", len(frees))
 	f.count("extend=", len(extends))
 	for _, name := range frees {
@@ -130,7 +172,7 @@ func (f *fleet) give(t *Transition, was, is *model.State) {
 			f.wording.keys = append(f.wording.keys, f.keys.Rate(name))
 		}
 	}
-	for _, name := range was.CountedBy(model.GateCircuit) {
+	for _, name := range model.CountedBy(f.was.counted, model.GateCircuit) {
 		if ends {
 			f.settle(t, name)
 		}
@@ -152,6 +194,9 @@ func (f *fleet) settle(t *Transition, name string) {
 
 // labels tells which sets of labels the model joins and leaves.
 func (f *fleet) labels(before, after map[string]string) {
+	if len(before)+len(after) == 0 {
+		return
+	}
 	were, are := model.LabelTerms(before), model.LabelTerms(after)
 	join := slices.DeleteFunc(slices.Clone(are), func(term string) bool { return !f.all && slices.Contains(were, term) })
 	leave := slices.DeleteFunc(were, func(term string) bool { return slices.Contains(are, term) })

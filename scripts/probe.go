@@ -44,7 +44,7 @@ func (s *Store) probes(ctx context.Context, uid, key string) (bool, error) {
 		return false, fmt.Errorf("read the probe of a circuit: %w", err)
 	}
 	state := model.State{Counted: counted.Val()}
-	return probe.Val() != uid || slices.Contains(state.CountedBy(model.GateCircuit), key), nil
+	return probe.Val() != uid || slices.Contains(model.CountedBy(state.Counted, model.GateCircuit), key), nil
 }
 
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.

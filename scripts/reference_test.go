@@ -328,7 +328,7 @@ func (r *reference) index(t *Transition, next model.State) {
 		switch at, noted := r.gates[gate]; {
 		case t.decision.Event == model.EventMend:
 			r.gates[gate] = 0
-		case t.decision.Event == model.EventParked && t.was.ParkedBy != next.ParkedBy && (!noted || float64(t.decision.Look.UnixMilli()) < at):
+		case t.decision.Event == model.EventParked && t.was.gate != next.ParkedBy && (!noted || float64(t.decision.Look.UnixMilli()) < at):
 			setScore(r.gates, gate, t.decision.Look)
 		}
 	}

@@ -60,7 +60,7 @@ func standings(m *model.Model) (all []Standing) {
 	add(KeyDisabled, "", m.DisabledSince())
 	add(KeyParked, "", m.ParkedAt())
 	add(KeyGate, string(m.ParkedBy), m.ParkedAt())
-	for _, name := range m.CountedBy(model.GateLimit) {
+	for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
 		add(KeyLimit, name, m.DeadlineAt)
 	}
 	for _, term := range model.LabelTerms(m.Labels) {
@@ -202,9 +202,9 @@ func (s *Store) EachUID(ctx context.Context, index Index, now time.Time, visit f
 func (t *Transition) Leaving(index Index) *Transition {
 	switch index.Kind {
 	case KeyGate:
-		t.was.ParkedBy = model.Gate(index.Name)
+		t.was.gate = model.Gate(index.Name)
 	case KeyLimit:
-		t.was.Counted = strings.TrimSpace(t.was.Counted + " " + string(model.NewGate(model.GateLimit, index.Name)))
+		t.was.counted = strings.TrimSpace(t.was.counted + " " + string(model.NewGate(model.GateLimit, index.Name)))
 	case KeyLabel:
 		name, value, _ := strings.Cut(index.Name, "=")
 		t.wasLabels = map[string]string{name: value}

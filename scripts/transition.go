@@ -20,7 +20,7 @@ type Transition struct {
 	others               []string // fields of the hash that go
 	payload              string   // empty: it stays
 	use                  []string // of inline policies, as policyUse tells it
-	was                  model.State
+	was                  indexed
 	circuit              *policy.Circuit // in force
 	wasLabels, isLabels  map[string]string
 
@@ -61,7 +61,7 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake, was: r.State, circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -82,7 +82,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.Watch(&t.decision, now)
-	t.decision.WasFreshness = t.was.Freshness // also of an import, which brings a state along
+	t.decision.WasFreshness = t.was.freshness // also of an import, which brings a state along
 	r.State = t.decision.Next
 	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
 	if t.before == nil {
@@ -204,7 +204,7 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 // fields tells what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.
 func (w *wording) fields(t *Transition, now string, journaled bool) {
 	w.tell("field=rev", t.newRev)
-	if t.after != nil { // otherwise the hash stays as it is, or goes
+	if t.after != nil && len(t.wasLabels)+len(t.isLabels) > 0 { // otherwise the hash stays as it is, or goes
 		w.labels(t.wasLabels, t.isLabels)
 	}
 	for i, value := range t.after {

@@ -31,10 +31,10 @@ func (s *narrator) stops() (lines []string) {
 
 // counted tells by which limits and circuit the running attempt is counted.
 func (s *narrator) counted() (lines []string) {
-	for _, key := range s.m.CountedBy(model.GateLimit) {
+	for _, key := range model.CountedBy(s.m.Counted, model.GateLimit) {
 		lines = append(lines, "counted by "+s.limit(key))
 	}
-	for _, key := range s.m.CountedBy(model.GateCircuit) {
+	for _, key := range model.CountedBy(s.m.Counted, model.GateCircuit) {
 		text := "counted by the circuit of " + key
 		if c := s.steered.Circuit; c != nil && c.Key == key && c.Probe == s.m.UID {
 			text = "is the probe: " + s.circuit(c)
