@@ -195,7 +195,7 @@ func (s *Store) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, er
 
 // Agrees reports whether so many models are counted, and the hash is kept while there are any and no longer.
 func (c ErrorCount) Agrees(models int64) bool {
-	return c.Counted == models && !(models > 0 && c.expires) && !(models == 0 && c.kept)
+	return c.Counted == models && (models == 0 || !c.expires) && (models > 0 || !c.kept)
 }
 
 var recountError = load("recount-error.lua")
