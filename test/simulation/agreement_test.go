@@ -205,6 +205,7 @@ func endOf(text string) string {
 var journaled = []model.Event{
 	model.EventStart, model.EventTimeout, model.EventWithdrawn, model.EventTaken, model.EventQueueTimeout, model.EventSkipped, model.EventGiveUp, model.EventReplan, model.EventLevel,
 	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventOutdated, model.EventStarted,
+	model.EventParked, model.EventLimited, model.EventReleased,
 	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, "orphan",
 }
 
@@ -272,7 +273,7 @@ func soon(s *model.State, at time.Time) bool {
 	switch {
 	case s.AttemptUID != "":
 		next = s.DeadlineAt
-	case s.Disabled:
+	case s.Disabled, s.Parked():
 		return false
 	}
 	return !next.IsZero() && next.Before(at.Add(time.Second))
@@ -281,7 +282,7 @@ func soon(s *model.State, at time.Time) bool {
 // checkWake checks that a dispatcher is woken by one call when something is to happen soon, and only then.
 func (p *replay) checkWake() error {
 	calls := p.after.wake - p.before.wake
-	urgent := p.wakes
+	urgent := p.wakes || p.frees
 	latest := slices.MaxFunc(append(p.clock[:len(p.clock):len(p.clock)], p.now), time.Time.Compare).Add(time.Second)
 	for _, scores := range []map[string]float64{p.before.due, p.after.due, p.before.urgent, p.after.urgent, p.before.running, p.after.running} { // what is mended may be due
 		for _, at := range scores {

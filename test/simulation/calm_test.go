@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 // patience is how many rounds of everybody a queue may need to come to rest.
@@ -23,6 +25,9 @@ func (w *world) settle() error {
 	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.deaf, w.temper.faults = true, 0, 0, 0, calmTemper.faults
 	w.operator.spare, w.storms, w.delayed = 0, 0, nil
 	w.server.write.ScriptFlush(context.Background())
+	if err := w.letGo(); err != nil {
+		return err
+	}
 	if err := w.outlive(); err != nil {
 		return err
 	}
@@ -30,6 +35,9 @@ func (w *world) settle() error {
 	for range patience {
 		writes := w.writes
 		if err := w.rounds(); err != nil {
+			return err
+		}
+		if err := w.letGo(); err != nil { // also what somebody was about to begin
 			return err
 		}
 		at, waiting := w.next()
@@ -143,6 +151,18 @@ func (w *world) next() (at time.Time, waiting bool) {
 			if at, found := set[uid]; found {
 				soonest(at) // a dispatcher looks when the score passes
 			}
+		}
+	}
+	for id := range s.openBulks {
+		next := w.now.Add(time.Second)
+		if allowed := s.wishedFrom(id); allowed.After(next) {
+			next = allowed // the clock was set back
+		}
+		soonest(float64(next.UnixMilli()))
+	}
+	for gate := range s.parkedBy {
+		if look := max(s.gates[gate], float64(w.now.UnixMilli())); look < float64(model.Never.UnixMilli()) {
+			soonest(look)
 		}
 	}
 	return at, waiting || len(s.input) > 0

@@ -16,14 +16,13 @@ import (
 func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
 	switch event {
 	case model.EventStart, model.EventSkipped, model.EventGiveUp:
-		if m == nil || !m.Due(at) {
-			return model.Decision{}, errors.New("the model is not due")
-		}
-		decision := m.Wake(at, entry["attempt_uid"])
-		if decision.Event == model.EventStart {
-			decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
-		}
-		return decision, nil
+		return p.wake(m, event, at, entry)
+	case model.EventLimited:
+		return p.wake(m, event, at, entry)
+	case model.EventParked:
+		return p.park(m, at, entry)
+	case model.EventReleased:
+		return p.release(m, at)
 	case model.EventReplan:
 		return p.replan(m, at)
 	case model.EventTaken:
@@ -44,6 +43,7 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		return m.Withdraw(at), nil
 	case model.EventRun:
 		if strings.HasPrefix(entry["by"], bulkName) {
+			p.granted[strings.TrimPrefix(entry["by"], bulkName)]++
 			return p.bulkRun(m, at, entry)
 		}
 		return p.answeredCommand(uid, m, event, at, entry)
@@ -134,8 +134,11 @@ func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, 
 			answer = append(answer, func() { p.left = slices.Delete(p.left, i, i+1) })
 		}
 	}
+	if decision, id, found := p.wished(m, event, entry); found {
+		return decision, p.grant(id, uid, event)
+	}
 	if len(decisions) == 0 {
-		return model.Decision{}, errors.New("no command and no order says so")
+		return model.Decision{}, errors.New("no command, no order and no bulk says so")
 	}
 	chosen := p.choose(len(decisions))
 	answer[chosen]()
@@ -155,7 +158,7 @@ func (p *replay) carryOut(m *model.Model, command model.Command, event model.Eve
 		m = &model.Model{UID: command.UID}
 		_ = m.Resolve(policy.Default(), p.schedules.Get)
 	}
-	policies := model.Policies{ByName: map[string]policy.Policy{command.Definition.PolicyName: p.policy(command.Definition.PolicyName)}}
+	policies := model.Policies{ByName: map[string]policy.Policy{command.Definition.PolicyName: p.named(command.Definition.PolicyName)}}
 	stands := slices.Contains(p.input, m.Entry())
 	for _, taken := range []bool{!stands, true} {
 		m.Taken = taken
@@ -168,6 +171,14 @@ func (p *replay) carryOut(m *model.Model, command model.Command, event model.Eve
 		}
 	}
 	return model.Decision{}, false
+}
+
+// named is the policy that a command names: it is read behind those of the models, and the shared one may have changed meanwhile.
+func (p *replay) named(name string) policy.Policy {
+	if name == sharedPolicy {
+		return p.compiled(p.meant)
+	}
+	return p.policy(name)
 }
 
 // returned reports whether an attempt was handed back since the round began: whoever looked before has found it taken.

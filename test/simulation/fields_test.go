@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -14,6 +15,8 @@ func fields(m *model.Model) map[string]string {
 	hash := map[string]string{
 		"refresh_at": model.FormatTime(m.RefreshAt), "refresh_why": m.Why,
 		"refresh_for": string(m.Cause), "planned_for": model.FormatTime(m.PlannedFor), "not_before": model.FormatTime(m.NotBefore),
+		"reserved": m.Reserved, "counted_by": m.Counted,
+		"parked_by": string(m.ParkedBy), "parked_since": model.FormatTime(m.ParkedSince),
 		"attempt_uid": m.AttemptUID, "attempt_no": digits(m.AttemptNo),
 		"started_at": model.FormatTime(m.StartedAt), "deadline_at": model.FormatTime(m.DeadlineAt),
 		"entry_deadline_at": model.FormatTime(m.EntryDeadlineAt), "entry_planned_at": model.FormatTime(m.EntryPlannedAt),
@@ -31,6 +34,9 @@ func fields(m *model.Model) map[string]string {
 	if m.EntryDeadlineAt.Equal(m.DeadlineAt) {
 		hash["entry_deadline_at"] = ""
 	}
+	for name, value := range m.Labels {
+		hash[labelPrefix+name] = value
+	}
 	maps.DeleteFunc(hash, func(_, value string) bool { return value == "" })
 	return hash
 }
@@ -41,10 +47,11 @@ var told = []string{"user_friendly_status", "progress"}
 // parse reads back what fields states.
 func parse(uid string, hash map[string]string, payload string) *model.Model {
 	return &model.Model{
-		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"],
+		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labelsOf(hash),
 		State: model.State{
 			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
 			Cause: model.Cause(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),
+			Reserved: hash["reserved"], Counted: hash["counted_by"], ParkedBy: model.Gate(hash["parked_by"]), ParkedSince: instant(hash["parked_since"]),
 			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
 			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
 			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(hash["entry_planned_at"]),
@@ -59,6 +66,19 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			TotalRetries: count(hash["total_retries"]), SuccessfulRetries: count(hash["successful_retries"]), RetriedCycles: count(hash["retried_cycles"]),
 		},
 	}
+}
+
+// labelPrefix begins the names of the fields that hold labels.
+const labelPrefix = "label:"
+
+func labelsOf(hash map[string]string) map[string]string {
+	labels := map[string]string{}
+	for name, value := range hash {
+		if label, is := strings.CutPrefix(name, labelPrefix); is {
+			labels[label] = value
+		}
+	}
+	return labels
 }
 
 func digits(n int) string {

@@ -26,6 +26,7 @@ type temper struct {
 	hands     bool              // applications want many models at once, while others are due
 	floors    bool              // workers ask for later, and models are saved meanwhile
 	pools     bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
+	steers    bool              // operators steer the fleet: holds, limits, calendars, bulks
 	waits     bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
 
@@ -66,7 +67,7 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 	}
 	t.crowd = rng.IntN(2) == 0
 	if t.hands = !t.pools && rng.IntN(6) == 0 || planted.hands; t.hands {
-		t.batch, t.maxQueued, t.jumps = 8, 2, append(t.jumps, 11*time.Minute)
+		t.batch, t.maxQueued, t.jumps = 2+6*rng.IntN(2), 2, append(t.jumps, 11*time.Minute)
 	}
 	t.floors = !t.hands && rng.IntN(5) == 0 || planted.floors
 	if t.rules = !t.pools && rng.IntN(5) == 0 || planted.rules; t.rules {
@@ -78,6 +79,13 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 		t.jumps = []time.Duration{time.Millisecond, 3 * time.Second, 10 * time.Second, 10 * time.Second}
 	}
 	return t
+}
+
+// steer lets operators steer in some worlds. They are drawn apart, so that all else of a seed stays as it is.
+func (t *temper) steer(rng *rand.Rand, planted bug) {
+	if t.steers = !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
+		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
+	}
 }
 
 // fate draws what becomes of a call; at is nil for an actor between two rounds, who can only go on, die or resign.

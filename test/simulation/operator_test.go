@@ -21,6 +21,7 @@ type operatorRole struct {
 	named  *int   // commands that got an id
 	rules  *int   // that the shared policy has had; nil: there is none, and no bulk is begun
 	bulks  int    // that were begun
+	steers *int   // bulks that were begun by who steers; nil: nobody does
 	brief  bool   // what it saves has a short timeout, mostly
 	unsent string // a command whose arrival is unknown: an application sends it again
 }
@@ -36,6 +37,9 @@ func (o *operatorRole) round(ctx context.Context) error {
 				return o.beginBulk(ctx)
 			}
 			return o.changeRule(ctx)
+		}
+		if o.steers != nil && o.rng.IntN(3) == 0 {
+			return o.steer(ctx)
 		}
 		text := o.think()
 		if o.rng.IntN(3) == 0 {
@@ -87,6 +91,9 @@ func (o *operatorRole) think() string {
 	uid := o.uids[o.rng.IntN(len(o.uids))]
 	if o.rules != nil && o.rng.IntN(2) == 0 {
 		return fmt.Sprintf(sharingCommands[o.rng.IntN(len(sharingCommands))], uid, o.rng.IntN(3))
+	}
+	if o.steers != nil && o.rng.IntN(3) > 0 {
+		return steeredCommand(o.rng, uid)
 	}
 	if o.brief && o.rng.IntN(3) > 0 {
 		return fmt.Sprintf(briefCommands[o.rng.IntN(len(briefCommands))], uid, o.rng.IntN(3))

@@ -17,17 +17,22 @@ import (
 
 // oracle knows what must be true of a queue beyond what stands in it now.
 type oracle struct {
-	attempts map[string]*attempt // every attempt that was ever started, by its uid
-	newest   map[string]string   // model -> uid of the attempt started last
-	meddled  map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
-	ends     []end               // what the brake counts
-	lanes    lanes               // commands that are still to be handled
-	pushed   int                 // messages that reached Redis
-	handled  int                 // messages that are done with
-	promises map[string]promise  // model -> what its worker or a hand was promised
-	ids      map[string]span     // of commands: when they were handled last
-	bulks    map[string]string   // model -> the bulk that has started it, as long as nobody else has said anything about it
-	waiting  map[string]bool     // models that nothing has happened to since the shared policy changed: a walk must look at them
+	attempts map[string]*attempt  // every attempt that was ever started, by its uid
+	newest   map[string]string    // model -> uid of the attempt started last
+	meddled  map[string]bool      // models whose scores somebody wrote by hand: wrong until a dispatcher looks
+	ends     []end                // what the brake counts
+	lanes    lanes                // commands that are still to be handled
+	pushed   int                  // messages that reached Redis
+	handled  int                  // messages that are done with
+	promises map[string]promise   // model -> what its worker or a hand was promised
+	ids      map[string]span      // of commands: when they were handled last
+	steers   bool                 // operators steer: what they name is read
+	tried    map[string]effort    // model -> since when it tries to succeed
+	slots    map[string]time.Time // key -> when its next start may be
+	states   map[string]circuit   // key -> its circuit
+	wishes   map[string]wish      // bulks, by their ids
+	bulks    map[string]string    // model -> the bulk that has started it, as long as nobody else has said anything about it
+	waiting  map[string]bool      // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
 
 // attempt is what became of one attempt.
@@ -44,7 +49,7 @@ type attempt struct {
 }
 
 func newOracle() *oracle {
-	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}, ids: map[string]span{}}
+	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}, ids: map[string]span{}, tried: map[string]effort{}, slots: map[string]time.Time{}, states: map[string]circuit{}, wishes: map[string]wish{}}
 }
 
 // deed is one executed command and what it may have done.
@@ -77,12 +82,13 @@ type deed struct {
 
 // moment is where the round of a process began.
 type moment struct {
-	since  int                 // in which step
-	clock  []time.Time         // what the clock has shown since, in order
-	brakes []map[string]string // what the brake has been since, in order
-	shared []string            // likewise the policy that several models share
-	saw    *sight              // what was due when a dispatcher looked; nil: it has not
-	fronts [][]string          // what was noted of the input list since, in order
+	since    int                            // in which step
+	clock    []time.Time                    // what the clock has shown since, in order
+	brakes   []map[string]string            // what the brake has been since, in order
+	shared   []string                       // likewise the policy that several models share
+	saw      *sight                         // what was due when a dispatcher looked; nil: it has not
+	fronts   [][]string                     // what was noted of the input list since, in order
+	circuits []map[string]map[string]string // what the circuits of keys have been since, in order
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
@@ -102,6 +108,9 @@ func (o *oracle) account(d *deed) error {
 	o.pushed, o.handled = o.pushed+len(d.sent), o.handled+len(consumed)
 	p.leave()
 	p.commit()
+	if err := o.checkWishes(d.before, d.after); err != nil {
+		return err
+	}
 	return o.checkStanding(d.after)
 }
 
@@ -114,6 +123,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 			deed: d, oracle: o, consumed: rest, ids: ids, handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
 			first: map[string]int64{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
 			input: slices.Clone(d.before.input), promises: maps.Clone(o.promises),
+			steers: o.steers, tried: maps.Clone(o.tried), slots: maps.Clone(o.slots), states: maps.Clone(o.states), begun: map[string]bool{}, granted: map[string]int{},
 		}
 		if d.orders != nil {
 			p.left = slices.Clone(*d.orders)
@@ -164,6 +174,9 @@ func (o *oracle) checkStanding(s *snapshot) error {
 		return err
 	}
 	if err := checkPolicies(s); err != nil {
+		return err
+	}
+	if err := s.checkIndexes(o.steers); err != nil {
 		return err
 	}
 	return o.checkScores(s)
@@ -264,6 +277,8 @@ func scoresOf(uid string, hash map[string]string) (scores, error) {
 		return scores{running: digits(int(m.DeadlineAt.UnixMilli()))}, nil
 	case m.RefreshAt.IsZero():
 		return scores{}, nil
+	case hash["parked_by"] != "":
+		return scores{}, nil // it stands among the parked
 	case hash["refresh_for"] == "hand":
 		return scores{urgent: at}, nil
 	default:
@@ -291,5 +306,5 @@ func (o *oracle) checkQuiet(s *snapshot) error {
 	if len(s.entries())+len(s.running)+len(o.meddled) > 0 {
 		return fmt.Errorf("left are the attempts %v, running %v and scores written by hand %v", s.entries(), s.running, o.meddled)
 	}
-	return nil
+	return s.checkOver()
 }

@@ -134,7 +134,7 @@ func (s *sight) count() (n int) {
 // checkRoom checks how a dispatcher has shared the room in the input list: what is urgent starts first, and gets half of the room at least,
 // and no more while others are due too.
 func (p *replay) checkRoom() error {
-	if p.saw == nil || len(p.started) == 0 {
+	if p.saw == nil || len(p.started) == 0 || p.steers {
 		return nil
 	}
 	hurried, calm := 0, 0

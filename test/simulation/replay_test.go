@@ -38,10 +38,19 @@ type replay struct {
 	forgotten map[string]bool         // models whose history must be gone
 	wakes     bool                    // a sleeping dispatcher must have been woken
 	brake     model.Brake             // as it was when the models were read
+	meant     string                  // the shared policy as it was when what commands name was read
 	common    string                  // likewise the shared policy
 	ends      []end                   // what the brake counts
 	ended     map[string]model.Event  // attempts that ended here
 	notices   int
+	steers    bool
+	tried     map[string]effort    // as the entries before left these
+	slots     map[string]time.Time // likewise
+	states    map[string]circuit   // likewise
+	told      []string             // what must be told of circuits
+	frees     bool                 // an attempt has given keys back: models may wait for them
+	begun     map[string]bool      // models of which an attempt was started here; false: which were removed
+	granted   map[string]int       // entries by bulk
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
@@ -76,12 +85,16 @@ func (p *replay) read() error {
 	if len(p.shared) > 0 {
 		p.common = p.shared[p.choose(len(p.shared))]
 	}
+	p.meant = p.common
+	if len(p.shared) > 1 {
+		p.meant = p.shared[p.choose(len(p.shared))]
+	}
 	for _, entry := range p.after.journal {
 		if err := p.enter(entry); err != nil {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -92,6 +105,8 @@ func (p *replay) read() error {
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
 	p.oracle.ends, p.oracle.promises, p.oracle.ids = p.ends, p.promises, p.ids.known
+	p.oracle.tried, p.oracle.slots, p.oracle.states = p.tried, p.slots, p.states
+	p.oracle.noteWishes(p)
 	p.noteRule()
 	p.noteBulk()
 	for uid, attemptUID := range p.newest {
@@ -136,6 +151,9 @@ func (p *replay) enter(entry map[string]string) error {
 		p.notices++
 		return nil
 	}
+	if aboutCircuit(entry) {
+		return nil
+	}
 	if !slices.ContainsFunc(p.clock, at.Equal) {
 		return fmt.Errorf("the clock has shown %v since the round began", p.clock)
 	}
@@ -158,6 +176,10 @@ func (p *replay) enter(entry map[string]string) error {
 	if err := p.keep(uid, m, decision, at); err != nil {
 		return err
 	}
+	if err := p.wait(m, decision, at); err != nil {
+		return err
+	}
+	p.giveBack(m, decision, at)
 	if err := p.book(uid, m, decision); err != nil {
 		return err
 	}
@@ -295,7 +317,7 @@ func (p *replay) bookStart(uid string, decision model.Decision) error {
 	if waiting := len(p.standing()) + len(p.started); p.maxQueued > 0 && waiting >= p.maxQueued {
 		return fmt.Errorf("%d attempts wait already", waiting)
 	}
-	p.newest[uid] = attemptUID
+	p.newest[uid], p.begun[uid] = attemptUID, true
 	p.started = append(p.started, decision.Message)
 	return nil
 }
@@ -307,6 +329,7 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 			return errors.New("the model does not exist")
 		}
 		p.first[uid] = p.rev(uid) + 1
+		p.begun[uid] = false
 		p.models[uid], p.steps[uid] = nil, 0
 		p.records[uid], p.forgotten[uid] = nil, true
 		p.replaced[uid] = false

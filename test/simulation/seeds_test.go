@@ -24,6 +24,9 @@ func (r *server) simulate(seed uint64, planted bug, lines func(string)) (w *worl
 	if w.temper.pools {
 		steps *= 2 // a lease takes many of them
 	}
+	if w.temper.steers {
+		steps *= 2 // holds, limits and circuits take some to matter
+	}
 	for range steps {
 		if err := w.step(); err != nil {
 			return w, err

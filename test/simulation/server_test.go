@@ -25,6 +25,8 @@ type server struct {
 	write *redis.Client // never does
 	store *scripts.Store
 
+	steers bool // operators of its world steer
+
 	sources map[string]string // script text by file name
 	planted map[string]string // text or sha of a script -> that of the one that is run instead
 }

@@ -32,6 +32,8 @@ type snapshot struct {
 	replies         []string
 
 	ids map[string]float64 // of commands
+
+	steered
 }
 
 // look reads the queue from behind the server. owners and pools are all pollers and worker pools that there ever were.
@@ -44,7 +46,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
 		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 		brake: r.hash(k.Brake()), wake: len(r.list(k.Wake())),
-		ids: r.scores(k.Commands()),
+		ids: r.scores(k.Commands()), steered: r.lookAround(r.steers),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {

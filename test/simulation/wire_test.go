@@ -142,7 +142,7 @@ func (c *call) writes() bool {
 	return slices.ContainsFunc(c.commands, func(command redis.Cmder) bool { return !slices.Contains(reads, command.Name()) })
 }
 
-var reads = []string{"hgetall", "get", "hmget", "hget", "lrange", "llen", "zrangebyscore", "zrange", "time", "ping", "script", "scan", "info"}
+var reads = []string{"hgetall", "get", "hmget", "hget", "lrange", "llen", "zrangebyscore", "zrange", "zcount", "zcard", "scard", "zscore", "sscan", "zscan", "time", "ping", "script", "scan", "info"}
 
 // fail gives every command from the nth on the error of a reply that never came.
 func (c *call) fail(err error, from int) error {

@@ -26,6 +26,7 @@ type workerRole struct {
 	// careless workers look at no fence, forget attempts and say some things twice.
 	careless bool
 	floors   bool // most work fails, and is to be tried again later
+	rough    bool // much work fails, now and then because the key has had enough
 	slow     bool // most work goes on for many rounds
 }
 
@@ -138,6 +139,9 @@ func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 	}
 	if w.floors && w.rng.IntN(2) == 0 {
 		return model.MessageFailure, w.pick(`"retry_after":600`, `"retry_after":7200`)
+	}
+	if w.rough && w.rng.IntN(3) == 0 {
+		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"503"`, `"error_type":"http_429","retry_after":20`)
 	}
 	switch n := w.rng.IntN(16); {
 	case n < 5:

@@ -47,6 +47,7 @@ type world struct {
 	storms    int // sequences of commands that applications have still to push
 	saves     int
 	named     int // commands that got an id
+	bulks     int // that operators have begun
 	rules     int // that the shared policy has had so far
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
@@ -66,6 +67,11 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 		w.queue = planted.store(r.store)
 	}
 	if w.temper = newTemper(w.rng, planted); w.temper.hands {
+		w.uids = append(w.uids, "m4", "m5", "m6")
+	}
+	w.temper.steer(rand.New(rand.NewPCG(seed, 0xf1ee7)), planted)
+	w.oracle.steers, r.steers = w.temper.steers, w.temper.steers
+	if w.temper.steers {
 		w.uids = append(w.uids, "m4", "m5", "m6")
 	}
 	r.mini.FlushAll()
@@ -110,9 +116,23 @@ func (w *world) populate() error {
 	if w.temper.pools || w.temper.waits {
 		spare *= 5 // little is planned within the minute that such a run has
 	}
-	w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
+	if w.temper.steers {
+		spare += 40
+		for _, uid := range w.uids {
+			w.say('c', steeredCommand(w.rng, uid))
+		}
+	}
+	w.operator = w.newOperator(spare)
 	w.spawn("operator", w.operator)
 	return nil
+}
+
+func (w *world) newOperator(spare int) *operatorRole {
+	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
+	if w.temper.steers {
+		o.steers = &w.bulks
+	}
+	return o
 }
 
 // bear starts a process of a kind: a application, d dispatcher, p poller, w worker pool, h careful worker of other people, f careless one.
@@ -146,7 +166,7 @@ func (w *world) role(kind, name string) (role, error) {
 		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves, hasty: w.temper.hands}, nil
 	default:
 		good := func() bool { return w.calm }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors}
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors, rough: w.temper.steers}
 		if kind != "w" {
 			return play, nil
 		}
@@ -223,6 +243,9 @@ func (w *world) pick() *actor {
 		if _, pool := a.role.(*poolRole); pool && w.temper.pools {
 			ready = append(ready, a, a, a)
 		}
+		if a.role == w.operator && w.temper.steers {
+			ready = append(ready, a)
+		}
 	}
 	if len(ready) == 0 {
 		return nil
@@ -258,7 +281,8 @@ func (w *world) bury(a *actor) error {
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
 		orders := w.operator.orders
-		w.operator = &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: w.operator.spare, orders: orders, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
+		w.operator = w.newOperator(w.operator.spare)
+		w.operator.orders = orders
 		w.births++
 		w.spawn("operator", w.operator)
 		return nil
@@ -313,6 +337,11 @@ func (w *world) enter(d *deed) {
 	if text := d.after.policies[sharedPolicy]; text != d.before.policies[sharedPolicy] {
 		for _, a := range w.actors {
 			a.began.shared = append(a.began.shared, text)
+		}
+	}
+	if fmt.Sprint(d.before.circuits) != fmt.Sprint(d.after.circuits) {
+		for _, a := range w.actors {
+			a.began.circuits = append(a.began.circuits, d.after.circuits)
 		}
 	}
 	if !slices.Equal(d.before.front, d.after.front) {

@@ -1,0 +1,158 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// stops are the gates as the dispatcher has read them.
+func (p *replay) stops() *model.Gates {
+	if p.saw == nil {
+		return p.before.stops()
+	}
+	return p.saw.stops()
+}
+
+// wake asks what a model does that is due, or that its gate lets through.
+func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+	if m == nil || !m.Due(at) && !m.Parked() {
+		return model.Decision{}, errors.New("the model is not due")
+	}
+	if gate, _ := p.stops().Stop(m, at); gate != "" {
+		return model.Decision{}, fmt.Errorf("the gate %s is closed", gate)
+	}
+	if kind, _ := m.ParkedBy.Split(); kind == model.GateHold || kind == model.GateCalendar {
+		return model.Decision{}, fmt.Errorf("the model is not due, it waits for %s", m.ParkedBy)
+	}
+	if event == model.EventLimited {
+		return p.limit(m, at, entry)
+	}
+	var decision model.Decision
+	if m.Parked() {
+		decision = m.Admit(at, entry["attempt_uid"])
+	} else {
+		decision = m.Wake(at, entry["attempt_uid"])
+	}
+	if decision.Event != model.EventStart {
+		return decision, nil
+	}
+	decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
+	if err := p.checkHolds(m, at); err != nil {
+		return decision, err
+	}
+	counted, err := p.takeKeys(m, at)
+	decision.Next.Counted = strings.Join(counted, " ")
+	return decision, err
+}
+
+// checkHolds checks that no hold picks a model that starts, whatever the dispatcher has read.
+func (p *replay) checkHolds(m *model.Model, at time.Time) error {
+	for _, hold := range p.before.stops().Holds {
+		if !hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue, at) {
+			return fmt.Errorf("the hold %s picks the model, and it starts", hold.ID)
+		}
+	}
+	return nil
+}
+
+// park asks for a model that waits for a gate: that must keep it.
+func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
+	gate := model.Gate(entry["parked_by"])
+	if m == nil || !m.Due(at) && !m.Parked() || m.ParkedBy == gate {
+		return model.Decision{}, errors.New("the model is not due")
+	}
+	stop, _ := p.stops().Stop(m, at)
+	kind, name := gate.Split()
+	closed := false
+	switch kind {
+	case model.GateHold, model.GateCalendar:
+		closed = gate == stop
+	case model.GateLimit:
+		closed = stop == "" && slices.ContainsFunc(p.stops().LimitsOf(m, at), func(l model.Limit) bool { return l.Name == name && l.Running > 0 })
+	case model.GateCircuit:
+		closed = stop == "" && m.CircuitKey() == name && p.wasOpen(name)
+	}
+	if !closed {
+		return model.Decision{}, fmt.Errorf("the gate %s does not keep the model", gate)
+	}
+	return m.Park(gate, time.Time{}, at), nil
+}
+
+// release asks for a model whose gate has opened.
+func (p *replay) release(m *model.Model, at time.Time) (model.Decision, error) {
+	if m == nil || !m.Parked() {
+		return model.Decision{}, errors.New("the model waits for no gate")
+	}
+	g := p.stops()
+	if opens, _ := g.Opens(m.ParkedBy, at); !opens {
+		return model.Decision{}, fmt.Errorf("the gate %s is closed", m.ParkedBy)
+	}
+	kind, name := m.ParkedBy.Split()
+	if hold := g.Hold(name); kind == model.GateHold && hold != nil {
+		return m.Release(hold.StartsAt(m.UID), at), nil
+	}
+	return m.Release(at, at), nil
+}
+
+// wasOpen reports whether a circuit was open at any time since the round began.
+func (p *replay) wasOpen(name string) bool {
+	return slices.ContainsFunc(append(slices.Clip(p.circuits), p.before.circuits), func(states map[string]map[string]string) bool {
+		return states[name]["opened_at"] != ""
+	})
+}
+
+// stayedOpen reports whether it was open all the time.
+func (p *replay) stayedOpen(name string) bool {
+	return !slices.ContainsFunc(append(slices.Clip(p.circuits), p.before.circuits), func(states map[string]map[string]string) bool {
+		return states[name]["opened_at"] == ""
+	})
+}
+
+// wait counts the time for which a model is parked, and checks that it is not given up before it could try for as long as its policy says.
+func (p *replay) wait(m *model.Model, decision model.Decision, at time.Time) error {
+	if m == nil {
+		return nil
+	}
+	tried := p.tried[m.UID]
+	parks := decision.Next.Parked()
+	switch {
+	case parks && tried.parked.IsZero():
+		tried.parked = at
+	case !parks && !tried.parked.IsZero():
+		tried.waited, tried.parked = tried.waited+max(0, at.Sub(tried.parked)), time.Time{}
+	}
+	window := m.Policy.GiveUpAfter
+	ends := strings.HasPrefix(decision.Next.Why, "final: no success")
+	switch decision.Event {
+	case model.EventParked, model.EventReleased, model.EventLimited:
+		if decision.Next.AttemptNo != m.AttemptNo {
+			return fmt.Errorf("to wait for a gate counts as an attempt: %d, it was %d", decision.Next.AttemptNo, m.AttemptNo)
+		}
+	case model.EventStart:
+		if tried.since.IsZero() {
+			tried = effort{since: at} // it was parked before that
+		}
+	case model.EventSuccess:
+		tried = effort{since: at}
+	case model.EventRemove:
+		tried = effort{}
+	case model.EventGiveUp, model.EventFailure, model.EventTimeout:
+		if ends && window > 0 && !p.setBack && at.Sub(tried.since) < window+tried.waited {
+			return fmt.Errorf("the model is given up after %s, of which it was parked %s: want %s without that", at.Sub(tried.since), tried.waited, window)
+		}
+	}
+	p.tried[m.UID] = tried
+	return nil
+}
+
+// effort is since when a model tries to succeed, for how long of that it was parked, and since when it is; zero: it is not.
+type effort struct {
+	since  time.Time
+	waited time.Duration
+	parked time.Time
+}

@@ -1,0 +1,101 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// checkIndexes checks that what stands in the sets beside the models is what their hashes say.
+func (s *snapshot) checkIndexes(steers bool) error {
+	want := steered{
+		failing: map[string]float64{}, disabled: map[string]float64{}, parked: map[string]float64{},
+		parkedBy: map[string]map[string]float64{}, labels: map[string][]string{},
+	}
+	for _, uid := range slices.Sorted(maps.Keys(s.models)) {
+		m := parse(uid, s.models[uid], "")
+		if !m.FailingSince.IsZero() {
+			want.failing[uid] = float64(m.FailingSince.UnixMilli())
+		}
+		if m.Disabled {
+			want.disabled[uid] = float64(m.DisabledAt.UnixMilli())
+		}
+		if m.Parked() {
+			at, gate := float64(m.RefreshAt.UnixMilli()), string(m.ParkedBy)
+			want.parked[uid] = at
+			if want.parkedBy[gate] == nil {
+				want.parkedBy[gate] = map[string]float64{}
+			}
+			want.parkedBy[gate][uid] = at
+		}
+		for _, term := range model.LabelTerms(m.Labels) {
+			want.labels[term] = append(want.labels[term], uid)
+		}
+	}
+	for gate := range want.parkedBy {
+		if _, known := s.gates[gate]; !known {
+			return fmt.Errorf("%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
+		}
+	}
+	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked}}
+	if steers {
+		pairs = append(pairs, [3]any{"parked by gate", want.parkedBy, s.parkedBy}, [3]any{"labels", want.labels, s.labels})
+	}
+	for _, pair := range pairs {
+		if models, index := fmt.Sprint(pair[1]), fmt.Sprint(pair[2]); models != index {
+			return fmt.Errorf("in the index %s stands %s, the models say %s", pair[0], index, models)
+		}
+	}
+	return nil
+}
+
+// checkKeys checks that each key counts the running attempts that say so, and nothing else. What has died may be forgotten.
+func (s *snapshot) checkKeys(now int64) error {
+	counted := map[string]map[string]float64{}
+	for uid, hash := range s.models {
+		m := parse(uid, hash, "")
+		if m.Counted != "" && !m.Running() {
+			return fmt.Errorf("%s does not run, and is counted by %s", uid, m.Counted)
+		}
+		for _, name := range m.CountedBy(model.GateLimit) {
+			if counted[name] == nil {
+				counted[name] = map[string]float64{}
+			}
+			counted[name][uid] = float64(m.DeadlineAt.UnixMilli())
+		}
+	}
+	for _, name := range keyNames {
+		is := maps.Clone(s.keys[name])
+		for uid, deadline := range counted[name] {
+			if got, found := is[uid]; found && got != deadline || !found && int64(deadline) > now {
+				return fmt.Errorf("the key %s counts %s until %s%v, want until %v", name, uid, digits(int(got)), found, deadline)
+			}
+			delete(is, uid)
+		}
+		if len(is) > 0 {
+			return fmt.Errorf("the key %s counts what does not run: %v", name, is)
+		}
+	}
+	return s.checkProbes()
+}
+
+// checkProbes checks that each probe is a running attempt that its circuit counts: only the end of that settles it.
+func (s *snapshot) checkProbes() error {
+	for name, state := range s.circuits {
+		probe := state["probe"]
+		if probe == "" {
+			continue
+		}
+		counted := strings.Fields(s.models[probe]["counted_by"])
+		switch {
+		case state["opened_at"] == "":
+			return fmt.Errorf("%s tries the circuit of %s, which is closed", probe, name)
+		case !slices.Contains(counted, string(model.NewGate(model.GateCircuit, name))):
+			return fmt.Errorf("%s is to try the circuit of %s, but it is no running model of that: %v", probe, name, s.models[probe])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// steeredPolicies are those of models that limits, circuits and calendars may stop.
+var steeredPolicies = []string{
+	`{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":1}]}`,
+	`{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":2},{"key":"{n}","running":1}]}`,
+	`{"timeout":"30s","retries":["0s"],"limits":[{"key":"{label.tenant}","rate":"6/m"}],"retry_after_scope":"key"}`,
+	`{"timeout":"1m","retries":["0s","1m"],"limits":[{"key":"{n}","rate":"20/m","running":2}],"give_up_after":"10m"}`,
+	`{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{label.tenant}","open_after":"1 of 2","probe":"30s"}}`,
+	`{"timeout":"1m","retries":["0s","0s"],"limits":[{"key":"{n}","running":1}],"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"5s"}}`,
+	`{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{n}","open_after":"1 of 1","probe":"1s"}}`,
+	`{"timeout":"1m","retries":["0s","1m","next"],"closed":["c1"],"give_up_after":"10m"}`,
+	`{"timeout":"1m","retries":{"strategy":"exponential","base":"5s"},"give_up_after":"5m"}`,
+}
+
+// steeredSaves are what else a save of such a model may say.
+var steeredSaves = []string{
+	`,"refresh":"now"`, `,"refresh":"now"`, ``, `,"rrule":"FREQ=MINUTELY;INTERVAL=2","dtstart":"2026-01-01"`,
+	`,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","refresh":"planned"`,
+}
+
+// steeredCommand saves a model with labels.
+func steeredCommand(rng *rand.Rand, uid string) string {
+	labels := []string{`{"tenant":"t1"}`, `{"tenant":"t1","kind":"k1"}`, `{"tenant":"t2"}`}
+	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},"labels":%s,"policy":%s%s}`, uid, rng.IntN(3),
+		labels[rng.IntN(len(labels))], steeredPolicies[rng.IntN(len(steeredPolicies))], steeredSaves[rng.IntN(len(steeredSaves))])
+}
+
+// selectors pick what operators steer; those that ask for no status may be those of holds.
+var selectors = []string{"", "tenant=t1", "tenant!=t2", "uid=m1", "uid=m*,kind=k1", "status=failing"}
+
+func (o *operatorRole) selector() model.Selector {
+	text := selectors[o.rng.IntN(len(selectors))]
+	selector, err := model.ParseSelector(text)
+	if err != nil {
+		panic(err) // one of this file
+	}
+	return selector
+}
+
+// steer does what `refreshd hold`, `release`, `limit`, `calendar` and `bulk` do.
+func (o *operatorRole) steer(ctx context.Context) error {
+	store := o.server.store
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	hold, key := holdNames[o.rng.IntN(len(holdNames))], keyNames[o.rng.IntN(len(keyNames))]
+	switch o.rng.IntN(10) {
+	case 0, 1:
+		h := model.Hold{ID: hold, Selector: o.selector(), Since: now, Within: time.Duration(o.rng.IntN(2)) * 20 * time.Second}
+		if length := o.rng.IntN(4); length > 0 {
+			h.Until = now.Add(time.Duration(length*length) * 10 * time.Second)
+		}
+		return store.PutHold(ctx, &h)
+	case 2, 3:
+		_, err = store.ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
+	case 4:
+		return store.PutLimit(ctx, o.newLimit(key, now), now)
+	case 5:
+		_, err = store.RemoveLimit(ctx, key, now)
+	case 6:
+		return store.PutCalendar(ctx, nightly(1+o.rng.IntN(3)), now)
+	case 7:
+		_, err = store.RemoveCalendar(ctx, calendarName, now)
+	case 8:
+		return o.steerBulk(ctx)
+	default:
+		_, err = store.CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(*o.steers+1)))
+	}
+	return err
+}
+
+// newLimit is one for a key, or for all tenants.
+func (o *operatorRole) newLimit(key string, now time.Time) *model.Limit {
+	l := model.Limit{Name: key, Running: o.rng.IntN(3), Since: now}
+	if o.rng.IntN(3) == 0 {
+		l.Name = "{label.tenant}"
+	} else if o.rng.IntN(2) == 0 {
+		l.Until = now.Add(time.Minute)
+	}
+	if l.Running == 0 {
+		l.Rate = policy.Rate{Count: 12, Per: time.Minute}
+	}
+	return &l
+}
+
+// nightly is a calendar that is closed for some minutes of each ten.
+func nightly(minutes int) schedule.Calendar {
+	calendar, err := schedule.ParseCalendar(map[string]any{
+		"name": calendarName, "rrule": "FREQ=MINUTELY;INTERVAL=10", "dtstart": "2026-01-01", "for": strconv.Itoa(minutes) + "m",
+	})
+	if err != nil {
+		panic(err) // one of this file
+	}
+	return calendar
+}
+
+func (o *operatorRole) steerBulk(ctx context.Context) error {
+	*o.steers++
+	id := "b" + strconv.Itoa(*o.steers)
+	actions := []model.BulkAction{model.BulkRun, model.BulkRun, model.BulkRun, model.BulkEnable, model.BulkDisable}
+	b := model.Bulk{Action: actions[o.rng.IntN(len(actions))], Selector: o.selector(), By: id}
+	if b.Action == model.BulkRun {
+		b.Force = o.rng.IntN(4) == 0
+	}
+	if o.rng.IntN(3) == 0 {
+		b.Rate = policy.Rate{Count: 1, Per: 2 * time.Second}
+	}
+	_, err := o.server.store.BeginBulk(ctx, id, b)
+	return err
+}
+
+// letGo ends all holds and takes away all calendars, as operators do when they go home.
+func (w *world) letGo() error {
+	if !w.temper.steers {
+		return nil
+	}
+	ctx, store := context.Background(), w.server.store
+	for _, id := range holdNames {
+		if _, err := store.ReleaseHold(ctx, id, 0, w.now); err != nil {
+			return err
+		}
+	}
+	if _, err := store.RemoveCalendar(ctx, calendarName, w.now); err != nil {
+		return err
+	}
+	w.enter(&deed{now: w.now})
+	return w.broken
+}

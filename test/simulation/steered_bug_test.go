@@ -1,0 +1,62 @@
+package simulation
+
+import (
+	"context"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// steeredBugs are those of gates, keys, indexes and bulks.
+var steeredBugs = []bug{
+	{name: "an end does not free its key", steers: true, file: "commit.lua", mark: "free the key", line: "next_key('limit')"},
+	{name: "a slot is leaked by a kill", steers: true, file: "commit.lua", mark: "take the key", line: "redis.call('ZADD', limit, '+inf', uid)"},
+	{name: "a start takes one of two keys", steers: true, file: "commit.lua", mark: "take the key",
+		line: "if i == 1 then redis.call('ZADD', limit, running_ms, uid) end"},
+	{name: "a full key lets one more through", steers: true, slow: true, file: "commit.lua", mark: "full key"},
+	{name: "a slot is given away twice", steers: true, file: "commit.lua", mark: "slot"},
+	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
+	{name: "a key that has had enough stays open", steers: true, file: "commit.lua", mark: "close the key"},
+	{name: "what goes on holds its key no longer", steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
+
+	{name: "a start ignores the changes of holds", steers: true, file: "commit.lua", mark: "hold"},
+	{name: "what is held counts towards giving up", steers: true, store: func(s *scripts.Store) queue {
+		return altered{s, func(r *scripts.Record) {
+			if r.Parked() {
+				r.ParkedSince = model.Never
+			}
+		}}
+	}},
+	{name: "a parked model is forgotten", steers: true, file: "commit.lua", mark: "look"},
+	{name: "a gate is forgotten with its models", steers: true, file: "move-gates.lua", mark: "models wait", line: "if true then"},
+	{name: "a gate that was opened meanwhile is closed", steers: true, file: "move-gates.lua", mark: "opened meanwhile", line: "if true then"},
+	{name: "what has left a gate stands there still", steers: true, file: "commit.lua", mark: "leave the gate", line: "next_key('parked')"},
+	{name: "what is parked no more stands there still", steers: true, file: "commit.lua", mark: "parked no more"},
+
+	{name: "two models try a circuit", steers: true, slow: true, file: "commit.lua", mark: "one probe", line: "next_key('circuit')"},
+	{name: "a probe that never ends", steers: true, file: "commit.lua", mark: "probe anew"},
+	{name: "anybody closes a circuit", steers: true, file: "commit.lua", mark: "probe alone", line: "if false then"},
+	{name: "a circuit never opens", steers: true, file: "commit.lua", mark: "open"},
+	{name: "a circuit never closes", steers: true, file: "commit.lua", mark: "close"},
+
+	{name: "what fails is not listed", file: "commit.lua", mark: "failing"},
+	{name: "what has succeeded is listed as failing", file: "commit.lua", mark: "failing no more"},
+	{name: "what is enabled is listed as disabled", file: "commit.lua", mark: "enabled"},
+	{name: "a label is not listed", steers: true, file: "commit.lua", mark: "label", line: "next_key('label')"},
+	{name: "a label stays", steers: true, file: "commit.lua", mark: "unlabel", line: "next_key('label')"},
+
+	{name: "a bulk that steers starts twice after a kill", steers: true, store: func(s *scripts.Store) queue { return forgettingStarts{s} }},
+	{name: "two pollers move a bulk", steers: true, file: "move-bulk.lua", mark: "another step", line: "if is[1] ~= since or is[3] then"},
+	{name: "a bulk is never over", steers: true, file: "move-bulk.lua", mark: "end"},
+}
+
+// forgettingStarts does not know what was started since a bulk began.
+type forgettingStarts struct{ *scripts.Store }
+
+func (s forgettingStarts) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
+	bulks, err := s.Store.Bulks(ctx)
+	for i := range bulks {
+		bulks[i].Since, bulks[i].Ticket = model.Never, 1<<40
+	}
+	return bulks, err
+}

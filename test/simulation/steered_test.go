@@ -1,0 +1,172 @@
+package simulation
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// The names that operators of steered worlds use. Nothing else is steered by.
+var (
+	keyNames   = []string{"tenant=t1", "tenant=t2", "n=0", "n=1", "n=2"}
+	labelTerms = []string{"tenant=t1", "tenant=t2", "kind=k1"}
+	holdNames  = []string{"h1", "h2", "h3"}
+)
+
+// calendarName is the calendar that policies name.
+const calendarName = "c1"
+
+// gateNames are all gates that there may be.
+var gateNames = func() (gates []model.Gate) {
+	for _, name := range holdNames {
+		gates = append(gates, model.NewGate(model.GateHold, name))
+	}
+	for _, name := range keyNames {
+		gates = append(gates, model.NewGate(model.GateLimit, name), model.NewGate(model.GateCircuit, name))
+	}
+	return append(gates, model.NewGate(model.GateCalendar, calendarName))
+}()
+
+// steered is what Redis holds of gates, keys, labels and bulks.
+type steered struct {
+	failing, disabled        map[string]float64
+	parked, gates            map[string]float64
+	parkedBy, keys           map[string]map[string]float64 // by gate, and by the name of a key
+	holds, limits, calendars map[string]string
+	rates                    map[string]string            // by key
+	circuits                 map[string]map[string]string // likewise
+	labels                   map[string][]string          // by term
+	openBulks                map[string]float64
+	bulks                    map[string]map[string]string
+
+	read *model.Gates // what holds, limits and calendars say; nil: nobody has asked
+}
+
+// lookAround reads that. What no operator steers has indexes only.
+func (r *server) lookAround(steers bool) (s steered) {
+	k := r.store.Keys
+	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing()), r.scores(k.Disabled()), r.scores(k.Parked()), r.scores(k.Gates())
+	if !steers {
+		return s
+	}
+	s.holds, s.limits, s.calendars = r.hash(k.Holds()), r.hash(k.Limits()), r.hash(k.Calendars())
+	s.parkedBy, s.keys, s.rates = map[string]map[string]float64{}, map[string]map[string]float64{}, map[string]string{}
+	s.circuits, s.labels, s.bulks = map[string]map[string]string{}, map[string][]string{}, map[string]map[string]string{}
+	for _, gate := range gateNames {
+		if uids := r.scores(k.ParkedBy(string(gate))); len(uids) > 0 {
+			s.parkedBy[string(gate)] = uids
+		}
+	}
+	for _, name := range keyNames {
+		if uids := r.scores(k.Limit(name)); len(uids) > 0 {
+			s.keys[name] = uids
+		}
+		if next, err := r.mini.Get(k.Rate(name)); err == nil {
+			s.rates[name] = next
+		}
+		if state := r.hash(k.Circuit(name)); len(state) > 0 {
+			s.circuits[name] = state
+		}
+	}
+	for _, term := range labelTerms {
+		if uids, err := r.mini.Members(k.Label(term)); err == nil {
+			s.labels[term] = uids
+		}
+	}
+	s.openBulks = r.scores(k.Bulks())
+	for _, ids := range []map[string]float64{s.openBulks, r.scores(k.BulksEnded())} {
+		for id := range ids {
+			if id != scripts.ReplanID(sharedPolicy) {
+				s.bulks[id] = r.hash(k.Bulk(id))
+			}
+		}
+	}
+	return s
+}
+
+// stops reads what keeps models from starting.
+func (s *steered) stops() *model.Gates {
+	if s.read != nil {
+		return s.read
+	}
+	g := model.Gates{HoldChanges: s.holds["changes"], Limits: map[string]model.Limit{}, Calendars: map[string]schedule.Calendar{}}
+	for _, id := range slices.Sorted(maps.Keys(s.holds)) {
+		if id != "changes" {
+			g.Holds = append(g.Holds, readHold(id, s.holds[id]))
+		}
+	}
+	slices.SortFunc(g.Holds, func(a, b model.Hold) int { return a.Since.Compare(b.Since)*2 + strings.Compare(a.ID, b.ID) })
+	for name, text := range s.limits {
+		limit := readLimit(name, text)
+		if key, err := policy.ParseKey(name); err == nil {
+			g.QueueLimits = append(g.QueueLimits, policy.Limit{Key: key, Running: limit.Running, Rate: limit.Rate})
+		} else {
+			g.Limits[name] = limit
+		}
+	}
+	for name, text := range s.calendars {
+		g.Calendars[name] = readCalendar(text)
+	}
+	s.read = &g
+	return &g
+}
+
+func readHold(id, text string) model.Hold {
+	var fields map[string]string
+	_ = json.Unmarshal([]byte(text), &fields)
+	h := model.Hold{ID: id, Since: instant(fields["since"]), Until: instant(fields["until"])}
+	h.Selector, _ = model.ParseSelector(fields["selector"])
+	if fields["within"] != "" {
+		h.Within, _ = document.ParseDuration(fields["within"])
+	}
+	return h
+}
+
+func readLimit(name, text string) model.Limit {
+	var fields struct {
+		Running     int
+		Rate, Until string
+	}
+	_ = json.Unmarshal([]byte(text), &fields)
+	l := model.Limit{Name: name, Running: fields.Running, Until: instant(fields.Until)}
+	if fields.Rate != "" {
+		l.Rate, _ = policy.ParseRate(fields.Rate)
+	}
+	return l
+}
+
+// calendars that were read, by their texts: to read one looks far ahead.
+var calendars sync.Map
+
+func readCalendar(text string) schedule.Calendar {
+	if known, found := calendars.Load(text); found {
+		return known.(schedule.Calendar)
+	}
+	var value any
+	_ = json.Unmarshal([]byte(text), &value)
+	calendar, _ := schedule.ParseCalendar(value)
+	calendars.Store(text, calendar)
+	return calendar
+}
+
+// circuit reads the circuit of a key.
+func (s *steered) circuit(name string) circuit {
+	hash := s.circuits[name]
+	return circuit{hash["recent"], instant(hash["opened_at"]), instant(hash["probe_at"]), hash["probe"]}
+}
+
+// circuit is the circuit of a key; with a zero opened it is closed.
+type circuit struct {
+	recent          string
+	opened, probeAt time.Time
+	probe           string
+}
