@@ -223,7 +223,8 @@ func rebuilds(before, after *model.Model, entry map[string]string) error {
 		was[name] = cmp.Or(was[name], "") // each name once
 	}
 	for name, value := range was {
-		if name != "refresh_why" && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]) {
+		again := name == "error" && contains(entry, name) && entry[name] == is[name] // each failure tells by what
+		if name != "refresh_why" && !again && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]) {
 			return fmt.Errorf("%s was %q and is %q", name, value, is[name])
 		}
 	}
