@@ -7,6 +7,10 @@
 // and real timers, so what it does next is not decided by the replies of Redis alone. Its
 // real loop, and those of dispatcher and poller, run on a fake clock in loop_test.go and rest_test.go, without faults of the network.
 //
+// In a third of the worlds operators steer the fleet: they begin and release holds, set limits, put calendars and begin bulks, and models have
+// labels, limits and circuits. What keys, circuits and bulks must be is told from the journal alone; steer_test.go has what operators do,
+// gate_test.go, key_test.go, index_test.go and wish_test.go what they may rely on, steered_bug_test.go the bugs that must be found.
+//
 // Each daemon is a goroutine that hands over a baton at each Redis call, so exactly one runs at a time. After each executed
 // command the whole queue is read and compared with a reference that knows nothing of Lua: each entry of the journal must be
 // the decision of package model about the state as it was at that very moment, with a message that was really sent, and

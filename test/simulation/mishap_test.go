@@ -83,7 +83,8 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 
 // steer lets operators steer in some worlds. They are drawn apart, so that all else of a seed stays as it is.
 func (t *temper) steer(rng *rand.Rand, planted bug) {
-	if t.steers = !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
+	elsewhere := planted.pools || planted.brake || planted.hands || planted.floors || planted.rules || planted.waits // where the bug shows
+	if t.steers = !elsewhere && !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
 		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
 	}
 }
