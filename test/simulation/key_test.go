@@ -12,6 +12,7 @@ import (
 )
 
 // takeKeys checks that all keys of a start let it through, and notes what it takes of them. It returns what the attempt is counted by.
+// The promise of a rate is one start a slot, and slots an interval apart. Two starts come closer when one of them is late for its slot.
 func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string, err error) {
 	for _, limit := range p.stops().LimitsOf(m, at) {
 		if runs := p.runningOf(limit.Name, at); limit.Running > 0 && len(runs) >= limit.Running {
