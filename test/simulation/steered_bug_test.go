@@ -14,7 +14,7 @@ var steeredBugs = []bug{
 	{name: "a start takes one of two keys", steers: true, file: "commit.lua", mark: "take the key",
 		line: "if i == 1 then redis.call('ZADD', limit, running_ms, uid) end"},
 	{name: "a full key lets one more through", steers: true, slow: true, file: "commit.lua", mark: "full key"},
-	{name: "a slot is given away twice", steers: true, file: "commit.lua", mark: "slot"},
+	{name: "a slot is given away twice", steers: true, slow: true, file: "commit.lua", mark: "slot"},
 	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
 	{name: "a key that has had enough stays open", steers: true, file: "commit.lua", mark: "close the key"},
 	{name: "what goes on holds its key no longer", steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
@@ -37,7 +37,7 @@ var steeredBugs = []bug{
 	{name: "a probe that never ends", steers: true, file: "commit.lua", mark: "probe anew"},
 	{name: "anybody closes a circuit", steers: true, slow: true, file: "commit.lua", mark: "probe alone", line: "if false then"},
 	{name: "a circuit never opens", steers: true, slow: true, file: "commit.lua", mark: "open"},
-	{name: "a circuit never closes", steers: true, file: "commit.lua", mark: "close"},
+	{name: "a circuit never closes", steers: true, slow: true, file: "commit.lua", mark: "close"},
 
 	{name: "what fails is not listed", file: "commit.lua", mark: "failing"},
 	{name: "what has succeeded is listed as failing", file: "commit.lua", mark: "failing no more"},
@@ -45,9 +45,9 @@ var steeredBugs = []bug{
 	{name: "a label is not listed", steers: true, file: "commit.lua", mark: "label", line: "next_key('label')"},
 	{name: "a label stays", steers: true, file: "commit.lua", mark: "unlabel", line: "next_key('label')"},
 
-	{name: "a bulk that steers starts twice after a kill", steers: true, store: func(s *scripts.Store) queue { return forgettingStarts{s} }},
+	{name: "a bulk that steers starts twice after a kill", steers: true, slow: true, store: func(s *scripts.Store) queue { return forgettingStarts{s} }},
 	{name: "two pollers move a bulk", steers: true, slow: true, file: "move-bulk.lua", mark: "another step", line: "if is[1] ~= since or is[3] then"},
-	{name: "a bulk is never over", steers: true, file: "move-bulk.lua", mark: "end"},
+	{name: "a bulk is never over", steers: true, slow: true, file: "move-bulk.lua", mark: "end"},
 }
 
 // forgettingStarts does not know what was started since a bulk began.
