@@ -91,11 +91,11 @@ func (o *oracle) checkWishes(before, s *snapshot) error {
 	return nil
 }
 
-// wishedFrom is from when on the rate of a bulk lets the next model through; zero: now.
+// wishedFrom is from when on a bulk may take its next step: what runs models waits for a clock that was set back, and for its rate.
 func (s *snapshot) wishedFrom(id string) time.Time {
 	hash := s.bulks[id]
 	if hash["rate"] == "" {
-		return time.Time{}
+		return instant(hash["since"])
 	}
 	return instant(cmp.Or(hash["next_at"], hash["since"]))
 }
