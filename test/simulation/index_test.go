@@ -60,7 +60,7 @@ func (s *snapshot) checkKeys(now int64) error {
 		if m.Counted != "" && !m.Running() {
 			return fmt.Errorf("%s does not run, and is counted by %s", uid, m.Counted)
 		}
-		for _, name := range m.CountedBy(model.GateLimit) {
+		for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
 			if counted[name] == nil {
 				counted[name] = map[string]float64{}
 			}

@@ -58,7 +58,7 @@ func (p *replay) runningOf(name string, at time.Time) (uids []string) {
 	maps.Copy(all, p.after.models)
 	for _, uid := range slices.Sorted(maps.Keys(all)) {
 		m := p.model(uid)
-		if m != nil && m.Running() && !m.DeadlineAt.Before(at) && slices.Contains(m.CountedBy(model.GateLimit), name) {
+		if m != nil && m.Running() && !m.DeadlineAt.Before(at) && slices.Contains(model.CountedBy(m.Counted, model.GateLimit), name) {
 			uids = append(uids, uid)
 		}
 	}
@@ -71,12 +71,12 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 		return
 	}
 	p.frees = true
-	for _, name := range m.CountedBy(model.GateLimit) {
+	for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
 		if until := decision.ClosedUntil; until.After(at) && until.After(p.slots[name]) {
 			p.slots[name] = until
 		}
 	}
-	for _, name := range m.CountedBy(model.GateCircuit) {
+	for _, name := range model.CountedBy(m.Counted, model.GateCircuit) {
 		p.settleCircuit(m, name, decision.CircuitOutcome, at)
 	}
 }
