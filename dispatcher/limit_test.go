@@ -279,3 +279,41 @@ func TestAPageOfParkedModelsHidesNoOthers(t *testing.T) {
 		}
 	})
 }
+
+func TestStartsThatAreLateForTheirSlotsDoNotComeAllAtOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.fleet(`{"timeout":"1h","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`, uidsOf("t1", 6)...)
+		b.settle(d)
+		b.Clock.Turn(10 * time.Minute) // no dispatcher runs
+		for started := 2; started <= 6; started++ {
+			b.settle(d)
+			if n := len(b.runs()["t1"]); n != started {
+				t.Fatalf("want %d started, got %d", started, n)
+			}
+			b.Clock.Turn(10 * time.Second)
+		}
+	})
+}
+
+func TestALimitOfTheQueueBoundsAllModelsUntilItEnds(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		limit := &model.Limit{Name: "{label.tenant}", Running: 2, Since: b.now(), Until: b.now().Add(30 * time.Second)}
+		if err := b.Store.PutLimit(b.t.Context(), limit, b.now()); err != nil {
+			t.Fatal(err)
+		}
+		b.fleet(`{"timeout":"1m","retries":[]}`, append(uidsOf("t1", 5), uidsOf("t2", 5)...)...)
+		b.settle(d)
+		if diff := cmp.Diff(map[string]int{"t1": 2, "t2": 2}, counts(b.runs())); diff != "" {
+			t.Error(diff)
+		}
+		b.Clock.Turn(30 * time.Second)
+		b.settle(d)
+		if diff := cmp.Diff(map[string]int{"t1": 5, "t2": 5}, counts(b.runs())); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
@@ -15,7 +14,7 @@ type Gates struct {
 	// HoldChanges tells this state of the holds from any other.
 	HoldChanges string
 	Calendars   map[string]schedule.Calendar
-	QueueLimits []policy.Limit   // of all models of the queue
+	QueueLimits []QueueLimit     // of all models of the queue
 	Limits      map[string]Limit // that were set for a key at run time
 	Part, Parts int              // the part of the queue; 0 parts: it has one
 }
@@ -99,7 +98,7 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 		if name, full := rooms.full(limits); full {
 			return m.Park(NewGate(GateLimit, name), now.Add(lookAgain), now)
 		}
-		at, takes := rooms.slot(limits, strings.Fields(m.Reserved), now)
+		at, takes := rooms.slot(limits, strings.Fields(m.Reserved), now.Sub(m.RefreshAt), now)
 		if at.After(now) {
 			rooms.take(takes, false)
 			return m.reserve(at, takes, now)

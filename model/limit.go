@@ -43,6 +43,12 @@ func (l *Limit) Validate() error {
 	}
 }
 
+// QueueLimit is a limit that was set for all keys of a template.
+type QueueLimit struct {
+	Key policy.Key
+	Limit
+}
+
 // over reports whether the limit is in force at now.
 func (l *Limit) over(now time.Time) bool { return !l.Until.IsZero() && !l.Until.After(now) }
 
@@ -86,7 +92,9 @@ func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 		add(limit)
 	}
 	for _, limit := range g.QueueLimits {
-		add(limit)
+		if !limit.over(now) {
+			add(policy.Limit{Key: limit.Key, Running: limit.Running, Rate: limit.Rate})
+		}
 	}
 	slices.SortFunc(limits, func(a, b Limit) int { return cmp.Compare(a.Name, b.Name) })
 	return limits
@@ -147,13 +155,19 @@ func (r *Rooms) full(limits []Limit) (name string, full bool) {
 	return "", false
 }
 
-// slot is the first instant from now on at which all keys let a start through that is not reserved yet, and what it takes of them.
-func (r *Rooms) slot(limits []Limit, reserved []string, now time.Time) (at time.Time, takes []Take) {
+// littleLate is how late a start may be for a slot that it has reserved, or an interval of the rate. Later, as when no dispatcher ran for a
+// while, many slots have passed, and all of their starts would come at once.
+const littleLate = time.Second
+
+// slot is the first instant from now on at which all keys let a start through that has no slot yet, and what it takes of them.
+func (r *Rooms) slot(limits []Limit, reserved []string, late time.Duration, now time.Time) (at time.Time, takes []Take) {
 	at = now
 	for _, limit := range limits {
 		take := Take{Name: limit.Name, Most: limit.Running}
 		room := r.key(limit.Name)
-		if interval := limit.Rate.Interval(); !slices.Contains(reserved, limit.Name) && (interval > 0 || room.Free.After(now)) {
+		interval := limit.Rate.Interval()
+		has := slices.Contains(reserved, limit.Name) && late <= max(littleLate, interval)
+		if !has && (interval > 0 || room.Free.After(now)) {
 			free := room.Free
 			if free.Before(now) {
 				free = now

@@ -47,7 +47,7 @@ func (c *gateCache) read(s *Store, texts [3][]string) model.Gates {
 	for pair := range slices.Chunk(texts[1], 2) {
 		limit, err := readLimit(pair[0], pair[1])
 		if key, failed := policy.ParseKey(limit.Name); err == nil && failed == nil {
-			c.gates.QueueLimits = append(c.gates.QueueLimits, policy.Limit{Key: key, Running: limit.Running, Rate: limit.Rate})
+			c.gates.QueueLimits = append(c.gates.QueueLimits, model.QueueLimit{Key: key, Limit: limit})
 		} else if err == nil {
 			c.gates.Limits[limit.Name] = limit
 		}

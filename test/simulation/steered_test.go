@@ -108,7 +108,7 @@ func (s *steered) stops() *model.Gates {
 	for name, text := range s.limits {
 		limit := readLimit(name, text)
 		if key, err := policy.ParseKey(name); err == nil {
-			g.QueueLimits = append(g.QueueLimits, policy.Limit{Key: key, Running: limit.Running, Rate: limit.Rate})
+			g.QueueLimits = append(g.QueueLimits, model.QueueLimit{Key: key, Limit: limit})
 		} else {
 			g.Limits[name] = limit
 		}
