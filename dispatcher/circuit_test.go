@@ -26,6 +26,27 @@ func (b *bundle) broken(d *dispatcher.Dispatcher, waiting int) {
 	b.settle(d)
 }
 
+func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "other", NewUID: func() string { return "by-the-other" }})
+		b.broken(other, 2)
+		b.Clock.Turn(5 * time.Minute)
+		once := true
+		first := &interrupted{Store: b.Store, before: func() {
+			if once { // the one that waits is about to try it, and another becomes due
+				once = false
+				b.fleet(circuitOfHosts, "t1/new")
+				b.round(other)
+			}
+		}}
+		b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
+		if runs := b.runs()["t1"]; len(runs) != 1 || runs[0] != "t1/new" {
+			t.Errorf("want the first of two probes alone, got %v", runs)
+		}
+	})
+}
+
 // events are what a stream tells under these names.
 func (b *bundle) events(stream string, names ...string) (found []string) {
 	b.t.Helper()

@@ -33,7 +33,6 @@ var steeredBugs = []bug{
 	{name: "what has left a gate stands there still", steers: true, file: "commit.lua", mark: "leave the gate", line: "next_key('parked')"},
 	{name: "what is parked no more stands there still", steers: true, file: "commit.lua", mark: "parked no more"},
 
-	{name: "two models try a circuit", steers: true, slow: true, file: "commit.lua", mark: "one probe", line: "next_key('circuit')"},
 	{name: "a probe that never ends", steers: true, file: "commit.lua", mark: "probe anew"},
 	{name: "anybody closes a circuit", steers: true, slow: true, file: "commit.lua", mark: "probe alone", line: "if false then"},
 	{name: "a circuit never opens", steers: true, slow: true, file: "commit.lua", mark: "open"},
