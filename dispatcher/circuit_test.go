@@ -29,7 +29,7 @@ func (b *bundle) broken(d *dispatcher.Dispatcher, waiting int) {
 func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
-		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "other", NewUID: func() string { return "by-the-other" }})
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return "by-the-other" }})
 		b.broken(other, 2)
 		b.Clock.Turn(5 * time.Minute)
 		once := true

@@ -174,18 +174,24 @@ func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.fleet(fourAHost, uidsOf("t1", 10)...)
-		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "other", NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
 		once := true
 		first := &interrupted{Store: b.Store, before: func() {
 			if once {
 				once = false
-				b.round(other)
+				for i, uid := range []string{"t1/x0", "t1/x1", "t1/x2", "t1/x3"} { // due before those that the first has read
+					b.fleet(fourAHost, uid)
+					b.refreshAt(uid, fixture.Start.Add(time.Duration(i-9)*time.Second))
+				}
+				if round := b.round(other); round.Started != 4 {
+					t.Errorf("want the other to start four meanwhile, got %+v", round)
+				}
 			}
 		}}
 		b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
 		b.settle(other)
-		if n := len(b.runs()["t1"]); n != 4 {
-			t.Errorf("want 4 running, got %d", n)
+		if diff := cmp.Diff([]string{"t1/x0", "t1/x1", "t1/x2", "t1/x3"}, b.runs()["t1"]); diff != "" {
+			t.Error(diff)
 		}
 	})
 }
