@@ -174,7 +174,7 @@ func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.fleet(fourAHost, uidsOf("t1", 10)...)
-		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 4, NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
 		once := true
 		first := &interrupted{Store: b.Store, before: func() {
 			if once {
