@@ -13,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -50,11 +51,11 @@ func (s *faulty) Load(ctx context.Context, uids []string) (map[string]*scripts.R
 	return s.Store.Load(ctx, uids)
 }
 
-func (s *faulty) Forget(ctx context.Context, uid string) error {
+func (s *faulty) Forget(ctx context.Context, uid string, gate model.Gate) error {
 	if err := s.fails("forget"); err != nil {
 		return err
 	}
-	return s.Store.Forget(ctx, uid)
+	return s.Store.Forget(ctx, uid, gate)
 }
 
 // taking is a store in which a worker takes everything between the look at a model and the decision about it.

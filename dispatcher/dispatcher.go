@@ -27,7 +27,7 @@ type Store interface {
 	MoveGates(ctx context.Context, looks []scripts.GateLook, alone time.Time) error
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Retire(ctx context.Context, owner string) error
-	Forget(ctx context.Context, uid string) error
+	Forget(ctx context.Context, uid string, gate model.Gate) error
 	WaitWake(ctx context.Context) (bool, error)
 	MeasureBrake(ctx context.Context, now time.Time) (scripts.BrakeChange, error)
 }

@@ -10,20 +10,17 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// spareWhenSteered is how many due models are looked at beyond the room for them while some may turn out to be parked, so that these never
-// hide the others.
-const spareWhenSteered = 100
-
-// spare is how many due models beyond the room for them are looked at.
+// spare is how many due models beyond the room for them are looked at: a page, while some may turn out to be parked, so that these never hide the
+// others.
 func (d *Dispatcher) spare(due scripts.Due) int {
 	if due.Gates.Empty() && !d.steered {
 		return 0
 	}
-	return spareWhenSteered
+	return d.config.Batch
 }
 
 // fewOfAKey is how many models that wait for one limit are looked at in a round: each key has its turn.
-const fewOfAKey = 8
+const fewOfAKey = 2
 
 // lookAtGates finds models that wait for gates which may let them go on.
 func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {

@@ -199,3 +199,72 @@ func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
 		}
 	})
 }
+
+func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"})
+		b.put("m1")
+		b.hold("h1", "", time.Time{})
+		once := true
+		before := &interrupted{Store: b.Store, before: func() {
+			if !once {
+				return
+			}
+			once = false
+			b.release("h1", 0)
+			due, err := b.Store.ReadDue(t.Context(), scripts.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
+			if err != nil || len(due.Looks) != 1 {
+				t.Errorf("another dispatcher reads %+v, %v", due, err)
+			} // and finds that nobody waits for it
+			if err := b.Store.MoveGates(t.Context(), []scripts.GateLook{{Gate: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
+				t.Error(err)
+			}
+		}}
+		b.round(b.dispatcher(before, dispatcher.Config{Owner: "first"}))
+		b.settle(d)
+		if b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates())) > 0 {
+			t.Errorf("the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates()))
+		}
+	})
+}
+
+func TestWhatWaitsForItsTurnBehindAHoldDoesNotCountTowardsTheGiveUpWindow(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.save(`{"timeout":"1m","retries":["1m","1m","1m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
+		b.round(d)
+		b.fail()
+		b.hold("h1", "", time.Time{})
+		b.Clock.Turn(time.Minute)
+		b.settle(d)
+		b.release("h1", time.Hour)
+		b.settle(d)
+		hash := b.Model("tbl_1")
+		at, _ := time.Parse(time.RFC3339, hash["refresh_at"])
+		since, _ := time.Parse(time.RFC3339, hash["trying_since"])
+		if waits := at.Sub(b.now()); waits <= 0 || !since.Equal(fixture.Start.Add(waits)) {
+			t.Errorf("it waits %s, and the window counts from %s", waits, since)
+		}
+	})
+}
+
+func TestAParkedModelWhoseKeyIsBrokenKeepsNobodyBusy(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.put("m1")
+		b.hold("h1", "", time.Time{})
+		b.settle(d)
+		b.Redis.Del(t.Context(), b.Store.Keys.Model("m1"))
+		b.Redis.Set(t.Context(), b.Store.Keys.Model("m1"), "broken", 0)
+		b.release("h1", 0)
+		for range 5 {
+			b.round(d)
+		}
+		if round := b.round(d); round.Sleep == 0 || len(b.Scores(b.Store.Keys.Parked())) > 0 {
+			t.Errorf("the dispatcher goes on about it: %+v", round)
+		}
+	})
+}

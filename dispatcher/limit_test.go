@@ -286,23 +286,6 @@ func TestAPageOfParkedModelsHidesNoOthers(t *testing.T) {
 	})
 }
 
-func TestStartsThatAreLateForTheirSlotsDoNotComeAllAtOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.fleet(`{"timeout":"1h","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`, uidsOf("t1", 6)...)
-		b.settle(d)
-		b.Clock.Turn(10 * time.Minute) // no dispatcher runs
-		for started := 2; started <= 6; started++ {
-			b.settle(d)
-			if n := len(b.runs()["t1"]); n != started {
-				t.Fatalf("want %d started, got %d", started, n)
-			}
-			b.Clock.Turn(10 * time.Second)
-		}
-	})
-}
-
 func TestALimitOfTheQueueBoundsAllModelsUntilItEnds(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)

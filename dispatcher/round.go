@@ -233,7 +233,7 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round
 		more, failed := d.count(ctx, <-committed, round, now)
 		missing, err = append(missing, more...), failed
 		begin(len(uids) > partSize, func() {
-			o := outcome{batch: batch}
+			o := outcome{batch: batch, gates: w.gates}
 			defer func() { committed <- o }()
 			o.codes, o.err = d.store.Commit(ctx, batch)
 		})
@@ -281,6 +281,7 @@ func begin(beside bool, do func()) {
 
 // outcome is what has become of a batch.
 type outcome struct {
+	gates map[string]model.Gate // by uids that wait for them
 	batch scripts.Batch
 	codes []scripts.Code
 	err   error
@@ -324,7 +325,7 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 			missing = append(missing, transition)
 		case scripts.CodeBroken:
 			d.warn(transition.UID(), "the key of the model holds something else", now)
-			if err := d.store.Forget(ctx, transition.UID()); err != nil {
+			if err := d.store.Forget(ctx, transition.UID(), o.gates[transition.UID()]); err != nil {
 				return nil, err
 			}
 		default:

@@ -45,6 +45,9 @@ func (m *Model) Release(at, now time.Time) Decision {
 	decision := Decision{Event: EventReleased, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
+	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() && at.After(now) {
+		next.TryingSince = since.Add(at.Sub(now)) // nor what it waits for its turn
+	}
 	if next.NotBefore.After(at) {
 		at = next.NotBefore
 	}

@@ -22,6 +22,9 @@ type Gates struct {
 // lookAgain is when a dispatcher looks at a gate by itself that others tell it of.
 const lookAgain = 30 * time.Second
 
+// lookSoon is the same of a key that was found full: it may have been freed since, when nobody waited for it yet.
+const lookSoon = time.Second
+
 // Empty reports whether nothing is stopped whatever policies say.
 func (g *Gates) Empty() bool { return len(g.Holds) == 0 && len(g.QueueLimits) == 0 }
 
@@ -96,9 +99,9 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 	var counted []string
 	if limits := g.LimitsOf(m, now); len(limits) > 0 {
 		if name, full := rooms.full(limits); full {
-			return m.Park(NewGate(GateLimit, name), now.Add(lookAgain), now)
+			return m.Park(NewGate(GateLimit, name), now.Add(lookSoon), now)
 		}
-		at, takes := rooms.slot(limits, strings.Fields(m.Reserved), now.Sub(m.RefreshAt), now)
+		at, takes := rooms.slot(limits, strings.Fields(m.Reserved), now)
 		if at.After(now) {
 			rooms.take(takes, false)
 			return m.reserve(at, takes, now)

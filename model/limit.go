@@ -155,19 +155,15 @@ func (r *Rooms) full(limits []Limit) (name string, full bool) {
 	return "", false
 }
 
-// littleLate is how late a start may be for a slot that it has reserved, or an interval of the rate. Later, as when no dispatcher ran for a
-// while, many slots have passed, and all of their starts would come at once.
-const littleLate = time.Second
-
-// slot is the first instant from now on at which all keys let a start through that has no slot yet, and what it takes of them.
-func (r *Rooms) slot(limits []Limit, reserved []string, late time.Duration, now time.Time) (at time.Time, takes []Take) {
+// slot is the first instant from now on at which all keys let a start through that is not reserved yet, and what it takes of them. Who is
+// late for its slot, as when no dispatcher ran for a while, starts all the same: behind a backlog it would never get another in time.
+func (r *Rooms) slot(limits []Limit, reserved []string, now time.Time) (at time.Time, takes []Take) {
 	at = now
 	for _, limit := range limits {
 		take := Take{Name: limit.Name, Most: limit.Running}
 		room := r.key(limit.Name)
 		interval := limit.Rate.Interval()
-		has := slices.Contains(reserved, limit.Name) && late <= max(littleLate, interval)
-		if !has && (interval > 0 || room.Free.After(now)) {
+		if !slices.Contains(reserved, limit.Name) && (interval > 0 || room.Free.After(now)) {
 			free := room.Free
 			if free.Before(now) {
 				free = now

@@ -64,10 +64,10 @@
 --   ungate = it leaves the models of a gate, gate = it joins them; frees=<n>, extend=<n> = limits that it leaves, or
 --   holds longer; closes=<n> = rates of keys that are closed; circuit = it settles one; sound = it fails by no
 --   signature any more; fleet = any of these words from failing on; must = what is taken back must be queued; ticket =
---   the attempt draws one: its number in the order of all that were ever pushed; instead = the entry of the history
---   takes the place of the newest one; wake = call a dispatcher; event=<name> = what the journal calls it, without the
---   word it is not told; apart = it is told in created; count=<name> = a counter; now=<name> = a field that is the
---   instant of the batch; gone=<name> = a field to delete
+--   the attempt draws one: its number in the order of all that were ever pushed; fenced = it holds only if no hold has
+--   changed; instead = the entry of the history takes the place of the newest one; wake = call a dispatcher;
+--   event=<name> = what the journal calls it, without the word it is not told; apart = it is told in created;
+--   count=<name> = a counter; now=<name> = a field that is the instant of the batch; gone=<name> = a field to delete
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key has no room
@@ -151,6 +151,8 @@ local held = false -- somebody has begun or ended a hold since the batch was dec
 for _, kind in ipairs(kinds) do
   if kind.ticket then -- a poller starts none
     tickets = tonumber(redis.call('HGET', stats, 'start') or '') or 0
+  end
+  if kind.fenced then
     held = (redis.call('HGET', holds, 'changes') or '') ~= holds_seen --@ hold
   end
 end
@@ -257,7 +259,7 @@ local function limited(kind, fleet)
   end
   if kind.probe then
     local state = redis.call('HMGET', next_key('circuit'), 'opened_at', 'probe')
-    is = is or not state[1] or state[2] and true --@ one probe
+    is = is or not state[1] or state[2] and redis.call('ZSCORE', running, state[2]) and true --@ one probe
   end
   return is
 end
@@ -280,13 +282,17 @@ local function settle_circuit(uid, fleet)
   local is = redis.call('HMGET', state, 'recent', 'opened_at', 'probe')
   local recent = string.sub((is[1] or '') .. outcome, -tonumber(of))
   local _, failed = string.gsub(recent, '1', '')
-  redis.call('HSET', state, 'recent', recent)
-  redis.call('EXPIRE', state, 7 * 86400)
+  if outcome ~= '' then
+    redis.call('HSET', state, 'recent', recent)
+  end
+  if not is[2] then -- one that was opened by hand may have to be kept for longer
+    redis.call('EXPIRE', state, 7 * 86400)
+  end
   if is[2] and is[3] ~= uid then --@ probe alone
     return
   end
   if is[2] and outcome == '0' then
-    redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent') --@ close
+    redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent', 'by') --@ close
     redis.call('ZADD', gates, 'XX', fleet.ms, gate) --@ let go
     tell_circuit('circuit_closed', name)
     call = true
@@ -298,7 +304,7 @@ local function settle_circuit(uid, fleet)
     redis.call('HSET', state, 'probe_at', probe_at) --@ stay open
     redis.call('HDEL', state, 'probe')
     redis.call('ZADD', gates, 'XX', probe_ms, gate)
-  elseif failed >= tonumber(failures) then
+  elseif outcome ~= '' and failed >= tonumber(failures) then
     redis.call('HSET', state, 'opened_at', instant, 'probe_at', probe_at) --@ open
     redis.call('HINCRBY', state, 'opened', 1)
     tell_circuit('circuit_opened', name)
@@ -551,7 +557,7 @@ while at <= last_at do
       code = 3
     elseif again then
       code = 7
-    elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid or held and kind.ticket then --@ fence
+    elseif refused[uid] or (is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid or held and kind.fenced then --@ fence
       code = 2
     elseif kind.must and not standing(back) then --@ taken
       code = 4

@@ -72,9 +72,14 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
 }
 
-// Forget takes a uid out of the sets that a dispatcher reads; for a key of a model that holds something else.
-func (s *Store) Forget(ctx context.Context, uid string) error {
+// Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; for a key of a model
+// that holds something else.
+func (s *Store) Forget(ctx context.Context, uid string, gate model.Gate) error {
 	pipe := s.clients.Write.TxPipeline()
+	pipe.ZRem(ctx, s.Keys.Parked(), uid)
+	if gate != "" {
+		pipe.ZRem(ctx, s.Keys.ParkedBy(string(gate)), uid)
+	}
 	pipe.ZRem(ctx, s.Keys.Due(), uid)
 	pipe.ZRem(ctx, s.Keys.Urgent(), uid)
 	pipe.ZRem(ctx, s.Keys.Running(), uid)

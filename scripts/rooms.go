@@ -33,7 +33,23 @@ func (s *Store) Rooms(ctx context.Context, limits, circuits []string, now time.T
 	for i, name := range circuits {
 		rooms.Circuits[name] = readCircuit(namedValues(circuitFields, states[i].Val()))
 	}
-	return rooms, nil
+	return rooms, s.dropLostProbes(ctx, rooms.Circuits)
+}
+
+// dropLostProbes takes a probe out of a circuit whose model does not run: nobody would ever settle it.
+func (s *Store) dropLostProbes(ctx context.Context, circuits map[string]*model.CircuitState) error {
+	for _, c := range circuits {
+		if c.Probe == "" {
+			continue
+		}
+		switch err := s.clients.Read.ZScore(ctx, s.Keys.Running(), c.Probe).Err(); {
+		case missing(err):
+			c.Probe = ""
+		case err != nil:
+			return fmt.Errorf("look for a probe: %w", err)
+		}
+	}
+	return nil
 }
 
 func readCircuit(fields map[string]string) *model.CircuitState {

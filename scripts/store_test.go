@@ -21,7 +21,7 @@ func TestEveryCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 		"read the clock of redis: ": func() error { _, err := b.Now(ctx); return err },
 		"reach redis: ":             func() error { return b.Ping(ctx) },
 		"read due models: ":         func() error { _, err := b.ReadDue(ctx, DueRequest{Limit: 1}); return err },
-		`forget "m1": `:             func() error { return b.Forget(ctx, "m1") },
+		`forget "m1": `:             func() error { return b.Forget(ctx, "m1", "") },
 		"read models: ":             func() error { _, err := b.Load(ctx, list{"m1"}); return err },
 		"read policies: ":           func() error { _, err := b.Policies(ctx, list{"p"}); return err },
 		"read queued attempts: ":    func() error { _, err := b.Queued(ctx); return err },

@@ -195,6 +195,9 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 	if t.decision.Event == model.EventStart {
 		w.say("ticket", "")
 	}
+	if t.decision.Event == model.EventStart || t.decision.Event == model.EventParked {
+		w.say("fenced", "")
+	}
 	if t.decision.WakesDispatcher(now) {
 		w.say("wake", "")
 	}

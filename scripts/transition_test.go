@@ -207,7 +207,7 @@ func TestABrokenModelHarmsOnlyItself(t *testing.T) {
 		bad := b.load("bad")
 		codes := b.apply(bad.Decide(bad.Start(b.now, "a1"), b.now), b.start("m1", "a2"))
 		expectCodes(t, codes, CodeBroken, CodeApplied)
-		if err := b.Forget(context.Background(), "bad"); err != nil {
+		if err := b.Forget(context.Background(), "bad", ""); err != nil {
 			t.Fatal(err)
 		}
 		if _, waits := b.state()[":due"]; waits {

@@ -12,16 +12,14 @@ import (
 )
 
 // takeKeys checks that all keys of a start let it through, and notes what it takes of them. It returns what the attempt is counted by.
-// The promise of a rate is one start a slot, and slots an interval apart. Two starts come closer when one of them is late for its slot, but by no
-// more than an interval or a second.
+// The promise of a rate is one start a slot, and slots an interval apart. Two starts come closer when one of them is late for its slot.
 func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string, err error) {
 	for _, limit := range p.stops().LimitsOf(m, at) {
 		if runs := p.runningOf(limit.Name, at); limit.Running > 0 && len(runs) >= limit.Running {
 			return nil, fmt.Errorf("of the key %s may run %d, and %v do", limit.Name, limit.Running, runs)
 		}
 		interval, next := limit.Rate.Interval(), p.slots[limit.Name]
-		late := at.Sub(m.RefreshAt) > max(time.Second, interval)
-		switch reserved := slices.Contains(strings.Fields(m.Reserved), limit.Name) && !late; {
+		switch reserved := slices.Contains(strings.Fields(m.Reserved), limit.Name); {
 		case reserved:
 		case interval == 0 && next.After(at): // it was closed a moment ago
 			p.slots[limit.Name] = microseconds(p.after.rates[limit.Name])
