@@ -141,7 +141,7 @@ func (c *crowd) answer(ctx context.Context, client redis.UniversalClient, entry 
 // TestNeverAFifthRunsOnAnyHostWhateverIsKilled looks from the side of the workers: while dispatchers and pollers are killed, at most four
 // attempts of a host run at a time, each model is refreshed once, and no slot leaks.
 func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
-	c := newCrowd(t, long.Or(10, 200), long.Or(20, 500))
+	c := newCrowd(t, long.Or(10, 200), long.Or(20, 100))
 	commands := [][]string{{"dispatcher"}, {"dispatcher"}, {"poller", "--lease", "1s", "--tick", "100ms"}, {"poller", "--lease", "1s", "--tick", "100ms"}}
 	processes := make([]*testkit.Process, len(commands))
 	start := func(i int) {
@@ -207,7 +207,7 @@ func BenchmarkFourAHost(b *testing.B) {
 		b.Run(fmt.Sprintf("hosts=%d", count), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				c := newCrowd(b, count, 500)
+				c := newCrowd(b, count, 100)
 				c.slow = ""
 				d, err := dispatcher.New(c.Store, dispatcher.Config{})
 				if err != nil {
@@ -228,8 +228,8 @@ func BenchmarkFourAHost(b *testing.B) {
 				b.StartTimer()
 			}
 			perOp := b.Elapsed().Seconds() / float64(b.N)
-			ideal := 500 / float64(perHost) * aWhile.Seconds()
-			b.ReportMetric(float64(count*500)/perOp, "attempts/s")
+			ideal := 100 / float64(perHost) * aWhile.Seconds()
+			b.ReportMetric(float64(count*100)/perOp, "attempts/s")
 			b.ReportMetric(ideal/perOp, "of-ideal")
 		})
 	}
