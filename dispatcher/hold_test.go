@@ -268,3 +268,28 @@ func TestAParkedModelWhoseKeyIsBrokenKeepsNobodyBusy(t *testing.T) {
 		}
 	})
 }
+
+func TestAParkedModelThatGetsOtherLabelsLeavesAHoldThatPicksItNoMore(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.hold("h1", "tenant=t1", time.Time{})
+		b.fleet(fourAHost, "t1/m1")
+		b.settle(d)
+		records, err := b.Store.Load(t.Context(), []string{"t1/m1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := records["t1/m1"]
+		definition := model.Definition{UID: r.UID, Payload: r.Payload, PolicyName: "p", Labels: map[string]string{"tenant": "t2"}}
+		decision, _, err := r.Put(definition, r.Policy, true, b.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Commit(b.now(), r.Decide(decision, b.now()))
+		b.settle(d)
+		if b.Attempt("t1/m1") == "" {
+			t.Errorf("the model stands in %v", b.sets("t1/m1"))
+		}
+	})
+}

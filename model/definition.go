@@ -152,7 +152,9 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 		if maps.Equal(m.Labels, saved.Labels) {
 			return Decision{}, Unchanged, nil
 		}
-		return Decision{Event: EventUpdate, Next: m.State, Definition: saved}, Applied, nil // what is refreshed stays the same
+		decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved} // what is refreshed stays the same
+		m.unpark(&decision.Next, now)                                              // a hold may pick it no more, and a key be another
+		return decision, Applied, nil
 	}
 	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved}
 	if !exists {
