@@ -57,9 +57,6 @@ func (w *work) lookAgain(gate model.Gate, at time.Time) {
 	}
 }
 
-// untold is when a dispatcher looks at a gate by itself that others tell it of.
-const untold = 30 * time.Second
-
 // pastGate decides about a model that stands among those that wait for a gate which may let it go on; nil: it does not.
 func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transition {
 	gate, now := w.gates[record.UID], w.due.Now
@@ -71,7 +68,7 @@ func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transiti
 	}
 	decision, goes := w.due.Gates.Pass(&record.Model, &w.rooms, d.config.NewUID(), now)
 	if !goes {
-		w.lookAgain(gate, now.Add(untold))
+		w.lookAgain(gate, now.Add(model.LookAgain))
 		return nil
 	}
 	return w.starts(record, decision)

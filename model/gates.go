@@ -19,8 +19,8 @@ type Gates struct {
 	Part, Parts int              // the part of the queue; 0 parts: it has one
 }
 
-// lookAgain is when a dispatcher looks at a gate by itself that others tell it of.
-const lookAgain = 30 * time.Second
+// LookAgain is when a dispatcher looks at a gate by itself that others tell it of.
+const LookAgain = 30 * time.Second
 
 // lookSoon is the same of a key that was found full: it may have been freed since, when nobody waited for it yet.
 const lookSoon = time.Second
@@ -87,7 +87,7 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 		if probe = state.Probes(now); !probe {
 			look := state.ProbeAt
 			if !look.After(now) {
-				look = now.Add(lookAgain)
+				look = now.Add(LookAgain)
 			}
 			return m.Park(NewGate(GateCircuit, circuit), look, now)
 		}

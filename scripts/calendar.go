@@ -28,22 +28,14 @@ func (s *Store) PutCalendar(ctx context.Context, c schedule.Calendar, now time.T
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	return s.changeCalendar(ctx, c.Name, now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Calendars(), c.Name, text) })
+	return s.changeGate(ctx, model.NewGate(model.GateCalendar, c.Name), now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Calendars(), c.Name, text) })
 }
 
 // RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
 func (s *Store) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
 	var removed *redis.IntCmd
-	err := s.changeCalendar(ctx, name, now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Calendars(), name) })
+	err := s.changeGate(ctx, model.NewGate(model.GateCalendar, name), now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Calendars(), name) })
 	return err == nil && removed.Val() > 0, err
-}
-
-func (s *Store) changeCalendar(ctx context.Context, name string, now time.Time, change func(redis.Pipeliner)) error {
-	pipe := s.clients.Write.TxPipeline()
-	change(pipe)
-	s.lookNow(ctx, pipe, model.NewGate(model.GateCalendar, name), now)
-	_, err := pipe.Exec(ctx)
-	return wrap(err, "change a calendar")
 }
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.

@@ -123,3 +123,17 @@ func (s *Store) MoveGates(ctx context.Context, looks []GateLook, alone time.Time
 	_, err := run(ctx, s.clients.Write, moveGates, keys, args...).Int()
 	return wrap(err, "note when gates are looked at again")
 }
+
+// changeGate changes what closes a gate. What waits for it is looked at at once.
+func (s *Store) changeGate(ctx context.Context, gate model.Gate, now time.Time, change func(redis.Pipeliner)) error {
+	pipe := s.clients.Write.TxPipeline()
+	change(pipe)
+	s.lookNow(ctx, pipe, gate, now)
+	_, err := pipe.Exec(ctx)
+	return wrap(err, "change "+string(gate))
+}
+
+// lookNow lets a dispatcher look at a gate at once, if models wait for it.
+func (s *Store) lookNow(ctx context.Context, pipe redis.Pipeliner, gate model.Gate, now time.Time) {
+	pipe.ZAddArgs(ctx, s.Keys.Gates(), redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: string(gate)}}})
+}

@@ -50,27 +50,14 @@ func readLimit(name, raw string) (model.Limit, error) {
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
 func (s *Store) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	return s.changeLimit(ctx, l.Name, now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Limits(), l.Name, writeLimit(l)) })
+	return s.changeGate(ctx, model.NewGate(model.GateLimit, l.Name), now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Limits(), l.Name, writeLimit(l)) })
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
 func (s *Store) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
 	var removed *redis.IntCmd
-	err := s.changeLimit(ctx, name, now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Limits(), name) })
+	err := s.changeGate(ctx, model.NewGate(model.GateLimit, name), now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Limits(), name) })
 	return err == nil && removed.Val() > 0, err
-}
-
-func (s *Store) changeLimit(ctx context.Context, name string, now time.Time, change func(redis.Pipeliner)) error {
-	pipe := s.clients.Write.TxPipeline()
-	change(pipe)
-	s.lookNow(ctx, pipe, model.NewGate(model.GateLimit, name), now)
-	_, err := pipe.Exec(ctx)
-	return wrap(err, "change a limit")
-}
-
-// lookNow lets a dispatcher look at a gate at once, if models wait for it.
-func (s *Store) lookNow(ctx context.Context, pipe redis.Pipeliner, gate model.Gate, now time.Time) {
-	pipe.ZAddArgs(ctx, s.Keys.Gates(), redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: string(gate)}}})
 }
 
 // Limits reads the limits that were set at run time, by their names.
