@@ -801,7 +801,7 @@ func withJournal(seed, want keys) keys {
 	maps.Copy(entry, entries[0])
 	if after, stays := want[":model:m1"].(hash); stays {
 		maps.Copy(entry, told(before, after))
-		failed(entry, after)
+		failed(entry, before, after)
 	}
 	if outbox, is := want[":outbox"].(events); is && outbox[0]["event"] == "new_error" {
 		return and(want, keys{stream: events{entry, outbox[0]}})
@@ -834,10 +834,10 @@ func told(before, after hash) map[string]any {
 	return fields
 }
 
-// failed says of a journal by which signature a model has failed, also if it is the same as before.
-func failed(entry map[string]any, after hash) {
+// failed says of a journal by which signature a model has failed, also if it is the same as before. What is wanted again does not count.
+func failed(entry map[string]any, before, after hash) {
 	event := entry["event"]
-	if signature := after["error"]; signature != "" && (event == "failure" || event == "timeout") && entry["ended_attempt_no"] != nil {
+	if signature := after["error"]; signature != "" && (event == "failure" || event == "timeout") && entry["ended_attempt_no"] != nil && before["again"] == "" {
 		entry["error"] = signature
 	}
 }

@@ -125,7 +125,7 @@ func (o *occasion) journal() map[string]any {
 	}
 	if o.after != nil {
 		maps.Copy(entry, told(o.before, o.after))
-		failed(entry, o.after)
+		failed(entry, o.before, o.after)
 	}
 	return entry
 }

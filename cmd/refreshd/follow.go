@@ -17,22 +17,32 @@ const look = 200 * time.Millisecond
 
 // follow shows how far a bulk is until it is over. Whoever goes away leaves it running.
 func (a *app) follow(ctx context.Context, queue *scripts.Queue, id string) error {
+	v, err := a.awaitBulk(ctx, queue, id)
+	switch {
+	case err == nil:
+		return a.tellBulk(v)
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted; the bulk goes on: refreshd bulk show %s tells how far it is, refreshd bulk cancel %s ends it", id, id)
+	default:
+		return fmt.Errorf("%w; the bulk goes on: refreshd bulk show %s", err, id)
+	}
+}
+
+// awaitBulk looks at a bulk until it is over.
+func (a *app) awaitBulk(ctx context.Context, queue *scripts.Queue, id string) (bulkView, error) {
 	if err := a.missPoller(ctx, queue); err != nil {
-		return err
+		return bulkView{}, err
 	}
 	bar := a.bulkBar()
 	for {
 		v, err := readBulk(ctx, queue, id)
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("interrupted; the bulk goes on: refreshd bulk show %s tells how far it is, refreshd bulk cancel %s ends it", id, id)
-		case err != nil:
-			return fmt.Errorf("%w; the bulk goes on: refreshd bulk show %s", err, id)
+		if err != nil {
+			return v, err
 		}
 		bar.show(v)
 		if v.State != bulkRunning {
 			bar.end()
-			return a.tellBulk(v)
+			return v, nil
 		}
 		timer := time.NewTimer(look)
 		select {

@@ -243,18 +243,18 @@ func TestACalendarIsClosedWhereverAnOccurrenceLasts(t *testing.T) {
 		}
 		for range 8 {
 			now := begin.Add(time.Duration(r.Int64N(int64(3 * length))))
-			until, closed, err := c.ClosedUntil(now)
-			if err != nil {
+			wantUntil, wantClosed, known := walkClosed(c, now)
+			if !known { // so dense a rule may never open again
 				continue
 			}
+			until, closed, err := c.ClosedUntil(now)
 			for more := closed; more && err == nil; { // dense occurrences take several questions
 				var later time.Time
 				if later, more, err = c.ClosedUntil(until); more {
 					until = later
 				}
 			}
-			wantUntil, wantClosed, known := walkClosed(c, now)
-			if err == nil && known && (closed != wantClosed || closed && !until.Equal(wantUntil)) {
+			if err == nil && (closed != wantClosed || closed && !until.Equal(wantUntil)) {
 				t.Fatalf("%s for %s: at %s closed until %s, %t; want %s, %t", rule, length, now, until, closed, wantUntil, wantClosed)
 			}
 		}
