@@ -369,6 +369,7 @@ local function leave_error(id, now)
   redis.call('ZREMRANGEBYSCORE', past_errors, '-inf', now - day * 1000)
   if redis.call('ZCARD', past_errors) < most_errors then
     redis.call('ZADD', past_errors, now, id)
+    redis.call('EXPIRE', past_errors, day)
     redis.call('EXPIRE', error_key('error', place), day)
   else
     redis.call('DEL', error_key('error', place))

@@ -36,6 +36,7 @@ if ends ~= '' then
   redis.call('ZREM', bulks, id) --@ end
   redis.call('ZREMRANGEBYSCORE', ended, '-inf', tonumber(ends) - 86400000)
   redis.call('ZADD', ended, ends, id) --@ over
+  redis.call('EXPIRE', ended, 86400)
   redis.call('EXPIRE', bulk, 86400)
 end
 return 1

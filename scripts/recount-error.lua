@@ -33,6 +33,7 @@ if tonumber(models) > 0 then
 else
   redis.call('ZREM', errors, id)
   redis.call('ZADD', past_errors, now, id)
+  redis.call('EXPIRE', past_errors, 86400)
   redis.call('EXPIRE', known, 86400)
 end
 return 1
