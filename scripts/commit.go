@@ -100,14 +100,12 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 	all := wordings{kinds: map[string]int{}}
 	for i := range batch.Items {
 		item, uid := &batch.Items[i], batch.Items[i].UID
-		var told wording
 		if t := item.Transition; t != nil {
 			uid = t.uid
-			told = t.item(item, batch.Now, &s.config, k)
+			all.item(func(w *wording) { t.item(w, item, batch.Now, &s.config, k) })
 		} else {
-			told = item.settle(batch.Now)
+			all.item(func(w *wording) { item.settle(w, batch.Now) })
 		}
-		all.add(told)
 		n := item.keys(&s.config)
 		if n > 0 {
 			own := []string{k.Model(uid), k.History(uid), k.Payload(uid)}
@@ -116,10 +114,10 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 		if n == keysWithReply {
 			keys = append(keys, k.Reply(item.Reply.Name))
 		}
-		keys = append(keys, told.keys...)
+		keys = append(keys, all.keys...)
 	}
 	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.kinds)}
-	return runCodes(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.items))
+	return runCodes(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.announced))
 }
 
 // keysWithReply is how many keys an item has that pushes a reply: that is the last one.
@@ -138,16 +136,15 @@ func (i *Item) keys(config *Config) int {
 }
 
 // settle tells commit.lua of a message that changes no model.
-func (i *Item) settle(now time.Time) (w wording) {
+func (i *Item) settle(w *wording, now time.Time) {
 	w.announce(i.UID)
-	i.message(&w, now)
+	i.message(w, now)
 	w.tell("reject", i.rejected(now))
 	w.say("settle", "")
 	w.say("count=", i.Counter)
 	if n := i.keys(nil); n > 0 {
 		w.say("keys=", strconv.Itoa(n))
 	}
-	return w
 }
 
 // message tells commit.lua of the message, and of the command that it is.

@@ -140,11 +140,10 @@ func (r *Record) nextRev(event model.Event, now time.Time) string {
 }
 
 // item tells commit.lua of the transition.
-func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w wording) {
+func (t *Transition) item(w *wording, item *Item, now time.Time, config *Config, k Keys) {
 	next := &t.decision.Next
-	w = wording{words: make([]byte, 0, 512), announced: make([]any, 0, 20)}
 	w.announce(t.uid)
-	item.message(&w, now)
+	item.message(w, now)
 	w.say("rev", "")
 	w.announce(t.rev)
 	w.tell("attempt", t.attemptUID)
@@ -171,7 +170,7 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 		w.announce(t.use...)
 	}
 	w.list("strange", t.others)
-	t.fleet(&w, k, now, config)
+	t.fleet(w, k, now, config)
 	e, journaled := t.decision.Journal(t.uid, now)
 	if journaled && config.JournalCap > 0 {
 		w.say("event=", string(e.Event))
@@ -201,7 +200,6 @@ func (t *Transition) item(item *Item, now time.Time, config *Config, k Keys) (w 
 	if t.decision.WakesDispatcher(now) {
 		w.say("wake", "")
 	}
-	return w
 }
 
 // fields tells what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// wording is what commit.lua is told of one item.
+// wording is what commit.lua is told of one item, behind what it was told of those before.
 type wording struct {
 	words     []byte   // of its kind, each behind a line break
-	announced []any    // uid first, and then what the words announce, in the order of the header
-	keys      []string // further ones, likewise
+	announced []any    // of all items: the number of the kind, uid, and then what the words announce, in the order of the header
+	keys      []string // further ones, likewise, of this item
 }
 
 // say adds a word, in two parts.
@@ -41,25 +41,33 @@ func (w *wording) list(word string, values []string) {
 	}
 }
 
-// wordings are what commit.lua is told of a batch.
+// wordings are what commit.lua is told of a batch. What is told of an item goes where it is sent from: a batch has hundreds.
 type wordings struct {
+	wording
 	kinds map[string]int // number by words
 	first []any          // the kinds in their order, each a list behind its length
-	items []any
 }
 
-// add adds an item.
-func (all *wordings) add(w wording) {
-	number, known := all.kinds[string(w.words)]
-	if !known {
-		number = len(all.kinds) + 1
-		words := string(w.words)
-		all.kinds[words] = number
-		list := strings.Split(words[1:], "\n")
-		all.first = append(all.first, len(list))
-		for _, word := range list {
-			all.first = append(all.first, word)
-		}
+// item has an item told of.
+func (all *wordings) item(tell func(*wording)) {
+	at := len(all.announced)
+	all.words, all.keys, all.announced = all.words[:0], all.keys[:0], append(all.announced, nil)
+	tell(&all.wording)
+	all.announced[at] = all.kind()
+}
+
+// kind is the number of the kind of the item in hand.
+func (all *wordings) kind() int {
+	number, known := all.kinds[string(all.words)]
+	if known {
+		return number
 	}
-	all.items = append(append(all.items, number), w.announced...)
+	number, words := len(all.kinds)+1, string(all.words)
+	all.kinds[words] = number
+	list := strings.Split(words[1:], "\n")
+	all.first = append(all.first, len(list))
+	for _, word := range list {
+		all.first = append(all.first, word)
+	}
+	return number
 }
