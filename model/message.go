@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +100,7 @@ func decodeObject(raw []byte) (document.Object, error) {
 	if err := decoder.Decode(&fields); err != nil || fields == nil {
 		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "a JSON object", document.Found(string(raw)))}
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if behind := raw[decoder.InputOffset():]; len(bytes.TrimLeft(behind, " \t\r\n")) > 0 {
 		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "one JSON object", "more behind it")}
 	}
 	return document.Object{Fields: fields}, nil

@@ -184,9 +184,10 @@ func (c *codec) notes(e *model.JournalEntry) {
 	if e.Changed != nil {
 		changed = strconv.FormatBool(*e.Changed)
 	}
-	c.text("changed", &changed)
-	if value, err := strconv.ParseBool(changed); err == nil {
-		e.Changed = &value
+	if c.text("changed", &changed); c.get != nil && changed != "" {
+		if value, err := strconv.ParseBool(changed); err == nil {
+			e.Changed = &value
+		}
 	}
 	c.text("policy_error", &e.PolicyError)
 	c.flag("held", &e.Held)

@@ -97,7 +97,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(), k.Commands(),
 		k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.StaleAt(), k.Late(), k.Stale(), k.Errors(), k.PastErrors(),
 	}
-	all := wordings{kinds: map[string]int{}}
+	all := wordings{kinds: map[string]int{}, wording: wording{announced: make([]any, 0, 20*len(batch.Items))}}
 	for i := range batch.Items {
 		item, uid := &batch.Items[i], batch.Items[i].UID
 		if t := item.Transition; t != nil {
