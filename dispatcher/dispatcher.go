@@ -107,9 +107,9 @@ func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
 }
 
 func (d *Dispatcher) report(round Round) {
-	if round.Started+round.TimedOut+round.Withdrawn+round.Taken+round.NotBegun+round.Parked+round.Released+round.Skipped+round.GaveUp+round.Aged+round.Refused == 0 {
+	if quiet := (Round{Queued: round.Queued, Sleep: round.Sleep}); round == quiet {
 		return
 	}
 	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
+		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
 }

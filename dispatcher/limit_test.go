@@ -103,7 +103,7 @@ func (b *bundle) settle(d *dispatcher.Dispatcher) (total dispatcher.Round) {
 	for range 100 {
 		round := b.round(d)
 		total.Started, total.Parked, total.Released, total.TimedOut = total.Started+round.Started, total.Parked+round.Parked, total.Released+round.Released, total.TimedOut+round.TimedOut
-		if round.Started+round.Parked+round.Released+round.TimedOut+round.Refused == 0 && round.Sleep > 0 {
+		if round.Started+round.Parked+round.Limited+round.Released+round.TimedOut+round.Refused == 0 && round.Sleep > 0 {
 			return total
 		}
 	}

@@ -1,9 +1,7 @@
 package dispatcher
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -20,6 +18,7 @@ type Round struct {
 	Taken     int // attempts that had waited in line, and get their full timeout
 	NotBegun  int // attempts that no worker had begun within the queue timeout
 	Parked    int // due models that wait for a gate from now on
+	Limited   int // due models that wait for a slot of a key from now on
 	Released  int // models whose gate has opened
 	Skipped   int // planned refreshes that were missed and not made up for
 	GaveUp    int // models whose give-up window had ended
@@ -69,7 +68,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err := d.work(ctx, &work, &round); err != nil {
 		return round, err
 	}
-	if work.any() && !full || round.Parked+round.Released > 0 {
+	if work.any() && !full || round.Parked+round.Limited+round.Released > 0 {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
 	return round, d.store.MoveGates(ctx, work.looks, due.Alone)
@@ -135,45 +134,6 @@ func (d *Dispatcher) admit(urgent, due []string, room, spare int) ([]string, []s
 	return urgent, due[:min(len(due), room-len(urgent)+spare)]
 }
 
-// passMissing decides about models whose attempt has expired and was not found in the input list by its entry.
-func (d *Dispatcher) passMissing(ctx context.Context, missing []*scripts.Transition, now time.Time, round *Round) error {
-	w, line := work{due: scripts.Due{Now: now}}, line{missing: map[string]string{}}
-	for _, withdrawal := range missing {
-		w.due.Expired = append(w.due.Expired, withdrawal.UID())
-		line.missing[withdrawal.UID()] = withdrawal.AttemptUID()
-	}
-	var err error
-	if line.queued, err = d.store.Queued(ctx); err != nil {
-		return err
-	}
-	if line.fronts, err = d.store.Fronts(ctx); err != nil {
-		return err
-	}
-	_, err = d.pass(ctx, &w, &line, round)
-	return err
-}
-
-// line is the input list as it was looked through.
-type line struct {
-	queued  map[string]string // its entries by attempt uid
-	missing map[string]string // attempts by model that were not found before: whichever was started since may stand there now
-	fronts  model.Fronts
-}
-
-// precedes reports whether the attempt of a record was started after the list was looked through. A clock that was set back since makes it
-// look old.
-func (l *line) precedes(record *scripts.Record) bool {
-	return l != nil && l.missing[record.UID] != record.AttemptUID
-}
-
-// entry is that of an attempt which waits in line.
-func (l *line) entry(attemptUID string) (entry string, waits bool) {
-	if l != nil {
-		entry, waits = l.queued[attemptUID]
-	}
-	return entry, waits
-}
-
 // measureEvery is how often a dispatcher measures the brake.
 const measureEvery = time.Second
 
@@ -211,128 +171,6 @@ func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
 		return sleep
 	}
 	return min(due.Next.Sub(due.Now), sleep)
-}
-
-// partSize is how many models are decided and committed at once: while Redis works on one part, another is decided, and the next one read.
-const partSize = 100
-
-// pass decides about models and commits the decisions, part by part. It returns the withdrawals of attempts that are not queued. A line of
-// nil says that nobody has looked through it yet.
-func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round) (missing []*scripts.Transition, err error) {
-	read, stop := context.WithCancel(ctx)
-	defer stop()
-	committed := make(chan outcome, 1)
-	committed <- outcome{}
-	uids, now := w.uids(), w.due.Now
-	for p := range d.read(read, uids, w) {
-		if err = cmp.Or(err, p.err); err != nil {
-			stop() // what is read already is taken out of the channel
-			continue
-		}
-		batch := d.decide(p, w, line)
-		more, failed := d.count(ctx, <-committed, round, now)
-		missing, err = append(missing, more...), failed
-		begin(len(uids) > partSize, func() {
-			o := outcome{batch: batch, gates: w.gates}
-			defer func() { committed <- o }()
-			o.codes, o.err = d.store.Commit(ctx, batch)
-		})
-	}
-	more, failed := d.count(ctx, <-committed, round, now)
-	return append(missing, more...), errors.Join(err, failed)
-}
-
-// part is some of the models of a round.
-type part struct {
-	first   int // place of the first in the round
-	uids    []string
-	records map[string]*scripts.Record
-	rooms   model.Rooms // of the keys of these models
-	err     error       // nothing could be read, and there is no further part
-}
-
-// read reads models part by part, one ahead of what is decided: a read must not wait in Redis behind the commit of the part before it.
-// The channel is closed behind the last, or when ctx has ended.
-func (d *Dispatcher) read(ctx context.Context, uids []string, w *work) <-chan part {
-	parts := make(chan part, 1)
-	begin(len(uids) > partSize, func() {
-		defer close(parts)
-		for first := 0; first < len(uids) && ctx.Err() == nil; first += partSize {
-			p := part{first: first, uids: uids[first:min(first+partSize, len(uids))]}
-			if p.records, p.err = d.store.Load(ctx, p.uids); p.err == nil {
-				p.err = d.learn(ctx, &p, w)
-			}
-			if parts <- p; p.err != nil {
-				return
-			}
-		}
-	})
-	return parts
-}
-
-// begin does something beside what follows. A single part has nothing beside it, so that it is done at once.
-func begin(beside bool, do func()) {
-	if beside {
-		go do()
-	} else {
-		do()
-	}
-}
-
-// outcome is what has become of a batch.
-type outcome struct {
-	gates map[string]model.Gate // by uids that wait for them
-	batch scripts.Batch
-	codes []scripts.Code
-	err   error
-}
-
-// decide decides about the models of a part: the first ones of the round have expired, the last ones have grown older, the others are due or
-// wait for a gate.
-func (d *Dispatcher) decide(p part, w *work, line *line) scripts.Batch {
-	w.rooms.Learn(p.rooms)
-	d.steered = d.steered || len(p.rooms.Keys)+len(p.rooms.Circuits) > 0
-	batch := scripts.Batch{Now: w.due.Now, MaxQueued: d.pace.window, HoldChanges: w.due.Gates.HoldChanges, Items: make([]scripts.Item, 0, len(p.uids))}
-	ages := w.count() - len(w.due.Ages)
-	for i, uid := range p.uids {
-		var transition *scripts.Transition
-		switch {
-		case p.first+i >= ages:
-			transition = d.age(p.records[uid], w.due.Now)
-		case p.first+i < len(w.due.Expired):
-			transition = d.expire(p.records[uid], line, w.due.Now)
-		case w.gates[uid] != "":
-			transition = d.pastGate(p.records[uid], w)
-		default:
-			transition = d.start(p.records[uid], w)
-		}
-		if transition != nil {
-			batch.Items = append(batch.Items, scripts.Item{Transition: transition})
-		}
-	}
-	return batch
-}
-
-// count counts what has become of a batch, and returns the withdrawals of attempts that are not queued.
-func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []*scripts.Transition, err error) {
-	for i, code := range o.codes {
-		transition := o.batch.Items[i].Transition
-		switch code {
-		case scripts.CodeApplied:
-			*round.counter(transition.Event())++
-			d.logbook.Applied(transition, now)
-		case scripts.CodeTaken:
-			missing = append(missing, transition)
-		case scripts.CodeBroken:
-			d.warn(transition.UID(), "the key of the model holds something else", now)
-			if err := d.store.Forget(ctx, transition.UID(), o.gates[transition.UID()]); err != nil {
-				return nil, err
-			}
-		default:
-			round.Refused++
-		}
-	}
-	return missing, o.err
 }
 
 // start decides about a model that stands in the due or urgent set; nil: there is no room for it any more.
@@ -400,8 +238,10 @@ func (r *Round) counter(event model.Event) *int {
 		return &r.Taken
 	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
 		return &r.NotBegun
-	case model.EventParked, model.EventLimited:
+	case model.EventParked:
 		return &r.Parked
+	case model.EventLimited:
+		return &r.Limited
 	case model.EventReleased:
 		return &r.Released
 	case model.EventSkipped:
