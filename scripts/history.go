@@ -24,21 +24,38 @@ func (s *Store) History(ctx context.Context, uid string) ([]model.Attempt, error
 	return attempts, nil
 }
 
-// LastReasons reads why the last attempts of models ended, by their uids; of one that ended well, or has none, there is no reason.
+// reasonsRead is among how many of its last attempts the failure of a model is looked for: others may have been cancelled since.
+const reasonsRead = 5
+
+// LastReasons reads why models failed last, by their uids; of one of which no failure is known, why its last attempt ended. One that ended
+// well, or has none, has no reason.
 func (s *Store) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}
 	pipe := s.clients.Read.Pipeline()
-	newest := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.LIndex(ctx, s.Keys.History(uid), 0) })
+	newest := sendEach(uids, func(uid string) *redis.StringSliceCmd {
+		return pipe.LRange(ctx, s.Keys.History(uid), 0, reasonsRead-1)
+	})
 	if err := execReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	reasons := make(map[string]string, len(uids))
 	for i, uid := range uids {
-		if attempt, err := model.ParseAttempt(newest[i].Val()); err == nil && newest[i].Val() != "" {
-			reasons[uid] = attempt.Reason
-		}
+		reasons[uid] = lastReason(newest[i].Val())
 	}
 	return reasons, nil
+}
+
+func lastReason(entries []string) (reason string) {
+	for i, entry := range entries {
+		attempt, err := model.ParseAttempt(entry)
+		switch {
+		case err == nil && (attempt.Outcome == model.EventFailure || attempt.Outcome == model.EventTimeout):
+			return attempt.Reason
+		case err == nil && i == 0:
+			reason = attempt.Reason
+		}
+	}
+	return reason
 }

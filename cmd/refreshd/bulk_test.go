@@ -184,10 +184,11 @@ func TestAListTellsWhyModelsFailOrAreDisabled(t *testing.T) {
 		c.in = "{\"uid\":\"a\",\"policy\":{\"retries\":[\"1h\"],\"on_exhausted\":\"give_up\"}}\n{\"uid\":\"b\"}\n"
 		c.do("model", "put", "-")
 		c.do("model", "disable", "b", "--reason", "Not paid")
-		if _, err := queue.Redis.LPush(t.Context(), queue.Store.Keys.History("a"), `{"attempt_uid":"x","at":"2026-11-21T07:00:00Z","outcome":"failure","reason":"HTTP 503"}`).Result(); err != nil {
+		if _, err := queue.Redis.LPush(t.Context(), queue.Store.Keys.History("a"), `{"uid":"x","at":"2026-11-21T07:00:00Z","is":"failure","reason":"HTTP 503"}`,
+			`{"uid":"y","at":"2026-11-21T08:00:00Z","is":"cancel","reason":"superseded"}`).Result(); err != nil {
 			t.Fatal(err)
 		}
 		queue.Redis.HSet(t.Context(), queue.Store.Keys.Model("a"), "failing_since", "2026-11-21T07:00:00Z")
-		expectContains(t, c.do("model", "ls"), "LAST REASON", "HTTP 503", "Not paid")
+		expectContains(t, c.do("model", "ls"), "LAST REASON", "since 2026-11-21T07:00:00.000Z: HTTP 503\n", "Not paid")
 	})
 }

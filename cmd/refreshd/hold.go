@@ -146,7 +146,7 @@ func parseWithin(text string) (time.Duration, error) {
 func releaseCommand(a *app) *cobra.Command {
 	within := ""
 	command := &cobra.Command{
-		Use: "release [ID]", Short: "End a hold: what waits for it starts once", Args: cobra.MaximumNArgs(1),
+		Use: "release [ID]", Short: "End a hold, without ID that of the whole queue or the only one: what waits for it starts once", Args: cobra.MaximumNArgs(1),
 		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, ids []string) error {
 			return a.release(ctx, queue, ids, within)
 		}),
@@ -165,6 +165,9 @@ func (a *app) release(ctx context.Context, queue *scripts.Queue, ids []string, w
 		return err
 	}
 	holds = slices.DeleteFunc(holds, func(v holdView) bool { return v.Ended || len(ids) > 0 && v.ID != ids[0] })
+	if whole := slices.DeleteFunc(slices.Clone(holds), func(v holdView) bool { return v.Selector != "" }); len(whole) == 1 {
+		holds = whole
+	}
 	switch {
 	case len(holds) == 0 && len(ids) > 0:
 		return fmt.Errorf("%s: expected the id of a hold, found none of that name; refreshd hold ls shows them", plain(ids[0]))

@@ -16,9 +16,11 @@ func TestAHoldIsListedUntilItIsReleased(t *testing.T) {
 			t.Errorf("want a header and two holds, got\n%s", listed)
 		}
 		expectContains(t, c.fail(1, "hold", "--id", "night", "-l", "tenant=t2", "--reason", "x"), "selector: expected that of the hold night as it is")
-		expectContains(t, c.fail(2, "release"), "expected the id of one of the holds night, tenant")
-		expectContains(t, c.do("release", "night"), "released", "night")
+		expectContains(t, c.do("release"), "released", "night")
 		expectContains(t, c.fail(1, "release", "night"), "expected the id of a hold, found none of that name")
+		c.do("hold", "--id", "feeds", "-l", "kind=feed", "--reason", "moves too")
+		expectContains(t, c.fail(2, "release"), "expected the id of one of the holds feeds, tenant")
+		c.do("release", "feeds")
 		expectContains(t, c.do("release", "--within", "10m"), "tenant", "within 10m")
 		expectContains(t, c.fail(1, "release"), "expected a hold, found none")
 	})

@@ -197,7 +197,11 @@ func (l *lister) line(to io.Writer, s shown) error {
 	if s.record.Broken {
 		why = s.record.Fault
 	}
-	row := fmt.Sprintf(lsRow, plain(s.record.UID), s.status, model.FormatTime(s.record.RefreshAt), s.record.AttemptNo, plain(why), plain(s.reason))
+	reason := s.reason
+	if since := s.record.FailingSince; !since.IsZero() {
+		reason = "since " + model.FormatTime(since) + ": " + reason
+	}
+	row := fmt.Sprintf(lsRow, plain(s.record.UID), s.status, model.FormatTime(s.record.RefreshAt), s.record.AttemptNo, plain(why), plain(reason))
 	_, err := io.WriteString(to, strings.TrimRight(row, " \n")+"\n")
 	return err
 }
@@ -206,6 +210,6 @@ func (l *lister) line(to io.Writer, s shown) error {
 type listedView struct {
 	modelView
 
-	// LastReason is why it is disabled, or why its last attempt failed; "": it neither fails nor is disabled.
+	// LastReason is why it is disabled, or why it failed last; "": it neither fails nor is disabled.
 	LastReason string `json:"last_reason"`
 }
