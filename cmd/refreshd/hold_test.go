@@ -19,7 +19,7 @@ func TestAHoldIsListedUntilItIsReleased(t *testing.T) {
 		expectContains(t, c.do("release"), "released", "night")
 		expectContains(t, c.fail(1, "release", "night"), "expected the id of a hold, found none of that name")
 		c.do("hold", "--id", "feeds", "-l", "kind=feed", "--reason", "moves too")
-		expectContains(t, c.fail(2, "release"), "expected the id of one of the holds feeds, tenant")
+		expectContains(t, c.fail(2, "release"), "expected the id of one of the holds tenant, feeds")
 		c.do("release", "feeds")
 		expectContains(t, c.do("release", "--within", "10m"), "tenant", "within 10m")
 		expectContains(t, c.fail(1, "release"), "expected a hold, found none")

@@ -109,11 +109,12 @@ func (a *app) hint(address string, keys scripts.Keys) error {
 }
 
 type daemons struct {
-	app     *app
-	queue   *scripts.Queue
-	senders map[string]daemon // dispatcher and worker: they make messages for the poller
-	pollers parts[*poller.Poller]
-	flags   *upFlags
+	app        *app
+	queue      *scripts.Queue
+	dispatcher daemon
+	worker     daemon // nil: those of other processes work
+	pollers    parts[*poller.Poller]
+	flags      *upFlags
 }
 
 // prepareDaemons checks the flags of all daemons, and returns what builds them.
@@ -121,21 +122,24 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 	if flags.poller.Owner == "" {
 		flags.poller.Owner = strings.ToLower(rand.Text())
 	}
-	senders := make(map[string]prepared)
-	var err error
-	if senders["dispatcher"], err = a.prepareDispatcher(&flags.loop, flags.dispatcher); err != nil {
+	dispatcher, err := a.prepareDispatcher(&flags.loop, flags.dispatcher)
+	if err != nil {
 		return nil, err
 	}
+	var worker prepared
 	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
-		if senders["worker"], err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
+		if worker, err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
 			return nil, err
 		}
 	}
 	pollers, err := a.preparePollers(&flags.loop, flags.poller)
 	return func(queue *scripts.Queue) (*daemons, error) {
-		d := &daemons{app: a, queue: queue, senders: make(map[string]daemon), flags: flags}
-		for name, build := range senders {
-			if d.senders[name], err = build(queue); err != nil {
+		d := &daemons{app: a, queue: queue, flags: flags}
+		if d.dispatcher, err = dispatcher(queue); err != nil {
+			return nil, err
+		}
+		if worker != nil {
+			if d.worker, err = worker(queue); err != nil {
 				return nil, err
 			}
 		}
@@ -144,22 +148,27 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 	}, err
 }
 
-// run runs all daemons until ctx ends, and stops them in two steps. Dispatcher and worker end first, and the poller goes on
-// meanwhile: a worker that has to stop hands its attempts back as messages, and whoever applies them must still be there, or
-// these models would wait for their deadlines.
+// run runs all daemons until ctx ends, and stops them in three steps. The dispatcher ends first, so that nothing is started that nobody takes,
+// then the worker, and the poller goes on meanwhile: a worker that has to stop hands its attempts back as messages, and whoever applies them
+// must still be there, or these models would wait for their deadlines.
 func (d *daemons) run(ctx context.Context) error {
 	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPolling()
 	polled := make(chan error, 1)
 	go func() { polled <- d.app.runDaemon(polling, "poller", d.pollers, d.flags.loop.grace) }()
-	sent := make(chan error, len(d.senders))
-	for name, sender := range d.senders {
-		go func() { sent <- d.app.runDaemon(ctx, name, sender, d.flags.loop.grace) }()
-	}
-	var err error
-	for range d.senders {
-		err = errors.Join(err, <-sent)
-	}
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorking()
+	worked := make(chan error, 1)
+	go func() {
+		var err error
+		if d.worker != nil {
+			err = d.app.runDaemon(working, "worker", d.worker, d.flags.loop.grace)
+		}
+		worked <- err
+	}()
+	err := d.app.runDaemon(ctx, "dispatcher", d.dispatcher, leastStop) // the grace is the worker's, which waits for it
+	stopWorking()
+	err = errors.Join(err, <-worked)
 	stopPolling()
 	return errors.Join(err, <-polled, d.drain(ctx))
 }
