@@ -153,22 +153,32 @@ func (s *narrator) limit(key string) string {
 func (s *narrator) origin(key string) string {
 	own, set := s.steered.Gates.Limits[key]
 	name := cmp.Or(s.m.PolicyName, policy.DefaultName)
-	is := func(limit policy.Limit) bool { return limit.Key.Of(s.m.Payload, s.m.Labels, name) == key }
+	of := func(template policy.Key) bool { return template.Of(s.m.Payload, s.m.Labels, name) == key }
+	holds := func(limit *model.Limit) bool { return limit.Until.IsZero() || limit.Until.After(s.now) }
 	switch {
-	case set && (own.Until.IsZero() || own.Until.After(s.now)):
-		text := "set by " + cmp.Or(own.By, "somebody") + " since " + s.when(own.Since)
-		if !own.Until.IsZero() {
-			text += " until " + s.when(own.Until)
-		}
-		if own.Reason != "" {
-			text += ": " + own.Reason
-		}
-		return text
-	case slices.ContainsFunc(s.m.Policy.Limits, is):
+	case set && holds(&own):
+		return s.set(&own)
+	case slices.ContainsFunc(s.m.Policy.Limits, func(limit policy.Limit) bool { return of(limit.Key) }):
 		return "by policy " + name
-	default:
-		return "by a limit of the queue"
 	}
+	for _, limit := range s.steered.Gates.QueueLimits {
+		if of(limit.Key) && holds(&limit.Limit) {
+			return "for the queue " + s.set(&limit.Limit)
+		}
+	}
+	return "by a limit of the queue that has ended"
+}
+
+// set tells who has set a limit, for how long and why.
+func (s *narrator) set(limit *model.Limit) string {
+	text := "set by " + cmp.Or(limit.By, "somebody") + " since " + s.when(limit.Since)
+	if !limit.Until.IsZero() {
+		text += " until " + s.when(limit.Until)
+	}
+	if limit.Reason != "" {
+		text += ": " + limit.Reason
+	}
+	return text
 }
 
 // circuit tells of an open circuit: since when and by what it is open, and who tries it.

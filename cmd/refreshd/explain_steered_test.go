@@ -110,6 +110,14 @@ func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
 	s.told("d", "if it were due now, it would wait for limit tenant=t1 (1 of 1 run, set by ann since 05:00 (now) until 06:00 (in 1h): slow)")
 }
 
+func TestAModelUnderALimitOfTheQueueIsToldWhoHasSetIt(t *testing.T) {
+	s := newTimedQueue(t, "05:00:00")
+	s.do("limit", "set", "{label.tenant}", "--running", "1", "--by", "bob", "--reason", "a small house")
+	s.put("{uid: a, labels: {tenant: t1}, refresh: now}")
+	s.dispatch("05:00:00")
+	s.told("a", "counted by limit tenant=t1 (1 of 1 run, for the queue set by bob since 05:00 (now): a small house)")
+}
+
 func TestAModelThatWaitsForASlotIsToldItsKeyAndRate(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.do("policy", "put", file(t, "p.yaml", steeredPolicy))
