@@ -286,6 +286,31 @@ func TestAPageOfParkedModelsHidesNoOthers(t *testing.T) {
 	})
 }
 
+// TestAHostThatNeverAnswersDelaysNoOtherByATick lets rounds follow until a dispatcher would sleep, which it does for a tick at most.
+func TestAHostThatNeverAnswersDelaysNoOtherByATick(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 10, MaxQueued: 20})
+		b.fleet(fourAHost, slices.Concat(uidsOf("t0", 40), uidsOf("t1", 20), uidsOf("t2", 20), uidsOf("t3", 20))...)
+		b.settle(d)
+		slow := b.runs()["t0"]
+		for left := 20; left > 0; left -= 4 {
+			running := b.runs()
+			if diff := cmp.Diff(map[string]int{"t0": 4, "t1": 4, "t2": 4, "t3": 4}, counts(running)); diff != "" {
+				t.Fatalf("with %d of each host left: %s", left, diff)
+			}
+			b.finish(slices.Concat(running["t1"], running["t2"], running["t3"])...)
+			b.settle(d)
+		}
+		if diff := cmp.Diff(map[string][]string{"t0": slow}, b.runs()); diff != "" {
+			t.Error(diff)
+		}
+		if parked := b.Scores(b.Store.Keys.ParkedBy("limit:host=t0")); len(parked) != 36 {
+			t.Errorf("want 36 of the host parked, got %d", len(parked))
+		}
+	})
+}
+
 func TestALimitOfTheQueueBoundsAllModelsUntilItEnds(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/bench"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -27,6 +30,8 @@ type hosts struct {
 	running map[string]int
 	most    map[string]int
 	done    map[string]int
+	freed   map[string][]time.Time     // when places became free that nobody has taken since
+	unused  map[string][]time.Duration // for how long places were free that somebody has taken
 }
 
 func (h *hosts) begin(host string) {
@@ -34,6 +39,9 @@ func (h *hosts) begin(host string) {
 	defer h.mu.Unlock()
 	h.running[host]++
 	h.most[host] = max(h.most[host], h.running[host])
+	if freed := h.freed[host]; len(freed) > 0 {
+		h.freed[host], h.unused[host] = freed[1:], append(h.unused[host], time.Since(freed[0]))
+	}
 }
 
 func (h *hosts) end(host string) (all int) {
@@ -41,6 +49,7 @@ func (h *hosts) end(host string) (all int) {
 	defer h.mu.Unlock()
 	h.running[host]--
 	h.done[host]++
+	h.freed[host] = append(h.freed[host], time.Now())
 	for _, done := range h.done {
 		all += done
 	}
@@ -52,7 +61,8 @@ type crowd struct {
 	*fleet
 	hosts
 	count, each int
-	slow        string // the host that takes four times as long
+	slow        string        // the host that takes four times as long
+	told        chan struct{} // not nil: the slow host answers nothing until this is closed
 	finished    chan struct{}
 }
 
@@ -65,7 +75,10 @@ func newCrowd(t testing.TB, count, each, running int) *crowd {
 	t.Helper()
 	c := &crowd{
 		fleet: newFleet(t), count: count, each: each, slow: "h000", finished: make(chan struct{}),
-		hosts: hosts{running: map[string]int{}, most: map[string]int{}, done: map[string]int{}},
+		hosts: hosts{
+			running: map[string]int{}, most: map[string]int{}, done: map[string]int{},
+			freed: map[string][]time.Time{}, unused: map[string][]time.Duration{},
+		},
 	}
 	key, _ := policy.ParseKey("{host(input_url)}")
 	p := policy.Default()
@@ -125,13 +138,17 @@ func (c *crowd) answer(ctx context.Context, client redis.UniversalClient, entry 
 	at, _ := url.Parse(entry.InputURL)
 	c.begin(at.Host)
 	length := aWhile
-	if at.Host == c.slow {
+	switch {
+	case at.Host == c.slow && c.told != nil:
+		length = testkit.Limit
+	case at.Host == c.slow:
 		length *= 4
 	}
 	timer := time.NewTimer(length) // the work itself
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
+	case <-c.told:
 	case <-timer.C:
 	}
 	all := c.end(at.Host) // before anybody can start another
@@ -179,6 +196,43 @@ func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
 	}
 }
 
+// serve starts a dispatcher and a poller in this process, and the workers.
+func (c *crowd) serve(config dispatcher.Config) {
+	c.t.Helper()
+	d, err := dispatcher.New(c.Store, config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	p, err := poller.New(c.Store, poller.Config{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.run(c.take)
+	c.run(d.Run)
+	c.run(p.Run)
+}
+
+// TestAHostThatNeverAnswersHoldsUpNoOther lets a host answer nothing, whose models stand before all others and fill more than a page: all others
+// are refreshed while its four places are taken, and none of its other models is handed out.
+func TestAHostThatNeverAnswersHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 5, 30, perHost)
+	c.told = make(chan struct{})
+	c.serve(dispatcher.Config{Batch: 10})
+	c.await((c.count - 1) * c.each)
+	c.mu.Lock()
+	if running, done := c.running[c.slow], c.done[c.slow]; running != perHost || done != 0 {
+		t.Errorf("%s: want %d running and none refreshed, got %d and %d", c.slow, perHost, running, done)
+	}
+	c.mu.Unlock()
+	if parked := c.Scores(c.Store.Keys.ParkedBy("limit:host=" + c.slow)); len(parked) != c.each-perHost {
+		t.Errorf("%s: want %d parked, got %d", c.slow, c.each-perHost, len(parked))
+	}
+	close(c.told)
+	testkit.Await(t, c.finished, "all models refreshed")
+	c.rest()
+}
+
 // await waits until so many models are refreshed.
 func (c *crowd) await(count int) {
 	c.t.Helper()
@@ -222,18 +276,8 @@ func crowded(b *testing.B, count, each, running int) (perOp float64) {
 		b.StopTimer()
 		c := newCrowd(b, count, each, running)
 		c.slow = ""
-		d, err := dispatcher.New(c.Store, dispatcher.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		p, err := poller.New(c.Store, poller.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
 		b.StartTimer()
-		c.run(c.take)
-		c.run(d.Run)
-		c.run(p.Run)
+		c.serve(dispatcher.Config{})
 		<-c.finished
 		b.StopTimer()
 		c.stop()
@@ -243,4 +287,27 @@ func crowded(b *testing.B, count, each, running int) (perOp float64) {
 	perOp = b.Elapsed().Seconds() / float64(b.N)
 	b.ReportMetric(float64(count*each)/perOp, "attempts/s")
 	return perOp
+}
+
+// BenchmarkFreedPlace says for how long a place that a worker has freed is not used while other models of its host wait for one.
+func BenchmarkFreedPlace(b *testing.B) {
+	for _, slow := range []string{"none", "h000"} {
+		b.Run("slow="+slow, func(b *testing.B) {
+			var unused []time.Duration
+			for b.Loop() {
+				c := newCrowd(b, 10, 100, perHost)
+				c.slow = slow
+				c.serve(dispatcher.Config{})
+				<-c.finished
+				c.stop()
+				c.daemon.Wait()
+				delete(c.unused, "h000") // whether slow or not, so that both tell of the same hosts
+				unused = slices.Concat(unused, slices.Concat(slices.Collect(maps.Values(c.unused))...))
+			}
+			spread := bench.NewSpread(unused)
+			b.ReportMetric(spread.P50, "ms-unused-p50")
+			b.ReportMetric(spread.P99, "ms-unused-p99")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }
