@@ -14,7 +14,7 @@ func asynqCycles(ctx context.Context, s *server, n int) (result, error) {
 	client := asynq.NewClient(to)
 	defer func() { _ = client.Close() }()
 	for i := range n {
-		if _, err := client.EnqueueContext(ctx, asynq.NewTask("refresh", []byte(payload(i)))); err != nil {
+		if _, err := client.EnqueueContext(ctx, asynq.NewTask("refresh", []byte(payload(i, feeds)))); err != nil {
 			return result{}, err
 		}
 	}

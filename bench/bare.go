@@ -12,7 +12,7 @@ import (
 func barePipelines(ctx context.Context, s *server, n int) (result, error) {
 	const size = 200
 	if err := eachBatch(ctx, s.client, n, size, func(pipe redis.Pipeliner, i int) {
-		pipe.HSet(ctx, "model:"+uid(i), "refresh_at", "now", "payload", payload(i))
+		pipe.HSet(ctx, "model:"+uid(i), "refresh_at", "now", "payload", payload(i, feeds))
 		pipe.ZAdd(ctx, "due", redis.Z{Score: 1, Member: uid(i)})
 	}); err != nil {
 		return result{}, err
@@ -23,7 +23,7 @@ func barePipelines(ctx context.Context, s *server, n int) (result, error) {
 			pipe.HGetAll(ctx, "model:"+uid(i))
 			pipe.HSet(ctx, "model:"+uid(i), "attempt_uid", fmt.Sprint("a", i), "started_at", "now", "deadline_at", "later")
 			pipe.ZRem(ctx, "due", uid(i))
-			pipe.RPush(ctx, "input", payload(i))
+			pipe.RPush(ctx, "input", payload(i, feeds))
 			pipe.LPop(ctx, "input")
 			pipe.RPush(ctx, "output", uid(i))
 			pipe.LPop(ctx, "output")

@@ -1,6 +1,9 @@
 // Command bench does the same work with refreshd and with its peers, in turns on one Redis, and writes a table of the medians.
 //
 //	go run . [--rounds 5] [--models 20000] [--write ../docs/performance.md]
+//	go run . --hosts 20 --models 2000 [--at-a-time 4] [--work 50ms]
+//
+// The first line measures plain cycles. The second one has models of hosts, of each of which no more than so many attempts may run at a time.
 package main
 
 import (
@@ -11,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // run is the work that each contender does once, on an empty Redis: n models are due at once, each is handed to a worker that does nothing,
@@ -22,71 +26,83 @@ type contender struct {
 	run           run
 }
 
+// plan says what to measure.
+type plan struct {
+	rounds, models int
+	server, write  string
+	limits         limits
+}
+
 func main() {
-	rounds := flag.Int("rounds", 5, "how often each does the work")
-	models := flag.Int("models", 20_000, "how many models")
-	program := flag.String("server", "redis-server", "redis-server or valkey-server")
-	write := flag.String("write", "", "file whose table is replaced")
+	var p plan
+	flag.IntVar(&p.rounds, "rounds", 5, "how often each does the work")
+	flag.IntVar(&p.models, "models", 20_000, "how many models")
+	flag.StringVar(&p.server, "server", "redis-server", "redis-server or valkey-server")
+	flag.StringVar(&p.write, "write", "", "file whose table is replaced")
+	flag.IntVar(&p.limits.hosts, "hosts", 0, "how many hosts the models are of, each with a limit; 0: nothing is limited")
+	flag.IntVar(&p.limits.atATime, "at-a-time", 4, "with --hosts: how many attempts of a host may run")
+	flag.DurationVar(&p.limits.work, "work", 50*time.Millisecond, "with --hosts: how long an attempt takes")
 	flag.Parse()
-	if err := measure(context.Background(), *program, *rounds, *models, *write); err != nil {
+	if err := p.measure(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(ctx context.Context, program string, rounds, models int, write string) error {
+func (p plan) measure(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "refreshd-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	r, err := startServer(ctx, program, dir)
+	r, err := startServer(ctx, p.server, dir)
 	if err != nil {
 		return err
 	}
 	defer r.stop()
-	contenders, err := enter(ctx, dir)
+	contenders, err := p.enter(ctx, dir)
 	if err != nil {
 		return err
 	}
 	results := make(map[string][]result)
-	for round := range rounds {
+	for round := range p.rounds {
 		for _, c := range contenders {
 			if err := r.client.FlushAll(ctx).Err(); err != nil {
 				return err
 			}
-			one, err := c.run(ctx, r, models)
+			one, err := c.run(ctx, r, p.models)
 			if err != nil {
 				return fmt.Errorf("%s, round %d: %w", c.name, round+1, err)
 			}
-			fmt.Fprintf(os.Stderr, "%d/%d  %-34s %7.0f cycles/s %7.1f µs of Redis\n", round+1, rounds, c.name, one.perSecond, one.redisMicros)
+			fmt.Fprintf(os.Stderr, "%d/%d  %-34s %7.0f/s %7.1f µs of Redis\n", round+1, p.rounds, c.name, one.perSecond, one.redisMicros)
 			results[c.name] = append(results[c.name], one)
 		}
 	}
-	table := render(r, contenders, results, rounds, models)
-	if write == "" {
-		_, err := fmt.Print(table)
+	table := cyclesTable(p.models)
+	if p.limits.hosts > 0 {
+		table = p.limits.table(p.models)
+	}
+	rendered := table.render(r, contenders, results, p.rounds)
+	if p.write == "" {
+		_, err := fmt.Print(rendered)
 		return err
 	}
-	return replaceTable(write, table)
+	return table.replace(p.write, rendered)
 }
 
 // enter builds what has to be built. A peer whose program is not installed does not take part, and that is said.
-func enter(ctx context.Context, dir string) ([]contender, error) {
+func (p plan) enter(ctx context.Context, dir string) ([]contender, error) {
 	refreshd := filepath.Join(dir, "refreshd")
 	build := exec.CommandContext(ctx, "go", "build", "-o", refreshd, "./cmd/refreshd")
 	build.Dir = ".."
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build refreshd: %w\n%s", err, output)
 	}
-	all := []contender{
-		{"refreshd", "this tree", bySelf(refreshd)},
-		{"refreshd, 4 dispatchers, 4 pollers", "this tree", bySelf(refreshd, "--dispatchers", "4", "--pollers", "4")},
-		{"refreshd, no history, no journal", "this tree", bySelf(refreshd, "--history-cap", "0", "--journal-cap", "0")},
-		{"bare pipelines", "", barePipelines},
-		{"asynq", moduleVersion("github.com/hibiken/asynq"), asynqCycles},
+	all, bullmq := p.cycles(refreshd), bullmqCycles(dir)
+	if p.limits.hosts > 0 {
+		all, bullmq = p.limited(refreshd), p.limits.twice(bullmqLimits(dir))
 	}
-	bullmq, version, err := enterBullMQ(ctx, dir)
+	version, err := installBullMQ(ctx, dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: BullMQ does not take part:", err)
 		return all, nil
@@ -94,10 +110,34 @@ func enter(ctx context.Context, dir string) ([]contender, error) {
 	return append(all, contender{"BullMQ", version, bullmq}), nil
 }
 
+func (p plan) cycles(refreshd string) []contender {
+	return []contender{
+		{"refreshd", "this tree", bySelf(refreshd)},
+		{"refreshd, 4 dispatchers, 4 pollers", "this tree", bySelf(refreshd, "--dispatchers", "4", "--pollers", "4")},
+		{"refreshd, no history, no journal", "this tree", bySelf(refreshd, "--history-cap", "0", "--journal-cap", "0")},
+		{"bare pipelines", "", barePipelines},
+		{"asynq", moduleVersion("github.com/hibiken/asynq"), asynqCycles},
+	}
+}
+
+func (p plan) limited(refreshd string) []contender {
+	return []contender{
+		{"refreshd", "this tree", p.limits.twice(bySelfLimits(refreshd))},
+		{"asynq", moduleVersion("github.com/hibiken/asynq"), p.limits.twice(asynqLimits)},
+	}
+}
+
+// feeds is the host of all models where there are no limits.
+const feeds = "feeds.example.com"
+
 // payload is what each job carries beside its name.
-func payload(n int) string {
-	url := fmt.Sprintf("https://feeds.example.com/tbl_%09d/", n)
-	return `{"big_table_uid":"` + uid(n) + `","input_url":"` + url + strings.Repeat("x", 100-len(url)) + `"}`
+func payload(n int, host string) string {
+	return `{"big_table_uid":"` + uid(n) + `","input_url":"` + address(n, host) + `"}`
+}
+
+func address(n int, host string) string {
+	url := "https://" + host + "/" + uid(n) + "/"
+	return url + strings.Repeat("x", 100-len(url))
 }
 
 func uid(n int) string { return fmt.Sprintf("tbl_%09d", n) }

@@ -21,6 +21,6 @@ func bySelf(program string, flags ...string) run {
 			RedisMicros float64 `json:"redis_cpu_us_per_cycle"`
 		}
 		err = json.Unmarshal(output, &report)
-		return result{report.PerSecond, report.RedisMicros}, err
+		return result{perSecond: report.PerSecond, redisMicros: report.RedisMicros}, err
 	}
 }

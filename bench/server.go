@@ -23,6 +23,10 @@ type server struct {
 type result struct {
 	perSecond   float64
 	redisMicros float64 // of CPU, a cycle
+
+	// Of limits only:
+	most  int           // attempts that ran on a host at a time
+	delay time.Duration // by which a slow host made the last attempt of the others end later
 }
 
 func startServer(ctx context.Context, program, dir string) (*server, error) {
@@ -96,5 +100,5 @@ func (s *server) around(ctx context.Context, n int, do func() error) (result, er
 	}
 	took := time.Since(began)
 	after, err := s.busy(ctx)
-	return result{float64(n) / took.Seconds(), float64((after - before).Microseconds()) / float64(n)}, err
+	return result{perSecond: float64(n) / took.Seconds(), redisMicros: float64((after - before).Microseconds()) / float64(n)}, err
 }

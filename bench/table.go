@@ -9,24 +9,68 @@ import (
 	"strings"
 )
 
-// The lines between which a document holds the table.
-const (
-	tableBegin = "<!-- bench: begin -->\n"
-	tableEnd   = "<!-- bench: end -->\n"
-)
+// table is how results are shown.
+type table struct {
+	place   string // of the table in a document
+	work    string
+	columns []column
+}
+
+// column is a number of each contender.
+type column struct {
+	name string
+	text func(all, peer []result) string
+}
+
+func perSecond(r result) float64   { return r.perSecond }
+func redisMicros(r result) float64 { return r.redisMicros }
+
+func againstPeer(all, peer []result) string {
+	return fmt.Sprintf("%.1f ×", median(all, perSecond)/median(peer, perSecond))
+}
+
+func spreadOf(format string, number func(result) float64) func(all, _ []result) string {
+	return func(all, _ []result) string { return spread(all, format, number) }
+}
+
+func cyclesTable(models int) table {
+	return table{"bench", fmt.Sprintf("%d models", models), []column{
+		{"cycles/s", spreadOf("%.0f", perSecond)},
+		{"against asynq", againstPeer},
+		{"µs of Redis a cycle", spreadOf("%.1f", redisMicros)},
+	}}
+}
+
+func (l limits) table(models int) table {
+	work := fmt.Sprintf("%d models of %d hosts, %d of a host at a time, each for %s, so that the limits allow %.0f a second", models, l.hosts, l.atATime, l.work, l.ideal())
+	return table{"bench of limits", work, []column{
+		{"attempts/s", spreadOf("%.0f", perSecond)},
+		{"of what the limits allow", spreadOf("%.2f", func(r result) float64 { return r.perSecond / l.ideal() })},
+		{"against asynq", againstPeer},
+		{"most of a host at a time", func(all, _ []result) string {
+			most := sorted(all, func(r result) float64 { return float64(r.most) })
+			return fmt.Sprint(most[len(most)-1])
+		}},
+		{"ms that a slow host delays the others", spreadOf("%.0f", func(r result) float64 { return r.delay.Seconds() * 1000 })},
+		{"µs of Redis an attempt", spreadOf("%.1f", redisMicros)},
+	}}
+}
 
 // render writes medians, and in brackets the least and the most.
-func render(s *server, contenders []contender, results map[string][]result, rounds, models int) string {
+func (t table) render(s *server, contenders []contender, results map[string][]result, rounds int) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d models, %d rounds in turns, %s, %s, %d processors of %s/%s. Medians (least to most).\n\n",
-		models, rounds, s.version, runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	text.WriteString("| | version | cycles/s | against asynq | µs of Redis a cycle |\n|---|---|---|---|---|\n")
-	perSecond := func(r result) float64 { return r.perSecond }
-	peer := median(results["asynq"], perSecond)
+	fmt.Fprintf(&text, "%s, %d rounds in turns, %s, %s, %d processors of %s/%s. Medians (least to most).\n\n| | version |",
+		t.work, rounds, s.version, runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	for _, column := range t.columns {
+		fmt.Fprintf(&text, " %s |", column.name)
+	}
+	fmt.Fprintf(&text, "\n|%s\n", strings.Repeat("---|", 2+len(t.columns)))
 	for _, c := range contenders {
-		all := results[c.name]
-		fmt.Fprintf(&text, "| %s | %s | %s | %.1f × | %s |\n", c.name, c.version, spread(all, "%.0f", perSecond),
-			median(all, perSecond)/peer, spread(all, "%.1f", func(r result) float64 { return r.redisMicros }))
+		fmt.Fprintf(&text, "| %s | %s |", c.name, c.version)
+		for _, column := range t.columns {
+			fmt.Fprintf(&text, " %s |", column.text(results[c.name], results["asynq"]))
+		}
+		text.WriteString("\n")
 	}
 	return text.String()
 }
@@ -50,18 +94,19 @@ func spread(all []result, format string, number func(result) float64) string {
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", median(all, number), numbers[0], numbers[len(numbers)-1])
 }
 
-// replaceTable puts a table in the place of the one that a document holds.
-func replaceTable(path, table string) error {
+// replace puts the rendered table in the place of the one that a document holds.
+func (t table) replace(path, rendered string) error {
+	begin, end := "<!-- "+t.place+": begin -->\n", "<!-- "+t.place+": end -->\n"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, begins := strings.Cut(string(text), tableBegin)
-	_, after, ends := strings.Cut(rest, tableEnd)
+	before, rest, begins := strings.Cut(string(text), begin)
+	_, after, ends := strings.Cut(rest, end)
 	if !begins || !ends {
-		return fmt.Errorf("%s: expected the lines %q and %q, found none", path, strings.TrimSpace(tableBegin), strings.TrimSpace(tableEnd))
+		return fmt.Errorf("%s: expected the lines %q and %q, found none", path, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
-	return os.WriteFile(path, []byte(before+tableBegin+table+tableEnd+after), 0o600)
+	return os.WriteFile(path, []byte(before+begin+rendered+end+after), 0o600)
 }
 
 // moduleVersion is the version of a dependency that this program was built with.
