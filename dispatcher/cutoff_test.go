@@ -37,11 +37,11 @@ func (s *faulty) fails(call string) error {
 	return errGone
 }
 
-func (s *faulty) MeasureBrake(ctx context.Context, now time.Time) (scripts.BrakeChange, error) {
-	if err := s.fails("brake"); err != nil {
+func (s *faulty) MeasureCircuit(ctx context.Context, now time.Time) (scripts.CircuitChange, error) {
+	if err := s.fails("circuit"); err != nil {
 		return "", err
 	}
-	return s.Store.MeasureBrake(ctx, now)
+	return s.Store.MeasureCircuit(ctx, now)
 }
 
 func (s *faulty) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
@@ -76,7 +76,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 		taken bool             // the expired attempt is taken in the last moment
 		want  dispatcher.Round // of the rounds after it, together
 	}{
-		"at the brake":                  {faulty{call: "brake"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
+		"at the circuit of the queue":   {faulty{call: "circuit"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
 		"reading the models":            {faulty{call: "load"}, false, dispatcher.Round{Started: 2, Withdrawn: 1}},
 		"forgetting a broken one":       {faulty{call: "forget"}, false, dispatcher.Round{Started: 1}},
 		"reading a model that is taken": {faulty{call: "load", skip: 2}, true, dispatcher.Round{Taken: 1}},
@@ -171,25 +171,25 @@ func TestADeadlineThatWasMovedByHandIsKept(t *testing.T) {
 	})
 }
 
-// braked is a store whose brake changes as it is told, one measurement after the other.
-type braked struct {
+// changing is a store whose circuit of the queue changes as it is told, one measurement after the other.
+type changing struct {
 	*scripts.Store
-	changes []scripts.BrakeChange
+	changes []scripts.CircuitChange
 }
 
-func (s *braked) MeasureBrake(context.Context, time.Time) (scripts.BrakeChange, error) {
+func (s *changing) MeasureCircuit(context.Context, time.Time) (scripts.CircuitChange, error) {
 	change := s.changes[0]
 	s.changes = s.changes[1:]
 	return change, nil
 }
 
-func TestTheBrakeIsMeasuredOnceASecondAndItsChangesAreTold(t *testing.T) {
+func TestTheCircuitOfTheQueueIsMeasuredOnceASecondAndItsChangesAreTold(t *testing.T) {
 	b := setup(t, testkit.Miniredis(t))
 	var text bytes.Buffer
 	log := zerolog.New(&text)
-	store := &braked{b.Store, []scripts.BrakeChange{scripts.BrakeUnchanged, scripts.BrakeEngaged, scripts.BrakeReleased}}
+	store := &changing{b.Store, []scripts.CircuitChange{scripts.CircuitUnchanged, scripts.CircuitOpened, scripts.CircuitClosed}}
 	d := b.dispatcher(store, dispatcher.Config{Log: &log})
-	for _, want := range []string{"", "error the brake is engaged: too", "info the brake is released: attempts"} {
+	for _, want := range []string{"", "error the circuit of the queue is open: too", "info the circuit of the queue is closed: attempts"} {
 		for range 2 { // the second is within the second
 			b.round(d)
 		}

@@ -29,14 +29,14 @@ type Store interface {
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, gate model.Gate) error
 	WaitWake(ctx context.Context) (bool, error)
-	MeasureBrake(ctx context.Context, now time.Time) (scripts.BrakeChange, error)
+	MeasureCircuit(ctx context.Context, now time.Time) (scripts.CircuitChange, error)
 }
 
 // Dispatcher starts due models and ends expired attempts of one queue.
 type Dispatcher struct {
 	store    Store
 	config   Config
-	measured time.Time       // when the brake was measured, on the clock of Redis; run goroutine only
+	measured time.Time       // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
 	looked   time.Time       // when the front of the input list was looked at, on the same clock; run goroutine only
 	pace     pace            // run goroutine only
 	odd      bool            // what is urgent has got the last odd place; run goroutine only

@@ -48,7 +48,7 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 				if least, most := int(idleFor/(tick+10*time.Millisecond)), int(idleFor/test.pace)+10; rounds < least || rounds > most {
 					t.Errorf("want %d to %d rounds, got %d", least, most, rounds)
 				}
-				// A round reads once; once a second the brake is measured, and a wake call waited for.
+				// A round reads once; once a second the circuit of the queue is measured, and a wake call waited for.
 				seconds := int(idleFor/time.Second) + 10
 				counts := calls.Counts()
 				if retired := counts["zrem"]; retired > 1 || retired == 0 && name != "a Redis that fails" {

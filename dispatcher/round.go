@@ -46,7 +46,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err != nil {
 		return Round{}, err
 	}
-	if err := d.measureBrake(ctx, due.Now); err != nil {
+	if err := d.measureCircuit(ctx, due.Now); err != nil {
 		return Round{}, err
 	}
 	if err := d.look(ctx, due); err != nil {
@@ -134,24 +134,24 @@ func (d *Dispatcher) admit(urgent, due []string, room, spare int) ([]string, []s
 	return urgent, due[:min(len(due), room-len(urgent)+spare)]
 }
 
-// measureEvery is how often a dispatcher measures the brake.
+// measureEvery is how often a dispatcher measures the circuit of the queue.
 const measureEvery = time.Second
 
-// measureBrake measures the mass-failure brake once a second, before anything is decided.
-func (d *Dispatcher) measureBrake(ctx context.Context, now time.Time) error {
+// measureCircuit measures the circuit of the queue once a second, before anything is decided.
+func (d *Dispatcher) measureCircuit(ctx context.Context, now time.Time) error {
 	if backoff.Recent(d.measured, now, measureEvery) {
 		return nil
 	}
-	change, err := d.store.MeasureBrake(ctx, now)
+	change, err := d.store.MeasureCircuit(ctx, now)
 	if err != nil {
 		return err
 	}
 	d.measured = now
 	switch change {
-	case scripts.BrakeEngaged:
-		d.config.Log.Error().Msg("dispatcher: the brake is engaged: too many attempts fail, final failures are held back")
-	case scripts.BrakeReleased:
-		d.config.Log.Info().Msg("dispatcher: the brake is released: attempts succeed again")
+	case scripts.CircuitOpened:
+		d.config.Log.Error().Msg("dispatcher: the circuit of the queue is open: too many attempts fail, final failures are held back")
+	case scripts.CircuitClosed:
+		d.config.Log.Info().Msg("dispatcher: the circuit of the queue is closed: attempts succeed again")
 	}
 	return nil
 }

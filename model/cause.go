@@ -23,7 +23,7 @@ const (
 	CauseGiveUp Cause = "give_up"
 )
 
-// started is the cause of an attempt that starts after all, though the model has waited for something else: where the brake holds giving
+// started is the cause of an attempt that starts after all, though the model has waited for something else: where the circuit of the queue holds giving
 // up back, or a save has begun a new window.
 func (c Cause) started() Cause {
 	if c == CauseGiveUp {

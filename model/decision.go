@@ -56,7 +56,7 @@ type Decision struct {
 	Ended *Attempt // the attempt that this transition ended; nil: none
 	// Exhausted: the failure came after the last retry. Final: the model was disabled by it.
 	Exhausted, Final bool
-	// Held: the failure would have been final, but the brake holds it back.
+	// Held: the failure would have been final, but the circuit of the queue holds it back.
 	Held bool
 	// Signature is that of a failure by which the model is failing from now on; empty: there was none.
 	Signature Signature

@@ -82,10 +82,10 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 			v.attemptNo = k
 		}
 	}
-	// The brake turns a final failure into one more attempt. The failed one is not counted, so that a cycle keeps its length and the
-	// first failure after the release is final if it still would be.
-	if v.final && m.Brake.Engaged {
-		v.why.held = max(policy.Vary(brakeDelay, brakeSpread, s.AttemptUID), failure.RetryAfter)
+	// The circuit of the queue turns a final failure into one more attempt. The failed one is not counted, so that a cycle keeps its length and
+	// the first failure after it has closed is final if it still would be.
+	if v.final && m.QueueCircuit.Open {
+		v.why.held = max(policy.Vary(heldDelay, heldSpread, s.AttemptUID), failure.RetryAfter)
 		v.at, v.cause, v.attemptNo, v.final = now.Add(v.why.held), CauseRetry, max(0, k-1), false
 	}
 	if !v.final { // also while it waits for the end of its window: a save may plan it anew
@@ -98,8 +98,8 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 // reports whether that one takes the place of the retry.
 func (m *Model) retryAfter(v *verdict, s *State, failure policy.Failure, delay time.Duration, now time.Time) (takesPlanned bool) {
 	p, planned := &m.Policy, v.why.plannedAt
-	if m.Brake.Engaged {
-		delay = max(delay, brakeDelay)
+	if m.QueueCircuit.Open {
+		delay = max(delay, heldDelay)
 	}
 	// Jittered, to avoid a thundering herd. The cap of a backoff holds for the jittered delay too.
 	varied := policy.Vary(delay, p.Jitter, s.AttemptUID)

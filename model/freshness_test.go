@@ -47,7 +47,7 @@ func (w *watching) tell(step string) {
 	if decision.Event != EventSuccess && decision.Event != EventStarted {
 		w.told = append(w.told, at+" "+string(decision.Event))
 	}
-	for _, counter := range decision.Counters(Brake{}, now) {
+	for _, counter := range decision.Counters(QueueCircuit{}, now) {
 		if counter == CounterFreshAgain {
 			w.told = append(w.told, at+" "+counter)
 		}

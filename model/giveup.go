@@ -57,7 +57,7 @@ func (m *Model) boundWait(next *State, now time.Time) {
 // givesUp reports whether the model is due for the end of its give-up window and not for a start. A start that was promised before
 // the end is made, however late, because the delay is ours. So is one that an update planned behind the end.
 func (m *Model) givesUp() bool {
-	return !m.Brake.Engaged && m.endsWindow()
+	return !m.QueueCircuit.Open && m.endsWindow()
 }
 
 // giveUp disables a model at the end of its give-up window. No attempt is running.

@@ -58,12 +58,12 @@ func TestAModelThatWasMendedGetsItsAttempt(t *testing.T) {
 	})
 }
 
-// The brake holds giving up back; what starts instead waits as long as the worker has asked.
-func TestTheBrakeAtTheEndOfAWindowKeepsTheFloorOfAWorker(t *testing.T) {
+// The circuit of the queue holds giving up back; what starts instead waits as long as the worker has asked.
+func TestTheOpenCircuitOfTheQueueAtTheEndOfAWindowKeepsTheFloorOfAWorker(t *testing.T) {
 	s := tell(t, anHour, `00:00 wake | 00:30 failure "retry_after":"5h"`)
-	s.m.Brake.Engaged = true
+	s.m.QueueCircuit.Open = true
 	s.then("01:00 wake")
-	s.expect("#1, next 05:30: held by the brake, not before as asked")
+	s.expect("#1, next 05:30: held by the circuit, not before as asked")
 	s.then("05:30 wake")
 	if !s.m.Running() {
 		t.Errorf("want an attempt, got %s", s)

@@ -36,7 +36,7 @@ type JournalEntry struct {
 	ErrorType      string
 	Changed        *bool // what the worker said of its success; nil: nothing
 	PolicyError    string
-	Held           bool // the brake held a final failure back
+	Held           bool // the circuit of the queue held a final failure back
 	Final          bool // the failure disabled the model
 	DisabledReason string
 	By             string // who wanted it, as a command says
@@ -159,7 +159,7 @@ const (
 	CounterRecovered    = "recovered"         // successes after a final failure
 	CounterLate         = "late"              // results after the deadline, before anybody had noticed
 	CounterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
-	CounterHeld         = "held"              // final failures that the brake held back
+	CounterHeld         = "held"              // final failures that the circuit of the queue held back
 	CounterFreshAgain   = "fresh_again"       // models that were late or stale and are no longer
 	CounterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
 
@@ -169,7 +169,7 @@ const (
 )
 
 // Counters names what a decision at now adds one to.
-func (d *Decision) Counters(brake Brake, now time.Time) []string {
+func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	if d.Event == EventMend {
 		return nil
 	}
@@ -196,27 +196,27 @@ func (d *Decision) Counters(brake Brake, now time.Time) []string {
 	for range d.Ignored {
 		add(CounterIgnored, true)
 	}
-	add(brake.Counter(success, now), no > 0 && brake.On)
+	add(circuit.Counter(success, now), no > 0 && circuit.On)
 	return names
 }
 
-// Attempts that have ended are counted for the brake in tenths of its window: BrakeSucceeded and BrakeFailed, each followed by when the
-// tenth began, in Unix ms. So a counter grows old by itself, also when the window was another one then. BrakePrefix begins both, and no
-// counter that is meant for people.
+// Attempts that have ended are counted for the circuit of the queue in tenths of its window: QueueCircuitSucceeded and QueueCircuitFailed, each
+// followed by when the tenth began, in Unix ms. So a counter grows old by itself, also when the window was another one then. QueueCircuitPrefix
+// begins both, and no counter that is meant for people.
 const (
-	BrakePrefix    = "@"
-	BrakeSucceeded = "@ok."
-	BrakeFailed    = "@failed."
+	QueueCircuitPrefix    = "@"
+	QueueCircuitSucceeded = "@ok."
+	QueueCircuitFailed    = "@failed."
 )
 
-// Counter names the counter of an attempt that ended at now. The brake has a window.
-func (b Brake) Counter(success bool, now time.Time) string {
-	if b.Window <= 0 {
+// Counter names the counter of an attempt that ended at now. The circuit has a window.
+func (c QueueCircuit) Counter(success bool, now time.Time) string {
+	if c.Window <= 0 {
 		return ""
 	}
-	prefix := BrakeFailed
+	prefix := QueueCircuitFailed
 	if success {
-		prefix = BrakeSucceeded
+		prefix = QueueCircuitSucceeded
 	}
-	return prefix + strconv.FormatInt(now.Truncate(b.Window/10).UnixMilli(), 10)
+	return prefix + strconv.FormatInt(now.Truncate(c.Window/10).UnixMilli(), 10)
 }

@@ -179,7 +179,7 @@ func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", steps, got, want)
 		}
-		if counted := strings.Count(strings.Join(s.decision.Counters(Brake{}, monday), " "), CounterIgnored); counted != len(s.decision.Ended.Ignored) {
+		if counted := strings.Count(strings.Join(s.decision.Counters(QueueCircuit{}, monday), " "), CounterIgnored); counted != len(s.decision.Ended.Ignored) {
 			t.Errorf("%s: counted %d fields, want %d", steps, counted, len(s.decision.Ended.Ignored))
 		}
 	}

@@ -29,8 +29,8 @@ type Model struct {
 	Fault string
 	// RuleError is what a decision found wrong with a rule: it took too many steps. Empty: nothing.
 	RuleError string
-	// Brake is that of the queue, as it was when the model was read.
-	Brake Brake
+	// QueueCircuit is that of the queue, as it was when the model was read.
+	QueueCircuit QueueCircuit
 	// QueueDepth is the length of the input list as it was when the model was read; only where an expression asks for it.
 	QueueDepth int
 	// Taken says that a worker has the running attempt: its entry was looked for in the input list and does not stand there.

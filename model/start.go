@@ -14,9 +14,9 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 	if m.givesUp() {
 		return m.giveUp(now)
 	}
-	if m.endsWindow() && m.NotBefore.After(now) { // the brake holds giving up back, and the worker has asked to wait
+	if m.endsWindow() && m.NotBefore.After(now) { // the circuit of the queue holds giving up back, and the worker has asked to wait
 		decision := Decision{Event: EventSkipped, Next: m.State}
-		decision.Next.wait(m.NotBefore, CauseRetry, "held by the brake, not before as asked")
+		decision.Next.wait(m.NotBefore, CauseRetry, "held by the circuit, not before as asked")
 		return decision
 	}
 	next, missed := m.missed(now)

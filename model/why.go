@@ -14,7 +14,7 @@ type why struct {
 	k, retries int           // failures in this cycle; retries that the policy allows, or policy.Unlimited
 	class      string        // notRetryable: what made it so
 	window     time.Duration // the length of the give-up window
-	held       time.Duration // by the brake; 0: not held
+	held       time.Duration // by the circuit of the queue; 0: not held
 	moved      bool          // the planned refresh comes when the worker has asked for, not earlier
 
 	// These are set only after a delay. plannedAt is set by retryWhenPlanned too.
@@ -50,7 +50,7 @@ const (
 func (w why) String() string {
 	text := w.text()
 	if w.held > 0 {
-		text = "held by the brake " + delayText(w.held.Round(time.Second)) + ", " + text
+		text = "held by the circuit " + delayText(w.held.Round(time.Second)) + ", " + text
 	}
 	return text
 }

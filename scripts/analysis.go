@@ -22,13 +22,14 @@ type Access struct {
 	Target  bool // the key that LMOVE moves to
 }
 
-// NeedsOf tells what a script needs in a queue. The uid or the name in a key is "*"; owner stands for the owner of a list.
+// NeedsOf tells what a script needs in a queue. The uid or the name in a key is "*", and a key such as host=example.com "*=*", so that whoever
+// settles circuits cannot set that of the queue; owner stands for the owner of a list.
 func NeedsOf(file string, keys Keys, owner string) (Needs, error) {
 	a, err := analyse(sources[file])
 	if err != nil {
 		return Needs{}, fmt.Errorf("analyse script %s: %w", file, err)
 	}
-	render := strings.NewReplacer("<queue>", keys.Queue(), "<uid>", "*", "<name>", "*", "<owner>", owner).Replace
+	render := strings.NewReplacer("<queue>", keys.Queue(), "<uid>", "*", "<name>", "*", "<key>", "*=*", "<owner>", owner).Replace
 	var needs Needs
 	for _, key := range a.keys() {
 		needs.Keys = append(needs.Keys, render(key.pattern))

@@ -73,10 +73,10 @@ func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 		{"commit.lua", "math.min(#entry, 1000)", "math.min(#notice, 1000)", "math.min(#notice, 1000)"},
 		{"commit.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
 		{"commit.lua", "local size = 1000", "local size = 999", "chunks of 999"},
-		{"measure-brake.lua", "'HDEL', stats, unpack(old, first, last)", "'HDEL', stats, unpack(old)", "unpack(old)"},
-		{"measure-brake.lua", "local event = {'event',", "local event = {redis.call('HKEYS', stats),", "unpack(event)"},
-		{"measure-brake.lua", "local event = {", "local event = all or {", "unpack(event)"},
-		{"measure-brake.lua", "if changed == 'engaged' then", "event[#event + 1] = text if changed == 'engaged' then", "unpack(event)"},
+		{"measure-circuit.lua", "'HDEL', stats, unpack(old, first, last)", "'HDEL', stats, unpack(old)", "unpack(old)"},
+		{"measure-circuit.lua", "local event = {'event',", "local event = {redis.call('HKEYS', stats),", "unpack(event)"},
+		{"measure-circuit.lua", "local event = {", "local event = all or {", "unpack(event)"},
+		{"measure-circuit.lua", "if tonumber(most) > 0 then", "event[#event + 1] = since if tonumber(most) > 0 then", "unpack(event)"},
 	} {
 		text := Sources()[test.file]
 		if !strings.Contains(text, test.old) {

@@ -46,13 +46,13 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
 	fleet := *put.Transition
 	fleet.isLabels, fleet.decision.Next.ParkedBy = map[string]string{"<name>": ""}, "<name>"
-	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<name>"
+	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<key>"
 	fleet.was.errorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
 	put.Transition = &fleet
-	var errs [18]error
+	var errs [19]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
-	_, errs[2] = b.MeasureBrake(ctx, b.now)
+	_, errs[2] = b.MeasureCircuit(ctx, b.now)
 	_, errs[3] = b.Claim(ctx, "<owner>", 1, testLease)
 	_, errs[4] = b.Adopt(ctx, "<owner>", "<owner>", time.Second, 1)
 	_, errs[5] = b.Take(ctx, TakeRequest{Owner: "<owner>", New: true, Most: 1})
@@ -67,7 +67,8 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	errs[14] = b.NoteFront(ctx, 1, b.now, time.Second)
 	errs[15] = b.MoveGates(ctx, []GateLook{{Gate: "<name>"}}, b.now)
 	_, errs[16] = b.RecountError(ctx, ErrorCount{ID: "<name>"}, 1, b.now)
-	_, errs[17] = b.DropProbe(ctx, "<name>", "<uid>", b.now)
+	errs[18] = b.turn(CircuitOpened, "<name>", 0)
+	_, errs[17] = b.DropProbe(ctx, "<key>", "<uid>", b.now)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package scripts
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,22 +22,14 @@ type KeyCircuit struct {
 	Parked int64  // models that wait for it
 }
 
-// Circuits reads the circuits of all keys that have counted anything within a week, in their order. It walks over the keys of Redis.
-func (s *Store) Circuits(ctx context.Context) ([]KeyCircuit, error) {
-	var names []string
-	prefix := s.Keys.Circuit("")
-	err := s.scanKeys(ctx, "list circuits", prefix, func(keys []string) error {
-		for _, key := range keys {
-			names = append(names, strings.TrimPrefix(key, prefix))
+// Circuits reads the circuits of these keys, in their order; without any, of all that have counted anything within a week: it walks over the keys
+// of Redis then.
+func (s *Store) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
+	if len(names) == 0 {
+		if names, err = s.circuitNames(ctx); err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	var circuits []KeyCircuit
 	for chunk := range slices.Chunk(names, scanCount) {
 		pipe := s.clients.Read.Pipeline()
 		hashes := sendEach(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
@@ -53,30 +44,47 @@ func (s *Store) Circuits(ctx context.Context) ([]KeyCircuit, error) {
 			circuits = append(circuits, KeyCircuit{name, *readCircuit(fields), fields["recent"], whole(fields["opened"]), fields["by"], parked[i].Val()})
 		}
 	}
-	slices.SortFunc(circuits, func(a, b KeyCircuit) int { return cmp.Compare(a.Key, b.Key) })
 	return circuits, nil
 }
 
-// OpenCircuit opens the circuit of a key by hand, until a probe from an instant on is answered.
-func (s *Store) OpenCircuit(ctx context.Context, key, by string, probeAt, now time.Time) error {
-	pipe := s.clients.Write.TxPipeline()
-	pipe.HSet(ctx, s.Keys.Circuit(key), "opened_at", model.FormatTime(now), "probe_at", model.FormatTime(probeAt), "by", by)
-	pipe.HDel(ctx, s.Keys.Circuit(key), "probe")
-	pipe.HIncrBy(ctx, s.Keys.Circuit(key), "opened", 1)
-	pipe.Expire(ctx, s.Keys.Circuit(key), max(circuitKept, 2*probeAt.Sub(now)))
-	_, err := pipe.Exec(ctx)
-	return wrap(err, "open a circuit")
+// circuitNames lists the keys that have a circuit.
+func (s *Store) circuitNames(ctx context.Context) (names []string, err error) {
+	prefix := s.Keys.Circuit("")
+	err = s.scanKeys(ctx, "list circuits", prefix, func(keys []string) error {
+		for _, key := range keys {
+			names = append(names, strings.TrimPrefix(key, prefix))
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+var turnCircuit = load("turn-circuit.lua")
+
+// OpenCircuit opens the circuit of a key by hand, with the name of who does it, until an instant at least: from then on a probe may close it, or
+// what that of the queue has counted since. true: it was closed before, and its opening is told.
+func (s *Store) OpenCircuit(ctx context.Context, key, by string, probeAt, now time.Time) (bool, error) {
+	kept := max(circuitKept, 2*probeAt.Sub(now))
+	return s.turnCircuit(ctx, CircuitOpened, key, by, model.FormatTime(probeAt), kept, now)
+}
+
+// CloseCircuit closes the circuit of a key by hand: what it has counted is forgotten, and its models are let go. false: it was not open.
+func (s *Store) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
+	return s.turnCircuit(ctx, CircuitClosed, key, by, "", circuitKept, now)
 }
 
 // circuitKept is how long a circuit is kept after its last attempt.
 const circuitKept = 7 * 24 * time.Hour
 
-// CloseCircuit closes the circuit of a key by hand: what it has counted is forgotten, and its models are let go. false: it was not open.
-func (s *Store) CloseCircuit(ctx context.Context, key string, now time.Time) (bool, error) {
-	pipe := s.clients.Write.TxPipeline()
-	closed := pipe.HDel(ctx, s.Keys.Circuit(key), "opened_at")
-	pipe.HDel(ctx, s.Keys.Circuit(key), "probe_at", "probe", "recent", "by")
-	s.lookNow(ctx, pipe, model.NewGate(model.GateCircuit, key), now)
-	_, err := pipe.Exec(ctx)
-	return err == nil && closed.Val() > 0, wrap(err, "close a circuit")
+func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, probeAt string, kept time.Duration, now time.Time) (bool, error) {
+	keys := []string{s.Keys.Circuit(key), s.Keys.Gates(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox()}
+	keep := any(kept.Milliseconds())
+	if key == model.QueueCircuitKey { // it has settings
+		keep = ""
+	}
+	gate := string(model.NewGate(model.GateCircuit, key))
+	changed, err := run(ctx, s.clients.Write, turnCircuit, keys, string(to), key, gate, by, millis(now), model.FormatTime(now),
+		probeAt, keep, s.config.JournalCap).Bool()
+	return changed, wrap(err, "turn a circuit")
 }

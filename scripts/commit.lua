@@ -31,7 +31,7 @@
 -- KEYS[26] <queue>:past_errors zset, id of one by which no model is failing any more -> since when in Unix ms
 -- KEYS[27..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
 --   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in
---   which their words stand here: <queue>:limit:<name> zset, <queue>:rate:<name> string, <queue>:circuit:<name> hash,
+--   which their words stand here: <queue>:limit:<name> zset, <queue>:rate:<name> string, <queue>:circuit:<key> hash,
 --   <queue>:label:<name> set, <queue>:parked:<name> zset, three of <queue>:error:<name> hash
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
@@ -264,14 +264,7 @@ local function limited(kind, fleet)
   return is
 end
 
--- tell_circuit notes in journal and outbox that a circuit has opened or closed: once, not for each of its models.
-local function tell_circuit(change, name)
-  if tonumber(journal_cap) > 0 then
-    redis.call('XADD', journal, 'MAXLEN', '~', journal_cap, '*', 'event', change, 'key', name, 'at', instant)
-  end
-  redis.call('XADD', outbox, '*', 'event', change, 'key', name, 'at', instant)
-  redis.call('HINCRBY', stats, change, 1)
-end
+-- include: circuit
 
 -- settle_circuit counts what the end of an attempt says of its key. An open circuit is settled by its probe alone.
 local function settle_circuit(uid, fleet)
@@ -294,7 +287,7 @@ local function settle_circuit(uid, fleet)
   if is[2] and outcome == '0' then
     redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent', 'by') --@ close
     redis.call('ZADD', gates, 'XX', fleet.ms, gate) --@ let go
-    tell_circuit('circuit_closed', name)
+    tell_circuit('closed', name, instant, journal_cap)
     call = true
   elseif is[2] and outcome == '' then
     redis.call('HDEL', state, 'probe') --@ probe anew
@@ -307,7 +300,7 @@ local function settle_circuit(uid, fleet)
   elseif outcome ~= '' and failed >= tonumber(failures) then
     redis.call('HSET', state, 'opened_at', instant, 'probe_at', probe_at) --@ open
     redis.call('HINCRBY', state, 'opened', 1)
-    tell_circuit('circuit_opened', name)
+    tell_circuit('opened', name, instant, journal_cap)
   end
 end
 

@@ -199,8 +199,10 @@ var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
 	switch method {
 	case "Claimed", "Taken":
 		return "<owner>"
-	case "Bulk", "Reply", "Error", "Label", "ParkedBy", "Limit", "Rate", "Circuit":
+	case "Bulk", "Reply", "Error", "Label", "ParkedBy", "Limit", "Rate":
 		return "<name>"
+	case "Circuit":
+		return "<key>"
 	}
 	return "<uid>"
 })
@@ -219,6 +221,7 @@ func newGoSide(t *testing.T) goSide {
 	for _, found := range methodDoc.FindAllStringSubmatch(string(text), -1) {
 		side.kinds[keyPatterns[found[1]]] = found[2]
 	}
+	side.kinds["<queue>:circuit:<name>"] = side.kinds[keyPatterns["Circuit"]] // any, also that of the queue
 	return side
 }
 

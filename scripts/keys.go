@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 // Keys builds every Redis key of one queue. No other file holds a key.
@@ -82,6 +84,9 @@ func (k Keys) Rate(name string) string { return k.queue + ":rate:" + name }
 
 // Circuit is a hash: what the last attempts of one key have come to, and whether its circuit is open. It goes a week after the last one.
 func (k Keys) Circuit(name string) string { return k.queue + ":circuit:" + name }
+
+// QueueCircuit is a hash: whether the circuit of the queue is open, and its settings. It stays.
+func (k Keys) QueueCircuit() string { return k.Circuit(model.QueueCircuitKey) }
 
 // Limits is a hash: key, or template of keys, to the JSON of a limit that was set at run time.
 func (k Keys) Limits() string { return k.queue + ":limits" }
@@ -193,8 +198,8 @@ func cutReply(key string) (queue Keys, name string, is bool) {
 // Stats is a hash: counters.
 func (k Keys) Stats() string { return k.queue + ":stats" }
 
-// Brake is a hash: the settings of the mass-failure brake, whether it is engaged, and what it counts.
-func (k Keys) Brake() string { return k.queue + ":brake" }
+// FormerCircuit is a hash: the circuit of the queue as the release before kept it. Whoever measures makes it QueueCircuit.
+func (k Keys) FormerCircuit() string { return k.queue + ":brake" }
 
 // Wake is a list of at most one token: it calls a dispatcher that waits.
 func (k Keys) Wake() string { return k.queue + ":wake" }

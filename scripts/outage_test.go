@@ -78,13 +78,13 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"SCAN", "", "list models: ", count},
 		{"HSCAN", k.PolicyUses(), "walk over the uses of policies: ", func() error { return b.EachPolicyUse(ctx, nil) }},
 		{"EVALSHA", "", "recount the models of a policy: ", func() error { _, err := b.Recount(ctx, PolicyUse{Name: "p"}); return err }},
-		{"EVALSHA", "", "measure the brake: ", func() error { _, err := b.MeasureBrake(ctx, b.now); return err }},
-		{"HGETALL", k.Brake(), "read the brake: ", func() error { _, err := b.Brake(ctx); return err }},
-		{"HGETALL", k.Stats(), "read counters: ", func() error { _, err := b.Brake(ctx); return err }},
-		{"HKEYS", k.Stats(), "read counters: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
-		{"HSET", k.Brake(), "set the brake: ", func() error { return b.SetBrake(ctx, model.DefaultBrake()) }},
+		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { _, err := b.MeasureCircuit(ctx, b.now); return err }},
+		{"HGETALL", k.QueueCircuit(), "read the circuit of the queue: ", func() error { _, err := b.QueueCircuit(ctx); return err }},
+		{"HGETALL", k.Stats(), "read the circuit of the queue: ", func() error { _, err := b.QueueCircuit(ctx); return err }},
+		{"HGETALL", k.Stats(), "read the circuit of the queue: ", func() error { return b.SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
+		{"HSET", k.QueueCircuit(), "set the circuit of the queue: ", func() error { return b.SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"MULTI", "", "read the policy of a model: ", func() error { _, err := b.LacksPolicy(ctx, "m1", "p"); return err }},
-		{"EXEC", "", "release the brake: ", func() error { return b.ReleaseBrake(ctx) }},
+		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
 	} {
 		b.answerTo(test.command, test.key, loading)
 		if err := test.call(); err == nil || !strings.HasPrefix(err.Error(), test.want) || !redis.HasErrorPrefix(err, "LOADING") {
@@ -110,11 +110,11 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	ctx := t.Context()
 	calls := map[string]func() error{
-		"read due models: ":                func() error { _, err := b.ReadDue(ctx, DueRequest{Limit: 1}); return err },
-		"claim messages: ":                 func() error { _, err := b.Claim(ctx, "p1", 1, testLease); return err },
-		"give a heartbeat: ":               func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err },
-		"take entries of the input list: ": func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err },
-		"measure the brake: ":              func() error { _, err := b.MeasureBrake(ctx, b.now); return err },
+		"read due models: ":                  func() error { _, err := b.ReadDue(ctx, DueRequest{Limit: 1}); return err },
+		"claim messages: ":                   func() error { _, err := b.Claim(ctx, "p1", 1, testLease); return err },
+		"give a heartbeat: ":                 func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err },
+		"take entries of the input list: ":   func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err },
+		"measure the circuit of the queue: ": func() error { _, err := b.MeasureCircuit(ctx, b.now); return err },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})
 			return err

@@ -211,9 +211,9 @@ func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, er
 	return removed, err
 }
 
-// SetBrake sets the mass-failure brake of every part. Each measures for itself.
-func (q *Queue) SetBrake(ctx context.Context, brake model.Brake) error {
-	return q.write(func(part *Store) error { return part.SetBrake(ctx, brake) })
+// SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
+func (q *Queue) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
+	return q.write(func(part *Store) error { return part.SetQueueCircuit(ctx, circuit, by) })
 }
 
 // write changes every part, in order.

@@ -133,7 +133,7 @@ func twoParts(t *testing.T, clients *Clients) (first, second *Store, inFirst, in
 	return q.Parts[0], q.Parts[1], inFirst, inSecond
 }
 
-func TestPoliciesAndTheBrakeAreTheSameInEveryPart(t *testing.T) {
+func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
 		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 3))
 		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
@@ -141,14 +141,14 @@ func TestPoliciesAndTheBrakeAreTheSameInEveryPart(t *testing.T) {
 		nightly := policy.Default()
 		nightly.Name = "nightly"
 		must(t, q.PutPolicy(t.Context(), nightly))
-		must(t, q.SetBrake(t.Context(), aBrake()))
+		must(t, q.SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
 		for _, part := range q.Parts {
 			names, err := part.PolicyNames(t.Context())
 			must(t, err)
-			brake, err := part.Brake(t.Context())
+			circuit, err := part.QueueCircuit(t.Context())
 			must(t, err)
 			expectEqual(t, part.Keys.Queue(), []string{"default", "nightly"}, names)
-			expectEqual(t, part.Keys.Queue(), aBrake(), brake.Brake)
+			expectEqual(t, part.Keys.Queue(), aQueueCircuit(), circuit.QueueCircuit)
 		}
 		for _, want := range []bool{true, false} {
 			removed, err := q.RemovePolicy(t.Context(), "nightly")
@@ -201,9 +201,9 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			t.Errorf("want part 1 of two, got %+v with home %v of %s", alone.Parts[0].Keys, home, inFirst)
 		}
 		for doing, err := range map[string]error{
-			"whole":  alone.RequireWhole(),
-			"policy": alone.PutPolicy(t.Context(), policy.Default()),
-			"brake":  alone.SetBrake(t.Context(), aBrake()),
+			"whole":   alone.RequireWhole(),
+			"policy":  alone.PutPolicy(t.Context(), policy.Default()),
+			"circuit": alone.SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"),
 		} {
 			if want := "queue: expected the whole of {q}, found its part {q:1}"; err == nil || err.Error() != want {
 				t.Errorf("%s: want %q, got %v", doing, want, err)

@@ -86,13 +86,13 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 			payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
 		}
 	}
-	settings := pipe.HMGet(ctx, s.Keys.Brake(), brakeSettings...)
+	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit(), queueCircuitFields...)
 	guess := s.policies.guess()
 	guessed := pipe.HMGet(ctx, s.Keys.Policies(), policyFields(guess)...)
 	if err := execReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	brake := decodeBrake(namedValues(brakeSettings, settings.Val()))
+	circuit := decodeQueueCircuit(namedValues(queueCircuitFields, settings.Val()))
 	for uid, reply := range hashes {
 		hash, err := reply.Result()
 		record := newRecord(uid, hash)
@@ -104,7 +104,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 				record.Fault = "payload: " + err.Error()
 			}
 		}
-		record.Brake, record.ReplyTo, record.Wire = brake, s.replyTo(), s.Wire()
+		record.QueueCircuit, record.ReplyTo, record.Wire = circuit, s.replyTo(), s.Wire()
 		records[uid] = record
 	}
 	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error

@@ -86,7 +86,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		stats.Claimed += list.Val()
 	}
 	for name, text := range counters.Val() {
-		if count, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(name, model.BrakePrefix) {
+		if count, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(name, model.QueueCircuitPrefix) {
 			stats.Counters[name] = count
 		}
 	}

@@ -42,17 +42,16 @@ func (q *Queue) RemoveCalendar(ctx context.Context, name string) (bool, error) {
 	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.RemoveCalendar(ctx, name, now) })
 }
 
-// OpenCircuit opens the circuit of a key in every part, for a time.
-func (q *Queue) OpenCircuit(ctx context.Context, key, by string, probeAfter time.Duration) error {
-	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) {
-		return true, part.OpenCircuit(ctx, key, by, now.Add(probeAfter), now)
+// OpenCircuit opens the circuit of a key in every part, for a time; false: it was open in all of them. Each part tells of its own.
+func (q *Queue) OpenCircuit(ctx context.Context, key, by string, probeAfter time.Duration) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) {
+		return part.OpenCircuit(ctx, key, by, now.Add(probeAfter), now)
 	})
-	return err
 }
 
 // CloseCircuit closes the circuit of a key in every part; false: it was open in none.
-func (q *Queue) CloseCircuit(ctx context.Context, key string) (bool, error) {
-	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.CloseCircuit(ctx, key, now) })
+func (q *Queue) CloseCircuit(ctx context.Context, key, by string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.CloseCircuit(ctx, key, by, now) })
 }
 
 // change changes every part at its instant; true: in one of them there was something to change.

@@ -14,7 +14,7 @@ import (
 type Transition struct {
 	uid, rev, attemptUID string // as read
 	decision             model.Decision
-	brake                model.Brake
+	queueCircuit         model.QueueCircuit
 	newRev               string   // empty: it stays
 	before, after        values   // of the fields of the hash; nil: they stay
 	others               []string // fields of the hash that go
@@ -61,7 +61,7 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, brake: r.Brake, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -181,7 +181,7 @@ func (t *Transition) item(w *wording, item *Item, now time.Time, config *Config,
 		c.notes(&e)
 	}
 	w.fields(t, model.FormatTime(now), journaled)
-	for _, name := range t.decision.Counters(t.brake, now) {
+	for _, name := range t.decision.Counters(t.queueCircuit, now) {
 		w.say("count=", name)
 	}
 	w.say("keys=", strconv.Itoa(item.keys(config)))

@@ -88,7 +88,7 @@ func (s stage) stop(daemon *background) {
 func (s stage) attempts() {
 	s.t.Helper()
 	operator := s.as(acl.Operator)
-	operator.do("brake", "on", "--min", "1000")
+	operator.do("circuit", "set", "queue", "--on", "--min", "1000")
 	operator.do("policy", "put", file(s.t, "retrying.yaml", "name: retrying\ntimeout: 1m\nretries: [0s, 0s]\non_exhausted: give_up\n"))
 	operator.in = `[{"uid":"good","rrule":"FREQ=HOURLY","refresh":"now","payload":{"input_url":"http://x"}},{"uid":"bad","policy":"retrying","refresh":"now"},
 		{"uid":"bad2","policy":{"timeout":"1m","retries":{"expr":"queue_depth < 1000 && k < 3 ? '0s' : false"}},"refresh":"now"},
@@ -175,7 +175,7 @@ func (s stage) look() {
 	s.t.Helper()
 	viewer := s.as(acl.Viewer)
 	for _, command := range []string{
-		"stats", "model ls", "model get good", "history good", "explain good", "policy ls", "policy get retrying", "brake status", "doctor", "simulate --policy retrying",
+		"stats", "model ls", "model get good", "history good", "explain good", "policy ls", "policy get retrying", "circuit show queue", "doctor", "simulate --policy retrying",
 		"stats -o json", "model ls --prefix g -o json",
 		"hold ls", "limit ls", "circuit ls", "calendar ls", "bulk ls", "failures", "freshness", "forecast", "model export", "explain held", "model ls -l status=parked",
 	} {
@@ -185,7 +185,7 @@ func (s stage) look() {
 	viewer.in = `{"uid":"x"}`
 	for _, command := range []string{
 		"hold --id h2 --reason x", "release h1", "limit set host=h --running 1", "limit rm host=x", "circuit open host=h", "circuit close host=x", "calendar rm nightly",
-		"model run -l uid=good", "model import -", "model put -", "model run good", "model rm good", "model disable good", "policy rm retrying", "brake on", "brake off", "brake release", "doctor --repair",
+		"model run -l uid=good", "model import -", "model put -", "model run good", "model rm good", "model disable good", "policy rm retrying", "circuit set queue --on", "circuit set queue --off", "circuit close queue", "circuit open queue", "doctor --repair",
 	} {
 		if code, stdout, stderr := viewer.run(strings.Fields(command)...); code == exitDone && command != "doctor --repair" {
 			s.t.Errorf("viewer: expected %s refused, found %s%s", command, stdout, stderr)
@@ -194,7 +194,7 @@ func (s stage) look() {
 	s.Forgive(s.t)
 }
 
-// repair mends damage that needs each of an operator's rights, and switches the brake off.
+// repair mends damage that needs each of an operator's rights, and switches the circuit of the queue off.
 func (s stage) repair() {
 	s.t.Helper()
 	ctx, admin, operator := s.t.Context(), s.Server.Client(s.t), s.as(acl.Operator)
@@ -206,7 +206,8 @@ func (s stage) repair() {
 	admin.RPush(ctx, "bigtables:taken:lost", `{"big_table_uid":"ghost","refresh_attempt_uid":"old"}`, `{"big_table_uid":"good","refresh_attempt_uid":"old"}`)
 	expectContains(s.t, operator.do("doctor", "--repair"), "due-orphan", "payload-orphan", "model-rev", "input-stale", "claimed-orphan", "taken-orphan", " 0 errors", "6 mended")
 	s.await(acl.Viewer, `"malformed": 2`, "stats", "-o", "json") // the poller has adopted the lost one
-	operator.do("brake", "release")
-	operator.do("brake", "off")
+	operator.do("circuit", "open", "queue")
+	operator.do("circuit", "close", "queue")
+	operator.do("circuit", "set", "queue", "--off")
 	operator.do("policy", "rm", "retrying", "--force")
 }

@@ -9,19 +9,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func circuitCommand(a *app) *cobra.Command {
+	closing := &cobra.Command{Use: "close KEY", Short: "Close a circuit by hand: its models start again", Args: cobra.ExactArgs(1), RunE: a.onQueue(a.closeCircuit)}
+	a.bindBy(closing.Flags())
 	command := group("circuit", "Stop the models of a key that fails, until a probe is answered",
 		&cobra.Command{Use: "ls", Short: "List the circuits that have counted anything within a week, open ones first", Args: cobra.NoArgs, RunE: a.onQueue(a.listCircuits)},
-		circuitOpenCommand(a),
-		&cobra.Command{Use: "close KEY", Short: "Close a circuit by hand: its models start again", Args: cobra.ExactArgs(1), RunE: a.onQueue(a.closeCircuit)})
+		&cobra.Command{Use: "show KEY", Short: "Show a circuit and what it has counted", Args: cobra.ExactArgs(1), RunE: a.onQueue(a.showCircuit)},
+		circuitOpenCommand(a), closing, circuitSetCommand(a))
 	command.Long = `A policy opens the circuit of a key when too many of its last attempts fail: circuit: {key: "{host(input_url)}", open_after: 5 of 10, on: [network,
 http_5xx, timeout], probe: 5m}. Its models wait then, and nothing is counted, until one ordinary attempt, the probe, is answered.
-The circuit of the whole queue is called queue: it holds back final failures and makes retries rarer, and is tuned with refreshd brake.`
+
+The circuit of the whole queue has the key queue. It is off until refreshd circuit set queue --on. When more than a share of the attempts of the
+queue fail within a window, the outage is taken to be on our side, and it opens: no model is disabled and retries become rarer, but nothing waits for
+it. It closes when attempts succeed again. Each part of a queue measures for itself; they have one setting.`
 	return command
 }
 
@@ -29,8 +35,20 @@ func circuitOpenCommand(a *app) *cobra.Command {
 	probe := ""
 	command := &cobra.Command{
 		Use: "open KEY", Short: "Open a circuit by hand, until a probe is answered", Args: cobra.ExactArgs(1),
+		Long: `Open a circuit by hand. After --probe one of its models may try it, and an answer closes it. That of the queue closes then if attempts have succeeded
+since it was opened; while it is off, it is closed by hand only. To open an open one sets when it is tried.`,
 		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, keys []string) error {
+			if strings.HasPrefix(keys[0], "{") || !strings.Contains(keys[0], "=") && keys[0] != model.QueueCircuitKey {
+				return usagef("expected a key such as host=example.com, or queue, found %q", keys[0])
+			}
 			after := policy.DefaultProbe
+			if keys[0] == model.QueueCircuitKey {
+				circuit, err := queue.Parts[0].QueueCircuit(ctx)
+				if err != nil {
+					return err
+				}
+				after = circuit.Window
+			}
 			if probe != "" {
 				var err error
 				if after, err = document.ParseDuration(probe); err != nil || after <= 0 {
@@ -41,33 +59,28 @@ func circuitOpenCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if strings.HasPrefix(keys[0], "{") || !strings.Contains(keys[0], "=") {
-				return usagef("expected a key such as host=example.com, found %q", keys[0])
-			}
-			if err := queue.OpenCircuit(ctx, keys[0], by, after); err != nil {
+			if _, err := queue.OpenCircuit(ctx, keys[0], by, after); err != nil {
 				return err
 			}
-			return a.listCircuits(ctx, queue, keys)
+			return a.showCircuit(ctx, queue, keys)
 		}),
 	}
-	command.Flags().StringVar(&probe, "probe", "", "`DURATION` until one model may try it (default "+document.FormatDuration(policy.DefaultProbe)+")")
+	command.Flags().StringVar(&probe, "probe", "", "`DURATION` until it may be tried (default "+document.FormatDuration(policy.DefaultProbe)+"; of queue its window)")
 	a.bindBy(command.Flags())
 	return command
 }
 
 func (a *app) closeCircuit(ctx context.Context, queue *scripts.Queue, keys []string) error {
-	if keys[0] == queueCircuit {
-		return queue.Each(func(part *scripts.Store) error { return part.ReleaseBrake(ctx) })
+	by, err := a.wantedBy()
+	if err != nil {
+		return err
 	}
-	closed, err := queue.CloseCircuit(ctx, keys[0])
-	if err == nil && !closed {
+	closed, err := queue.CloseCircuit(ctx, keys[0], by)
+	if err == nil && !closed && keys[0] != model.QueueCircuitKey { // that one forgets what it has counted in any case
 		err = fmt.Errorf("%s: expected the key of an open circuit, found none of that name", plain(keys[0]))
 	}
 	return err
 }
-
-// queueCircuit is the key of the whole queue.
-const queueCircuit = "queue"
 
 // circuitView is a circuit as -o json shows it; of a queue of several parts the one that opened first.
 type circuitView struct {
@@ -80,52 +93,79 @@ type circuitView struct {
 	Opened   int64   `json:"opened"` // how often
 	By       string  `json:"by"`
 	Parked   int64   `json:"parked"`
+	*queueCircuitView
+	*circuitParts
 }
 
-func readCircuits(ctx context.Context, queue *scripts.Queue) ([]circuitView, error) {
+// circuitParts tells in how many parts of several a circuit is open.
+type circuitParts struct {
+	Parts     int `json:"parts"`
+	OpenParts int `json:"open_parts"`
+}
+
+func (v *circuitView) add(c *scripts.KeyCircuit) {
+	v.Opened, v.Parked, v.Recent = v.Opened+c.Opened, v.Parked+c.Parked, v.Recent+c.Recent
+	if !c.Open() {
+		return
+	}
+	if v.circuitParts != nil {
+		v.OpenParts++
+	}
+	if since := optional(c.OpenedAt); !v.Open || *since < *v.OpenedAt { // as texts, which are ordered like the times
+		v.Open, v.OpenedAt, v.ProbeAt, v.Probe, v.By = true, since, optional(c.ProbeAt), c.Probe, c.By
+	}
+}
+
+// state is whether it is open, in a word.
+func (v *circuitView) state() string {
+	switch {
+	case v.Open:
+		return "open"
+	case v.queueCircuitView != nil && !v.On:
+		return "off"
+	default:
+		return "closed"
+	}
+}
+
+// lastAttempts draws what the last attempts have come to, oldest first.
+func (v *circuitView) lastAttempts() string {
+	return strings.NewReplacer("0", "+", "1", "-").Replace(v.Recent)
+}
+
+// readCircuits reads the circuits of these keys from all parts, or those of all keys.
+func readCircuits(ctx context.Context, queue *scripts.Queue, keys ...string) ([]*circuitView, error) {
 	views := map[string]*circuitView{}
+	var all []*circuitView
 	err := queue.Each(func(part *scripts.Store) error {
-		circuits, err := part.Circuits(ctx)
-		for _, c := range circuits {
-			v := views[c.Key]
-			if v == nil {
-				v = &circuitView{Key: c.Key}
-				views[c.Key] = v
+		circuits, err := part.Circuits(ctx, keys...)
+		for i := range circuits {
+			key := circuits[i].Key
+			if views[key] == nil {
+				views[key] = &circuitView{Key: key}
+				if len(queue.Parts) > 1 {
+					views[key].circuitParts = &circuitParts{Parts: len(queue.Parts)}
+				}
+				all = append(all, views[key])
 			}
-			v.Opened, v.Parked, v.Recent = v.Opened+c.Opened, v.Parked+c.Parked, v.Recent+c.Recent
-			if c.Open() && !v.Open {
-				v.Open, v.OpenedAt, v.ProbeAt, v.Probe, v.By = true, optional(c.OpenedAt), optional(c.ProbeAt), c.Probe, c.By
-			}
+			views[key].add(&circuits[i])
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if v := views[model.QueueCircuitKey]; v != nil && err == nil {
+		v.queueCircuitView, err = readQueueCircuit(ctx, queue)
 	}
-	all := make([]circuitView, 0, len(views)+1)
-	for _, v := range views {
-		all = append(all, *v)
-	}
-	brake, err := readBrake(ctx, queue)
-	if brake.On {
-		v := circuitView{Key: queueCircuit, Open: brake.Engaged, Opened: brake.Incidents}
-		if brake.Engaged {
-			v.OpenedAt = &brake.EngagedAt
-		}
-		all = append(all, v)
-	}
-	slices.SortFunc(all, func(a, b circuitView) int {
+	slices.SortFunc(all, func(a, b *circuitView) int {
 		return cmp.Or(cmp.Compare(b2i(b.Open), b2i(a.Open)), cmp.Compare(a.Key, b.Key))
 	})
 	return all, err
 }
 
-func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, only []string) error {
+func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, _ []string) error {
 	views, err := readCircuits(ctx, queue)
 	if err != nil {
 		return err
 	}
-	views = slices.DeleteFunc(views, func(v circuitView) bool { return len(only) > 0 && !slices.Contains(only, v.Key) })
 	if a.json() {
 		for _, v := range views {
 			if err := printJSONLine(a.stdout, v); err != nil {
@@ -136,14 +176,30 @@ func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, only []str
 	}
 	t := a.newTable("KEY", "STATE", "SINCE", "NEXT PROBE", "PROBED BY", "PARKED", "LAST ATTEMPTS", "BY")
 	for _, v := range views {
-		state, since, probe := "closed", "", ""
-		if v.Open {
-			state, since = "open", *v.OpenedAt
-		}
-		if v.ProbeAt != nil {
-			probe = *v.ProbeAt
-		}
-		t.row(v.Key, state, since, probe, v.Probe, fmt.Sprint(v.Parked), strings.NewReplacer("0", "+", "1", "-").Replace(v.Recent), v.By)
+		t.row(v.Key, v.state(), instant(v.OpenedAt), instant(v.ProbeAt), v.Probe, fmt.Sprint(v.Parked), v.lastAttempts(), v.By)
 	}
 	return t.Flush()
+}
+
+func (a *app) showCircuit(ctx context.Context, queue *scripts.Queue, keys []string) error {
+	views, err := readCircuits(ctx, queue, keys[0])
+	if err != nil {
+		return err
+	}
+	v := views[0]
+	state, parts, parked := v.state(), "", ""
+	if v.Open {
+		state += " since " + *v.OpenedAt
+	}
+	if v.circuitParts != nil {
+		parts = fmt.Sprintf("%d, %d of them open", v.Parts, v.OpenParts)
+	}
+	if v.Parked > 0 {
+		parked = fmt.Sprint(v.Parked)
+	}
+	pairs := [][2]string{
+		{"circuit", v.Key}, {"state", state}, {"parts", parts}, {"by", v.By}, {"next probe", instant(v.ProbeAt)}, {"probed by", v.Probe},
+		{"parked", parked}, {"last attempts", v.lastAttempts()}, {"times opened", fmt.Sprint(v.Opened)},
+	}
+	return a.print(v, append(pairs, v.pairs()...))
 }

@@ -60,7 +60,7 @@ func (d *divided) say(in, command string) string {
 	code, stdout, stderr := d.run(strings.Fields(command)...)
 	lines := strings.Split(stdout, "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "parts ") || strings.Contains(line, `"parts":`) || strings.Contains(line, `"engaged_parts":`)
+		return strings.HasPrefix(line, "parts ") || strings.Contains(line, `"parts":`) || strings.Contains(line, `"open_parts":`)
 	})
 	for i, line := range lines {
 		lines[i] = strings.TrimSuffix(line, ",")
@@ -87,7 +87,7 @@ func sixteen() string {
 func TestEveryCommandSaysTheSameHoweverManyPartsTheQueueHas(t *testing.T) {
 	const other = "name: nightly\ntimeout: 40m\nretries: [1m]\n"
 	commands := []struct{ in, command string }{
-		{"", "stats"}, {"", "model ls"}, {"", "model get m0"}, {"", "brake status"}, {"", "policy ls"}, {"", "policy rm nightly"},
+		{"", "stats"}, {"", "model ls"}, {"", "model get m0"}, {"", "circuit show queue"}, {"", "policy ls"}, {"", "policy rm nightly"},
 		{nightlyYAML, "policy put -"}, {nightlyYAML, "policy put -"}, {"", "policy get nightly"}, {"", "policy ls -o json"}, {"", "policy english nightly"},
 		{sixteen() + "uid: broken\nrrule: never\n---\nuid: m3\nrrule: FREQ=HOURLY\npayload: {n: 1}\n", "model put - -o json"},
 		{sixteen(), "model put -"},
@@ -98,7 +98,7 @@ func TestEveryCommandSaysTheSameHoweverManyPartsTheQueueHas(t *testing.T) {
 		{"", "model history m1"}, {"", "model history m1 -o json"}, {"", "explain m1"}, {"", "stats"}, {"", "stats -o json"},
 		{other, "policy put - --plan"}, {other, "policy put - --plan -o json"}, {other, "policy diff nightly -"}, {"", "policy rm nightly"},
 		{other, "policy put -"}, {"", "simulate --policy nightly --start 2026-01-05T06:00:00Z --limit 3"},
-		{"", "brake on --share 80% --min 5"}, {"", "brake status -o json"}, {"", "brake release"}, {"", "brake off"},
+		{"", "circuit set queue --on --share 80% --min 5"}, {"", "circuit show queue -o json"}, {"", "circuit close queue"}, {"", "circuit ls"}, {"", "circuit set queue --off"},
 		{"", "model enable m1 m3"}, {"", "model rm m1 m2 m3 m4 none"}, {"", "policy rm nightly --force"}, {"", "model ls -o json"}, {"", "stats"},
 		{other, "policy put -"},
 	}
@@ -168,12 +168,13 @@ func TestEachModelLivesInItsPart(t *testing.T) {
 		t.Errorf("expected 7 of all parts, found %d", got)
 	}
 	expectContains(t, d.do("stats"), "parts           4\n", "counted create  16\n")
-	d.do("brake", "on")
-	if err := server.Client(t).HSet(t.Context(), d.Parts[2].Keys.Brake(), "engaged_at", "2026-01-05T06:00:00.000Z").Err(); err != nil {
+	d.do("circuit", "set", "queue", "--on")
+	if err := server.Client(t).HSet(t.Context(), d.Parts[2].Keys.QueueCircuit(), "opened_at", "2026-01-05T06:00:00.000Z").Err(); err != nil {
 		t.Fatal(err)
 	}
-	expectContains(t, d.do("brake", "status"), "engaged since 2026-01-05T06:00:00.000Z", "4, 1 of them engaged\n")
-	expectContains(t, d.do("brake", "release"), "on, not engaged", "4, 0 of them engaged\n")
+	expectContains(t, d.do("circuit", "show", "queue"), "open since 2026-01-05T06:00:00.000Z", "4, 1 of them open\n")
+	d.do("circuit", "close", "queue")
+	expectContains(t, d.do("circuit", "show", "queue"), "closed", "4, 0 of them open\n")
 }
 
 // TestManyDocumentsOfManyPartsAreSavedByFewCommits wants that each commit of a large file has much to do, whatever the number of parts.
@@ -242,7 +243,7 @@ func TestAQueueOfSeveralPartsLivesInACluster(t *testing.T) {
 	d.do("model", "run", "m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7")
 	d.start()
 	d.do("model", "disable", "m0")
-	d.do("brake", "on")
+	d.do("circuit", "set", "queue", "--on")
 	expectContains(t, d.do("stats"), "parts            8\n", "counted create   16\n", "running          7 ")
 	expectContains(t, d.do("model", "history", "m0"), "superseded")
 	expectContains(t, d.do("explain", "m1"), "attempt 1 runs")
@@ -273,7 +274,7 @@ func TestAQueueOfSeveralPartsRunsUnderTheUsersThatACLPrints(t *testing.T) {
 	s.await(acl.Viewer, `"success": 9`, "stats", "-o", "json")
 	operator := s.as(acl.Operator)
 	operator.do("policy", "put", file(t, "p.yaml", nightlyYAML))
-	operator.do("brake", "on")
+	operator.do("circuit", "set", "queue", "--on")
 	operator.do("model", "run", "m0", "m1", "m2", "m3", "--force")
 	operator.do("model", "rm", "m4", "m5")
 	for _, role := range []acl.Role{acl.Operator, acl.Viewer} {

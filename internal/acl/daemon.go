@@ -8,7 +8,7 @@ func models(k scope) []grant {
 	return []grant{
 		allow("hgetall", reading(k.Model(all))),
 		allow("get", reading(k.Payload(all))),
-		allow("hmget", reading(k.Policies(), k.Brake())),
+		allow("hmget", reading(k.Policies(), k.QueueCircuit())),
 		allow("llen", reading(k.Input())),
 	}
 }
@@ -21,7 +21,7 @@ var (
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-brake.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}},
+		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input()}},

@@ -37,7 +37,7 @@ var everyKey = map[string]string{
 	"q:journal": "stream", "q:created": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
 	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list", "q:errors": "zset", "q:past_errors": "zset", "q:error:x": "hash",
 	"q:failing": "zset", "q:disabled": "zset", "q:parked": "zset", "q:label:tenant=t1": "set", "q:gates": "zset", "q:parked:hold:h1": "zset", "q:holds": "hash", "q:limits": "hash",
-	"q:calendars": "hash", "q:limit:host=h": "zset", "q:rate:host=h": "string", "q:circuit:host=h": "hash",
+	"q:calendars": "hash", "q:limit:host=h": "zset", "q:rate:host=h": "string", "q:circuit:host=h": "hash", "q:circuit:queue": "hash",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
@@ -46,14 +46,14 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
-		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:brake": "acf", "q:wake": "a", "q:front": "adpr",
+		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adpr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "ac", "q:limits": "r",
 		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
 	acl.Poller: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "cr", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
-		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "a", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:brake": "f", "q:wake": "a",
+		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "a", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:wake": "a",
 		"q:commands": "a", "q:reply:r": "a",
 		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
@@ -64,7 +64,7 @@ var matrix = map[acl.Role]map[string]string{
 		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:created": "acr", "q:outbox": "ar",
-		"q:rejected": "cr", "q:stats": "cfr", "q:brake": "acfr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
+		"q:rejected": "cr", "q:stats": "cfr", "q:circuit:queue": "acfr", "q:brake": "fr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "acr", "q:circuit:host=h": "acfr", "q:disabled": "acrs", "q:failing": "acrs", "q:gates": "as", "q:holds": "ar", "q:label:tenant=t1": "acs", "q:limit:host=h": "acs", "q:limits": "acr",
 		"q:parked": "acrs", "q:parked:hold:h1": "acs", "q:rate:host=h": "ar",
 	},
@@ -72,7 +72,7 @@ var matrix = map[acl.Role]map[string]string{
 		"q:errors": "rs", "q:past_errors": "rs", "q:error:x": "fr",
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
 		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:created": "r", "q:outbox": "r",
-		"q:rejected": "r", "q:stats": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
+		"q:rejected": "r", "q:stats": "fr", "q:circuit:queue": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "r", "q:circuit:host=h": "fr", "q:disabled": "rs", "q:failing": "rs", "q:gates": "s", "q:holds": "r", "q:label:tenant=t1": "s", "q:limit:host=h": "s", "q:limits": "r",
 		"q:parked": "rs", "q:parked:hold:h1": "s", "q:rate:host=h": "r",
 	},
@@ -210,7 +210,7 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 		},
 		acl.Poller: {
 			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
-			{"q:due", "return redis.call('HSET', 'q:brake', 'on', '1')"}, {"q:due", "return redis.call('HSET', 'q:policies', 'x', '{}')"},
+			{"q:due", "return redis.call('HSET', 'q:circuit:queue', 'on', '1')"}, {"q:due", "return redis.call('HSET', 'q:policies', 'x', '{}')"},
 			{"q-output", "return redis.call('RPUSH', KEYS[1], '{}')"},
 		},
 		acl.Operator: {
@@ -325,12 +325,14 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, released := s.ReleaseHold(ctx, "h1", time.Minute, now)
 		_, limited := s.RemoveLimit(ctx, "host=h", now)
 		_, removed := s.RemoveCalendar(ctx, "nightly", now)
-		_, closed := s.CloseCircuit(ctx, "host=h", now)
+		_, closed := s.CloseCircuit(ctx, "host=h", "me", now)
+		_, opened := s.OpenCircuit(ctx, "host=h", "me", now, now)
+		_, turned := s.OpenCircuit(ctx, "queue", "me", now, now)
 		_, dropped := s.DropProbe(ctx, "host=h", "m", now)
 		return map[string]error{
 			"hold": s.PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
 			"limit rm": limited, "calendar put": s.PutCalendar(ctx, calendar, now), "calendar rm": removed,
-			"circuit open": s.OpenCircuit(ctx, "host=h", "me", now, now), "circuit close": closed, "doctor": errors.Join(dropped, s.LookAtGate(ctx, gate, now)),
+			"circuit open": opened, "circuit open queue": turned, "circuit set": s.SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, s.LookAtGate(ctx, gate, now)),
 		}
 	}
 	look := func(s *scripts.Store) map[string]error {
@@ -339,6 +341,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, limits := s.Limits(ctx)
 		_, uses := s.LimitUses(ctx)
 		_, circuits := s.Circuits(ctx)
+		_, queue := s.QueueCircuit(ctx)
 		_, calendars := s.StoredCalendars(ctx)
 		_, rooms := s.Rooms(ctx, []string{"host=h"}, []string{"host=h"}, now)
 		_, parked := s.ParkedBy(ctx, []model.Gate{gate}, 1)
@@ -346,7 +349,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, texts := s.SteeringTexts(ctx, now)
 		_, state := s.GateState(ctx, gate, now)
 		return map[string]error{
-			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": circuits, "calendar ls": calendars, "rooms": rooms,
+			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": errors.Join(circuits, queue), "calendar ls": calendars, "rooms": rooms,
 			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),
 		}
 	}

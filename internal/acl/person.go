@@ -6,7 +6,7 @@ func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder())
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake(), k.Front())
 	sets := reading(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Late(), k.Stale(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked(), k.Errors(), k.PastErrors())
-	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Brake(), k.Forwarded(), k.Bulk(all), k.Error(all))
+	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Forwarded(), k.Bulk(all), k.Error(all))
 	streams := reading(k.Journal(), k.Created(), k.Outbox())
 	settings := []string{k.Settings()}
 	if k.several {
@@ -27,7 +27,7 @@ func viewer(k scope) part {
 		allow("type zcard zscore zrank zrange zscan", reading(k.Gates(), k.ParkedBy(all))),
 		allow("type zcard zscore zcount zscan", reading(k.Limit(all))),
 		allow("type get", reading(k.Rate(all))),
-		allow("type hget hmget hgetall", reading(k.Circuit(all))),
+		allow("type hget hmget hgetall", reading(k.Circuit(all), k.FormerCircuit())),
 		allow("hget", reading(settings...)),
 	}}
 }
@@ -36,7 +36,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},
@@ -51,13 +51,11 @@ func operator(k scope) part {
 			allow("hset del", both(k.Bulk(all))),
 			allow("zadd", writing(k.Bulks())),
 			allow("zrem", writing(k.BulksEnded())),
-			// It holds models and lets them go, sets limits, stores calendars, and opens circuits and closes them.
+			// It holds models and lets them go, sets limits, stores calendars, and sets the circuit of the queue.
 			allow("hset hincrby", both(k.Holds())),
 			allow("hset hdel", both(k.Limits(), k.Calendars())),
-			allow("hset hdel hincrby expire", both(k.Circuit(all))),
 			allow("zadd", both(k.Gates())),
-			allow("hset hdel", both(k.Brake())),
-			allow("hdel", both(k.Stats())),
+			allow("hset", both(k.QueueCircuit())),
 			// What doctor --repair does with lists that nobody owns.
 			allow("ltrim", writing(k.Wake())),
 			allow("zadd", writing(k.Dispatchers(), k.Pollers(), k.Workers())),

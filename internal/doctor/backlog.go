@@ -37,12 +37,12 @@ func (c *checker) backlog(ctx context.Context) error {
 			return err
 		}
 	}
-	if !c.brakeReadable() {
+	if !c.queueCircuitReadable() {
 		return nil
 	}
-	brake, err := c.store.Brake(ctx)
-	if err == nil && brake.Engaged {
-		c.note(brakeEngaged, k.Brake(), "one engaged since "+brake.EngagedAt+": final failures are held back")
+	circuit, err := c.store.QueueCircuit(ctx)
+	if err == nil && circuit.Open {
+		c.note(circuitOpen, k.QueueCircuit(), "one that is open since "+circuit.OpenedAt+": final failures are held back")
 	}
 	return err
 }

@@ -221,7 +221,7 @@ func (q *queue) steersOnAndOn(ctx context.Context) {
 		_, _ = q.Store.ReleaseHold(ctx, "h"+strconv.Itoa((i+1)%3), 0, now)
 		_, _ = q.Store.RemoveLimit(ctx, key, now)
 		if i%5 == 0 {
-			_, _ = q.Store.CloseCircuit(ctx, key, now)
+			_, _ = q.Store.CloseCircuit(ctx, key, "ann", now)
 		}
 		q.nextTransition(ctx)
 	}

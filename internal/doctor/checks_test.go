@@ -47,7 +47,7 @@ func TestNothingIsRepairedWhileAKeyOfTheQueueHasTheWrongType(t *testing.T) {
 func TestEveryQueueKeyOfTheWrongTypeIsReported(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		k := q.Store.Keys
-		all := []string{k.Input(), k.Output(), k.Control(), k.Due(), k.Running(), k.Policies(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Journal(), k.Outbox(), k.Rejected(), k.Stats(), k.Brake(), k.Wake()}
+		all := []string{k.Input(), k.Output(), k.Control(), k.Due(), k.Running(), k.Policies(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Journal(), k.Outbox(), k.Rejected(), k.Stats(), k.QueueCircuit(), k.Wake()}
 		q.prepare()
 		for _, key := range all {
 			q.ok(q.Redis.Del(t.Context(), key).Err())

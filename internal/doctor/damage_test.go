@@ -229,8 +229,8 @@ var damages = map[string]damage{
 	"rejected messages": {"rejected", Warning, "bigtables:rejected", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.RPush(ctx, k.Rejected(), `{"reason":"because"}`).Err())
 	}},
-	"an engaged brake": {"brake-engaged", Warning, "bigtables:brake", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Brake(), "on", "1", "engaged_at", "2026-11-21T00:00:00.000Z").Err())
+	"an open circuit of the queue": {"circuit-open", Warning, "bigtables:circuit:queue", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.QueueCircuit(), "on", "1", "opened_at", "2026-11-21T00:00:00.000Z").Err())
 	}},
 	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", "2026-11-21T00:00:00.000Z"}}).Err())

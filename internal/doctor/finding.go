@@ -78,7 +78,7 @@ var (
 var (
 	wrongPart       = kind{"wrong-part", Error, "in its part, ", "save it again, which is done there, and then: refreshd model rm <where> --queue "}
 	policyDiffers   = kind{"policy-differs", Error, "the same as in the first part, ", repairFirst}
-	brakeDiffers    = kind{"brake-differs", Error, "the settings of the first part, ", repairFirst}
+	circuitDiffers  = kind{"circuit-differs", Error, "the settings of the first part, ", repairFirst}
 	holdDiffers     = kind{"hold-differs", Error, "the same as in the first part, ", repairFirst}
 	limitDiffers    = kind{"limit-differs", Error, "the same as in the first part, ", repairFirst}
 	calendarDiffers = kind{"calendar-differs", Error, "the same as in the first part, ", repairFirst}
@@ -135,11 +135,11 @@ var (
 	pollerMissing     = kind{"poller-missing", Error, "a poller for ", "start a poller"}
 	workerMissing     = kind{"worker-missing", Error, "a worker for ", "start workers"}
 
-	outbox       = kind{"outbox", Info, "notifications that are delivered", ""}
-	outboxLong   = kind{"outbox", Warning, "notifications that are delivered", "deliver them, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
-	rejected     = kind{"rejected", Warning, "messages that can be handled", "refreshd rejected ls, and then requeue or drop"}
-	wakeLong     = kind{"wake-long", Warning, "at most one call", repairWake}
-	brakeEngaged = kind{"brake-engaged", Warning, "a released brake", "look why attempts fail; then refreshd brake release"}
+	outbox      = kind{"outbox", Info, "notifications that are delivered", ""}
+	outboxLong  = kind{"outbox", Warning, "notifications that are delivered", "deliver them, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
+	rejected    = kind{"rejected", Warning, "messages that can be handled", "refreshd rejected ls, and then requeue or drop"}
+	wakeLong    = kind{"wake-long", Warning, "at most one call", repairWake}
+	circuitOpen = kind{"circuit-open", Warning, "a closed circuit of the queue", "look why attempts fail; then refreshd circuit close queue"}
 
 	byPut  = " with refreshd policy put; its models run under the default policy"
 	inTime = " within " + maxLateness.String()

@@ -91,37 +91,39 @@ func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err
 	return "", nil
 }
 
-// sameBrake checks that the brake of this part has the settings of the first. What differs is read again, as somebody may be setting it.
-func (c *checker) sameBrake(ctx context.Context) error {
-	if c.first == nil || !c.brakeReadable() || !c.first.brakeReadable() {
+// sameQueueCircuit checks that the circuit of the queue has the settings of the first part. What differs is read again, as somebody may be
+// setting it.
+func (c *checker) sameQueueCircuit(ctx context.Context) error {
+	if c.first == nil || !c.queueCircuitReadable() || !c.first.queueCircuitReadable() {
 		return nil
 	}
-	var here, there model.Brake
+	var here, there model.QueueCircuit
 	for range 2 {
 		var err error
-		if here, err = brakeOf(ctx, c.store); err != nil {
+		if here, err = queueCircuitOf(ctx, c.store); err != nil {
 			return err
 		}
-		if there, err = brakeOf(ctx, c.first.store); err != nil || here == there {
+		if there, err = queueCircuitOf(ctx, c.first.store); err != nil || here == there {
 			return err
 		}
 	}
-	f := brakeDiffers.wanting(c.first.store.Keys.Brake()+": "+brakeText(there)).at(c.store.Keys.Brake(), brakeText(here))
-	return c.repair(f, func() error { return c.store.SetBrake(ctx, there) })
+	f := circuitDiffers.wanting(c.first.store.Keys.QueueCircuit()+": "+queueCircuitText(there)).at(c.store.Keys.QueueCircuit(), queueCircuitText(here))
+	return c.repair(f, func() error { return c.store.SetQueueCircuit(ctx, there, "doctor") })
 }
 
-func (c *checker) brakeReadable() bool {
-	return !c.wrongType[c.store.Keys.Brake()] && !c.wrongType[c.store.Keys.Stats()]
+func (c *checker) queueCircuitReadable() bool {
+	k := c.store.Keys
+	return !c.wrongType[k.QueueCircuit()] && !c.wrongType[k.FormerCircuit()] && !c.wrongType[k.Stats()]
 }
 
-// brakeOf reads the settings of a brake. Whether it is engaged is the own affair of each part.
-func brakeOf(ctx context.Context, part *scripts.Store) (model.Brake, error) {
-	status, err := part.Brake(ctx)
-	status.Engaged = false
-	return status.Brake, err
+// queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.
+func queueCircuitOf(ctx context.Context, part *scripts.Store) (model.QueueCircuit, error) {
+	status, err := part.QueueCircuit(ctx)
+	status.Open = false
+	return status.QueueCircuit, err
 }
 
-func brakeText(b model.Brake) string {
-	state := map[bool]string{true: "on", false: "off"}[b.On]
-	return fmt.Sprintf("%s, %.0f%% of at least %d attempts within %s", state, b.Share*100, b.Min, document.FormatDuration(b.Window))
+func queueCircuitText(set model.QueueCircuit) string {
+	state := map[bool]string{true: "on", false: "off"}[set.On]
+	return fmt.Sprintf("%s, %.0f%% of at least %d attempts within %s", state, set.Share*100, set.Min, document.FormatDuration(set.Window))
 }

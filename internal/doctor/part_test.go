@@ -78,7 +78,7 @@ func TestPartsThatAreAlikeAreHealthy(t *testing.T) {
 			q.save(q.all.Of(uid), uid)
 		}
 		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
-		q.ok(q.all.SetBrake(t.Context(), model.DefaultBrake()))
+		q.ok(q.all.SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
 		if report := q.check(Options{}); len(report.Counts) > 0 || report.Models != 6 {
 			t.Errorf("expected six models and a healthy queue, found %d\n%s", report.Models, report)
 		}
@@ -165,22 +165,22 @@ func TestAPolicyOfTheFirstPartThatCannotBeReadIsNotCopied(t *testing.T) {
 	})
 }
 
-func TestABrakeThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T) {
+func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
-		brake := model.Brake{On: true, Share: 0.8, Window: 10 * time.Minute, Min: 5}
-		q.ok(q.all.SetBrake(t.Context(), brake))
+		set := model.QueueCircuit{On: true, Share: 0.8, Window: 10 * time.Minute, Min: 5}
+		q.ok(q.all.SetQueueCircuit(t.Context(), set, "ann"))
 		third := q.all.Parts[2]
-		q.ok(third.SetBrake(t.Context(), model.DefaultBrake()))
-		// That the brake of one part is engaged is no difference.
-		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.Brake(), "engaged_at", "2026-11-21T07:00:00.000Z").Err())
-		report := q.check(Options{Repair: true}).without("brake-engaged")
-		want := "error brake-differs {q:2}:brake: expected the settings of the first part, {q:0}:brake: on, 80% of at least 5 attempts within 10m, " +
+		q.ok(third.SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
+		// That the circuit of one part is open is no difference.
+		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.QueueCircuit(), "opened_at", "2026-11-21T07:00:00.000Z").Err())
+		report := q.check(Options{Repair: true}).without("circuit-open")
+		want := "error circuit-differs {q:2}:circuit:queue: expected the settings of the first part, {q:0}:circuit:queue: on, 80% of at least 5 attempts within 10m, " +
 			"found off, 50% of at least 20 attempts within 5m; mended: it is that of the first part; repaired true\n"
 		if got := report.String(); got != want {
 			t.Errorf("want %s got %s", want, got)
 		}
-		if status, err := third.Brake(t.Context()); err != nil || status.Brake != brake {
-			t.Errorf("expected %v, found %v, %v", brake, status.Brake, err)
+		if status, err := third.QueueCircuit(t.Context()); err != nil || status.QueueCircuit != set {
+			t.Errorf("expected %v, found %v, %v", set, status.QueueCircuit, err)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func TestAPartWhoseKeysCannotBeReadIsNotCompared(t *testing.T) {
 		for _, part := range []*scripts.Store{q.all.Parts[0], q.all.Parts[2]} {
 			q.ok(q.Redis.Del(t.Context(), part.Keys.Policies()).Err())
 			q.ok(q.Redis.Set(t.Context(), part.Keys.Policies(), "text", 0).Err())
-			q.ok(q.Redis.Set(t.Context(), part.Keys.Brake(), "text", 0).Err())
+			q.ok(q.Redis.Set(t.Context(), part.Keys.QueueCircuit(), "text", 0).Err())
 		}
 		if report := q.check(Options{Repair: true}).without("scripts"); report.Counts["key-type"].Found != 4 || len(report.Counts) != 1 {
 			t.Errorf("expected four keys told, found\n%s", report)

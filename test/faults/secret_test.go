@@ -65,7 +65,7 @@ func TestNoDaemonTellsThePasswordInAWholeStory(t *testing.T) {
 	}
 	t.Setenv("REDIS_URL", good)
 	for _, words := range []string{
-		"stats", "stats -o json", "model ls -o json", "model get m0 -o json", "doctor", "doctor -o json", "explain m0", "brake status -o json",
+		"stats", "stats -o json", "model ls -o json", "model get m0 -o json", "doctor", "doctor -o json", "explain m0", "circuit show queue -o json",
 		"history m0", "policy ls -o json", "model get nobody", "stats --tls-server-name x", "stats --queue a:b", "version -o json", "stats --redis " + bad,
 		"stats --redis redis://me:" + url.QueryEscape(secret) + "@h:x",
 	} {

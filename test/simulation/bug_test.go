@@ -20,7 +20,7 @@ type bug struct {
 	slow  bool // it takes seconds to be found
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, brake, hands, floors, rules, waits, steers bool
+	pools, queueCircuit, hands, floors, rules, waits, steers bool
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -116,11 +116,16 @@ var bugs = append([]bug{
 	{name: "a poller that has come back is adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if not seen then"},
 	{name: "living pollers are adopted", slow: true, store: func(s *scripts.Store) queue { return hastyHeir{s} }},
 	{name: "living pools are requeued", pools: true, slow: true, store: func(s *scripts.Store) queue { return hastyRequeuer{s} }},
-	{name: "the brake is never engaged", brake: true, slow: true, file: "measure-brake.lua", mark: "engage", line: "if false then"},
-	{name: "the brake is engaged by few failures", brake: true, slow: true, file: "measure-brake.lua", mark: "engage", line: "if not engaged and count.failed > 0 then"},
-	{name: "the brake is never released", brake: true, slow: true, file: "measure-brake.lua", mark: "release", line: "elseif false then"},
-	{name: "the brake counts old attempts too", brake: true, slow: true, file: "measure-brake.lua", mark: "oldest", line: "if false then"},
-	{name: "nobody looks at the brake", brake: true, slow: true, store: func(s *scripts.Store) queue { return altered{s, func(r *scripts.Record) { r.Brake.Engaged = false }} }},
+	{name: "the circuit of the queue never opens", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
+	{name: "the circuit of the queue is opened by few failures", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if not opened and count.failed > 0 then"},
+	{name: "the circuit of the queue never closes", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
+	{name: "the circuit of the queue counts old attempts too", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "oldest", line: "if false then"},
+	{name: "a measurement closes at once what somebody has opened", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "probed", line: "local probed = true"},
+	{name: "to open an open circuit is told again", queueCircuit: true, slow: true, file: "turn-circuit.lua", mark: "told once", line: "if false then"},
+	{name: "what was counted before somebody opened the circuit closes it", queueCircuit: true, slow: true, file: "turn-circuit.lua", mark: "forget"},
+	{name: "nobody looks at the circuit of the queue", queueCircuit: true, slow: true, store: func(s *scripts.Store) queue {
+		return altered{s, func(r *scripts.Record) { r.QueueCircuit.Open = false }}
+	}},
 
 	// Fair to the owner
 	{name: "an update of a taken attempt counts as applied to its entry", file: "commit.lua", mark: "taken",

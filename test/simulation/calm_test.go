@@ -42,7 +42,7 @@ func (w *world) settle() error {
 		}
 		at, waiting := w.next()
 		if !waiting {
-			w.turn(2 * time.Second) // the brake is measured once more
+			w.turn(2 * time.Second) // the circuit of the queue is measured once more
 			if err := w.rounds(); err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// read notes what a script is to do with the brake, and with the heartbeats of pollers and worker pools.
+// read notes what a script is to do with the circuit of the queue, and with the heartbeats of pollers and worker pools.
 func (d *deed) read(k scripts.Keys, command redis.Cmder) {
 	args := command.Args()
 	if name := command.Name(); name != "eval" && name != "evalsha" {
@@ -29,7 +29,9 @@ func (d *deed) read(k scripts.Keys, command redis.Cmder) {
 		d.looks = true
 	case keys[0] == k.Front():
 		d.note = &note{count(values[1]), count(values[2])}
-	case keys[0] == k.Brake():
+	case keys[0] == k.QueueCircuit() && keys[1] == k.Gates():
+		d.turned = &turn{values[0], values[5], values[6]}
+	case keys[0] == k.QueueCircuit():
 		d.measured = time.UnixMilli(int64(count(values[0]))).UTC()
 	case keys[0] == k.Pollers():
 		d.leaves = keys[1] == keys[2]

@@ -88,8 +88,10 @@ func (p *replay) settleCircuit(m *model.Model, name string, outcome model.Circui
 		failures, of, pause = c.Failures, c.Of, c.Probe
 	}
 	is := p.states[name]
-	is.recent += string(outcome)
-	is.recent = is.recent[max(0, len(is.recent)-of):]
+	if outcome != model.CircuitUnsettled { // otherwise its policy, which may have changed, counts nothing anew
+		is.recent += string(outcome)
+		is.recent = is.recent[max(0, len(is.recent)-of):]
+	}
 	switch open := !is.opened.IsZero(); {
 	case open && is.probe != m.UID:
 	case open && outcome == model.CircuitAnswered:
@@ -99,7 +101,7 @@ func (p *replay) settleCircuit(m *model.Model, name string, outcome model.Circui
 		is.probe, is.probeAt = "", at.Add(pause)
 	case open:
 		is.probe = ""
-	case strings.Count(is.recent, "1") >= failures:
+	case outcome != model.CircuitUnsettled && strings.Count(is.recent, "1") >= failures:
 		is.opened, is.probeAt = at, at.Add(pause)
 		p.tell("circuit_opened", name, at)
 	}
@@ -145,7 +147,7 @@ func (p *replay) checkSteered() error {
 	}
 	var told []string
 	for _, entry := range p.after.journal {
-		if aboutCircuit(entry) {
+		if aboutCircuit(entry) && !aboutQueueCircuit(entry) {
 			told = append(told, entry["event"]+" "+entry["key"]+" "+entry["at"])
 		}
 	}

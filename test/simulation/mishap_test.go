@@ -13,21 +13,21 @@ import (
 // temper is how one run is disposed: each seed has a few faults that are frequent and many that it does not have at all,
 // because what happens all the time hides what happens seldom.
 type temper struct {
-	faults    [fates]int // per mille of the calls
-	mishaps   int        // per cent of the steps
-	freezes   int        // per cent of the steps
-	deaf      int        // per mille of the calls of worker pools: the reply is lost
-	batch     int
-	maxQueued int
-	jumps     []time.Duration
-	brake     map[string]string // its settings; nil: it is off
-	rules     bool              // the operator changes the rule of a policy that several models share
-	crowd     bool              // dispatchers do not share the work: all decide about the same
-	hands     bool              // applications want many models at once, while others are due
-	floors    bool              // workers ask for later, and models are saved meanwhile
-	pools     bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
-	steers    bool              // operators steer the fleet: holds, limits, calendars, bulks
-	waits     bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
+	faults       [fates]int // per mille of the calls
+	mishaps      int        // per cent of the steps
+	freezes      int        // per cent of the steps
+	deaf         int        // per mille of the calls of worker pools: the reply is lost
+	batch        int
+	maxQueued    int
+	jumps        []time.Duration
+	queueCircuit map[string]string // its settings; nil: it is off
+	rules        bool              // the operator changes the rule of a policy that several models share
+	crowd        bool              // dispatchers do not share the work: all decide about the same
+	hands        bool              // applications want many models at once, while others are due
+	floors       bool              // workers ask for later, and models are saved meanwhile
+	pools        bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
+	steers       bool              // operators steer the fleet: holds, limits, calendars, bulks
+	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
 
 var calmTemper = temper{}
@@ -62,8 +62,8 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 	if t.pools = rng.IntN(5) == 0 || planted.pools; t.pools {
 		t.jumps = []time.Duration{time.Millisecond, time.Second, 2 * time.Second}
 	}
-	if rng.IntN(3) == 0 || planted.brake {
-		t.brake = map[string]string{"on": "1", "share": []string{"0.5", "0.9"}[rng.IntN(2)], "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
+	if rng.IntN(3) == 0 || planted.queueCircuit {
+		t.queueCircuit = map[string]string{"on": "1", "share": []string{"0.5", "0.9"}[rng.IntN(2)], "window_ms": []string{"60000", "3600000"}[rng.IntN(2)], "min": strconv.Itoa(1 + rng.IntN(3))}
 	}
 	t.crowd = rng.IntN(2) == 0
 	if t.hands = !t.pools && rng.IntN(6) == 0 || planted.hands; t.hands {
@@ -83,7 +83,7 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 
 // steer lets operators steer in some worlds. They are drawn apart, so that all else of a seed stays as it is.
 func (t *temper) steer(rng *rand.Rand, planted bug) {
-	elsewhere := planted.pools || planted.brake || planted.hands || planted.floors || planted.rules || planted.waits // where the bug shows
+	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits // where the bug shows
 	if t.steers = !elsewhere && !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
 		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
 	}

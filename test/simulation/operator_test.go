@@ -22,6 +22,7 @@ type operatorRole struct {
 	rules  *int   // that the shared policy has had; nil: there is none, and no bulk is begun
 	bulks  int    // that were begun
 	steers *int   // bulks that were begun by who steers; nil: nobody does
+	turns  bool   // it opens and closes the circuit of the queue by hand
 	brief  bool   // what it saves has a short timeout, mostly
 	unsent string // a command whose arrival is unknown: an application sends it again
 }
@@ -40,6 +41,9 @@ func (o *operatorRole) round(ctx context.Context) error {
 		}
 		if o.steers != nil && o.rng.IntN(3) == 0 {
 			return o.steer(ctx)
+		}
+		if o.turns && o.rng.IntN(4) == 0 {
+			return o.turn(ctx)
 		}
 		text := o.think()
 		if o.rng.IntN(3) == 0 {

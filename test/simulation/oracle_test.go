@@ -20,7 +20,7 @@ type oracle struct {
 	attempts map[string]*attempt  // every attempt that was ever started, by its uid
 	newest   map[string]string    // model -> uid of the attempt started last
 	meddled  map[string]bool      // models whose scores somebody wrote by hand: wrong until a dispatcher looks
-	ends     []end                // what the brake counts
+	ends     []end                // what the circuit of the queue counts
 	lanes    lanes                // commands that are still to be handled
 	pushed   int                  // messages that reached Redis
 	handled  int                  // messages that are done with
@@ -64,7 +64,8 @@ type deed struct {
 	said      []string         // what it may have pushed to the output list
 	leaves    bool             // a poller or a worker pool resigns
 	found     string           // the heartbeat by which a worker pool was found expired, in Unix ms
-	measured  time.Time        // the instant for which the brake was measured; zero: it was not
+	measured  time.Time        // the instant for which the circuit of the queue was measured; zero: it was not
+	turned    *turn            // what somebody does with the circuit of the queue; nil: nothing
 	putter    string           // the worker pool that puts entries back
 	crowd     []string         // those entries, newest first
 	commits   string           // the poller that commits; empty: a dispatcher or an operator does
@@ -82,13 +83,13 @@ type deed struct {
 
 // moment is where the round of a process began.
 type moment struct {
-	since    int                            // in which step
-	clock    []time.Time                    // what the clock has shown since, in order
-	brakes   []map[string]string            // what the brake has been since, in order
-	shared   []string                       // likewise the policy that several models share
-	saw      *sight                         // what was due when a dispatcher looked; nil: it has not
-	fronts   [][]string                     // what was noted of the input list since, in order
-	circuits []map[string]map[string]string // what the circuits of keys have been since, in order
+	since         int                            // in which step
+	clock         []time.Time                    // what the clock has shown since, in order
+	queueCircuits []map[string]string            // what the circuit of the queue has been since, in order
+	shared        []string                       // likewise the policy that several models share
+	saw           *sight                         // what was due when a dispatcher looked; nil: it has not
+	fronts        [][]string                     // what was noted of the input list since, in order
+	circuits      []map[string]map[string]string // what the circuits of keys have been since, in order
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.

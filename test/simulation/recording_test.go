@@ -81,7 +81,7 @@ func (t *tape) add(text string) {
 // idle calls read or write nothing that changes in the small scope: they are no step.
 func (c *call) idle() bool {
 	text := c.String()
-	return strings.HasPrefix(text, "hmget "+queueName+":policies") || strings.HasPrefix(text, "lrange "+queueName+":front") || text == "time" || strings.Contains(text, " 4 "+queueName+":brake ")
+	return strings.HasPrefix(text, "hmget "+queueName+":policies") || strings.HasPrefix(text, "lrange "+queueName+":front") || text == "time" || strings.Contains(text, " "+queueName+":circuit:queue "+queueName+":stats ")
 }
 
 // playBack gives commands the replies of others.

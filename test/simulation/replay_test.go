@@ -17,40 +17,40 @@ import (
 // replay decides again what the journal says that a deed has decided, about the models as they really were.
 type replay struct {
 	*deed
-	oracle    *oracle
-	consumed  []string                // messages that no entry has answered for yet
-	handled   []string                // all messages that are done with
-	ids       named                   // those of them with ids
-	passed    int                     // commands that an answered one came after: they changed nothing
-	left      []model.Command         // orders that no entry has answered for yet
-	models    map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
-	steps     map[string]int          // entries by model since it was read or created
-	first     map[string]int64        // revisions of models that were created; of removed ones the least that a new one may have
-	input     []string                // the input list as the entries before left it
-	promises  map[string]promise      // as they left these
-	message   *model.Message          // that the last entry answers; nil: it answers none
-	started   []string                // entries that must have been pushed
-	back      []string                // uids of attempts whose entries must have left the input list
-	changed   [][2]string             // entries that must stand changed in their places, if they stood there
-	newest    map[string]string       // model -> uid of the attempt started here last
-	records   map[string][]record     // model -> what its history must have got, newest first
-	replaced  map[string]bool         // models whose newest attempt of before must be gone from the history
-	forgotten map[string]bool         // models whose history must be gone
-	wakes     bool                    // a sleeping dispatcher must have been woken
-	brake     model.Brake             // as it was when the models were read
-	meant     string                  // the shared policy as it was when what commands name was read
-	common    string                  // likewise the shared policy
-	ends      []end                   // what the brake counts
-	ended     map[string]model.Event  // attempts that ended here
-	notices   int
-	steers    bool
-	tried     map[string]effort    // as the entries before left these
-	slots     map[string]time.Time // likewise
-	states    map[string]circuit   // likewise
-	told      []string             // what must be told of circuits
-	frees     bool                 // an attempt has given keys back: models may wait for them
-	begun     map[string]bool      // models of which an attempt was started here; false: which were removed
-	granted   map[string]int       // entries by bulk
+	oracle       *oracle
+	consumed     []string                // messages that no entry has answered for yet
+	handled      []string                // all messages that are done with
+	ids          named                   // those of them with ids
+	passed       int                     // commands that an answered one came after: they changed nothing
+	left         []model.Command         // orders that no entry has answered for yet
+	models       map[string]*model.Model // those that an entry was about, as they must be now; nil: removed
+	steps        map[string]int          // entries by model since it was read or created
+	first        map[string]int64        // revisions of models that were created; of removed ones the least that a new one may have
+	input        []string                // the input list as the entries before left it
+	promises     map[string]promise      // as they left these
+	message      *model.Message          // that the last entry answers; nil: it answers none
+	started      []string                // entries that must have been pushed
+	back         []string                // uids of attempts whose entries must have left the input list
+	changed      [][2]string             // entries that must stand changed in their places, if they stood there
+	newest       map[string]string       // model -> uid of the attempt started here last
+	records      map[string][]record     // model -> what its history must have got, newest first
+	replaced     map[string]bool         // models whose newest attempt of before must be gone from the history
+	forgotten    map[string]bool         // models whose history must be gone
+	wakes        bool                    // a sleeping dispatcher must have been woken
+	queueCircuit model.QueueCircuit      // as it was when the models were read
+	meant        string                  // the shared policy as it was when what commands name was read
+	common       string                  // likewise the shared policy
+	ends         []end                   // what the circuit of the queue counts
+	ended        map[string]model.Event  // attempts that ended here
+	notices      int
+	steers       bool
+	tried        map[string]effort    // as the entries before left these
+	slots        map[string]time.Time // likewise
+	states       map[string]circuit   // likewise
+	told         []string             // what must be told of circuits
+	frees        bool                 // an attempt has given keys back: models may wait for them
+	begun        map[string]bool      // models of which an attempt was started here; false: which were removed
+	granted      map[string]int       // entries by bulk
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
@@ -78,8 +78,8 @@ func (p *replay) nextChoices() []int {
 
 // read replays the whole journal and compares what follows from it with what stands in Redis.
 func (p *replay) read() error {
-	if len(p.brakes) > 0 {
-		p.brake = brakeOf(p.brakes[p.choose(len(p.brakes))])
+	if len(p.queueCircuits) > 0 {
+		p.queueCircuit = queueCircuitOf(p.queueCircuits[p.choose(len(p.queueCircuits))])
 	}
 	p.common = p.before.policies[sharedPolicy]
 	if len(p.shared) > 0 {
@@ -94,7 +94,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkBrake, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func modelOf(entry string) string {
 // enter replays one entry of the journal.
 func (p *replay) enter(entry map[string]string) error {
 	uid, event, at := entry["uid"], model.Event(entry["event"]), instant(entry["at"])
-	if aboutBrake(entry) {
+	if aboutQueueCircuit(entry) {
 		p.notices++
 		return nil
 	}
@@ -246,7 +246,7 @@ func (p *replay) model(uid string) *model.Model {
 		return nil
 	}
 	m := parse(uid, hash, p.before.payloads[uid])
-	m.Brake = p.brake
+	m.QueueCircuit = p.queueCircuit
 	_ = m.Resolve(p.policy(m.PolicyName), p.schedules.Get)
 	p.models[uid] = m
 	return m

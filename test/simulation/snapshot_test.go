@@ -22,7 +22,7 @@ type snapshot struct {
 	holder                 string              // of the lane
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
-	stats, brake           map[string]string
+	stats, queueCircuit    map[string]string
 	histories              map[string][]string // by model
 	wake                   int                 // calls to dispatchers
 
@@ -45,7 +45,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		front: r.list(k.Front()),
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
 		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
-		brake: r.hash(k.Brake()), wake: len(r.list(k.Wake())),
+		queueCircuit: r.hash(k.QueueCircuit()), wake: len(r.list(k.Wake())),
 		ids: r.scores(k.Commands()), steered: r.lookAround(r.steers),
 	}
 	for _, uid := range uids {

@@ -82,8 +82,8 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 	if w.temper.rules {
 		r.mini.HSet(r.store.Keys.Policies(), sharedPolicy, sharedText(w.rules))
 	}
-	for name, value := range w.temper.brake {
-		r.mini.HSet(r.store.Keys.Brake(), name, value)
+	for name, value := range w.temper.queueCircuit {
+		r.mini.HSet(r.store.Keys.QueueCircuit(), name, value)
 	}
 	w.before = r.look(w.uids, nil, nil)
 	return w, w.populate()
@@ -128,7 +128,7 @@ func (w *world) populate() error {
 }
 
 func (w *world) newOperator(spare int) *operatorRole {
-	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits}
+	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits, turns: w.temper.queueCircuit != nil}
 	if w.temper.steers {
 		o.steers = &w.bulks
 	}
@@ -329,9 +329,9 @@ func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack
 	w.before = d.after
-	if !maps.Equal(d.before.brake, d.after.brake) {
+	if !maps.Equal(d.before.queueCircuit, d.after.queueCircuit) {
 		for _, a := range w.actors {
-			a.began.brakes = append(a.began.brakes, d.after.brake)
+			a.began.queueCircuits = append(a.began.queueCircuits, d.after.queueCircuit)
 		}
 	}
 	if text := d.after.policies[sharedPolicy]; text != d.before.policies[sharedPolicy] {

@@ -7,49 +7,49 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// braked tells a story under an engaged brake.
-func braked(t *testing.T, definition, steps string) *story {
+// withOpenCircuit tells a story while the circuit of the queue is open.
+func withOpenCircuit(t *testing.T, definition, steps string) *story {
 	t.Helper()
 	s := tell(t, definition, "")
-	s.m.Brake = Brake{On: true, Engaged: true}
+	s.m.QueueCircuit = QueueCircuit{On: true, Open: true}
 	return s.then(steps)
 }
 
-func TestAnEngagedBrakeDisablesNobody(t *testing.T) {
+func TestAnOpenCircuitOfTheQueueDisablesNobody(t *testing.T) {
 	exhausted := banner + `,"refresh":"now"`
 	for _, definition := range []string{
 		exhausted, // after the last retry
 		`"policy":{"timeout":"1m","retries":[0],"never_retry":["Gone"]}`,     // by its class
 		`"policy":{"timeout":"1m","give_up_after":"1s","retries":[0,0,0,0]}`, // by its window
 	} {
-		s := braked(t, definition, "")
+		s := withOpenCircuit(t, definition, "")
 		now := monday
 		for range 20 {
 			now = now.Add(time.Hour)
 			s.do(now, "start", "")
 			s.do(now.Add(30*time.Second), "failure", `"error_type":"Gone"`)
 			if s.decision.Final || s.m.Disabled || s.decision.Notice != policy.NoticeNone {
-				t.Fatalf("%s: disabled under the brake: %s", definition, s)
+				t.Fatalf("%s: disabled while it is open: %s", definition, s)
 			}
-			if wait := s.m.RefreshAt.Sub(now.Add(30 * time.Second)); wait < brakeDelay/2 || wait > brakeDelay*3/2 {
-				t.Fatalf("%s: tried again after %s, want about %s", definition, wait, brakeDelay)
+			if wait := s.m.RefreshAt.Sub(now.Add(30 * time.Second)); wait < heldDelay/2 || wait > heldDelay*3/2 {
+				t.Fatalf("%s: tried again after %s, want about %s", definition, wait, heldDelay)
 			}
 		}
 	}
 }
 
-func TestTheFirstFailureAfterTheReleaseIsFinal(t *testing.T) {
-	s := braked(t, banner, "00:00 start | 00:00:10 failure | 00:10 start | 00:10:10 failure | 00:20 start | 00:20:10 failure | 00:40 start | 00:40:10 failure")
+func TestTheFirstFailureAfterTheCircuitOfTheQueueHasClosedIsFinal(t *testing.T) {
+	s := withOpenCircuit(t, banner, "00:00 start | 00:00:10 failure | 00:10 start | 00:10:10 failure | 00:20 start | 00:20:10 failure | 00:40 start | 00:40:10 failure")
 	if s.decision.Final || !s.decision.Held || !s.decision.Exhausted || s.m.AttemptNo != 3 {
 		t.Fatalf("want the fourth failure held and not counted, got %s", s)
 	}
-	s.m.Brake.Engaged = false
+	s.m.QueueCircuit.Open = false
 	s.then("01:00 start | 01:00:10 failure")
 	s.expect("#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4")
 }
 
-func TestAnEngagedBrakeMakesRetriesRarer(t *testing.T) {
-	s := braked(t, banner, "00:00 start | 00:00:10 failure")
+func TestAnOpenCircuitOfTheQueueMakesRetriesRarer(t *testing.T) {
+	s := withOpenCircuit(t, banner, "00:00 start | 00:00:10 failure")
 	s.expect("#1, next 00:05:10: retry 1/3 +5m, none planned")
 	tell(t, banner, "00:00 start | 00:00:10 failure").expect("#1, next 00:00:10: retry 1/3 at once, none planned")
 }
@@ -57,7 +57,7 @@ func TestAnEngagedBrakeMakesRetriesRarer(t *testing.T) {
 func TestHeldFailuresDoNotComeBackTogether(t *testing.T) {
 	seen := map[time.Time]bool{}
 	for _, uid := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		m := Model{Policy: policy.Policy{Timeout: time.Minute, OnExhausted: policy.GiveUp}, Brake: Brake{Engaged: true}}
+		m := Model{Policy: policy.Policy{Timeout: time.Minute, OnExhausted: policy.GiveUp}, QueueCircuit: QueueCircuit{Open: true}}
 		s := State{AttemptNo: 1, AttemptUID: uid}
 		seen[m.afterFailure(&s, policy.Failure{}, monday).at] = true
 	}
@@ -66,38 +66,38 @@ func TestHeldFailuresDoNotComeBackTogether(t *testing.T) {
 	}
 }
 
-func TestAnEngagedBrakeLetsNoGiveUpWindowEnd(t *testing.T) {
+func TestAnOpenCircuitOfTheQueueLetsNoGiveUpWindowEnd(t *testing.T) {
 	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":[],"give_up_after":"8h"}`, "06:00 start | 06:10 failure")
 	s.expect("#0, next 14:00: gives up then: no success for 8h")
-	s.m.Brake = Brake{On: true, Engaged: true}
+	s.m.QueueCircuit = QueueCircuit{On: true, Open: true}
 	if decision := s.m.Wake(clock("14:00"), "a2"); decision.Event != EventStart {
-		t.Errorf("want a start under the brake, got %s", decision.Event)
+		t.Errorf("want a start while it is open, got %s", decision.Event)
 	}
-	s.m.Brake.Engaged = false
+	s.m.QueueCircuit.Open = false
 	if decision := s.m.Wake(clock("14:00"), "a2"); decision.Event != EventGiveUp {
-		t.Errorf("want the end of the window without the brake, got %s", decision.Event)
+		t.Errorf("want the end of the window when it is closed, got %s", decision.Event)
 	}
 }
 
-func TestABrakeIsRefusedOutOfRange(t *testing.T) {
-	for want, brake := range map[string]Brake{
+func TestACircuitOfTheQueueIsRefusedOutOfRange(t *testing.T) {
+	for want, circuit := range map[string]QueueCircuit{
 		"share: expected 5% to 100%, found 0":             {Window: time.Minute, Min: 1},
 		"share: expected 5% to 100%, found 1.5":           {Share: 1.5, Window: time.Minute, Min: 1},
 		"window: expected 10s to 1d, found 1s":            {Share: 1, Window: time.Second, Min: 1},
 		"min: expected 1 to 1000000 attempts, found 0":    {Share: 1, Window: time.Minute},
 		"min: expected 1 to 1000000 attempts, found -100": {Share: 1, Window: time.Minute, Min: -100},
 	} {
-		if err := brake.Validate(); err == nil || err.Error() != want {
+		if err := circuit.Validate(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if err := DefaultBrake().Validate(); err != nil {
+	if err := DefaultQueueCircuit().Validate(); err != nil {
 		t.Errorf("the default: %v", err)
 	}
 }
 
-func TestAFailureThatTheBrakeHoldsBackWaitsAsLongAsItsWorkerAsked(t *testing.T) {
-	s := braked(t, banner, "")
+func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAsked(t *testing.T) {
+	s := withOpenCircuit(t, banner, "")
 	s.do(monday, "start", "")
 	s.do(monday.Add(time.Minute), "failure", `"retryable":false,"retry_after":7200`)
 	if want := monday.Add(time.Minute + 2*time.Hour); !s.decision.Held || !s.m.RefreshAt.Equal(want) || !s.m.NotBefore.Equal(want) {

@@ -68,7 +68,7 @@ func (f *fleet) dispatch() {
 	}
 }
 
-// incidents lists the events of the outbox that tell of the brake or of a disabled model.
+// incidents lists the events of the outbox that tell of the circuit of the queue or of a disabled model.
 func (f *fleet) incidents() (events []string) {
 	f.t.Helper()
 	entries, err := f.Redis.XRange(context.Background(), f.Store.Keys.Outbox(), "-", "+").Result()
@@ -84,20 +84,20 @@ func (f *fleet) incidents() (events []string) {
 func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f := newFleet(t, server)
-		if err := f.Store.SetBrake(t.Context(), model.Brake{On: true, Share: 0.5, Window: 5 * time.Minute, Min: 10}); err != nil {
+		if err := f.Store.SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: 5 * time.Minute, Min: 10}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		f.round(0, "failure")
 		for range 6 { // each of these failures would be final
 			f.round(8*time.Minute, "failure")
 		}
-		if got := f.incidents(); !slices.Equal(got, []string{"brake_engaged"}) {
+		if got := f.incidents(); !slices.Equal(got, []string{"circuit_opened"}) {
 			t.Fatalf("want one incident and no disabled model, got %v", got)
 		}
 		f.round(8*time.Minute, "success")
 		f.round(time.Second, "success")
-		if got := f.incidents(); !slices.Equal(got, []string{"brake_engaged", "brake_released"}) {
-			t.Fatalf("want the brake released by the successes, got %v", got)
+		if got := f.incidents(); !slices.Equal(got, []string{"circuit_opened", "circuit_closed"}) {
+			t.Fatalf("want the circuit closed by the successes, got %v", got)
 		}
 		if stats := f.Stats(); stats["held"] < feeds || stats["final_failure"] != 0 {
 			t.Errorf("want %d final failures held and none done, got %v", feeds, stats)
@@ -105,7 +105,7 @@ func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
 	})
 }
 
-func TestWithoutTheBrakeAMassFailureDisablesEveryModel(t *testing.T) {
+func TestWithoutTheCircuitOfTheQueueAMassFailureDisablesEveryModel(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f := newFleet(t, server)
 		f.round(0, "failure")
@@ -116,23 +116,23 @@ func TestWithoutTheBrakeAMassFailureDisablesEveryModel(t *testing.T) {
 	})
 }
 
-func TestABrakeReleasedByHandForgetsWhatItCounted(t *testing.T) {
+func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f := newFleet(t, server)
-		if err := f.Store.SetBrake(t.Context(), model.Brake{On: true, Share: 0.5, Window: time.Hour, Min: 10}); err != nil {
+		if err := f.Store.SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Hour, Min: 10}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		f.round(0, "failure")
 		f.round(time.Second, "failure")
-		if status, err := f.Store.Brake(t.Context()); err != nil || !status.Engaged || status.Failures != feeds || status.Incidents != 1 {
-			t.Fatalf("want an engaged brake with %d failures, got %+v, %v", feeds, status, err)
+		if status, err := f.Store.QueueCircuit(t.Context()); err != nil || !status.Open || status.Failures != feeds || status.Opened != 1 {
+			t.Fatalf("want an open circuit with %d failures, got %+v, %v", feeds, status, err)
 		}
-		if err := f.Store.ReleaseBrake(t.Context()); err != nil {
+		if _, err := f.Store.CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", f.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
-		f.round(2*time.Second, "success") // nothing is due: only the brake is measured
-		if status, err := f.Store.Brake(t.Context()); err != nil || status.Engaged || status.Failures != 0 {
-			t.Errorf("want a released brake that has counted nothing, got %+v, %v", status, err)
+		f.round(2*time.Second, "success") // nothing is due: only the circuit is measured
+		if status, err := f.Store.QueueCircuit(t.Context()); err != nil || status.Open || status.Failures != 0 {
+			t.Errorf("want a closed circuit that has counted nothing, got %+v, %v", status, err)
 		}
 	})
 }

@@ -1,0 +1,76 @@
+-- Sums up the attempts of the window of the circuit of the queue, forgets older ones, and opens or closes it. What
+-- somebody has opened is closed from its probe_at on. Off, it does nothing.
+--
+-- KEYS[1] <queue>:circuit:queue hash
+-- KEYS[2] <queue>:stats hash
+-- KEYS[3] <queue>:journal stream
+-- KEYS[4] <queue>:outbox stream
+-- KEYS[5] <queue>:brake hash, the circuit as the release before kept it
+-- ARGV[1] now in Unix ms
+-- ARGV[2] the same in RFC 3339
+-- ARGV[3] journal cap, in entries; below 1: there is no journal
+-- Returns {"opened", "closed" or "" when nothing changed, successes in the window, failures in the window}
+-- include: types
+-- include: chunks
+local circuit, stats, journal, outbox, former = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local now, text, cap = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+-- include: circuit
+
+-- Check
+local wrong = wrong_type({'hash', 'hash', 'stream', 'stream', 'hash'})
+if wrong then
+  return wrong
+end
+
+if redis.call('EXISTS', former) == 1 then
+  local was = redis.call('HMGET', former, 'on', 'share', 'window_ms', 'min', 'engaged_at', 'engaged')
+  local unset = redis.call('HEXISTS', circuit, 'on') == 0
+  for i, field in ipairs({'on', 'share', 'window_ms', 'min', 'opened_at', 'opened'}) do
+    if unset and was[i] then
+      redis.call('HSETNX', circuit, field, was[i])
+    end
+  end
+  redis.call('DEL', former)
+end
+
+local set = redis.call('HMGET', circuit, 'on', 'share', 'window_ms', 'min', 'opened_at', 'probe_at')
+local share, window, min, opened, probe = tonumber(set[2]), tonumber(set[3]), tonumber(set[4]), set[5], set[6]
+if set[1] ~= '1' or not (share and window and min) then
+  return {'', 0, 0}
+end
+
+-- The window is counted in tenths of it: @ok.<n> and @failed.<n>, where n is the Unix ms at which a tenth began. One
+-- that begins more than a window ahead is from before the clock was set back.
+local count, old = {ok = 0, failed = 0}, {}
+local fields = redis.call('HGETALL', stats)
+for i = 1, #fields, 2 do
+  local kind, began = string.match(fields[i], '^@(%a+)%.(%d+)$')
+  local age = kind and now - tonumber(began)
+  if age and (age >= window or age < -window) then --@ oldest
+    old[#old + 1] = fields[i]
+  elseif count[kind] then
+    count[kind] = count[kind] + (tonumber(fields[i + 1]) or 0)
+  end
+end
+local total, changed = count.ok + count.failed, ''
+local probed = not probe or probe <= text --@ probed
+if not opened and total >= min and count.failed >= share * total then --@ open
+  changed = 'opened'
+elseif opened and probed and total > 0 and count.failed < share * total / 2 then --@ close
+  changed = 'closed'
+end
+
+-- Write
+for first, last in chunks(old) do
+  redis.call('HDEL', stats, unpack(old, first, last))
+end
+if changed == 'opened' then
+  redis.call('HSET', circuit, 'opened_at', text)
+  redis.call('HINCRBY', circuit, 'opened', 1)
+elseif changed == 'closed' then
+  redis.call('HDEL', circuit, 'opened_at', 'probe_at', 'by')
+end
+if changed ~= '' then
+  tell_circuit(changed, 'queue', text, cap, 'successes', count.ok, 'failures', count.failed)
+end
+return {changed, count.ok, count.failed}

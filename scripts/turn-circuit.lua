@@ -1,0 +1,62 @@
+-- Opens or closes the circuit of a key by hand. It is told if it was not so before, with who did it. What it has
+-- counted is forgotten, and what waits for it is looked at at once.
+--
+-- KEYS[1] <queue>:circuit:<name> hash
+-- KEYS[2] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[3] <queue>:stats hash
+-- KEYS[4] <queue>:journal stream
+-- KEYS[5] <queue>:outbox stream
+-- ARGV[1] opened or closed
+-- ARGV[2] its key; queue = that of the queue, which counts in stats
+-- ARGV[3] its gate
+-- ARGV[4] who does it
+-- ARGV[5] now in Unix ms
+-- ARGV[6] the same in RFC 3339
+-- ARGV[7] from when on it may be tried, in RFC 3339; "" = it closes
+-- ARGV[8] for how many ms it is kept; "" = for ever
+-- ARGV[9] journal cap, in entries; below 1: there is no journal
+-- Returns 1: it has changed; 0: it was so before
+-- include: types
+-- include: chunks
+local circuit, gates, stats, journal, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local text, probe_at, kept, cap = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+-- include: circuit
+
+-- Check
+local wrong = wrong_type({'hash', 'zset', 'hash', 'stream', 'stream'})
+if wrong then
+  return wrong
+end
+local open = redis.call('HEXISTS', circuit, 'opened_at') == 1
+local changes = open ~= (change == 'opened')
+local counted = {}
+for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
+  if string.sub(field, 1, 1) == '@' then
+    counted[#counted + 1] = field
+  end
+end
+
+-- Write
+for first, last in chunks(counted) do
+  redis.call('HDEL', stats, unpack(counted, first, last)) --@ forget
+end
+redis.call('HDEL', circuit, 'probe', 'recent')
+if change == 'closed' then
+  redis.call('HDEL', circuit, 'opened_at', 'probe_at', 'by')
+else
+  redis.call('HSETNX', circuit, 'opened_at', text)
+  redis.call('HSET', circuit, 'probe_at', probe_at, 'by', by)
+end
+if kept ~= '' then
+  redis.call('PEXPIRE', circuit, kept)
+end
+redis.call('ZADD', gates, 'XX', now, gate)
+if not changes then --@ told once
+  return 0
+end
+if change == 'opened' then
+  redis.call('HINCRBY', circuit, 'opened', 1)
+end
+tell_circuit(change, name, text, cap, 'by', by)
+return 1
