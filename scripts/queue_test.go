@@ -159,6 +159,31 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 	})
 }
 
+func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 2))
+		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
+		must(t, err)
+		_, err = q.Parts[1].OpenCircuit(t.Context(), "queue", "bob", time.Now().Add(time.Hour), time.Now())
+		must(t, err)
+		for _, turn := range []func() (bool, error){
+			func() (bool, error) { return q.OpenCircuit(t.Context(), "queue", "ann", time.Hour) }, // one of them is open already
+			func() (bool, error) { return q.CloseCircuit(t.Context(), "queue", "ann") },
+		} {
+			if changed, err := turn(); !changed || err != nil {
+				t.Errorf("want a change, got %v, %v", changed, err)
+			}
+		}
+		for i, want := range []string{"circuit_opened ann, circuit_closed ann, ", "circuit_opened bob, circuit_closed ann, "} {
+			told := ""
+			for _, entry := range clients.Read.XRange(t.Context(), q.Parts[i].Keys.Outbox(), "-", "+").Val() {
+				told += fmt.Sprint(entry.Values["event"], " ", entry.Values["by"], ", ")
+			}
+			expectEqual(t, q.Parts[i].Keys.Queue(), want, told)
+		}
+	})
+}
+
 func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
 		_, second, _, uid := twoParts(t, clients)

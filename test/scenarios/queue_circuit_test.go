@@ -136,3 +136,24 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatSucceedsGoesOnWhileTheCircuitOfTheQueueIsOpen(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		f := newFleet(t, server)
+		if _, err := f.Store.OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", f.Clock.Now().Add(time.Hour), f.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		f.round(0, "success")
+		for i := range feeds {
+			f.Command(fmt.Sprintf(`{"type":"run","uid":"feed_%d"}`, i))
+		}
+		f.poll()
+		f.round(time.Second, "success")
+		if stats := f.Stats(); stats["success"] != 2*feeds || stats["parked"] != 0 {
+			t.Errorf("want all refreshed twice and none parked, got %v", stats)
+		}
+		if got := f.incidents(); !slices.Equal(got, []string{"circuit_opened"}) {
+			t.Errorf("want it open still, and told once, got %v", got)
+		}
+	})
+}

@@ -120,8 +120,8 @@ var bugs = append([]bug{
 	{name: "the circuit of the queue is opened by few failures", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if not opened and count.failed > 0 then"},
 	{name: "the circuit of the queue never closes", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
 	{name: "the circuit of the queue counts old attempts too", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "oldest", line: "if false then"},
-	{name: "a measurement closes at once what somebody has opened", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "probed", line: "local probed = true"},
-	{name: "to open an open circuit is told again", queueCircuit: true, slow: true, file: "turn-circuit.lua", mark: "told once", line: "if false then"},
+	{name: "a measurement closes at once what somebody has opened", queueCircuit: true, file: "measure-circuit.lua", mark: "probed", line: "local probed = true"},
+	{name: "to open an open circuit is told again", queueCircuit: true, file: "turn-circuit.lua", mark: "told once", line: "if false then"},
 	{name: "what was counted before somebody opened the circuit closes it", queueCircuit: true, slow: true, file: "turn-circuit.lua", mark: "forget"},
 	{name: "nobody looks at the circuit of the queue", queueCircuit: true, slow: true, store: func(s *scripts.Store) queue {
 		return altered{s, func(r *scripts.Record) { r.QueueCircuit.Open = false }}
