@@ -131,6 +131,22 @@ func TestAModelThatWaitsForASlotIsToldItsKeyAndRate(t *testing.T) {
 	expectContains(t, s.do("explain", "b"), "next: an attempt starts at 05:01 (in 1m); ")
 }
 
+func TestAModelIsToldThatTheCircuitOfTheQueueIsOpen(t *testing.T) {
+	s := newTimedQueue(t, "05:00:00")
+	s.put("{uid: a, policy: {timeout: 1h, retries: [], on_exhausted: give_up}}")
+	open := "the circuit of the queue is open: a final failure is held back, and retries are rarer"
+	s.do("circuit", "open", "queue")
+	s.dispatch("05:00:01")
+	s.told("a", open)
+	s.answer("05:00:02", "failure", "a")
+	s.told("a", open)
+	expectContains(t, s.do("explain", "a"), "held by the circuit +")
+	s.do("circuit", "close", "queue")
+	if text := s.do("explain", "a"); strings.Contains(text, open) {
+		t.Errorf("expected no more of it, found\n%s", text)
+	}
+}
+
 func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.do("policy", "put", file(t, "p.yaml", steeredPolicy))

@@ -159,6 +159,9 @@ func (s *narrator) present() []string {
 		}
 	}
 	lines = append(lines, s.stops()...)
+	if s.m.QueueCircuit.Open && !s.m.Disabled {
+		lines = append(lines, "the circuit of the queue is open: a final failure is held back, and retries are rarer")
+	}
 	if text := freshnessText(s.m, s.when); text != "" {
 		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
 	}
