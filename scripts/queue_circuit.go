@@ -12,16 +12,8 @@ import (
 
 var measureCircuit = load("measure-circuit.lua")
 
-// The fields of the hash <queue>:circuit:queue beside those that every circuit has.
-const (
-	circuitOn     = "on"
-	circuitShare  = "share"
-	circuitWindow = "window_ms"
-	circuitMin    = "min"
-)
-
-// queueCircuitFields are the fields that a decision depends on.
-var queueCircuitFields = []string{circuitOn, "opened_at", circuitShare, circuitWindow, circuitMin}
+// queueCircuitFields are the fields of the hash <queue>:circuit:queue that a decision depends on.
+var queueCircuitFields = []string{"on", "opened_at", "share", "window_ms", "min"}
 
 // QueueCircuitStatus is the circuit of a queue and what it has counted within its window.
 type QueueCircuitStatus struct {
@@ -60,7 +52,7 @@ func (s *Store) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 		return QueueCircuitStatus{}, fmt.Errorf("read the circuit of the queue: %w", err)
 	}
 	hash := circuit.Val()
-	if hash[circuitOn] == "" && len(former.Val()) > 0 {
+	if hash["on"] == "" && len(former.Val()) > 0 {
 		hash = former.Val()
 	}
 	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: whole(hash["opened"])}
@@ -78,12 +70,12 @@ func (s *Store) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 // decodeQueueCircuit reads the circuit of a queue; settings that are absent or cannot be read are the defaults.
 func decodeQueueCircuit(hash map[string]string) model.QueueCircuit {
 	circuit := model.DefaultQueueCircuit()
-	circuit.On = hash[circuitOn] == "1"
+	circuit.On = hash["on"] == "1"
 	circuit.Open = hash["opened_at"] != ""
 	read := circuit
-	read.Share, _ = strconv.ParseFloat(hash[circuitShare], 64)
-	read.Window = time.Duration(whole(hash[circuitWindow])) * time.Millisecond
-	read.Min = int(whole(hash[circuitMin]))
+	read.Share, _ = strconv.ParseFloat(hash["share"], 64)
+	read.Window = time.Duration(whole(hash["window_ms"])) * time.Millisecond
+	read.Min = int(whole(hash["min"]))
 	if read.Validate() != nil {
 		return circuit
 	}
@@ -106,8 +98,8 @@ func (s *Store) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit,
 		return err
 	}
 	share := strconv.FormatFloat(circuit.Share, 'f', -1, 64)
-	err = s.clients.Write.HSet(ctx, s.Keys.QueueCircuit(), circuitOn, circuit.On, circuitShare, share,
-		circuitWindow, circuit.Window.Milliseconds(), circuitMin, circuit.Min).Err()
+	err = s.clients.Write.HSet(ctx, s.Keys.QueueCircuit(), "on", circuit.On, "share", share,
+		"window_ms", circuit.Window.Milliseconds(), "min", circuit.Min).Err()
 	if err != nil || circuit.On || !was.On {
 		return wrap(err, "set the circuit of the queue")
 	}

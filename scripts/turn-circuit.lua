@@ -17,7 +17,6 @@
 -- ARGV[9] journal cap, in entries; below 1: there is no journal
 -- Returns 1: it has changed; 0: it was so before
 -- include: types
--- include: chunks
 local circuit, gates, stats, journal, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text, probe_at, kept, cap = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
@@ -30,16 +29,12 @@ if wrong then
 end
 local open = redis.call('HEXISTS', circuit, 'opened_at') == 1
 local changes = open ~= (change == 'opened')
-local counted = {}
-for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
-  if string.sub(field, 1, 1) == '@' then
-    counted[#counted + 1] = field
-  end
-end
 
 -- Write
-for first, last in chunks(counted) do
-  redis.call('HDEL', stats, unpack(counted, first, last)) --@ forget
+for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
+  if string.sub(field, 1, 1) == '@' then
+    redis.call('HDEL', stats, field) --@ forget
+  end
 end
 redis.call('HDEL', circuit, 'probe', 'recent')
 if change == 'closed' then
