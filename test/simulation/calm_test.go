@@ -46,6 +46,9 @@ func (w *world) settle() error {
 			if err := w.rounds(); err != nil {
 				return err
 			}
+			if _, waiting = w.next(); waiting { // what became due meanwhile was parked
+				continue
+			}
 			return w.oracle.checkQuiet(w.before)
 		}
 		if w.writes != writes || len(w.before.claimed)+len(w.before.taken) == 0 {
