@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/model/schedule"
-	"github.com/refreshd/refreshd/scripts"
-
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // oracle knows what must be true of a queue beyond what stands in it now.
@@ -35,61 +33,8 @@ type oracle struct {
 	waiting  map[string]bool      // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
 
-// attempt is what became of one attempt.
-type attempt struct {
-	model  string
-	gone   bool   // its entry stands nowhere any more: a foreign worker has it, or it was answered or dropped
-	handed bool   // it was handed back by a worker pool, or for one
-	since  int    // in which step that was last
-	entry  string // as a worker got it, or would get it
-	ended  model.Event
-	at     int // in which step it ended
-	ticket int
-	left   time.Time // when it left the input list first; zero: it stands there still
-}
-
 func newOracle() *oracle {
 	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}, ids: map[string]span{}, tried: map[string]effort{}, slots: map[string]time.Time{}, states: map[string]circuit{}, wishes: map[string]wish{}}
-}
-
-// deed is one executed command and what it may have done.
-type deed struct {
-	before, after *snapshot
-	now           time.Time
-	moment
-	step      int
-	note      *note            // what it is to note of the input list; nil: nothing
-	setBack   bool             // the clock was set back before
-	sent      []string         // messages that it pushed, with the mark of their source
-	said      []string         // what it may have pushed to the output list
-	leaves    bool             // a poller or a worker pool resigns
-	found     string           // the heartbeat by which a worker pool was found expired, in Unix ms
-	measured  time.Time        // the instant for which the circuit of the queue was measured; zero: it was not
-	turned    *turn            // what somebody does with the circuit of the queue; nil: nothing
-	putter    string           // the worker pool that puts entries back
-	crowd     []string         // those entries, newest first
-	commits   string           // the poller that commits; empty: a dispatcher or an operator does
-	alive     string           // a poller or a worker pool that gives a heartbeat
-	looks     bool             // a dispatcher reads what is due
-	pops      bool             // it pops attempts from the input list
-	work      bool             // it may move attempts between the input list and those of worker pools
-	orders    *[]model.Command // commands that its caller may carry out without a message
-	maxQueued int              // high-water mark of the input list
-	window    int              // what it takes for that mark; a dispatcher may take a lower one
-	batch     int              // how many models of a kind a dispatcher reads at once
-	schedules *schedule.Cache
-	policies  map[string]policy.Policy // by their text
-}
-
-// moment is where the round of a process began.
-type moment struct {
-	since         int                            // in which step
-	clock         []time.Time                    // what the clock has shown since, in order
-	queueCircuits []map[string]string            // what the circuit of the queue has been since, in order
-	shared        []string                       // likewise the policy that several models share
-	saw           *sight                         // what was due when a dispatcher looked; nil: it has not
-	fronts        [][]string                     // what was noted of the input list since, in order
-	circuits      []map[string]map[string]string // what the circuits of keys have been since, in order
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
@@ -138,30 +83,6 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 		}
 	}
 	return p, first
-}
-
-// consumed returns the messages that the deed has handled. No message may come from nowhere.
-func (d *deed) consumed() (gone []string, err error) {
-	was, is := d.before.messages(), d.after.messages()
-	for _, message := range d.sent {
-		was[message]++
-	}
-	for _, message := range slices.Sorted(maps.Keys(is)) {
-		if message[0] == 'o' && slices.Contains(d.said, message[1:]) {
-			for ; is[message] > was[message]; was[message]++ {
-				d.sent = append(d.sent, message)
-			}
-		}
-		if is[message] > was[message] {
-			return nil, fmt.Errorf("the message %s stands there %d times, want %d", message, is[message], was[message])
-		}
-	}
-	for _, message := range slices.Sorted(maps.Keys(was)) {
-		for range was[message] - is[message] {
-			gone = append(gone, message)
-		}
-	}
-	return gone, nil
 }
 
 // checkStanding checks the invariants that hold at every instant.

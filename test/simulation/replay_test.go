@@ -3,15 +3,12 @@ package simulation
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // replay decides again what the journal says that a deed has decided, about the models as they really were.
@@ -137,105 +134,6 @@ func (p *replay) commit() {
 	}
 }
 
-// modelOf reads which model an entry of the input list is about.
-func modelOf(entry string) string {
-	var in work
-	_ = json.Unmarshal([]byte(entry), &in)
-	return in.UID
-}
-
-// enter replays one entry of the journal.
-func (p *replay) enter(entry map[string]string) error {
-	uid, event, at := entry["uid"], model.Event(entry["event"]), instant(entry["at"])
-	if aboutQueueCircuit(entry) {
-		p.notices++
-		return nil
-	}
-	if aboutCircuit(entry) {
-		return nil
-	}
-	if !slices.ContainsFunc(p.clock, at.Equal) {
-		return fmt.Errorf("the clock has shown %v since the round began", p.clock)
-	}
-	m := p.model(uid)
-	if event == "orphan" {
-		if m != nil {
-			return errors.New("the model exists")
-		}
-		return nil
-	}
-	delta := entry
-	entry, p.message = completed(m, delta), nil
-	decision, err := p.decide(uid, m, event, at, entry)
-	if err != nil {
-		return err
-	}
-	if decision.Event != event {
-		return fmt.Errorf("the decision is %s", decision.Event)
-	}
-	if err := p.keep(uid, m, decision, at); err != nil {
-		return err
-	}
-	if err := p.wait(m, decision, at); err != nil {
-		return err
-	}
-	p.giveBack(m, decision, at)
-	if err := p.book(uid, m, decision); err != nil {
-		return err
-	}
-	if decision.Notice != policy.NoticeNone && !decision.Muted {
-		p.notices++
-	}
-	if decision.Ended != nil {
-		p.remember(uid, m, event, entry)
-		p.count(event, at)
-	}
-	if err := p.follow(uid, m, decision, at); err != nil {
-		return err
-	}
-	return rebuilds(m, p.models[uid], delta)
-}
-
-// completed is an entry with what it leaves as it was.
-func completed(m *model.Model, entry map[string]string) map[string]string {
-	entry = maps.Clone(entry)
-	if m == nil {
-		return entry
-	}
-	for name, value := range fields(m) {
-		if _, changed := entry[name]; !changed {
-			entry[name] = value
-		}
-	}
-	return entry
-}
-
-// rebuilds checks that an entry holds what turns a model into what has become of it.
-func rebuilds(before, after *model.Model, entry map[string]string) error {
-	if after == nil {
-		return nil
-	}
-	was, is := map[string]string{}, fields(after)
-	if before != nil {
-		was = fields(before)
-	}
-	for name := range is {
-		was[name] = cmp.Or(was[name], "") // each name once
-	}
-	for name, value := range was {
-		again := name == "error" && contains(entry, name) && entry[name] == is[name] // each failure tells by what
-		if name != "refresh_why" && !again && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]) {
-			return fmt.Errorf("%s was %q and is %q", name, value, is[name])
-		}
-	}
-	if entry["refresh_why"] != is["refresh_why"] {
-		return fmt.Errorf("refresh_why is %q", is["refresh_why"])
-	}
-	return nil
-}
-
-func contains(entry map[string]string, name string) bool { _, found := entry[name]; return found }
-
 // model returns a model as the entries before this one left it; nil: there is none.
 func (p *replay) model(uid string) *model.Model {
 	if m, seen := p.models[uid]; seen {
@@ -277,76 +175,4 @@ func (p *replay) compiled(text string) policy.Policy {
 	}
 	p.policies[text] = chosen
 	return chosen
-}
-
-// book notes what the decision does to attempts.
-func (p *replay) book(uid string, m *model.Model, decision model.Decision) error {
-	if decision.Event == model.EventStart {
-		return p.bookStart(uid, decision)
-	}
-	if decision.Event == model.EventUpdate && decision.Message != "" {
-		p.changed = append(p.changed, [2]string{m.Entry(), decision.Message})
-		if at := slices.Index(p.input, m.Entry()); at >= 0 {
-			p.input[at] = decision.Message
-		}
-	}
-	if m == nil || !m.Running() || decision.Event != model.EventRemove && decision.Next.AttemptUID == m.AttemptUID {
-		return nil
-	}
-	facts := p.oracle.attempts[m.AttemptUID]
-	switch {
-	case facts == nil || facts.model != uid:
-		return fmt.Errorf("the attempt %s was never started", m.AttemptUID)
-	case facts.ended != "" || p.ended[m.AttemptUID] != "":
-		return fmt.Errorf("the attempt %s has ended before with %s%s", m.AttemptUID, facts.ended, p.ended[m.AttemptUID])
-	}
-	p.ended[m.AttemptUID] = decision.Event
-	if takesBack[decision.Event] && !facts.handed {
-		p.back = append(p.back, m.AttemptUID)
-	}
-	return nil
-}
-
-// takesBack are the events that remove a queued attempt from the input list.
-var takesBack = map[model.Event]bool{model.EventWithdrawn: true, model.EventRun: true, model.EventDisable: true, model.EventRemove: true}
-
-func (p *replay) bookStart(uid string, decision model.Decision) error {
-	attemptUID := decision.Next.AttemptUID
-	if p.oracle.attempts[attemptUID] != nil {
-		return fmt.Errorf("the attempt %s was started before", attemptUID)
-	}
-	if waiting := len(p.standing()) + len(p.started); p.maxQueued > 0 && waiting >= p.maxQueued {
-		return fmt.Errorf("%d attempts wait already", waiting)
-	}
-	p.newest[uid], p.begun[uid] = attemptUID, true
-	p.started = append(p.started, decision.Message)
-	return nil
-}
-
-// follow moves the model on to the state that follows.
-func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at time.Time) error {
-	if decision.Event == model.EventRemove {
-		if m == nil {
-			return errors.New("the model does not exist")
-		}
-		p.first[uid] = p.rev(uid) + 1
-		p.begun[uid] = false
-		p.models[uid], p.steps[uid] = nil, 0
-		p.records[uid], p.forgotten[uid] = nil, true
-		p.replaced[uid] = false
-		return nil
-	}
-	p.steps[uid]++
-	p.wakes = p.wakes || decision.Event != model.EventStart && soon(&decision.Next, at)
-	if decision.Event == model.EventCreate {
-		p.first[uid], p.steps[uid] = max(at.UnixMilli(), p.first[uid]), 0
-	}
-	next := m
-	if decision.Definition != nil {
-		next = decision.Definition
-	}
-	moved := *next
-	moved.State = decision.Next
-	p.models[uid] = &moved
-	return nil
 }

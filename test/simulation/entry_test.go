@@ -1,0 +1,133 @@
+package simulation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// enter replays one entry of the journal.
+func (p *replay) enter(entry map[string]string) error {
+	uid, event, at := entry["uid"], model.Event(entry["event"]), instant(entry["at"])
+	if aboutQueueCircuit(entry) {
+		p.notices++
+		return nil
+	}
+	if aboutCircuit(entry) {
+		return nil
+	}
+	if !slices.ContainsFunc(p.clock, at.Equal) {
+		return fmt.Errorf("the clock has shown %v since the round began", p.clock)
+	}
+	m := p.model(uid)
+	if event == "orphan" {
+		if m != nil {
+			return errors.New("the model exists")
+		}
+		return nil
+	}
+	delta := entry
+	entry, p.message = completed(m, delta), nil
+	decision, err := p.decide(uid, m, event, at, entry)
+	if err != nil {
+		return err
+	}
+	if decision.Event != event {
+		return fmt.Errorf("the decision is %s", decision.Event)
+	}
+	if err := p.keep(uid, m, decision, at); err != nil {
+		return err
+	}
+	if err := p.wait(m, decision, at); err != nil {
+		return err
+	}
+	p.giveBack(m, decision, at)
+	if err := p.book(uid, m, decision); err != nil {
+		return err
+	}
+	if decision.Notice != policy.NoticeNone && !decision.Muted {
+		p.notices++
+	}
+	if decision.Ended != nil {
+		p.remember(uid, m, event, entry)
+		p.count(event, at)
+	}
+	if err := p.follow(uid, m, decision, at); err != nil {
+		return err
+	}
+	return rebuilds(m, p.models[uid], delta)
+}
+
+// completed is an entry with what it leaves as it was.
+func completed(m *model.Model, entry map[string]string) map[string]string {
+	entry = maps.Clone(entry)
+	if m == nil {
+		return entry
+	}
+	for name, value := range fields(m) {
+		if _, changed := entry[name]; !changed {
+			entry[name] = value
+		}
+	}
+	return entry
+}
+
+// rebuilds checks that an entry holds what turns a model into what has become of it.
+func rebuilds(before, after *model.Model, entry map[string]string) error {
+	if after == nil {
+		return nil
+	}
+	was, is := map[string]string{}, fields(after)
+	if before != nil {
+		was = fields(before)
+	}
+	for name := range is {
+		was[name] = cmp.Or(was[name], "") // each name once
+	}
+	for name, value := range was {
+		again := name == "error" && contains(entry, name) && entry[name] == is[name] // each failure tells by what
+		if name != "refresh_why" && !again && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]) {
+			return fmt.Errorf("%s was %q and is %q", name, value, is[name])
+		}
+	}
+	if entry["refresh_why"] != is["refresh_why"] {
+		return fmt.Errorf("refresh_why is %q", is["refresh_why"])
+	}
+	return nil
+}
+
+func contains(entry map[string]string, name string) bool { _, found := entry[name]; return found }
+
+// follow moves the model on to the state that follows.
+func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at time.Time) error {
+	if decision.Event == model.EventRemove {
+		if m == nil {
+			return errors.New("the model does not exist")
+		}
+		p.first[uid] = p.rev(uid) + 1
+		p.begun[uid] = false
+		p.models[uid], p.steps[uid] = nil, 0
+		p.records[uid], p.forgotten[uid] = nil, true
+		p.replaced[uid] = false
+		return nil
+	}
+	p.steps[uid]++
+	p.wakes = p.wakes || decision.Event != model.EventStart && soon(&decision.Next, at)
+	if decision.Event == model.EventCreate {
+		p.first[uid], p.steps[uid] = max(at.UnixMilli(), p.first[uid]), 0
+	}
+	next := m
+	if decision.Definition != nil {
+		next = decision.Definition
+	}
+	moved := *next
+	moved.State = decision.Next
+	p.models[uid] = &moved
+	return nil
+}
