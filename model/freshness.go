@@ -54,12 +54,16 @@ func (s *State) freshFrom() time.Time {
 	return s.LastSuccessAt
 }
 
-// Watch completes a decision at now with what it means for the freshness of the model, whose policy is the one that follows from the
-// decision. A success makes it fresh. That it has become late or stale is told by Age alone; what a policy says anew is told at once where
-// it is better.
+// Watch completes a decision at now about the model with what it means for its freshness. A success makes it fresh. That it has become late or
+// stale is told by Age alone; what a policy says anew is told at once where it is better. What was decided before somebody else has told that
+// it is late changes nothing of that.
 func (m *Model) Watch(decision *Decision, now time.Time) {
-	next := &decision.Next
+	next, promised := &decision.Next, decision.Event == EventWatch
 	decision.WasFreshness = m.Freshness
+	if saved := decision.Definition; saved != nil {
+		promised = !saved.Policy.WatchesAlike(m.Policy)
+		m = saved
+	}
 	switch {
 	case m.Policy.FreshWithin == 0:
 		next.Freshness, next.FreshSince, next.StaleAt = "", time.Time{}, time.Time{}
@@ -74,7 +78,7 @@ func (m *Model) Watch(decision *Decision, now time.Time) {
 	}
 	same := next.StaleAt.Equal(m.changes(next))
 	is := m.freshness(next, now)
-	if better := is == Fresh || is == FreshnessLate && next.Freshness == FreshnessStale; better && (!same || next.Freshness == FreshnessLate) {
+	if better := is == Fresh || is == FreshnessLate && next.Freshness == FreshnessStale; better && (!same || promised && next.Freshness == FreshnessLate) {
 		next.Freshness = is
 	}
 	next.StaleAt = m.changes(next)

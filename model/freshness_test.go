@@ -93,6 +93,7 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 		{plain + `,"notify":["disabled"]`, "00:00 start | 02:00 age | 02:30 success", "fresh 04:30: 02:00 became_stale, 02:30 fresh_again"},
 		{plain, "00:00 start | 03:00 start", "fresh 02:00 since 00:00"}, // nothing but its age tells it
 		{plain, "00:00 start | 02:00 age | 01:00 start", "stale 02:00 since 00:00: 02:00 notice stale, 02:00 became_stale"},
+		{warned, "00:00 start | 01:00 age | 00:59 start", "late 02:00 since 00:00: 01:00 became_late"}, // decided before it was told
 
 		// A policy that begins to watch one that has succeeded counts from that success
 		{none, "00:00 success | 03:00 policy " + plain + " | 03:00 start", "fresh 02:00"},

@@ -73,6 +73,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
 		return t
 	}
+	r.Watch(&t.decision, now)
 	if definition := decision.Definition; definition != nil {
 		if definition.Payload != r.Payload || !r.Exists {
 			t.payload = definition.Payload
@@ -81,8 +82,6 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		r.Model = *definition
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
-	r.Watch(&t.decision, now)
-	t.decision.WasFreshness = t.was.freshness // also of an import, which brings a state along
 	r.State = t.decision.Next
 	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
 	if t.before == nil {
