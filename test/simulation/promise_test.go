@@ -134,7 +134,7 @@ func (s *sight) count() (n int) {
 // checkRoom checks how a dispatcher has shared the room in the input list: what is urgent starts first, and gets half of the room at least,
 // and no more while others are due too.
 func (p *replay) checkRoom() error {
-	if p.saw == nil || len(p.started) == 0 || p.steers {
+	if p.saw == nil || len(p.started) == 0 || p.saw.meddled {
 		return nil
 	}
 	hurried, calm := 0, 0
@@ -149,7 +149,7 @@ func (p *replay) checkRoom() error {
 		}
 	}
 	urgent, others := p.saw.due()
-	if len(p.oracle.meddled) > 0 || p.saw.meddled || p.saw.count() > p.batch {
+	if len(p.oracle.meddled) > 0 || p.saw.count() > p.batch {
 		return nil // it may have seen a part of this, or something else
 	}
 	room := max(0, p.window-len(p.saw.input))
@@ -159,7 +159,7 @@ func (p *replay) checkRoom() error {
 	}
 	settled := 0
 	for _, uid := range urgent {
-		if _, seen := p.models[uid]; seen || p.before.models[uid]["rev"] != p.saw.models[uid]["rev"] {
+		if p.steps[uid] > 0 || p.before.models[uid]["rev"] != p.saw.models[uid]["rev"] || p.keyed(uid) {
 			settled++
 		}
 	}
@@ -167,4 +167,10 @@ func (p *replay) checkRoom() error {
 		return fmt.Errorf("%d other models were started in a room of %d, and of the urgent %v only %d", calm, room, urgent, settled)
 	}
 	return nil
+}
+
+// keyed reports whether a key may refuse a model, as somebody else was faster: it stays as it is then.
+func (p *replay) keyed(uid string) bool {
+	m := p.model(uid)
+	return m != nil && (m.CircuitKey() != "" || len(p.stops().LimitsOf(m, p.now)) > 0)
 }
