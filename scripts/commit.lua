@@ -347,7 +347,7 @@ end
 
 -- Failures are sorted by signatures. The last three keys of an item tell of them: that by which its model was failing,
 -- that by which it fails now, and other, which stands for those that are too many.
-local most_errors = 1000
+local most_errors = 1000 --@ most errors
 local incidents = {}
 local function error_key(_, place)
   return KEYS[key - 3 + place]
@@ -391,7 +391,7 @@ end
 local function write_error(uid, was, id, now, untold, text, reason, error_type)
   local place = 1
   local known = id == was or redis.call('ZSCORE', errors, id)
-  if id == 'other' or not known and redis.call('ZCARD', errors) >= most_errors then
+  if id == 'other' or not known and redis.call('ZCARD', errors) >= most_errors then --@ too many
     id, place, text = 'other', 2, 'other'
   end
   if was and was ~= id then
@@ -563,7 +563,7 @@ while at <= last_at do
     refused[uid] = refused[uid] or code ~= 1 --@ refuse
     -- Write what is the model's own, and note what is shared.
     if code == 1 then
-      if kind.error or kind.sound then
+      if kind.error or kind.sound then --@ sort
         local signature = sort_error(hash, uid, fleet)
         if signature then
           set[#set] = signature
@@ -600,9 +600,9 @@ while at <= last_at do
         write_fleet(kind, uid, fleet, running_ms)
       end
       if attempts then
-        redis.call('DEL', history)
+        redis.call('DEL', history) --@ past before
         for first, last in chunks(attempts) do
-          redis.call('LPUSH', history, unpack(attempts, first, last))
+          redis.call('LPUSH', history, unpack(attempts, first, last)) --@ past
         end
       end
       if message then

@@ -205,8 +205,8 @@ func endOf(text string) string {
 var journaled = []model.Event{
 	model.EventStart, model.EventTimeout, model.EventWithdrawn, model.EventTaken, model.EventQueueTimeout, model.EventSkipped, model.EventGiveUp, model.EventReplan, model.EventLevel,
 	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventOutdated, model.EventStarted,
-	model.EventParked, model.EventLimited, model.EventReleased,
-	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, "orphan", "circuit_opened", "circuit_closed",
+	model.EventParked, model.EventLimited, model.EventReleased, model.EventBecameLate, model.EventBecameStale, model.EventWatch,
+	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventImport, model.EventCancel, "orphan", "circuit_opened", "circuit_closed",
 }
 
 // settled are the counters of messages that made no entry; kept are those whose messages stand in rejected.

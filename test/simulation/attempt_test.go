@@ -58,7 +58,7 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) error
 }
 
 // takesBack are the events that remove a queued attempt from the input list.
-var takesBack = map[model.Event]bool{model.EventWithdrawn: true, model.EventRun: true, model.EventDisable: true, model.EventRemove: true}
+var takesBack = map[model.Event]bool{model.EventWithdrawn: true, model.EventRun: true, model.EventDisable: true, model.EventRemove: true, model.EventCancel: true, model.EventImport: true}
 
 func (p *replay) bookStart(uid string, decision model.Decision) error {
 	attemptUID := decision.Next.AttemptUID

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,11 +21,11 @@ type bug struct {
 	slow  bool // it takes seconds to be found
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, queueCircuit, hands, floors, rules, waits, steers bool
+	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few bool
 }
 
 // bugs are the planted bugs that the simulation must find.
-var bugs = append([]bug{
+var bugs = slices.Concat([]bug{
 	{name: "rev is not compared", file: "commit.lua", mark: "fence", line: "elseif refused[uid] or (is[2] or '') ~= attempt_uid then"},
 	{name: "rev and uid are not compared", file: "commit.lua", mark: "fence", line: "elseif false then"},
 	{name: "the claimed entry is not looked for", file: "commit.lua", mark: "gone", line: "elseif false then"},
@@ -173,7 +174,7 @@ var bugs = append([]bug{
 	{name: "a bulk starts twice after a kill", rules: true, store: func(s *scripts.Store) queue { return relapsing{s, new(int)} }},
 	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s *scripts.Store) queue { return impatient{s} }},
 	{name: "a start that is not due", slow: true, store: func(s *scripts.Store) queue { return early{s} }},
-}, steeredBugs...)
+}, steeredBugs, fleetBugs)
 
 // takesNothingBack leaves withdrawn attempts in the input list.
 type takesNothingBack struct{ *scripts.Store }

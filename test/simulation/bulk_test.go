@@ -27,8 +27,8 @@ func (o *operatorRole) beginBulk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.bulks++
-	id := fmt.Sprint("run-", o.bulks)
+	*o.bulks++
+	id := fmt.Sprint("run-", *o.bulks)
 	_, err = o.server.store.BeginBulk(ctx, id, model.Bulk{Action: model.BulkRun, Selector: selector, Rate: rate, By: bulkName + id})
 	return err
 }
@@ -48,7 +48,7 @@ func (p *replay) bulkRun(m *model.Model, at time.Time, entry map[string]string) 
 // said are the events that tell of a wish about a model: behind one of them, a bulk may start it again.
 func said(entry map[string]string) bool {
 	switch model.Event(entry["event"]) {
-	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove:
+	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventImport:
 		return true
 	}
 	return false

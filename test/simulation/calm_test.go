@@ -31,6 +31,7 @@ func (w *world) settle() error {
 	if err := w.outlive(); err != nil {
 		return err
 	}
+	scenes := w.scenes()
 	left := time.Duration(0) // for how long something was left with the dead
 	for range patience {
 		writes := w.writes
@@ -49,7 +50,17 @@ func (w *world) settle() error {
 			if _, waiting = w.next(); waiting { // what became due meanwhile was parked
 				continue
 			}
-			return w.oracle.checkQuiet(w.before)
+			if err := w.oracle.checkQuiet(w.before); err != nil {
+				return err
+			}
+			if len(scenes) == 0 {
+				return w.growOld()
+			}
+			if err := scenes[0](); err != nil {
+				return err
+			}
+			scenes = scenes[1:]
+			continue
 		}
 		if w.writes != writes || len(w.before.claimed)+len(w.before.taken) == 0 {
 			left = 0
@@ -83,19 +94,27 @@ func (w *world) outlive() error {
 	w.turn(latest.Sub(w.now) + 10*turnOf) // those before them may have died a moment ago
 	passed := w.before
 	for range 3 { // a round that was under way when the deadline passed, one that mends scores, and one that ends the attempts
-		for _, a := range slices.Clone(w.actors) {
-			if _, dispatches := a.role.(dispatcherRole); !dispatches {
-				continue
-			}
-			if err := w.finish(a); err != nil {
-				return err
-			}
+		if err := w.dispatch(); err != nil {
+			return err
 		}
 	}
 	for uid, hash := range passed.models {
 		attempt := hash["attempt_uid"]
 		if attempt != "" && w.before.models[uid]["attempt_uid"] == attempt && !instant(w.before.models[uid]["deadline_at"]).After(w.now) {
 			return fmt.Errorf("attempt %s of %s has outlived its deadline: %v", attempt, uid, w.before.models[uid])
+		}
+	}
+	return nil
+}
+
+// dispatch lets each dispatcher do a round.
+func (w *world) dispatch() error {
+	for _, a := range slices.Clone(w.actors) {
+		if _, dispatches := a.role.(dispatcherRole); !dispatches {
+			continue
+		}
+		if err := w.finish(a); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -25,6 +25,8 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 		return p.release(m, at)
 	case model.EventReplan:
 		return p.replan(m, at)
+	case model.EventBecameLate, model.EventBecameStale, model.EventWatch:
+		return p.growOld(m, at)
 	case model.EventTaken:
 		if _, err := p.expire(m, at); err != nil {
 			return model.Decision{}, err
@@ -47,8 +49,10 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 			return p.bulkRun(m, at, entry)
 		}
 		return p.answeredCommand(uid, m, event, at, entry)
-	case model.EventCreate, model.EventUpdate, model.EventEnable, model.EventDisable, model.EventRemove:
+	case model.EventCreate, model.EventUpdate, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel:
 		return p.answeredCommand(uid, m, event, at, entry)
+	case model.EventImport:
+		return p.imported(uid, m, event, at, entry)
 	case model.EventOutdated:
 		if len(p.consumed) > 0 || m == nil {
 			return p.handle(m, event, at, entry)

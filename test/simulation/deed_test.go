@@ -34,6 +34,8 @@ type deed struct {
 	looks     bool             // a dispatcher reads what is due
 	pops      bool             // it pops attempts from the input list
 	work      bool             // it may move attempts between the input list and those of worker pools
+	few       bool             // few signatures of failures are kept apart
+	brought   *[]luggage       // models that it may import
 	orders    *[]model.Command // commands that its caller may carry out without a message
 	maxQueued int              // high-water mark of the input list
 	window    int              // what it takes for that mark; a dispatcher may take a lower one
@@ -99,10 +101,8 @@ func (w *world) execute(a *actor, c *call) error {
 			d.said = texts(args[4:])
 		}
 	}
-	if a != nil && a.role == w.operator {
-		d.orders = &w.operator.orders
-	} else if a == nil {
-		d.orders = &w.operator.orders // a delayed request may be the operator's
+	if a == nil || a.role == w.operator { // a delayed request may be the operator's
+		d.orders, d.brought = &w.operator.orders, &w.operator.brought
 	}
 	w.enter(d)
 	if a != nil && d.looks {
@@ -114,7 +114,7 @@ func (w *world) execute(a *actor, c *call) error {
 // enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
-	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack
+	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack, d.few = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack, w.temper.few
 	w.before = d.after
 	if !maps.Equal(d.before.queueCircuit, d.after.queueCircuit) {
 		for _, a := range w.actors {

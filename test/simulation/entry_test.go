@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // enter replays one entry of the journal.
@@ -41,7 +40,14 @@ func (p *replay) enter(entry map[string]string) error {
 	if decision.Event != event {
 		return fmt.Errorf("the decision is %s", decision.Event)
 	}
+	p.watch(m, &decision, at)
+	if err := p.sort(m, &decision); err != nil {
+		return err
+	}
 	if err := p.keep(uid, m, decision, at); err != nil {
+		return err
+	}
+	if err := p.checkCancelled(m, decision); err != nil {
 		return err
 	}
 	if err := p.wait(m, decision, at); err != nil {
@@ -51,15 +57,21 @@ func (p *replay) enter(entry map[string]string) error {
 	if err := p.book(uid, m, decision); err != nil {
 		return err
 	}
-	if decision.Notice != policy.NoticeNone && !decision.Muted {
-		p.notices++
-	}
+	p.notices += len(decision.Notifications(uid, at))
 	if decision.Ended != nil {
 		p.remember(uid, m, event, entry)
 		p.count(event, at)
 	}
 	if err := p.follow(uid, m, decision, at); err != nil {
 		return err
+	}
+	if err := p.grow(uid, event, at); err != nil {
+		return err
+	}
+	if event == model.EventImport {
+		if err := p.arrive(uid); err != nil {
+			return err
+		}
 	}
 	return rebuilds(m, p.models[uid], delta)
 }
@@ -119,7 +131,7 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 	}
 	p.steps[uid]++
 	p.wakes = p.wakes || decision.Event != model.EventStart && soon(&decision.Next, at)
-	if decision.Event == model.EventCreate {
+	if decision.Event == model.EventCreate || decision.Event == model.EventImport && m == nil {
 		p.first[uid], p.steps[uid] = max(at.UnixMilli(), p.first[uid]), 0
 	}
 	next := m

@@ -28,6 +28,7 @@ func fields(m *model.Model) map[string]string {
 		"last_success_at":     model.FormatTime(m.LastSuccessAt), "failing_since": model.FormatTime(m.FailingSince), "error": m.ErrorID,
 		"final_failure_at": model.FormatTime(m.FinalFailureAt), "last_attempt_uid": m.LastAttemptUID,
 		"deferrals": digits(m.Deferrals), "trying_since": model.FormatTime(m.TryingSince),
+		"freshness": string(m.Freshness), "stale_at": model.FormatTime(m.StaleAt), "fresh_since": model.FormatTime(m.FreshSince),
 		"total_retries": digits(m.TotalRetries), "successful_retries": digits(m.SuccessfulRetries), "retried_cycles": digits(m.RetriedCycles),
 		"rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "policy": m.PolicyName,
 	}
@@ -63,6 +64,8 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			LastSuccessAt: instant(hash["last_success_at"]), FailingSince: instant(hash["failing_since"]), ErrorID: hash["error"],
 			FinalFailureAt: instant(hash["final_failure_at"]), LastAttemptUID: hash["last_attempt_uid"],
 			Deferrals: count(hash["deferrals"]), TryingSince: instant(hash["trying_since"]),
+			UserFriendlyStatus: hash["user_friendly_status"], Progress: count(hash["progress"]),
+			Freshness: model.Freshness(hash["freshness"]), StaleAt: instant(hash["stale_at"]), FreshSince: instant(hash["fresh_since"]),
 			TotalRetries: count(hash["total_retries"]), SuccessfulRetries: count(hash["successful_retries"]), RetriedCycles: count(hash["retried_cycles"]),
 		},
 	}

@@ -53,7 +53,7 @@ func (p *replay) checkHistories() error {
 	for _, uid := range slices.Sorted(maps.Keys(uids)) {
 		old := p.before.histories[uid]
 		if p.forgotten[uid] {
-			old = nil
+			old = p.arrived[uid]
 		}
 		if p.replaced[uid] {
 			old = old[min(1, len(old)):]

@@ -13,6 +13,7 @@ import (
 func (s *snapshot) checkIndexes(steers bool) error {
 	want := steered{
 		failing: map[string]float64{}, disabled: map[string]float64{}, parked: map[string]float64{},
+		ages: map[string]float64{}, late: map[string]float64{}, stale: map[string]float64{}, errors: map[string]float64{},
 		parkedBy: map[string]map[string]float64{}, labels: map[string][]string{},
 	}
 	for _, uid := range slices.Sorted(maps.Keys(s.models)) {
@@ -31,6 +32,10 @@ func (s *snapshot) checkIndexes(steers bool) error {
 			}
 			want.parkedBy[gate][uid] = at
 		}
+		want.growOld(m)
+		if m.ErrorID != "" {
+			want.errors[m.ErrorID]++
+		}
 		for _, term := range model.LabelTerms(m.Labels) {
 			want.labels[term] = append(want.labels[term], uid)
 		}
@@ -40,7 +45,8 @@ func (s *snapshot) checkIndexes(steers bool) error {
 			return fmt.Errorf("%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
 		}
 	}
-	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked}}
+	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked},
+		{"stale_at", want.ages, s.ages}, {"late", want.late, s.late}, {"stale", want.stale, s.stale}, {"errors", want.errors, s.errors}}
 	if steers {
 		pairs = append(pairs, [3]any{"parked by gate", want.parkedBy, s.parkedBy}, [3]any{"labels", want.labels, s.labels})
 	}

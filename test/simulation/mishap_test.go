@@ -27,6 +27,9 @@ type temper struct {
 	floors       bool              // workers ask for later, and models are saved meanwhile
 	pools        bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
 	steers       bool              // operators steer the fleet: holds, limits, calendars, bulks
+	ages         bool              // policies promise that models do not grow old
+	moves        bool              // operators export models and import them again
+	few          bool              // few signatures of failures are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
 
@@ -83,10 +86,21 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 
 // steer lets operators steer in some worlds. They are drawn apart, so that all else of a seed stays as it is.
 func (t *temper) steer(rng *rand.Rand, planted bug) {
-	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits // where the bug shows
+	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.ages || planted.moves || planted.few // where the bug shows
 	if t.steers = !elsewhere && !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
 		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
 	}
+}
+
+// fleet lets operators have what many models need in some worlds, likewise drawn apart.
+func (t *temper) fleet(rng *rand.Rand, planted bug) {
+	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.steers || planted.ages || planted.moves || planted.few
+	some := func() bool { return rng.IntN(4) == 0 && !elsewhere }
+	if t.ages = some() || planted.ages; t.ages {
+		t.jumps = append(t.jumps, 10*time.Second, 20*time.Second, 20*time.Second, time.Minute)
+	}
+	t.moves = some() && !t.rules || planted.moves
+	t.few = some() || planted.few
 }
 
 // fate draws what becomes of a call; at is nil for an actor between two rounds, who can only go on, die or resign.

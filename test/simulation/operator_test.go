@@ -18,16 +18,28 @@ type operatorRole struct {
 	uids   []string
 	spare  int // commands that are still to be thought of
 	orders []model.Command
-	named  *int   // commands that got an id
-	rules  *int   // that the shared policy has had; nil: there is none, and no bulk is begun
-	bulks  int    // that were begun
-	steers *int   // bulks that were begun by who steers; nil: nobody does
-	turns  bool   // it opens and closes the circuit of the queue by hand
-	brief  bool   // what it saves has a short timeout, mostly
-	unsent string // a command whose arrival is unknown: an application sends it again
+	named  *int // commands that got an id
+	rules  *int // that the shared policy has had; nil: there is none, and no bulk is begun
+	bulks  *int // that were begun
+	steers *int // bulks that were begun by who steers; nil: nobody does
+	turns  bool // it opens and closes the circuit of the queue by hand
+	brief  bool // what it saves has a short timeout, mostly
+	ages   bool // its policies promise that models do not grow old
+
+	mover   mover            // nil: it exports nothing
+	look    func() *snapshot // what stands in Redis now
+	packed  *[]luggage       // what was exported
+	errands []errand         // of the scenes
+	brought []luggage        // what it wants to import, or has
+	unsent  string           // a command whose arrival is unknown: an application sends it again
 }
 
 func (o *operatorRole) round(ctx context.Context) error {
+	if len(o.errands) > 0 {
+		errand := o.errands[0]
+		o.errands = o.errands[1:]
+		return errand(ctx)
+	}
 	if o.unsent == "" && o.spare == 0 {
 		return nil
 	}
@@ -45,7 +57,13 @@ func (o *operatorRole) round(ctx context.Context) error {
 		if o.turns && o.rng.IntN(4) == 0 {
 			return o.turn(ctx)
 		}
+		if o.mover != nil && o.rng.IntN(2) == 0 {
+			return o.move(ctx)
+		}
 		text := o.think()
+		if o.ages {
+			text = ageing(o.rng, text)
+		}
 		if o.rng.IntN(3) == 0 {
 			return o.carryOut(ctx, text)
 		}

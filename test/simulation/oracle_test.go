@@ -30,11 +30,12 @@ type oracle struct {
 	states   map[string]circuit   // key -> its circuit
 	wishes   map[string]wish      // bulks, by their ids
 	bulks    map[string]string    // model -> the bulk that has started it, as long as nobody else has said anything about it
+	ages     map[string]age       // model -> how old it may become
 	waiting  map[string]bool      // models that nothing has happened to since the shared policy changed: a walk must look at them
 }
 
 func newOracle() *oracle {
-	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}, ids: map[string]span{}, tried: map[string]effort{}, slots: map[string]time.Time{}, states: map[string]circuit{}, wishes: map[string]wish{}}
+	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}, ids: map[string]span{}, tried: map[string]effort{}, slots: map[string]time.Time{}, states: map[string]circuit{}, wishes: map[string]wish{}, ages: map[string]age{}}
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
@@ -70,6 +71,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 			first: map[string]int64{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
 			input: slices.Clone(d.before.input), promises: maps.Clone(o.promises),
 			steers: o.steers, tried: maps.Clone(o.tried), slots: maps.Clone(o.slots), states: maps.Clone(o.states), begun: map[string]bool{}, granted: map[string]int{},
+			ages: maps.Clone(o.ages), failures: map[string]int{}, recovered: map[string]bool{}, arrived: map[string][]string{},
 		}
 		if d.orders != nil {
 			p.left = slices.Clone(*d.orders)

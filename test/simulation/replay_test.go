@@ -48,6 +48,14 @@ type replay struct {
 	frees        bool                 // an attempt has given keys back: models may wait for them
 	begun        map[string]bool      // models of which an attempt was started here; false: which were removed
 	granted      map[string]int       // entries by bulk
+	ages         map[string]age       // as the entries before left these
+	owners       []string             // what owners must be told of them
+	again        int                  // models that are fresh again
+	failing      map[string]float64   // by the id of a signature; nil: as before
+	failures     map[string]int       // likewise: that were told
+	luggage      *luggage             // what the last entry has imported
+	arrived      map[string][]string  // histories that were imported
+	recovered    map[string]bool      // signatures by which none was failing for a moment
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
@@ -91,7 +99,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered, p.checkAges, p.checkCauses, p.checkLateResults} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -102,7 +110,7 @@ func (p *replay) read() error {
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
 	p.oracle.ends, p.oracle.promises, p.oracle.ids = p.ends, p.promises, p.ids.known
-	p.oracle.tried, p.oracle.slots, p.oracle.states = p.tried, p.slots, p.states
+	p.oracle.tried, p.oracle.slots, p.oracle.states, p.oracle.ages = p.tried, p.slots, p.states, p.ages
 	p.oracle.noteWishes(p)
 	p.noteRule()
 	p.noteBulk()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -26,15 +27,17 @@ type server struct {
 	store *scripts.Store
 
 	steers bool // operators of its world steer
+	few    bool // few signatures of failures are kept apart in its world
 
 	sources map[string]string // script text by file name
 	planted map[string]string // text or sha of a script -> that of the one that is run instead
+	fewer   map[string]string // likewise, where few signatures are kept apart
 }
 
 // newServer starts a server in memory; a planted bug, if any, changes one of its scripts.
 func newServer(t testing.TB, planted bug) *server {
 	t.Helper()
-	r := &server{mini: miniredis.NewMiniRedis(), sources: scripts.Sources(), planted: map[string]string{}}
+	r := &server{mini: miniredis.NewMiniRedis(), sources: scripts.Sources(), planted: map[string]string{}, fewer: map[string]string{}}
 	r.read, r.write = r.client(true), r.client(false)
 	t.Cleanup(func() {
 		_, _ = r.read.Close(), r.write.Close()
@@ -66,27 +69,39 @@ func (r *server) client(repeats bool) *redis.Client {
 	return client
 }
 
-// plant replaces one line of one script on the wire: the store sends the honest script, Redis runs the one with the bug.
+// plant replaces one line of one script on the wire: the store sends the honest script, Redis runs the one with the bug. Where few signatures
+// are kept apart, it runs another one yet.
 func (r *server) plant(t testing.TB, planted bug) {
 	t.Helper()
-	if planted.file == "" {
-		return
+	for name, honest := range r.sources {
+		text := honest
+		if name == planted.file {
+			text = replaceLine(t, text, planted.mark, planted.line)
+			r.planted[honest], r.planted[digest(honest)] = text, digest(text)
+		}
+		if name == "commit.lua" {
+			text = replaceLine(t, text, mostErrors, fmt.Sprintf("local most_errors = %d", fewErrors))
+			r.fewer[honest], r.fewer[digest(honest)] = text, digest(text)
+		}
 	}
-	honest := r.sources[planted.file]
+}
+
+// replaceLine puts another line in the place of the one that ends with a mark.
+func replaceLine(t testing.TB, text, mark, by string) string {
+	t.Helper()
 	var lines []string
 	found := 0
-	for line := range strings.SplitSeq(honest, "\n") {
-		if strings.HasSuffix(line, " --@ "+planted.mark) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasSuffix(line, " --@ "+mark) {
 			found++
-			line = planted.line
+			line = by
 		}
 		lines = append(lines, line)
 	}
 	if found != 1 {
-		t.Fatalf("%s: the mark %q stands there %d times, want once", planted.file, planted.mark, found)
+		t.Fatalf("the mark %q stands there %d times, want once", mark, found)
 	}
-	changed := strings.Join(lines, "\n")
-	r.planted[honest], r.planted[digest(honest)] = changed, digest(changed)
+	return strings.Join(lines, "\n")
 }
 
 func digest(script string) string {
@@ -96,6 +111,9 @@ func digest(script string) string {
 
 // run returns the script that Redis is to run for the one that was sent.
 func (r *server) run(script string) string {
+	if changed, found := r.fewer[script]; found && r.few {
+		return changed
+	}
 	if changed, found := r.planted[script]; found {
 		return changed
 	}

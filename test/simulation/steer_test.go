@@ -64,7 +64,10 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		if length := o.rng.IntN(4); length > 0 {
 			h.Until = now.Add(time.Duration(length*length) * 10 * time.Second)
 		}
-		return store.PutHold(ctx, &h)
+		if err := store.PutHold(ctx, &h); err != nil || o.rng.IntN(2) == 0 {
+			return err
+		}
+		return o.cancelHeld(ctx, &h)
 	case 2, 3:
 		_, err = store.ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
 	case 4:

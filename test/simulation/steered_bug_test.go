@@ -16,11 +16,11 @@ var steeredBugs = []bug{
 	{name: "a full key lets one more through", steers: true, slow: true, file: "commit.lua", mark: "full key"},
 	{name: "a slot is given away twice", steers: true, slow: true, file: "commit.lua", mark: "slot"},
 	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
-	{name: "a key that has had enough stays open", steers: true, file: "commit.lua", mark: "close the key"},
+	{name: "a key that has had enough stays open", steers: true, slow: true, file: "commit.lua", mark: "close the key"},
 	{name: "what goes on holds its key no longer", steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
 
 	{name: "a start ignores the changes of holds", steers: true, file: "commit.lua", mark: "hold"},
-	{name: "what is held counts towards giving up", steers: true, store: func(s *scripts.Store) queue {
+	{name: "what is held counts towards giving up", steers: true, slow: true, store: func(s *scripts.Store) queue {
 		return altered{s, func(r *scripts.Record) {
 			if r.Parked() {
 				r.ParkedSince = model.Never

@@ -22,12 +22,15 @@ var (
 	holdNames  = []string{"h1", "h2", "h3"}
 )
 
+// lastHold is the hold that ends no more.
+const lastHold = "h4"
+
 // calendarName is the calendar that policies name.
 const calendarName = "c1"
 
 // gateNames are all gates that there may be.
 var gateNames = func() (gates []model.Gate) {
-	for _, name := range holdNames {
+	for _, name := range append(slices.Clip(holdNames), lastHold) {
 		gates = append(gates, model.NewGate(model.GateHold, name))
 	}
 	for _, name := range keyNames {
@@ -39,6 +42,9 @@ var gateNames = func() (gates []model.Gate) {
 // steered is what Redis holds of gates, keys, labels and bulks.
 type steered struct {
 	failing, disabled        map[string]float64
+	ages, late, stale        map[string]float64
+	errors                   map[string]float64           // by the id of a signature
+	causes                   map[string]map[string]string // likewise: what is known of it, of those that there are or were a moment ago
 	parked, gates            map[string]float64
 	parkedBy, keys           map[string]map[string]float64 // by gate, and by the name of a key
 	holds, limits, calendars map[string]string
@@ -54,6 +60,10 @@ type steered struct {
 // lookAround reads that. What no operator steers has indexes only.
 func (r *server) lookAround(steers bool) (s steered) {
 	k := r.store.Keys
+	s.ages, s.late, s.stale, s.errors = r.scores(k.StaleAt()), r.scores(k.Late()), r.scores(k.Stale()), r.scores(k.Errors())
+	if r.few {
+		s.causes = r.lookAtCauses()
+	}
 	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing()), r.scores(k.Disabled()), r.scores(k.Parked()), r.scores(k.Gates())
 	if !steers {
 		return s

@@ -96,9 +96,9 @@ func (w *world) bury(a *actor) error {
 	}
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
-		orders := w.operator.orders
+		orders, brought := w.operator.orders, w.operator.brought
 		w.operator = w.newOperator(w.operator.spare)
-		w.operator.orders = orders
+		w.operator.orders, w.operator.brought = orders, brought
 		w.births++
 		w.spawn("operator", w.operator)
 		return nil

@@ -14,8 +14,9 @@ import (
 // wish is a bulk, and what has come of it.
 type wish struct {
 	model.Bulk
-	started map[string]bool // models of which an attempt was started since it began
-	applied int             // entries of the journal that it has brought about
+	started map[string]bool   // models of which an attempt was started since it began
+	running map[string]string // attempts that it is to take back, by model
+	applied int               // entries of the journal that it has brought about
 }
 
 func readWish(hash map[string]string) wish {
@@ -58,14 +59,19 @@ func (p *replay) grant(id, uid string, event model.Event) error {
 func (o *oracle) noteWishes(p *replay) {
 	for id, w := range o.wishes {
 		w.applied += p.granted[id]
-		for uid, runs := range p.begun {
-			w.started[uid] = runs && (w.started[uid] || true)
+		maps.Copy(w.started, p.begun)
+		for _, entry := range p.after.journal {
+			if entry["event"] == string(model.EventUpdate) {
+				delete(w.running, entry["uid"]) // it may have other labels
+			}
 		}
 		o.wishes[id] = w
 	}
 	for id, hash := range p.after.bulks {
 		if _, known := o.wishes[id]; !known {
-			o.wishes[id] = readWish(hash)
+			w := readWish(hash)
+			w.noteRunning(p.after)
+			o.wishes[id] = w
 		}
 	}
 }
@@ -76,6 +82,9 @@ func (o *oracle) checkWishes(before, s *snapshot) error {
 		hash, was := s.bulks[id], before.bulks[id]
 		if steps := count(hash["step"]) - count(was["step"]); fmt.Sprint(hash) != fmt.Sprint(was) && hash["since"] == was["since"] && steps != 1 {
 			return fmt.Errorf("the bulk %s is moved by %d steps from %v to %v", id, steps, was, hash)
+		}
+		if err := o.checkTakenBack(id, was, hash); err != nil {
+			return err
 		}
 		picked, done := count(cmp.Or(hash["picked"], "0")), count(cmp.Or(hash["done"], "0"))
 		others := 0

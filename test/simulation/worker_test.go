@@ -25,9 +25,10 @@ type workerRole struct {
 
 	// careless workers look at no fence, forget attempts and say some things twice.
 	careless bool
-	floors   bool // most work fails, and is to be tried again later
-	rough    bool // much work fails, now and then because the key has had enough
-	slow     bool // most work goes on for many rounds
+	floors   bool        // most work fails, and is to be tried again later
+	rough    bool        // much work fails, now and then because the key has had enough
+	slow     bool        // most work goes on for many rounds
+	ill      func() bool // whether all work fails
 }
 
 // work is an attempt in hand.
@@ -133,6 +134,9 @@ func (w *workerRole) held(ctx context.Context, hand []work) ([]work, error) {
 func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 	if w.good() {
 		return model.MessageSuccess, nil
+	}
+	if w.ill() {
+		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"reset by peer"`, `"reason":"no such table"`, `"error_type":"http_404"`)
 	}
 	if w.slow && w.rng.IntN(4) > 0 {
 		return "", nil

@@ -35,6 +35,7 @@ type world struct {
 	operator  *operatorRole
 	setBack   bool // the clock was, once
 	calm      bool // no more faults, and all work succeeds
+	ill       bool // all work fails
 	steps     int
 	writes    int // executed calls that changed something since all is calm
 	attempts  int
@@ -43,6 +44,8 @@ type world struct {
 	saves     int
 	named     int // commands that got an id
 	bulks     int // that operators have begun
+	runs      int // bulks that run models of the shared policy
+	packed    []luggage
 	rules     int // that the shared policy has had so far
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
@@ -65,7 +68,8 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 		w.uids = append(w.uids, "m4", "m5", "m6")
 	}
 	w.temper.steer(rand.New(rand.NewPCG(seed, 0xf1ee7)), planted)
-	w.oracle.steers, r.steers = w.temper.steers, w.temper.steers
+	w.temper.fleet(rand.New(rand.NewPCG(seed, 0xa9e5)), planted)
+	w.oracle.steers, r.steers, r.few = w.temper.steers, w.temper.steers, w.temper.few
 	if w.temper.steers {
 		w.uids = append(w.uids, "m4", "m5", "m6")
 	}
@@ -111,10 +115,13 @@ func (w *world) populate() error {
 	if w.temper.pools || w.temper.waits {
 		spare *= 5 // little is planned within the minute that such a run has
 	}
+	if w.temper.moves {
+		spare += 10
+	}
 	if w.temper.steers {
 		spare += 40
 		for _, uid := range w.uids {
-			w.say('c', steeredCommand(w.rng, uid))
+			w.say('c', w.promising(steeredCommand(w.rng, uid)))
 		}
 	}
 	w.operator = w.newOperator(spare)
@@ -123,9 +130,12 @@ func (w *world) populate() error {
 }
 
 func (w *world) newOperator(spare int) *operatorRole {
-	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), brief: w.temper.waits, turns: w.temper.queueCircuit != nil}
+	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, turns: w.temper.queueCircuit != nil, ages: w.temper.ages}
 	if w.temper.steers {
 		o.steers = &w.bulks
+	}
+	if w.temper.moves {
+		o.mover, o.look, o.packed = w.mover(), func() *snapshot { return w.before }, &w.packed
 	}
 	return o
 }
@@ -160,8 +170,8 @@ func (w *world) role(kind, name string) (role, error) {
 	case "a":
 		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves, hasty: w.temper.hands}, nil
 	default:
-		good := func() bool { return w.calm }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors, rough: w.temper.steers}
+		good := func() bool { return w.calm && !w.ill }
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors, rough: w.temper.steers || w.temper.moves, ill: func() bool { return w.ill }}
 		if kind != "w" {
 			return play, nil
 		}

@@ -1,0 +1,115 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Where few signatures are kept apart, a failure by another one is sorted under other: mostErrors is the mark of the line that says so.
+const (
+	mostErrors = "most errors"
+	fewErrors  = 1
+	manyErrors = 1000
+)
+
+// lookAtCauses reads what is known of all signatures, by their ids.
+func (r *server) lookAtCauses() map[string]map[string]string {
+	causes := map[string]map[string]string{}
+	for _, ids := range []map[string]float64{r.scores(r.store.Keys.Errors()), r.scores(r.store.Keys.PastErrors())} {
+		for id := range ids {
+			causes[id] = r.hash(r.store.Keys.Error(id))
+		}
+	}
+	return causes
+}
+
+// most is how many signatures are kept apart.
+func (d *deed) most() int {
+	if d.few {
+		return fewErrors
+	}
+	return manyErrors
+}
+
+// sort completes a decision with the cause by which its model is failing from now on: what is new is told apart as long as there is room.
+func (p *replay) sort(m *model.Model, decision *model.Decision) error {
+	was, is := "", decision.Next.ErrorID
+	if m != nil {
+		was = m.ErrorID
+	}
+	if decision.Event == model.EventRemove {
+		is = ""
+	}
+	if err := p.checkCause(m, decision); err != nil {
+		return err
+	}
+	if p.failing == nil {
+		p.failing = map[string]float64{}
+		maps.Copy(p.failing, p.before.errors)
+	}
+	if is != "" && (is != was || decision.Signature != "") {
+		if _, known := p.failing[is]; is != was && !known && len(p.failing) >= p.most() {
+			is = model.ErrorOther
+		}
+		decision.Next.ErrorID = is
+		p.failures[is]++
+	}
+	if was == is {
+		return nil
+	}
+	if is != "" {
+		p.failing[is]++
+	}
+	if p.failing[was]--; p.failing[was] <= 0 {
+		delete(p.failing, was)
+		p.recovered[was] = true
+	}
+	return nil
+}
+
+// checkCause checks that a failure counts for the cause that its worker has named, and for none if the model is wanted again.
+func (p *replay) checkCause(m *model.Model, decision *model.Decision) error {
+	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
+		return nil
+	}
+	want := model.SignatureOf(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
+	switch {
+	case m.Again:
+		want = ""
+	case p.message != nil && p.message.Type == model.MessageFailure:
+		want = model.SignatureOf(m.UID, p.message.ErrorType, p.message.Reason)
+	case p.message != nil:
+		return nil // it was deferred once too often
+	}
+	if decision.Signature != want || m.Again && decision.Next.ErrorID != m.ErrorID {
+		return fmt.Errorf("the failure counts for %q, want %q", decision.Signature, want)
+	}
+	return nil
+}
+
+// checkCauses checks that of each cause is known how many models began and ceased to fail by it, and how often.
+func (p *replay) checkCauses() error {
+	if apart := len(p.after.errors); apart > p.most()+1 {
+		return fmt.Errorf("%d signatures are kept apart: %v", apart, p.after.errors)
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.after.causes)) {
+		is, was := p.after.causes[id], p.before.causes[id]
+		models, text := int(p.after.errors[id]), model.Signature(is["signature"])
+		switch {
+		case count(is["began"])-count(is["ended"]) != models:
+			return fmt.Errorf("%d models are failing by %s, began and ended: %v", models, id, is)
+		case !p.recovered[id] && count(is["failures"]) != count(was["failures"])+p.failures[id]:
+			return fmt.Errorf("%s has %s failures, %s before, and %d were told", id, is["failures"], was["failures"], p.failures[id])
+		case text != "" && id != model.ErrorOther && text.ID() != id:
+			return fmt.Errorf("%s is told to be %q", id, text)
+		case len(strings.Fields(is["uids"])) > 3:
+			return fmt.Errorf("of %s are named %q", id, is["uids"])
+		}
+	}
+	return nil
+}

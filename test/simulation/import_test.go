@@ -1,0 +1,237 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// mover is what export and import need of Redis. *scripts.Store is one.
+type mover interface {
+	Now(ctx context.Context) (time.Time, error)
+	Export(ctx context.Context, uids []string) ([]scripts.Export, error)
+	Policies(ctx context.Context, names []string) (map[string]policy.Policy, error)
+	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
+	Past(ctx context.Context, uids []string) (map[string][]string, error)
+	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
+}
+
+// luggage is a model that was exported: the line that was written, and what stood in Redis then.
+type luggage struct {
+	moved    model.Moved
+	hash     map[string]string
+	payload  string
+	past     []string
+	policies map[string]string
+}
+
+// mover is what an operator moves models by.
+func (w *world) mover() mover {
+	if m, is := w.queue.(mover); is {
+		return m
+	}
+	return w.server.store
+}
+
+// move does what `refreshd model export --state` and `model import --replace` do.
+func (o *operatorRole) move(ctx context.Context) error {
+	if lines := *o.packed; len(lines) > 0 && o.rng.IntN(3) > 0 {
+		return o.bring(ctx, lines[o.rng.IntN(len(lines))])
+	}
+	return o.pack(ctx, o.uids[o.rng.IntN(len(o.uids))])
+}
+
+// pack exports a model.
+func (o *operatorRole) pack(ctx context.Context, uid string) error {
+	exports, err := o.mover.Export(ctx, []string{uid})
+	if err != nil || len(exports) == 0 {
+		return err
+	}
+	s, m := o.look(), &exports[0].Record.Model
+	line := luggage{hash: s.models[uid], payload: s.payloads[uid], past: s.histories[uid], policies: s.policies}
+	var own map[string]policy.Policy
+	if policy.IsInline(m.PolicyName) {
+		if own, err = o.mover.Policies(ctx, []string{m.PolicyName}); err != nil {
+			return err
+		}
+	}
+	definition := map[string]any{"uid": uid, "payload": json.RawMessage(m.Payload), "rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "labels": m.Labels}
+	if p, found := own[m.PolicyName]; found {
+		definition["policy"] = p.Whole()
+	} else if m.PolicyName != "" {
+		return nil // its last model has changed meanwhile: an export names a policy that nobody has
+	}
+	if line.moved, err = unpack(definition, scripts.StateFields(m)); err != nil {
+		return err
+	}
+	line.moved.Past = exports[0].Past
+	*o.packed = append(*o.packed, line)
+	return nil
+}
+
+// unpack reads what was written of a model.
+func unpack(definition map[string]any, state map[string]string) (moved model.Moved, err error) {
+	text, err := json.Marshal(map[string]any{"definition": definition, "state": state})
+	if err != nil {
+		return moved, err
+	}
+	var line map[string]any
+	if err := json.Unmarshal(text, &line); err != nil {
+		return moved, err
+	}
+	maps.DeleteFunc(line["definition"].(map[string]any), func(_ string, value any) bool { return value == nil || value == "" })
+	if moved.Definition, err = model.ParseDefinition(line["definition"]); err != nil {
+		return moved, err
+	}
+	moved.State, err = scripts.ReadState(line["state"])
+	return moved, err
+}
+
+// bring imports a model, again while others are faster.
+func (o *operatorRole) bring(ctx context.Context, line luggage) error {
+	o.brought = append(o.brought, line)
+	for {
+		code, err := o.tryToBring(ctx, line)
+		if err != nil || code == scripts.CodeApplied {
+			return err
+		}
+	}
+}
+
+func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (scripts.Code, error) {
+	now, err := o.mover.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	uid := line.moved.UID
+	put := &model.Command{Type: model.CommandPut, UID: uid, Definition: line.moved.Definition}
+	snapshot, err := o.mover.Read(ctx, []string{uid}, []*model.Command{put})
+	if err != nil {
+		return 0, err
+	}
+	record, past := snapshot.Records[uid], map[string][]string{}
+	if record.Exists {
+		if past, err = o.mover.Past(ctx, []string{uid}); err != nil {
+			return 0, err
+		}
+	}
+	moved := line.moved
+	moved.Definition = put.Definition
+	p, err := snapshot.Policies.Find(&moved.Definition)
+	if err != nil {
+		return 0, err
+	}
+	decision, outcome, err := record.Import(moved, p, record.Exists, past[uid], now)
+	if err != nil || outcome != model.Applied {
+		return scripts.CodeApplied, err
+	}
+	codes, err := o.mover.Commit(ctx, scripts.Batch{Now: now, Items: []scripts.Item{{Transition: snapshot.Apply(put, decision, now)}}})
+	if err != nil {
+		return 0, err
+	}
+	return codes[0], nil
+}
+
+// imported finds what an entry has imported: a model becomes what was exported of it.
+func (p *replay) imported(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+	if p.brought == nil {
+		return model.Decision{}, errors.New("nobody imports")
+	}
+	var decisions []model.Decision
+	var places []int
+	for i, line := range *p.brought {
+		if line.moved.UID != uid {
+			continue
+		}
+		before := m
+		if m == nil {
+			before = &model.Model{UID: uid}
+		}
+		was := parse(uid, line.hash, line.payload)
+		moved := model.Moved{Definition: line.moved.Definition, State: was.State, Past: line.past}
+		moved.PolicyName, moved.Labels = was.PolicyName, was.Labels
+		text := line.policies[was.PolicyName]
+		decision, outcome, err := before.Import(moved, p.compiled(text), m != nil, p.before.histories[uid], at)
+		if err == nil && outcome == model.Applied && says(decision, event, entry) {
+			decisions, places = append(decisions, decision), append(places, i)
+		}
+	}
+	if len(decisions) == 0 {
+		return model.Decision{}, errors.New("nothing that was exported says so")
+	}
+	chosen := p.choose(len(decisions))
+	p.luggage = &(*p.brought)[places[chosen]]
+	return decisions[chosen], nil
+}
+
+// leftBehind are the fields of a model that has an attempt, or waits for a gate or a slot: none of that can be moved. What follows from it is
+// another time to start, and a give-up window that ends later.
+var leftBehind = []string{
+	"attempt_uid", "attempt_no", "started_at", "deadline_at", "entry_deadline_at", "entry_planned_at", "taken_at", "processing_at", "worker", "again", "outdated",
+	"counted_by", "refresh_at", "refresh_why", "refresh_for", "planned_for", "last_attempt_uid", "parked_by", "parked_since", "reserved", "trying_since", "not_before",
+	"rev", "error", // another signature may stand for it here
+}
+
+// arrive checks that a model which was imported is as it was exported, and notes what follows.
+func (p *replay) arrive(uid string) error {
+	line, m := p.luggage, p.models[uid]
+	want, got := maps.Clone(line.hash), fields(m)
+	ages := []string{"freshness", "stale_at", "fresh_since"}
+	for _, name := range slices.Concat(told, []string{"rev", "error"}) {
+		delete(want, name)
+		delete(got, name)
+	}
+	moving := want["attempt_uid"] != "" || want["parked_by"] != "" || want["reserved"] != ""
+	for _, name := range slices.Concat(leftBehind, ages) {
+		if moving && !slices.Contains(ages, name) || p.setBack && slices.Contains(ages, name) {
+			delete(want, name)
+			delete(got, name)
+		}
+	}
+	if !maps.Equal(want, got) || m.Payload != line.payload || (m.ErrorID == "") != (line.hash["error"] == "") {
+		return fmt.Errorf("%s is imported as %v, and was exported as %v", uid, got, want)
+	}
+	p.records[uid], p.forgotten[uid], p.replaced[uid] = nil, true, false
+	p.arrived[uid] = line.past
+	p.newest[uid] = line.hash["user_friendly_status"]
+	p.begun[uid] = false
+	p.tried[uid] = effort{since: m.TryingSince}
+	if m.TryingSince.IsZero() {
+		p.tried[uid] = effort{since: m.LastSuccessAt}
+	}
+	p.promises[uid] = promise{stopped: m.Disabled && m.DisabledBy == model.StoppedByHand}
+	return nil
+}
+
+// losing exports models without what they have counted.
+type losing struct{ *scripts.Store }
+
+func (s losing) Export(ctx context.Context, uids []string) ([]scripts.Export, error) {
+	exports, err := s.Store.Export(ctx, uids)
+	for _, one := range exports {
+		one.Record.TotalRetries, one.Record.SuccessfulRetries, one.Record.RetriedCycles = 0, 0, 0
+	}
+	return exports, err
+}
+
+// enabling exports models as if nobody had disabled them.
+type enabling struct{ *scripts.Store }
+
+func (s enabling) Export(ctx context.Context, uids []string) ([]scripts.Export, error) {
+	exports, err := s.Store.Export(ctx, uids)
+	for _, one := range exports {
+		if state := &one.Record.State; state.Disabled {
+			state.Disabled, state.DisabledAt, state.DisabledBy, state.DisabledReason, state.DisabledWho = false, time.Time{}, "", "", ""
+			state.RefreshAt = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+		}
+	}
+	return exports, err
+}
