@@ -68,7 +68,7 @@ func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transiti
 	}
 	decision, goes := w.due.Gates.Pass(&record.Model, &w.rooms, d.config.NewUID(), now)
 	if !goes {
-		w.lookAgain(gate, now.Add(model.LookAgain))
+		w.lookAgain(gate, decision.Look)
 		return nil
 	}
 	return w.starts(record, decision)

@@ -19,8 +19,8 @@ type Gates struct {
 	Part, Parts int              // the part of the queue; 0 parts: it has one
 }
 
-// LookAgain is when a dispatcher looks at a gate by itself that others tell it of.
-const LookAgain = 30 * time.Second
+// lookAgain is when a dispatcher looks at a gate by itself that others tell it of.
+const lookAgain = 30 * time.Second
 
 // lookSoon is the same of a key that was found full: it may have been freed since, when nobody waited for it yet.
 const lookSoon = time.Second
@@ -87,7 +87,7 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 		if probe = state.Probes(now); !probe {
 			look := state.ProbeAt
 			if !look.After(now) {
-				look = now.Add(LookAgain)
+				look = now.Add(lookAgain)
 			}
 			return m.Park(NewGate(GateCircuit, circuit), look, now)
 		}
@@ -99,14 +99,19 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 	var counted []string
 	if limits := g.LimitsOf(m, now); len(limits) > 0 {
 		if name, full := rooms.full(limits); full {
-			return m.Park(NewGate(GateLimit, name), now.Add(lookSoon), now)
+			return m.Park(NewGate(GateLimit, name), m.lookAtFull(name, now), now)
 		}
-		at, takes := rooms.slot(limits, strings.Fields(m.Reserved), now)
+		held := strings.Fields(m.Reserved)
+		if name, opens := rooms.closed(limits, held, now); name != "" {
+			return m.Park(NewGate(GateLimit, name), opens, now)
+		}
+		at, takes, holds := rooms.reserve(limits, held, now)
 		if at.After(now) {
-			rooms.take(takes, false)
-			return m.reserve(at, takes, now)
+			rooms.take(takes)
+			return m.reserve(at, takes, holds, now)
 		}
-		rooms.take(takes, true)
+		rooms.start(limits, takes, held, m.RefreshAt, now)
+		rooms.take(takes)
 		counted, decision.Takes = names(GateLimit, takes), takes
 	}
 	if circuit != "" {
@@ -127,23 +132,29 @@ func (m *Model) admitted(now time.Time, attemptUID string) Decision {
 	return m.Wake(now, attemptUID)
 }
 
+// lookAtFull is when a dispatcher is to look at a key that the model finds full.
+func (m *Model) lookAtFull(name string, now time.Time) time.Time {
+	if m.ParkedBy == NewGate(GateLimit, name) {
+		return now.Add(lookAgain)
+	}
+	return now.Add(lookSoon)
+}
+
 // reserve lets a model wait for a slot of its keys, which nobody else gets. What it waits does not count towards the give-up window.
-func (m *Model) reserve(at time.Time, takes []Take, now time.Time) Decision {
+func (m *Model) reserve(at time.Time, takes []Take, holds []string, now time.Time) Decision {
 	decision := Decision{Event: EventLimited, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
 	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
 		next.TryingSince = since.Add(at.Sub(now))
 	}
-	var reserved []string
 	for _, take := range takes {
-		if take.After == "" {
-			continue
+		if take.Is != take.Was {
+			decision.Takes = append(decision.Takes, Take{Name: take.Name, Was: take.Was, Is: take.Is})
 		}
-		reserved, decision.Takes = append(reserved, take.Name), append(decision.Takes, Take{Name: take.Name, Before: take.Before, After: take.After, Until: take.Until})
 	}
-	next.wait(at, next.Cause, document.Shorten("limited by "+strings.Join(reserved, ", "), maxWhy))
-	next.Reserved = strings.Join(reserved, " ")
+	next.wait(at, next.Cause, document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy))
+	next.Reserved = strings.Join(holds, " ")
 	return decision
 }
 

@@ -5,7 +5,6 @@ import (
 	"hash/crc32"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -102,8 +101,8 @@ func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 
 // Room is what a key has left, as it was read.
 type Room struct {
-	Running int       // attempts that run
-	Free    time.Time // when its next start may be; zero: at any time
+	Running int // attempts that run
+	Slots
 }
 
 // Rooms are what a dispatcher knows of keys within a round: what it has read, and what it has decided since. It belongs to one goroutine.
@@ -136,13 +135,11 @@ func (r *Rooms) key(name string) *Room {
 	return r.Keys[name]
 }
 
-// Take is what a start takes of a key, all of it or nothing.
+// Take is what a start takes of a key, or who waits reserves of it: all of it or nothing.
 type Take struct {
-	Name string // the key
-	Most int    // attempts that may run, this one included; 0: any number
-	// Free is when the next start may be, as it was read and as it is from now on, in Unix microseconds; both empty: it stays.
-	Before, After string
-	Until         time.Time // of After
+	Name    string // the key
+	Most    int    // attempts that may run, this one included; 0: any number
+	Was, Is Slots  // as they were read, and as they are from now on
 }
 
 // full finds a limit that lets no more attempts run.
@@ -155,48 +152,54 @@ func (r *Rooms) full(limits []Limit) (name string, full bool) {
 	return "", false
 }
 
-// slot is the first instant from now on at which all keys let a start through that is not reserved yet, and what it takes of them. Who is
-// late for its slot, as when no dispatcher ran for a while, starts all the same: behind a backlog it would never get another in time.
-func (r *Rooms) slot(limits []Limit, reserved []string, now time.Time) (at time.Time, takes []Take) {
+// closed finds the key that opens last of those that are closed, though a slot of them is held.
+func (r *Rooms) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
+	for _, limit := range limits {
+		if at := r.key(limit.Name).opens(); slices.Contains(held, limit.Name) && at.After(now) && at.After(opens) {
+			name, opens = limit.Name, at
+		}
+	}
+	return name, opens
+}
+
+// reserve is what it takes to hold a slot of all keys, and the first instant from now on that none of them comes after.
+func (r *Rooms) reserve(limits []Limit, held []string, now time.Time) (at time.Time, takes []Take, holds []string) {
 	at = now
 	for _, limit := range limits {
-		take := Take{Name: limit.Name, Most: limit.Running}
-		room := r.key(limit.Name)
-		interval := limit.Rate.Interval()
-		if !slices.Contains(reserved, limit.Name) && (interval > 0 || room.Free.After(now)) {
-			free := room.Free
-			if free.Before(now) {
-				free = now
-			}
-			if free.After(at) {
-				at = free
-			}
-			take.Before, take.Until = micros(room.Free), free.Add(interval)
-			take.After = micros(take.Until)
+		room, interval := r.key(limit.Name), limit.Rate.Interval()
+		take := Take{limit.Name, limit.Running, room.Slots, room.Slots}
+		switch {
+		case slices.Contains(held, limit.Name):
+			holds = append(holds, limit.Name)
+		case interval > 0 || room.Free.After(now) || room.Closed.After(now):
+			var slot time.Time
+			slot, take.Is = room.reserve(interval, now)
+			at, holds = latest(at, slot), append(holds, limit.Name)
 		}
 		takes = append(takes, take)
 	}
-	return at.Add(time.Millisecond - 1).Truncate(time.Millisecond), takes
+	return wholeMillis(at), takes, holds
 }
 
-// take notes what a start, or a reservation, takes.
-func (r *Rooms) take(takes []Take, runs bool) {
+// start adds what a start takes of keys of which slots are held, since an instant or from now on.
+func (r *Rooms) start(limits []Limit, takes []Take, held []string, since, now time.Time) {
+	for i, limit := range limits {
+		slot := now
+		if since.Before(now) && slices.Contains(held, limit.Name) {
+			slot = since
+		}
+		if interval := limit.Rate.Interval(); interval > 0 {
+			takes[i].Is = takes[i].Is.start(slot, interval, now)
+		}
+		r.key(limit.Name).Running++
+	}
+}
+
+// take notes the slots that are taken.
+func (r *Rooms) take(takes []Take) {
 	for _, take := range takes {
-		room := r.key(take.Name)
-		if runs {
-			room.Running++
-		}
-		if take.After != "" {
-			room.Free = take.Until
-		}
+		r.key(take.Name).Slots = take.Is
 	}
-}
-
-func micros(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return strconv.FormatInt(at.UnixMicro(), 10)
 }
 
 // names joins what an attempt is counted by.

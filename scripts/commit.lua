@@ -52,12 +52,12 @@
 --   and the text of that; strange = fields to delete that no model has, a list behind its length; failing, disabled,
 --   parked, ages (in stale_at), late, stale = the score in Unix ms, "" = it leaves the set; gate = the gate that parks
 --   the model; look = when that is to be looked at in Unix ms; ms = the instant of the batch in Unix ms; takes = per
---   key how many may run with the start, "" = any number, when its next start may be in Unix us as it was decided on
---   and as it is to be, "" = it stays, and for how many ms that is kept; frees = per key its gate; closes = until when
---   in Unix us, and for how many ms; circuit = its gate and its key, 1 = the attempt has failed, 0 = it was answered,
---   "" = neither, after how many failures of how many it opens, when it is to be probed in RFC 3339 and in Unix ms;
---   error = the signature by which it fails, a list behind its length: id, how many models it may stop untold, its
---   text, reason and error type; note=<name> = what only the journal is told; field=<name> = the value of a field.
+--   key how many may run with the start, "" = any number, its slots as they were decided on and as they are to be, "" =
+--   they stay, and for how many ms that is kept; frees = per key its gate; closes = until when in Unix us; circuit =
+--   its gate and its key, 1 = the attempt has failed, 0 = it was answered, "" = neither, after how many failures of how
+--   many it opens, when it is to be probed in RFC 3339 and in Unix ms; error = the signature by which it fails, a list
+--   behind its length: id, how many models it may stop untold, its text, reason and error type; note=<name> = what only
+--   the journal is told; field=<name> = the value of a field.
 --   These words announce nothing: settle = no model changes; remove = the model goes; keys=<n> = how many keys are
 --   passed; more=<n> = how many further ones; takes=<n> = the limits and rates of keys that it takes, one after the
 --   other; probe = it tries an open circuit; labels=<n>, unlabel=<n> = the sets of labels that it joins and leaves;
@@ -236,7 +236,7 @@ local function take_fleet(kind)
   end
   fleet.takes = take_some(4 * (kind.takes or 0))
   fleet.frees = take_some(kind.frees or 0)
-  fleet.closes = take_some(kind.closes and 2 or 0)
+  fleet.closes = take_some(kind.closes and 1 or 0)
   fleet.circuit = take_some(kind.circuit and 7 or 0)
   fleet.error = kind.error and take_list()
   return fleet
@@ -322,6 +322,18 @@ local function take_keys(kind, uid, fleet, running_ms)
   end
 end
 
+-- close closes a key until an instant. The slots that are reserved come as much later.
+local function close(rate, now, till)
+  local free, closed = string.match(redis.call('GET', rate) or '', '^(%d*) ?(%d*)$')
+  free, closed = tonumber(free or '') or 0, tonumber(closed or '') or 0
+  local open = math.max(closed, now)
+  if open < till then
+    free = math.max(free, open) + till - open
+    local slots, lasts = string.format('%.0f %.0f', free, till), math.ceil((free - now) / 1000)
+    redis.call('SET', rate, slots, 'PX', lasts) --@ close the key
+  end
+end
+
 -- free_keys gives back what an attempt has taken of its keys. What waits for one of them is looked at at once.
 local function free_keys(kind, uid, fleet, running_ms)
   for _, gate in ipairs(fleet.frees) do
@@ -335,10 +347,7 @@ local function free_keys(kind, uid, fleet, running_ms)
     redis.call('ZADD', next_key('limit'), running_ms, uid) --@ extend
   end
   for _ = 1, tonumber(kind.closes or 0) do
-    local rate = next_key('rate')
-    if (tonumber(redis.call('GET', rate) or '') or 0) < tonumber(fleet.closes[1]) then
-      redis.call('SET', rate, fleet.closes[1], 'PX', fleet.closes[2]) --@ close the key
-    end
+    close(next_key('rate'), 1000 * fleet.ms, tonumber(fleet.closes[1]))
   end
   if kind.circuit then
     settle_circuit(uid, fleet)

@@ -25,13 +25,15 @@ func (s *Store) GateState(ctx context.Context, gate model.Gate, now time.Time) (
 	kind, name := gate.Split()
 	pipe := s.clients.Read.TxPipeline()
 	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates(), string(gate))
-	var text *redis.StringCmd
+	var text, slots *redis.StringCmd
 	var circuit *redis.SliceCmd
 	switch kind {
 	case model.GateHold:
 		text = pipe.HGet(ctx, s.Keys.Holds(), name)
 	case model.GateCalendar:
 		text = pipe.HGet(ctx, s.Keys.Calendars(), name)
+	case model.GateLimit:
+		slots = pipe.Get(ctx, s.Keys.Rate(name))
 	case model.GateCircuit:
 		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), circuitFields...)
 	}
@@ -48,6 +50,8 @@ func (s *Store) GateState(ctx context.Context, gate model.Gate, now time.Time) (
 		opens = holdOpens(text, name)
 	case model.GateCalendar:
 		opens = calendarOpens(text, now)
+	case model.GateLimit:
+		opens = model.ParseSlots(slots.Val()).Closed
 	case model.GateCircuit:
 		if c := readCircuit(namedValues(circuitFields, circuit.Val())); c.Open() {
 			opens = c.ProbeAt

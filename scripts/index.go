@@ -132,11 +132,12 @@ func (f *fleet) count(word string, n int) {
 func (f *fleet) take(d *model.Decision) {
 	f.count("takes=", len(d.Takes))
 	for _, take := range d.Takes {
-		lasts := ""
-		if take.After != "" {
-			lasts = strconv.FormatInt(max(1, take.Until.Sub(f.now).Milliseconds()+1), 10)
+		before, after, lasts := "", "", ""
+		if take.Is != take.Was {
+			before, after = take.Was.String(), take.Is.String()
+			lasts = strconv.FormatInt(max(1, take.Is.Last().Sub(f.now).Milliseconds()+1), 10)
 		}
-		f.announce(number(take.Most), take.Before, take.After, lasts)
+		f.announce(number(take.Most), before, after, lasts)
 		f.wording.keys = append(f.wording.keys, f.keys.Limit(take.Name), f.keys.Rate(take.Name))
 	}
 	if d.Probe {
@@ -167,7 +168,7 @@ func (f *fleet) give(t *Transition) {
 	}
 	if until := t.decision.ClosedUntil; ends && len(frees) > 0 && until.After(f.now) {
 		f.count("closes=", len(frees))
-		f.announce(strconv.FormatInt(until.UnixMicro(), 10), strconv.FormatInt(until.Sub(f.now).Milliseconds(), 10))
+		f.announce(strconv.FormatInt(until.UnixMicro(), 10))
 		for _, name := range frees {
 			f.wording.keys = append(f.wording.keys, f.keys.Rate(name))
 		}

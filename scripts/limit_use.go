@@ -19,7 +19,7 @@ type LimitUse struct {
 	Set     bool      // at run time
 	Running int64     // attempts that it counts
 	Parked  int64     // models that wait for it
-	Free    time.Time // when its next start may be; zero: at any time
+	Free    time.Time // the first slot that nobody has reserved; zero: at any time
 }
 
 // LimitUses reads the keys of limits of which something runs or waits, and those for which a limit was set, in their order. It walks over the
@@ -53,7 +53,7 @@ func (s *Store) LimitUses(ctx context.Context) ([]LimitUse, error) {
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), scanCount) {
 		pipe := s.clients.Read.Pipeline()
 		running := sendEach(names, func(name string) *redis.IntCmd { return pipe.ZCount(ctx, s.Keys.Limit(name), millis(now), "+inf") })
-		free := sendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+		slots := sendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
 		parked := sendEach(names, func(name string) *redis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, name))))
 		})
@@ -63,8 +63,8 @@ func (s *Store) LimitUses(ctx context.Context) ([]LimitUse, error) {
 		for i, name := range names {
 			use := uses[name]
 			use.Running, use.Parked = running[i].Val(), parked[i].Val()
-			if us := whole(free[i].Val()); us > now.UnixMicro() {
-				use.Free = time.UnixMicro(us).UTC()
+			if slots := model.ParseSlots(slots[i].Val()); slots.Free.After(now) {
+				use.Free = slots.Free
 			}
 			all = append(all, *use)
 		}

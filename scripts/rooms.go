@@ -18,17 +18,13 @@ func (s *Store) Rooms(ctx context.Context, limits, circuits []string, now time.T
 	rooms := model.Rooms{Keys: map[string]*model.Room{}, Circuits: map[string]*model.CircuitState{}}
 	pipe := s.clients.Read.Pipeline()
 	running := sendEach(limits, func(name string) *redis.IntCmd { return pipe.ZCount(ctx, s.Keys.Limit(name), millis(now), "+inf") })
-	free := sendEach(limits, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+	slots := sendEach(limits, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
 	states := sendEach(circuits, func(name string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), circuitFields...) })
 	if err := execReads(ctx, pipe); err != nil {
 		return rooms, fmt.Errorf("read limits and circuits: %w", err)
 	}
 	for i, name := range limits {
-		room := &model.Room{Running: int(running[i].Val())}
-		if us := whole(free[i].Val()); us > 0 {
-			room.Free = time.UnixMicro(us).UTC()
-		}
-		rooms.Keys[name] = room
+		rooms.Keys[name] = &model.Room{Running: int(running[i].Val()), Slots: model.ParseSlots(slots[i].Val())}
 	}
 	for i, name := range circuits {
 		rooms.Circuits[name] = readCircuit(namedValues(circuitFields, states[i].Val()))

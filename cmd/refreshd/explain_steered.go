@@ -143,8 +143,11 @@ func (s *narrator) limit(key string) string {
 	if limit.Rate.Count > 0 {
 		parts = append(parts, limit.Rate.String())
 	}
+	if room != nil && room.Closed.After(s.now) {
+		parts = append(parts, "the next start at "+s.when(room.Closed)+" at the earliest")
+	}
 	if room != nil && room.Free.After(s.now) {
-		parts = append(parts, "the next start at "+s.when(room.Free)+" at the earliest")
+		parts = append(parts, "the next free slot at "+s.when(room.Free))
 	}
 	return "limit " + key + " (" + strings.Join(append(parts, s.origin(key)), ", ") + ")"
 }

@@ -124,7 +124,7 @@ func TestAModelThatWaitsForASlotIsToldItsKeyAndRate(t *testing.T) {
 	s.model("a", "t1", "h")
 	s.model("b", "t2", "h")
 	s.dispatch("05:00:00")
-	s.told("b", "waits for its slot of limit host=h (1 attempt runs, 1/m, the next start at 05:02 (in 2m) at the earliest, by policy p): nobody else gets it")
+	s.told("b", "waits for its slot of limit host=h (1 attempt runs, 1/m, the next start at 05:01 (in 1m) at the earliest, the next free slot at 05:02 (in 2m), by policy p): nobody else gets it")
 	if got := fmt.Sprint(s.object("model", "get", "b")["reserved"]); got != "[host=h]" {
 		t.Errorf("expected the key of the slot, found %s", got)
 	}

@@ -73,7 +73,9 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) (mo
 	case model.GateHold, model.GateCalendar:
 		closed = gate == stop
 	case model.GateLimit:
-		closed = stop == "" && slices.ContainsFunc(p.stops().LimitsOf(m, at), func(l model.Limit) bool { return l.Name == name && l.Running > 0 })
+		closed = stop == "" && slices.ContainsFunc(p.stops().LimitsOf(m, at), func(l model.Limit) bool {
+			return l.Name == name && (l.Running > 0 || p.slots[name].Closed.After(at) && slices.Contains(strings.Fields(m.Reserved), name))
+		})
 	case model.GateCircuit:
 		closed = stop == "" && m.CircuitKey() == name && p.wasOpen(name)
 	}

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,22 +10,24 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
+// littleLate is by how much a round may be late for a slot without delaying those behind it, and so by how much sooner a start may follow another.
+const littleLate = 100 * time.Millisecond
+
 // takeKeys checks that all keys of a start let it through, and notes what it takes of them. It returns what the attempt is counted by.
-// The promise of a rate is one start a slot, and slots an interval apart. Two starts come closer when one of them is late for its slot.
+// The promise of a rate is that starts are an interval apart, and as many intervals if there are others between them.
 func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string, err error) {
 	for _, limit := range p.stops().LimitsOf(m, at) {
 		if runs := p.runningOf(limit.Name, at); limit.Running > 0 && len(runs) >= limit.Running {
 			return nil, fmt.Errorf("of the key %s may run %d, and %v do", limit.Name, limit.Running, runs)
 		}
-		interval, next := limit.Rate.Interval(), p.slots[limit.Name]
-		switch reserved := slices.Contains(strings.Fields(m.Reserved), limit.Name); {
-		case reserved:
-		case interval == 0 && next.After(at): // it was closed a moment ago
-			p.slots[limit.Name] = microseconds(p.after.rates[limit.Name])
-		case next.After(at):
-			return nil, fmt.Errorf("the next start of the key %s is to be at %s", limit.Name, next)
-		case interval > 0:
-			p.slots[limit.Name] = at.Add(interval)
+		if interval := limit.Rate.Interval(); interval > 0 {
+			if opens := p.opens[limit.Name]; opens.After(at) {
+				return nil, fmt.Errorf("the key %s is closed until %s", limit.Name, opens)
+			}
+			p.opens[limit.Name] = later(p.opens[limit.Name], at.Add(-littleLate)).Add(interval)
+			if err := p.takeSlot(m, limit.Name, interval, at); err != nil {
+				return nil, err
+			}
 		}
 		counted = append(counted, string(model.NewGate(model.GateLimit, limit.Name)))
 	}
@@ -37,17 +38,44 @@ func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string, err e
 	return counted, err
 }
 
+// takeSlot moves the slots of a key by a start: that of a slot that the model holds, or the next free one.
+func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, at time.Time) error {
+	slots, slot := p.slots[name], at
+	switch holds := slices.Contains(strings.Fields(m.Reserved), name); {
+	case holds && m.RefreshAt.Before(at):
+		slot = m.RefreshAt
+	case holds:
+	case slots.Free.After(at):
+		return fmt.Errorf("the next start of the key %s is to be at %s", name, slots.Free)
+	default:
+		slots.Free = at.Add(interval)
+	}
+	place := later(slots.Closed, slot)
+	late := max(0, at.Sub(place)-littleLate)
+	slots.Closed = place.Add(late + interval)
+	slots.Free = later(slots.Free.Add(late), slots.Closed)
+	p.slots[name] = slots
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // limit asks for a model that waits for a slot of its keys: the next one of each.
 func (p *replay) limit(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
 	reserved := strings.Fields(entry["reserved"])
 	g, rooms := *p.stops(), model.Rooms{}
 	rooms.Learn(model.Rooms{Keys: map[string]*model.Room{}})
 	for _, name := range reserved {
-		rooms.Keys[name] = &model.Room{Free: p.slots[name]}
+		rooms.Keys[name] = &model.Room{Slots: p.slots[name]}
 	}
 	decision := g.Wake(m, &rooms, "", at)
 	for _, take := range decision.Takes {
-		p.slots[take.Name] = take.Until
+		p.slots[take.Name] = take.Is
 	}
 	return decision, nil
 }
@@ -72,8 +100,10 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 	}
 	p.frees = true
 	for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
-		if until := decision.ClosedUntil; until.After(at) && until.After(p.slots[name]) {
-			p.slots[name] = until
+		until, slots := decision.ClosedUntil, p.slots[name]
+		if open := later(slots.Closed, at); until.After(open) {
+			p.slots[name] = model.Slots{Free: later(slots.Free, open).Add(until.Sub(open)), Closed: until}
+			p.opens[name] = later(p.opens[name], until)
 		}
 	}
 	for _, name := range model.CountedBy(m.Counted, model.GateCircuit) {
@@ -138,8 +168,8 @@ func (p *replay) checkSteered() error {
 		return nil
 	}
 	for _, name := range keyNames {
-		if is := microseconds(p.after.rates[name]); !is.Equal(p.slots[name]) {
-			return fmt.Errorf("the next slot of %s is %s, want %s", name, is, p.slots[name])
+		if is, want := p.after.rates[name], p.slots[name].String(); is != want {
+			return fmt.Errorf("the slots of %s are %q, want %q", name, is, want)
 		}
 		if is, want := p.after.circuit(name), p.states[name]; is != want {
 			return fmt.Errorf("the circuit of %s is %+v, want %+v", name, is, want)
@@ -162,12 +192,3 @@ func (p *replay) checkSteered() error {
 }
 
 func aboutCircuit(entry map[string]string) bool { return strings.HasPrefix(entry["event"], "circuit_") }
-
-// microseconds reads an instant in Unix us; empty: none.
-func microseconds(text string) time.Time {
-	us := count(cmp.Or(text, "0"))
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(int64(us)).UTC()
-}

@@ -41,21 +41,22 @@ type replay struct {
 	ended        map[string]model.Event  // attempts that ended here
 	notices      int
 	steers       bool
-	tried        map[string]effort    // as the entries before left these
-	slots        map[string]time.Time // likewise
-	states       map[string]circuit   // likewise
-	told         []string             // what must be told of circuits
-	frees        bool                 // an attempt has given keys back: models may wait for them
-	begun        map[string]bool      // models of which an attempt was started here; false: which were removed
-	granted      map[string]int       // entries by bulk
-	ages         map[string]age       // as the entries before left these
-	owners       []string             // what owners must be told of them
-	again        int                  // models that are fresh again
-	failing      map[string]float64   // by the id of a signature; nil: as before
-	failures     map[string]int       // likewise: that were told
-	luggage      *luggage             // what the last entry has imported
-	arrived      map[string][]string  // histories that were imported
-	recovered    map[string]bool      // signatures by which none was failing for a moment
+	tried        map[string]effort      // as the entries before left these
+	slots        map[string]model.Slots // likewise
+	opens        map[string]time.Time   // likewise
+	states       map[string]circuit     // likewise
+	told         []string               // what must be told of circuits
+	frees        bool                   // an attempt has given keys back: models may wait for them
+	begun        map[string]bool        // models of which an attempt was started here; false: which were removed
+	granted      map[string]int         // entries by bulk
+	ages         map[string]age         // as the entries before left these
+	owners       []string               // what owners must be told of them
+	again        int                    // models that are fresh again
+	failing      map[string]float64     // by the id of a signature; nil: as before
+	failures     map[string]int         // likewise: that were told
+	luggage      *luggage               // what the last entry has imported
+	arrived      map[string][]string    // histories that were imported
+	recovered    map[string]bool        // signatures by which none was failing for a moment
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
