@@ -103,7 +103,9 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 		}
 		held := strings.Fields(m.Reserved)
 		if name, opens := rooms.closed(limits, held, now); name != "" {
-			return m.Park(NewGate(GateLimit, name), opens, now)
+			decision = m.Park(NewGate(GateLimit, name), opens, now)
+			decision.Takes = []Take{{Name: name, Was: rooms.key(name).Slots, Is: rooms.key(name).Slots}} // by a start that may be refused
+			return decision
 		}
 		at, takes, holds := rooms.reserve(limits, held, now)
 		if at.After(now) {
@@ -149,7 +151,7 @@ func (m *Model) reserve(at time.Time, takes []Take, holds []string, now time.Tim
 		next.TryingSince = since.Add(at.Sub(now))
 	}
 	for _, take := range takes {
-		if take.Is != take.Was {
+		if take.Is != (Slots{}) {
 			decision.Takes = append(decision.Takes, Take{Name: take.Name, Was: take.Was, Is: take.Is})
 		}
 	}

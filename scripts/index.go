@@ -133,7 +133,7 @@ func (f *fleet) take(d *model.Decision) {
 	f.count("takes=", len(d.Takes))
 	for _, take := range d.Takes {
 		before, after, lasts := "", "", ""
-		if take.Is != take.Was {
+		if take.Is != (model.Slots{}) {
 			before, after = take.Was.String(), take.Is.String()
 			lasts = strconv.FormatInt(max(1, take.Is.Last().Sub(f.now).Milliseconds()+1), 10)
 		}

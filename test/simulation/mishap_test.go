@@ -27,6 +27,7 @@ type temper struct {
 	floors       bool              // workers ask for later, and models are saved meanwhile
 	pools        bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
 	steers       bool              // operators steer the fleet: holds, limits, calendars, bulks
+	keyed        string            // the policy of most steered models, who share a key; empty: they have any
 	ages         bool              // policies promise that models do not grow old
 	moves        bool              // operators export models and import them again
 	few          bool              // few signatures of failures are kept apart
@@ -89,6 +90,9 @@ func (t *temper) steer(rng *rand.Rand, planted bug) {
 	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.ages || planted.moves || planted.few // where the bug shows
 	if t.steers = !elsewhere && !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
 		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
+		if t.keyed = planted.keyed; t.keyed == "" {
+			t.keyed = []string{ratedPolicy, singlePolicy, "", "", "", ""}[rng.IntN(6)]
+		}
 	}
 }
 

@@ -18,13 +18,14 @@ type operatorRole struct {
 	uids   []string
 	spare  int // commands that are still to be thought of
 	orders []model.Command
-	named  *int // commands that got an id
-	rules  *int // that the shared policy has had; nil: there is none, and no bulk is begun
-	bulks  *int // that were begun
-	steers *int // bulks that were begun by who steers; nil: nobody does
-	turns  bool // it opens and closes the circuit of the queue by hand
-	brief  bool // what it saves has a short timeout, mostly
-	ages   bool // its policies promise that models do not grow old
+	named  *int   // commands that got an id
+	rules  *int   // that the shared policy has had; nil: there is none, and no bulk is begun
+	bulks  *int   // that were begun
+	steers *int   // bulks that were begun by who steers; nil: nobody does
+	keyed  string // the policy of most models that it saves; empty: any
+	turns  bool   // it opens and closes the circuit of the queue by hand
+	brief  bool   // what it saves has a short timeout, mostly
+	ages   bool   // its policies promise that models do not grow old
 
 	mover   mover            // nil: it exports nothing
 	look    func() *snapshot // what stands in Redis now
@@ -115,7 +116,7 @@ func (o *operatorRole) think() string {
 		return fmt.Sprintf(sharingCommands[o.rng.IntN(len(sharingCommands))], uid, o.rng.IntN(3))
 	}
 	if o.steers != nil && o.rng.IntN(3) > 0 {
-		return steeredCommand(o.rng, uid)
+		return steeredCommand(o.rng, uid, o.keyed)
 	}
 	if o.brief && o.rng.IntN(3) > 0 {
 		return fmt.Sprintf(briefCommands[o.rng.IntN(len(briefCommands))], uid, o.rng.IntN(3))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,11 +13,17 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
+// ratedPolicy bounds how many models of a tenant start, and lets a worker ask that none does.
+const ratedPolicy = `{"timeout":"30s","retries":["0s"],"limits":[{"key":"{label.tenant}","rate":"6/m"}],"retry_after_scope":"key"}`
+
+// singlePolicy lets one model of a tenant run at a time.
+const singlePolicy = `{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":1}]}`
+
 // steeredPolicies are those of models that limits, circuits and calendars may stop.
 var steeredPolicies = []string{
-	`{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":1}]}`,
+	singlePolicy,
 	`{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":2},{"key":"{n}","running":1}]}`,
-	`{"timeout":"30s","retries":["0s"],"limits":[{"key":"{label.tenant}","rate":"6/m"}],"retry_after_scope":"key"}`,
+	ratedPolicy,
 	`{"timeout":"1m","retries":["0s","1m"],"limits":[{"key":"{n}","rate":"20/m","running":2}],"give_up_after":"10m"}`,
 	`{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{label.tenant}","open_after":"1 of 2","probe":"30s"}}`,
 	`{"timeout":"1m","retries":["0s","0s"],"limits":[{"key":"{n}","running":1}],"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"5s"}}`,
@@ -31,11 +38,15 @@ var steeredSaves = []string{
 	`,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","refresh":"planned"`,
 }
 
-// steeredCommand saves a model with labels.
-func steeredCommand(rng *rand.Rand, uid string) string {
+// steeredCommand saves a model with labels, and mostly one policy if that is named.
+func steeredCommand(rng *rand.Rand, uid, keyed string) string {
 	labels := []string{`{"tenant":"t1"}`, `{"tenant":"t1","kind":"k1"}`, `{"tenant":"t2"}`}
+	policies := steeredPolicies
+	if keyed != "" {
+		labels, policies = labels[:2], append(slices.Repeat([]string{keyed}, 2*len(policies)), policies...)
+	}
 	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},"labels":%s,"policy":%s%s}`, uid, rng.IntN(3),
-		labels[rng.IntN(len(labels))], steeredPolicies[rng.IntN(len(steeredPolicies))], steeredSaves[rng.IntN(len(steeredSaves))])
+		labels[rng.IntN(len(labels))], policies[rng.IntN(len(policies))], steeredSaves[rng.IntN(len(steeredSaves))])
 }
 
 // selectors pick what operators steer; those that ask for no status may be those of holds.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
@@ -13,8 +14,11 @@ var steeredBugs = []bug{
 	{name: "a slot is leaked by a kill", steers: true, file: "commit.lua", mark: "take the key", line: "redis.call('ZADD', limit, '+inf', uid)"},
 	{name: "a start takes one of two keys", steers: true, file: "commit.lua", mark: "take the key",
 		line: "if i == 1 then redis.call('ZADD', limit, running_ms, uid) end"},
-	{name: "a full key lets one more through", steers: true, slow: true, file: "commit.lua", mark: "full key"},
+	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, slow: true, file: "commit.lua", mark: "full key"},
 	{name: "a slot is given away twice", steers: true, slow: true, file: "commit.lua", mark: "slot"},
+	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, slow: true, store: func(s *scripts.Store) queue { return bursting{s, map[string]time.Time{}} }},
+	{name: "who is told to wait loses his place", steers: true, keyed: ratedPolicy, slow: true, file: "commit.lua", mark: "close the key",
+		line: "redis.call('SET', rate, string.format('%.0f %.0f', till, till), 'PX', lasts)"},
 	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
 	{name: "a key that has had enough stays open", steers: true, slow: true, file: "commit.lua", mark: "close the key"},
 	{name: "what goes on holds its key no longer", steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
@@ -58,4 +62,37 @@ func (s forgettingStarts) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
 		bulks[i].Since, bulks[i].Ticket = model.Never, 1<<40
 	}
 	return bulks, err
+}
+
+// bursting starts who holds a slot though its key is closed.
+type bursting struct {
+	*scripts.Store
+	closed map[string]time.Time
+}
+
+func (s bursting) Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error) {
+	rooms, err := s.Store.Rooms(ctx, limits, circuits, now)
+	for name, room := range rooms.Keys {
+		if room.Closed.After(now) {
+			s.closed[name], room.Closed = room.Closed, time.Time{}
+		}
+	}
+	return rooms, err
+}
+
+func (s bursting) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	for _, item := range batch.Items {
+		if item.Transition == nil {
+			continue
+		}
+		takes := item.Transition.Decision().Takes
+		for i := range takes {
+			for _, slots := range []*model.Slots{&takes[i].Was, &takes[i].Is} {
+				if slots.Closed.IsZero() { // as it stands in Redis
+					slots.Closed = s.closed[takes[i].Name]
+				}
+			}
+		}
+	}
+	return s.Store.Commit(ctx, batch)
 }

@@ -121,7 +121,7 @@ func (w *world) populate() error {
 	if w.temper.steers {
 		spare += 40
 		for _, uid := range w.uids {
-			w.say('c', w.promising(steeredCommand(w.rng, uid)))
+			w.say('c', w.promising(steeredCommand(w.rng, uid, w.temper.keyed)))
 		}
 	}
 	w.operator = w.newOperator(spare)
@@ -130,7 +130,7 @@ func (w *world) populate() error {
 }
 
 func (w *world) newOperator(spare int) *operatorRole {
-	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, turns: w.temper.queueCircuit != nil, ages: w.temper.ages}
+	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, keyed: w.temper.keyed, turns: w.temper.queueCircuit != nil, ages: w.temper.ages}
 	if w.temper.steers {
 		o.steers = &w.bulks
 	}
