@@ -23,6 +23,7 @@ type Store interface {
 	NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	Fronts(ctx context.Context) (model.Fronts, error)
 	ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error)
+	ForgetLimits(ctx context.Context, ended []scripts.EndedLimit) error
 	Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error)
 	MoveGates(ctx context.Context, looks []scripts.GateLook, alone time.Time) error
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)

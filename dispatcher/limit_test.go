@@ -274,6 +274,52 @@ func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing
 	})
 }
 
+func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		set := func(name string, length time.Duration) {
+			limit := &model.Limit{Name: name, Running: 1, Since: b.now()}
+			if length > 0 {
+				limit.Until = b.now().Add(length)
+			}
+			if err := b.Store.PutLimit(b.t.Context(), limit, b.now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names := []string{"host=t1", "host=t2", "{label.tenant}", "host=t3"}
+		for i, name := range names {
+			set(name, time.Duration(3-i)*30*time.Second) // the last one has no end
+		}
+		b.fleet(fourAHost, uidsOf("t2", 9)...)
+		expect := func(want ...string) {
+			t.Helper()
+			b.settle(d)
+			if diff := cmp.Diff(want, slices.Sorted(slices.Values(b.Redis.HKeys(b.t.Context(), b.Store.Keys.Limits()).Val()))); diff != "" {
+				t.Errorf("after %s (-want +got):\n%s", b.now().Sub(fixture.Start), diff)
+			}
+		}
+		expect("host=t1", "host=t2", "host=t3", "{label.tenant}")
+		b.Clock.Turn(30 * time.Second)
+		expect("host=t1", "host=t2", "host=t3")
+		b.Clock.Turn(30 * time.Second) // and four may run at once
+		expect("host=t1", "host=t3")
+		if n := len(b.runs()["t2"]); n != 4 {
+			t.Errorf("want four running, %d do", n)
+		}
+		b.Clock.Turn(30 * time.Second)
+		due, err := b.Store.ReadDue(b.t.Context(), scripts.DueRequest{Limit: 1})
+		if err != nil || len(due.Ended) != 1 {
+			t.Fatalf("want one that has ended, got %v, %v", due.Ended, err)
+		}
+		set("host=t1", time.Minute)
+		if err := b.Store.ForgetLimits(b.t.Context(), due.Ended); err != nil {
+			t.Fatal(err)
+		}
+		expect("host=t1", "host=t3")
+	})
+}
+
 func TestAPageOfParkedModelsHidesNoOthers(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)

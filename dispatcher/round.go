@@ -49,6 +49,11 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err := d.measureCircuit(ctx, due.Now); err != nil {
 		return Round{}, err
 	}
+	if len(due.Ended) > 0 {
+		if err := d.store.ForgetLimits(ctx, due.Ended); err != nil {
+			return Round{}, err
+		}
+	}
 	if err := d.look(ctx, due); err != nil {
 		return Round{}, err
 	}

@@ -51,6 +51,21 @@ type QueueLimit struct {
 // over reports whether the limit is in force at now.
 func (l *Limit) over(now time.Time) bool { return !l.Until.IsZero() && !l.Until.After(now) }
 
+// Ended names the limits set at run time that are not in force at now any more.
+func (g *Gates) Ended(now time.Time) (names []string) {
+	for name, limit := range g.Limits {
+		if limit.over(now) {
+			names = append(names, name)
+		}
+	}
+	for _, limit := range g.QueueLimits {
+		if limit.over(now) {
+			names = append(names, limit.Name)
+		}
+	}
+	return names
+}
+
 // part is what one part of a queue may have of a limit: each has a share, and at least one attempt.
 func (l Limit) part(place, parts int) Limit {
 	if parts < 2 {

@@ -49,7 +49,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<key>"
 	fleet.was.errorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
 	put.Transition = &fleet
-	var errs [19]error
+	var errs [20]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureCircuit(ctx, b.now)
@@ -67,6 +67,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	errs[14] = b.NoteFront(ctx, 1, b.now, time.Second)
 	errs[15] = b.MoveGates(ctx, []GateLook{{Gate: "<name>"}}, b.now)
 	_, errs[16] = b.RecountError(ctx, ErrorCount{ID: "<name>"}, 1, b.now)
+	errs[19] = b.ForgetLimits(ctx, []EndedLimit{{"<name>", "{}"}})
 	errs[18] = b.turn(CircuitOpened, "<name>", 0)
 	_, errs[17] = b.DropProbe(ctx, "<key>", "<uid>", b.now)
 	if err := errors.Join(errs[:]...); err != nil {

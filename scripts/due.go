@@ -23,7 +23,8 @@ type Due struct {
 	Gates   model.Gates  // what keeps models from starting
 	Looks   []model.Gate // gates that are to be looked at, by this dispatcher alone until Alone
 	Alone   time.Time
-	Next    time.Time // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
+	Ended   []EndedLimit // that nobody has forgotten yet
+	Next    time.Time    // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
 }
 
 // DueRequest is what a dispatcher asks for.
@@ -50,6 +51,9 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	sharers, _ := reply[1].(int64)
 	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readFront(text(reply[8]))}
 	due.Gates = s.gates.read(s, [3][]string{texts(reply[9]), texts(reply[12]), texts(reply[13])})
+	if names := due.Gates.Ended(now); len(names) > 0 {
+		due.Ended = endedLimits(names, texts(reply[12]))
+	}
 	for _, gate := range texts(reply[10]) {
 		due.Looks = append(due.Looks, model.Gate(gate))
 	}

@@ -60,6 +60,31 @@ func (s *Store) RemoveLimit(ctx context.Context, name string, now time.Time) (bo
 	return err == nil && removed.Val() > 0, err
 }
 
+var forgetLimits = load("forget-limits.lua")
+
+// EndedLimit is a limit that was set at run time and has ended, as it is stored.
+type EndedLimit struct{ name, text string }
+
+// endedLimits finds the texts of limits among fields and values.
+func endedLimits(names, fields []string) (ended []EndedLimit) {
+	for pair := range slices.Chunk(fields, 2) {
+		if slices.Contains(names, pair[0]) {
+			ended = append(ended, EndedLimit{pair[0], pair[1]})
+		}
+	}
+	return ended
+}
+
+// ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
+func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
+	var args []any
+	for _, limit := range ended {
+		args = append(args, limit.name, limit.text)
+	}
+	_, err := run(ctx, s.clients.Write, forgetLimits, []string{s.Keys.Limits()}, args...).Int()
+	return wrap(err, "forget limits that have ended")
+}
+
 // Limits reads the limits that were set at run time, by their names.
 func (s *Store) Limits(ctx context.Context) ([]model.Limit, error) {
 	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Limits()).Result()
