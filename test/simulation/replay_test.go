@@ -111,7 +111,7 @@ func (p *replay) read() error {
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
 	p.oracle.ends, p.oracle.promises, p.oracle.ids = p.ends, p.promises, p.ids.known
-	p.oracle.tried, p.oracle.slots, p.oracle.states, p.oracle.ages = p.tried, p.slots, p.states, p.ages
+	p.oracle.tried, p.oracle.slots, p.oracle.opens, p.oracle.states, p.oracle.ages = p.tried, p.slots, p.opens, p.states, p.ages
 	p.oracle.noteWishes(p)
 	p.noteRule()
 	p.noteBulk()
