@@ -19,13 +19,16 @@ const ratedPolicy = `{"timeout":"30s","retries":["0s"],"limits":[{"key":"{label.
 // singlePolicy lets one model of a tenant run at a time.
 const singlePolicy = `{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":1}]}`
 
+// triedPolicy stops the models of a tenant when one of them fails, until another has tried.
+const triedPolicy = `{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{label.tenant}","open_after":"1 of 2","probe":"30s"}}`
+
 // steeredPolicies are those of models that limits, circuits and calendars may stop.
 var steeredPolicies = []string{
 	singlePolicy,
 	`{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"key":"{label.tenant}","running":2},{"key":"{n}","running":1}]}`,
 	ratedPolicy,
 	`{"timeout":"1m","retries":["0s","1m"],"limits":[{"key":"{n}","rate":"20/m","running":2}],"give_up_after":"10m"}`,
-	`{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{label.tenant}","open_after":"1 of 2","probe":"30s"}}`,
+	triedPolicy,
 	`{"timeout":"1m","retries":["0s","0s"],"limits":[{"key":"{n}","running":1}],"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"5s"}}`,
 	`{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{n}","open_after":"1 of 1","probe":"1s"}}`,
 	`{"timeout":"1m","retries":["0s","1m","next"],"closed":["c1"],"give_up_after":"10m"}`,
