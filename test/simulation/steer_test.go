@@ -22,6 +22,9 @@ const singlePolicy = `{"timeout":"1m","retries":["0s","1m","next"],"limits":[{"k
 // triedPolicy stops the models of a tenant when one of them fails, until another has tried.
 const triedPolicy = `{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{label.tenant}","open_after":"1 of 2","probe":"30s"}}`
 
+// tiredPolicy gives a model up that has failed for long.
+const tiredPolicy = `{"timeout":"1m","retries":{"strategy":"exponential","base":"5s"},"give_up_after":"5m"}`
+
 // steeredPolicies are those of models that limits, circuits and calendars may stop.
 var steeredPolicies = []string{
 	singlePolicy,
@@ -32,7 +35,7 @@ var steeredPolicies = []string{
 	`{"timeout":"1m","retries":["0s","0s"],"limits":[{"key":"{n}","running":1}],"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"5s"}}`,
 	`{"timeout":"1m","retries":["0s","0s","next"],"circuit":{"key":"{n}","open_after":"1 of 1","probe":"1s"}}`,
 	`{"timeout":"1m","retries":["0s","1m","next"],"closed":["c1"],"give_up_after":"10m"}`,
-	`{"timeout":"1m","retries":{"strategy":"exponential","base":"5s"},"give_up_after":"5m"}`,
+	tiredPolicy,
 }
 
 // steeredSaves are what else a save of such a model may say.

@@ -15,16 +15,16 @@ var steeredBugs = []bug{
 	{name: "a start takes one of two keys", steers: true, file: "commit.lua", mark: "take the key",
 		line: "if i == 1 then redis.call('ZADD', limit, running_ms, uid) end"},
 	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, slow: true, file: "commit.lua", mark: "full key"},
-	{name: "a slot is given away twice", steers: true, slow: true, file: "commit.lua", mark: "slot"},
+	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, file: "commit.lua", mark: "slot"},
 	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, slow: true, store: func(s *scripts.Store) queue { return bursting{s, map[string]time.Time{}} }},
 	{name: "who is told to wait loses his place", steers: true, keyed: ratedPolicy, slow: true, file: "commit.lua", mark: "close the key",
 		line: "redis.call('SET', rate, string.format('%.0f %.0f', till, till), 'PX', lasts)"},
 	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
-	{name: "a key that has had enough stays open", steers: true, slow: true, file: "commit.lua", mark: "close the key"},
+	{name: "a key that has had enough stays open", steers: true, keyed: ratedPolicy, slow: true, file: "commit.lua", mark: "close the key"},
 	{name: "what goes on holds its key no longer", steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
 
 	{name: "a start ignores the changes of holds", steers: true, file: "commit.lua", mark: "hold"},
-	{name: "what is held counts towards giving up", steers: true, slow: true, store: func(s *scripts.Store) queue {
+	{name: "what is held counts towards giving up", steers: true, keyed: tiredPolicy, store: func(s *scripts.Store) queue {
 		return altered{s, func(r *scripts.Record) {
 			if r.Parked() {
 				r.ParkedSince = model.Never
