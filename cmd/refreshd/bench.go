@@ -141,12 +141,18 @@ func stopDaemons(running []*exec.Cmd) (busy time.Duration, err error) {
 		_ = daemon.Process.Signal(syscall.SIGTERM) // one that has ended already is waited for all the same
 	}
 	for _, daemon := range running {
-		if failed := daemon.Wait(); failed != nil {
+		if failed := daemon.Wait(); failed != nil && !terminated(daemon) {
 			err = errors.Join(err, fmt.Errorf("%s: %w: %s", daemon.Args[1], failed, daemon.Stderr))
 		}
 		busy += daemon.ProcessState.UserTime() + daemon.ProcessState.SystemTime()
 	}
 	return busy, err
+}
+
+// terminated reports whether a process was ended by the signal itself: it had not begun to listen for it yet.
+func terminated(daemon *exec.Cmd) bool {
+	status, known := daemon.ProcessState.Sys().(syscall.WaitStatus)
+	return known && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
 func benchPairs(r *bench.Report) [][2]string {

@@ -98,7 +98,7 @@ var bugs = slices.Concat([]bug{
 	{name: "what is requeued is dropped", pools: true, slow: true, file: "requeue-attempts.lua", mark: "requeue", line: "redis.call('LPOP', taken)"},
 	{name: "nothing is ever requeued", pools: true, slow: true, file: "requeue-attempts.lua", mark: "requeue"},
 
-	{name: "commands are applied by who does not hold the lane", file: "commit.lua", mark: "holder", line: "local holds = true"},
+	{name: "commands are applied by who does not hold the lane", slow: true, file: "commit.lua", mark: "holder", line: "local holds = true"},
 	{name: "a new holder claims before it finishes", file: "claim-messages.lua", mark: "unfinished", line: "local commands = {}"},
 	{name: "a living holder loses the lane", file: "claim-messages.lua", mark: "hold", line: "holds = silence >= lease / 10 or silence < 0"},
 	{name: "everybody holds the lane", file: "claim-messages.lua", mark: "hold", line: "holds = true"},
@@ -139,7 +139,7 @@ var bugs = slices.Concat([]bug{
 	{name: "what an outdated attempt reports counts", slow: true, store: func(s *scripts.Store) queue {
 		return altered{s, func(r *scripts.Record) { r.Outdated = false }}
 	}},
-	{name: "a save lifts what a hand has stopped", store: func(s *scripts.Store) queue {
+	{name: "a save lifts what a hand has stopped", slow: true, store: func(s *scripts.Store) queue {
 		return altered{s, func(r *scripts.Record) {
 			if r.Disabled {
 				r.DisabledBy = model.StoppedByPolicy
@@ -148,7 +148,7 @@ var bugs = slices.Concat([]bug{
 	}},
 	{name: "a model is in both sets", file: "commit.lua", mark: "calm"},
 	{name: "what is urgent is due only", file: "commit.lua", mark: "urgent", line: "urgent_at[uid] = '' due_at[uid] = due_ms .. urgent_ms"},
-	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
+	{name: "what is urgent is never read", slow: true, file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
 	{name: "what is urgent comes last", hands: true, slow: true, store: func(s *scripts.Store) queue { return calmer{s} }},
 	{name: "what is urgent fills the room", hands: true, slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
 	{name: "the floor of a worker is forgotten", floors: true, slow: true, store: func(s *scripts.Store) queue {
@@ -171,7 +171,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the fence is that of whoever answers", slow: true, store: func(s *scripts.Store) queue { return &believer{Store: s} }},
 	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
 	{name: "messages are settled before they are decided", slow: true, store: func(s *scripts.Store) queue { return hasty{s} }},
-	{name: "a walk forgets its step when it is killed", rules: true, store: func(s *scripts.Store) queue { return &forgetful{Store: s} }},
+	{name: "a walk forgets its step when it is killed", rules: true, slow: true, store: func(s *scripts.Store) queue { return &forgetful{Store: s} }},
 	{name: "a bulk starts twice after a kill", rules: true, store: func(s *scripts.Store) queue { return relapsing{s, new(int)} }},
 	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s *scripts.Store) queue { return impatient{s} }},
 	{name: "a start that is not due", slow: true, store: func(s *scripts.Store) queue { return early{s} }},
