@@ -280,7 +280,7 @@ func (s *scope) restore(p *place) {
 	setHash(s.server, k.Policies(), r.policies)
 	setHash(s.server, k.Stats(), map[string]string{"start": cmp.Or(r.stats["start"], "0")}) // the tickets that were drawn
 	setHash(s.server, k.PolicyUses(), r.uses)
-	for key, set := range map[string]map[string]float64{k.Failing(): r.failing, k.Disabled(): r.disabled, k.Due(): r.due, k.Urgent(): r.urgent, k.Running(): r.running, k.Pollers(): r.pollers} {
+	for key, set := range map[string]map[string]float64{k.Failing(): r.failing, k.Disabled(): r.disabled, k.Errors(): r.errors, k.Due(): r.due, k.Urgent(): r.urgent, k.Running(): r.running, k.Pollers(): r.pollers} {
 		for member, score := range set {
 			_, _ = m.ZAdd(key, score, member)
 		}
