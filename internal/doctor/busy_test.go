@@ -197,7 +197,7 @@ func TestABusySteeredQueueRaisesNoFalseAlarm(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var steering sync.WaitGroup
 		steering.Go(func() { q.steersOnAndOn(ctx) })
-		for i := 0; i < long.Or(2, 15) || q.Stats()["parked"] < 50; i++ {
+		for i := 0; i < long.Or(2, 8) || q.Stats()["parked"] < 50; i++ {
 			if report := q.check(Options{Repair: i%2 == 1}); report.Total(Error) > 0 || report.Repaired() > 0 || report.Counts["gate-late"].Found > 0 {
 				t.Errorf("run %d: expected nothing wrong, found\n%s", i, report)
 				break
