@@ -67,6 +67,10 @@ func TestAWholeStoryRunsUnderTheUsersThatACLPrints(t *testing.T) {
 		defer s.stop(daemon)
 	}
 	worker := s.as(acl.Worker).start("worker", "--exec", "sh", "--grace", "0", "--", "-c", `case $REFRESHD_UID in bad*) exit 1;; slow*) exec sleep 60;; esac`)
+	client := s.Server.Client(t)
+	testkit.Eventually(t, "a heartbeat of the poller, which has loaded the scripts before", func() bool {
+		return client.ZCard(t.Context(), "bigtables:pollers").Val() > 0
+	})
 	s.attempts()
 	s.commands()
 	s.stop(worker)
