@@ -199,7 +199,6 @@ func TestABusySteeredQueueRaisesNoFalseAlarm(t *testing.T) {
 		var steering sync.WaitGroup
 		steering.Go(func() { q.steersOnAndOn(ctx) })
 		for i := 0; i < long.Or(2, 8) || q.Stats()["parked"] < 50; i++ {
-			println("round", i, q.Stats()["parked"], q.Stats()["start"], q.Stats()["failure"], q.Stats()["released"], q.Redis.DBSize(t.Context()).Val())
 			if report := q.check(Options{Repair: i%2 == 1}); report.Total(Error) > 0 || report.Repaired() > 0 || report.Counts["gate-late"].Found > 0 {
 				t.Errorf("run %d: expected nothing wrong, found\n%s", i, report)
 				break

@@ -26,31 +26,30 @@ func newTraffic(server *testkit.Server, journal string) *traffic {
 	return &traffic{journal: journal, turns: server.Mini != nil, next: make(chan struct{})}
 }
 
-// until waits until something holds, which it asks for after each transition: nothing else makes it true. Or for the end of ctx. The journal itself
-// is no signal for that: miniredis reads all of it again after each command.
+// coming is closed by the next transition. The journal itself would be a slow signal: miniredis reads all of it again after each command.
+func (t *traffic) coming() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.next
+}
+
+// until waits until something holds, which it asks for after each transition: nothing else makes it true. Or for the end of ctx.
 func (t *traffic) until(ctx context.Context, holds func() bool) {
-	for {
-		t.mu.Lock()
-		next := t.next
-		t.mu.Unlock()
-		if holds() {
-			return
-		}
+	for coming := t.coming(); !holds(); coming = t.coming() {
 		select {
 		case <-ctx.Done():
 			return
-		case <-next:
+		case <-coming:
 		}
 	}
 }
 
-// another waits for one transition.
+// another waits for one transition, or for the end of ctx.
 func (t *traffic) another(ctx context.Context) {
-	asked := false
-	t.until(ctx, func() bool {
-		defer func() { asked = true }()
-		return asked
-	})
+	select {
+	case <-ctx.Done():
+	case <-t.coming():
+	}
 }
 
 func (t *traffic) DialHook(next redis.DialHook) redis.DialHook { return next }
