@@ -17,7 +17,7 @@ import (
 // final: only the owner can mend it.
 func FuzzInputURL(f *testing.F) {
 	for _, address := range []string{
-		"http://a/feed.csv", "https://user:pass@example.com:8443/a?token=secret#top", "HTTP://EXAMPLE.COM", "http://[::1]:80/", "http://[::1%25eth0]/", "http://exämple.com/ü",
+		"http://a/feed.csv", "https://user:pass@example.com:8443/a?token=secret#top", "HTTP://EXAMPLE.COM", "http://[::1]:80/", "http://[::1%25eth0]/", "http://[::%25\x87]", "http://[::%25ü]/", "http://exämple.com/ü",
 		"http://", "http://:", "http://:80/", "http:///etc/passwd", "http:a", "//a/b", "a/b", "", " http://a", "http://a\r\nHost: b", "http://a b/", "http://a/%zz", "http://a:port/", "http://a:99999/",
 		"file:///etc/passwd", "ftp://a/b", "javascript:alert(1)", "data:text/csv,a", "gopher://a", "http+unix://%2Ftmp%2Fx", "http://a@b@c/", "http://\x00/", "\xff", "http://a/\u202e",
 		strings.Repeat("http://a/", 300),

@@ -89,6 +89,10 @@ func checkURL(text string) (*url.URL, error) {
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" {
 		return nil, errors.New("expected an http or https URL with a host")
 	}
+	// A zone of an IPv6 address with other letters than ASCII is read, and written in a form that is refused.
+	if _, err := url.Parse(parsed.String()); err != nil {
+		return nil, errors.New("expected a host that can be asked for")
+	}
 	return parsed, nil
 }
 
