@@ -23,6 +23,7 @@ type bug struct {
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
 	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few bool
 	keyed                                                                      string // the policy that most models have there; empty: any
+	deeds                                                                      deeds  // what operators mostly do there; empty: anything
 }
 
 // bugs are the planted bugs that the simulation must find.

@@ -28,6 +28,7 @@ type temper struct {
 	pools        bool              // worker pools do most of the steps, so that their heartbeats follow each other evenly
 	steers       bool              // operators steer the fleet: holds, limits, calendars, bulks
 	keyed        string            // the policy of most steered models, who share a key; empty: they have any
+	deeds        deeds             // what operators who steer do mostly; empty: anything
 	ages         bool              // policies promise that models do not grow old
 	moves        bool              // operators export models and import them again
 	few          bool              // few signatures of failures are kept apart
@@ -92,6 +93,9 @@ func (t *temper) steer(rng *rand.Rand, planted bug) {
 		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
 		if t.keyed = planted.keyed; t.keyed == "" {
 			t.keyed = []string{ratedPolicy, singlePolicy, "", "", "", ""}[rng.IntN(6)]
+		}
+		if t.deeds = planted.deeds; t.deeds == "" {
+			t.deeds = []deeds{holding, walking, "", "", "", ""}[rng.IntN(6)]
 		}
 	}
 }

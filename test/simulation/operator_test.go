@@ -23,6 +23,7 @@ type operatorRole struct {
 	bulks  *int   // that were begun
 	steers *int   // bulks that were begun by who steers; nil: nobody does
 	keyed  string // the policy of most models that it saves; empty: any
+	deeds  deeds  // what it does mostly when it steers; empty: anything
 	turns  bool   // it opens and closes the circuit of the queue by hand
 	brief  bool   // what it saves has a short timeout, mostly
 	ages   bool   // its policies promise that models do not grow old

@@ -67,6 +67,26 @@ func (o *operatorRole) selector() model.Selector {
 	return selector
 }
 
+// deeds are what operators do mostly, so that it happens more than once within a run.
+type deeds string
+
+const (
+	holding deeds = "hold and release"
+	walking deeds = "begin bulks"
+)
+
+// deed draws one of the ten of steer.
+func (d deeds) deed(rng *rand.Rand) int {
+	n := rng.IntN(10)
+	switch {
+	case d == holding && n > 1:
+		return n % 4
+	case d == walking && n > 1:
+		return 8
+	}
+	return n
+}
+
 // steer does what `refreshd hold`, `release`, `limit`, `calendar` and `bulk` do.
 func (o *operatorRole) steer(ctx context.Context) error {
 	store := o.server.store
@@ -75,7 +95,7 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		return err
 	}
 	hold, key := holdNames[o.rng.IntN(len(holdNames))], keyNames[o.rng.IntN(len(keyNames))]
-	switch o.rng.IntN(10) {
+	switch o.deeds.deed(o.rng) {
 	case 0, 1:
 		h := model.Hold{ID: hold, Selector: o.selector(), Since: now, Within: time.Duration(o.rng.IntN(2)) * 20 * time.Second}
 		if length := o.rng.IntN(4); length > 0 {

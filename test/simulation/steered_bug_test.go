@@ -33,7 +33,7 @@ var steeredBugs = []bug{
 	}},
 	{name: "a parked model is forgotten", steers: true, file: "commit.lua", mark: "look"},
 	{name: "a gate is forgotten with its models", steers: true, file: "move-gates.lua", mark: "models wait", line: "if true then"},
-	{name: "a gate that was opened meanwhile is closed", steers: true, slow: true, file: "move-gates.lua", mark: "opened meanwhile", line: "if true then"},
+	{name: "a gate that was opened meanwhile is closed", steers: true, deeds: holding, slow: true, file: "move-gates.lua", mark: "opened meanwhile", line: "if true then"},
 	{name: "what has left a gate stands there still", steers: true, file: "commit.lua", mark: "leave the gate", line: "next_key('parked')"},
 	{name: "what is parked no more stands there still", steers: true, file: "commit.lua", mark: "parked no more"},
 
@@ -49,7 +49,7 @@ var steeredBugs = []bug{
 	{name: "a label stays", steers: true, file: "commit.lua", mark: "unlabel", line: "next_key('label')"},
 
 	{name: "a bulk that steers starts twice after a kill", steers: true, slow: true, store: func(s *scripts.Store) queue { return forgettingStarts{s} }},
-	{name: "two pollers move a bulk", steers: true, slow: true, file: "move-bulk.lua", mark: "another step", line: "if is[1] ~= since or is[3] then"},
+	{name: "two pollers move a bulk", steers: true, deeds: walking, slow: true, file: "move-bulk.lua", mark: "another step", line: "if is[1] ~= since or is[3] then"},
 	{name: "a bulk is never over", steers: true, slow: true, file: "move-bulk.lua", mark: "end"},
 }
 

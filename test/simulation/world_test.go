@@ -130,7 +130,7 @@ func (w *world) populate() error {
 }
 
 func (w *world) newOperator(spare int) *operatorRole {
-	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, keyed: w.temper.keyed, turns: w.temper.queueCircuit != nil, ages: w.temper.ages}
+	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, keyed: w.temper.keyed, deeds: w.temper.deeds, turns: w.temper.queueCircuit != nil, ages: w.temper.ages}
 	if w.temper.steers {
 		o.steers = &w.bulks
 	}
