@@ -21,9 +21,9 @@ type bug struct {
 	slow  bool // it takes seconds to be found
 
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few bool
-	keyed                                                                      string // the policy that most models have there; empty: any
-	deeds                                                                      deeds  // what operators mostly do there; empty: anything
+	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back bool
+	keyed                                                                            string // the policy that most models have there; empty: any
+	deeds                                                                            deeds  // what operators mostly do there; empty: anything
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -79,7 +79,7 @@ var bugs = slices.Concat([]bug{
 	{name: "adopted messages are dropped", file: "adopt-messages.lua", mark: "adopt", line: "local message = redis.call('LPOP', orphan)"},
 	{name: "a poller is forgotten with messages left", slow: true, file: "adopt-messages.lua", mark: "forget", line: "if true then"},
 	{name: "nothing is ever adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if true then"},
-	{name: "a heartbeat from the future counts", slow: true, file: "adopt-messages.lua", mark: "expired",
+	{name: "a heartbeat from the future counts", back: true, slow: true, file: "adopt-messages.lua", mark: "expired",
 		line: "if not seen or adopter ~= owner and now - lease < seen then"},
 
 	{name: "deadlines are ignored", slow: true, file: "read-due.lua", mark: "expired", line: "local expired = {}"},
@@ -152,7 +152,7 @@ var bugs = slices.Concat([]bug{
 	{name: "what is urgent is never read", slow: true, file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
 	{name: "what is urgent comes last", hands: true, slow: true, store: func(s *scripts.Store) queue { return calmer{s} }},
 	{name: "what is urgent fills the room", hands: true, slow: true, store: func(s *scripts.Store) queue { return hurried{s} }},
-	{name: "the floor of a worker is forgotten", floors: true, slow: true, store: func(s *scripts.Store) queue {
+	{name: "the floor of a worker is forgotten", floors: true, rules: true, slow: true, store: func(s *scripts.Store) queue {
 		return altered{s, func(r *scripts.Record) { r.NotBefore = time.Time{} }}
 	}},
 

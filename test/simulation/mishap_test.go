@@ -61,7 +61,7 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 	if rng.IntN(4) == 0 {
 		t.jumps = append(t.jumps, -time.Second, -20*time.Second)
 	}
-	if rng.IntN(6) == 0 {
+	if rng.IntN(6) == 0 || planted.back {
 		t.jumps = append(t.jumps, -time.Minute, -time.Hour)
 	}
 	if t.pools = rng.IntN(5) == 0 || planted.pools; t.pools {
