@@ -59,6 +59,9 @@ type userView struct {
 }
 
 func (a *app) acl(roles []string, passwordFile string, file, parts bool) error {
+	if err := a.requireOneQueue(); err != nil {
+		return err
+	}
 	keys, err := scripts.NewKeys(a.store.Queue)
 	if err != nil {
 		return usageError{err}

@@ -35,6 +35,7 @@ type app struct {
 	logLevel string // one of logLevels; default info
 	connect  scripts.ConnectOptions
 	store    scripts.Config
+	queues   queueNames // of store.Queue the first
 
 	historyCap, journalCap int // 0: none, which is scripts.None
 
@@ -74,7 +75,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 
 func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.redis, "redis", "", "`URL` of Redis: redis, rediss, unix, redis-cluster or redis-sentinel (also REDIS_URL; default "+defaultRedis+")")
-	flags.StringVar(&a.store.Queue, "queue", scripts.DefaultQueue, "`NAME` of the queue, the prefix of its keys")
+	a.queues.names = []string{scripts.DefaultQueue}
+	flags.Var(&a.queues, "queue", "`NAME` of the queue, the prefix of its keys; daemons serve several: a,b or given several times")
 	flags.StringVar(&a.file, "config", "", "YAML `FILE` with settings, by the names of the flags")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg, forecast svg")
 	flags.StringVar(&a.logLevel, "log-level", "info", "least `LEVEL` to log: "+strings.Join(logLevels, ", "))
@@ -111,8 +113,8 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 func (a *app) connectTo(address string) (*scripts.Clients, func(), error) {
 	a.connect.ClientName = "refreshd"
 	clients, err := scripts.Connect(address, a.connect)
-	if err == nil {
-		err = a.storeConfig().Validate()
+	for _, queue := range a.queues.names {
+		err = cmp.Or(err, a.configOf(queue).Validate())
 	}
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -177,6 +179,9 @@ const mostOthers = 5
 
 // withClients runs do with connections.
 func (a *app) withClients(do func(*scripts.Clients) error) error {
+	if err := a.requireOneQueue(); err != nil {
+		return err
+	}
 	clients, done, err := a.connectTo(a.address())
 	if err != nil {
 		return err

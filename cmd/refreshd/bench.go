@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -63,7 +64,7 @@ func (f *benchFlags) validate() error {
 }
 
 func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
-	if err := flags.validate(); err != nil {
+	if err := cmp.Or(flags.validate(), a.requireOneQueue()); err != nil {
 		return err
 	}
 	if a.redis == "" {
@@ -76,6 +77,7 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 		a.complain("no --redis is given: this is the embedded one, in the same process, and its numbers are no measurement")
 	}
 	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
+	a.queues.names = []string{a.store.Queue}
 	return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
 		report, err := a.measure(command, queue.Parts[0], flags)
 		if err != nil {

@@ -84,6 +84,7 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 	}
 	return func(queue *scripts.Queue) (daemon, error) {
 		return forParts(a, queue, "dispatcher", loop.tick, func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (*dispatcher.Dispatcher, error) {
+			config := config // each part has its own
 			config.Log, config.Observe = log, observe
 			return dispatcher.New(part, config)
 		})
@@ -111,6 +112,7 @@ func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*scrip
 	config.Clock = time.Now
 	return func(queue *scripts.Queue) (parts[*poller.Poller], error) {
 		return forParts(a, queue, "poller", loop.tick, func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (*poller.Poller, error) {
+			config := config // each part has its own
 			config.Log, config.Observe = log, observe
 			return poller.New(part, config)
 		})
@@ -137,7 +139,7 @@ func (a *app) loopCommand(
 				if err := a.preflight(ctx, queue, &flags); err != nil {
 					return err
 				}
-				return a.runDaemon(ctx, command.Name(), loop, flags.grace)
+				return a.runDaemon(ctx, command.Name(), queue, loop, flags.grace)
 			})
 		},
 	}
@@ -145,7 +147,8 @@ func (a *app) loopCommand(
 	return command
 }
 
-// withLife runs do on a queue, as soon as Redis answers, with its health told, until the time of --for is over. name is what begins.
+// withLife runs do on each queue, as soon as Redis answers, with the health of all told, until the time of --for is over. name is what
+// begins.
 func (a *app) withLife(
 	ctx context.Context, name, address string, flags *loopFlags, do func(context.Context, *scripts.Queue) error,
 ) error {
@@ -164,19 +167,9 @@ func (a *app) withLife(
 		return err
 	}
 	defer closeHealth()
-	a.log.Info().Str("part", name).Str("queue", a.store.Queue).Str("redis", redisurl.Redacted(address)).
+	a.log.Info().Str("part", name).Stringer("queue", &a.queues).Str("redis", redisurl.Redacted(address)).
 		Str("version", readVersion().Version).Msg("started")
-	queue, err := a.awaitQueue(ctx, clients, flags)
-	switch {
-	case ctx.Err() != nil:
-		a.log.Info().Str("part", name).Msg("stopped") // before it could begin
-		return nil
-	case errors.Is(err, scripts.ErrUnread):
-		return fmt.Errorf("--strict: check redis: %w", err)
-	case err != nil:
-		return usageError{err}
-	}
-	return do(ctx, queue)
+	return a.eachQueue(ctx, name, clients, flags, do)
 }
 
 // openHealth serves the health checks of the loops of this process. The caller calls the returned function when
@@ -213,7 +206,7 @@ const preflightTime = 5 * time.Second
 // well.
 func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFlags) error {
 	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
-		a.log.Warn().Err(err).Str("queue", queue.Name).Msg("loading the scripts failed")
+		a.logOf(queue.Name).Warn().Err(err).Msg("loading the scripts failed")
 	}
 	if !flags.checks {
 		return nil
@@ -224,7 +217,7 @@ func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFl
 		refused = append(refused, "check redis: "+err.Error())
 	}
 	for _, f := range report.Findings {
-		if a.tell(f) {
+		if tell(a.logOf(queue.Name), f) {
 			refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
 		}
 	}
@@ -235,25 +228,25 @@ func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFl
 }
 
 // tell logs a finding; false: it is none to worry about.
-func (a *app) tell(f doctor.Finding) bool {
+func tell(log *zerolog.Logger, f doctor.Finding) bool {
 	level, worth := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}[f.Severity]
 	if worth {
-		a.log.WithLevel(level).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
+		log.WithLevel(level).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
 	}
 	return worth
 }
 
 // runDaemon runs a daemon until ctx ends, and then for no longer than the grace. A worker bounds the time of its own end.
-func (a *app) runDaemon(ctx context.Context, name string, loop daemon, grace time.Duration) error {
+func (a *app) runDaemon(ctx context.Context, name string, queue *scripts.Queue, loop daemon, grace time.Duration) error {
 	var err error
 	if _, ok := loop.(*worker.Pool); ok {
 		err = loop.Run(ctx)
 	} else {
 		err = bounded(ctx, loop, grace, hurryOf(ctx))
 	}
-	a.log.Info().Str("part", name).AnErr("error", err).Msg("stopped")
+	a.logOf(queue.Name).Info().Str("part", name).AnErr("error", err).Msg("stopped")
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", a.loopName(name, queue.Name), err)
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ On a terminal it draws a table, in a pipe it prints one line for each thing that
 audience did not see everything; all of it takes about ten seconds. Another Redis, as in --redis, is never touched.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if err := a.requireOneQueue(); err != nil {
+				return err
+			}
 			return demo.Run(command.Context(), a.demoConfig(time.Duration(life), port))
 		},
 	}

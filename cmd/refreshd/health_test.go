@@ -24,10 +24,11 @@ func TestHealthSaysWhetherADaemonIsWellAndWhyNot(t *testing.T) {
 	if report := c.object("health", address); report["status"] != "ok" || len(report["loops"].([]any)) != 1 {
 		t.Errorf("expected a loop that is well, found %v", report)
 	}
-	c.env["REFRESHD_HEALTH"] = address // as the daemon has it
-	c.do("health")
+	as := at(t, server)
+	as.env["REFRESHD_HEALTH"] = address // as the daemon may have it
+	as.do("health")
 	dispatcher.stop()
-	expectContains(t, c.fail(exitFailed, "health"), "ask for health: ", "connection refused")
+	expectContains(t, as.fail(exitFailed, "health"), "ask for health: ", "connection refused")
 }
 
 func TestHealthFailsByWhatItIsToldOrNotTold(t *testing.T) {

@@ -33,9 +33,9 @@ func forParts[D daemon](
 ) (parts[D], error) {
 	daemons := make(parts[D], len(queue.Parts))
 	for i, part := range queue.Parts {
-		loop, log := name, &a.log
+		loop, log := a.loopName(name, queue.Name), a.logOf(queue.Name)
 		if len(queue.Parts) > 1 {
-			loop += " " + part.Keys.Queue()
+			loop = name + " " + part.Keys.Queue()
 			log = new(a.log.With().Str("queue", part.Keys.Queue()).Logger())
 		}
 		var err error
@@ -46,22 +46,23 @@ func forParts[D daemon](
 	return daemons, nil
 }
 
-// awaitQueue opens a queue as soon as Redis tells how many parts it has. With --strict it does not wait.
-func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, flags *loopFlags) (*scripts.Queue, error) {
+// awaitQueue opens a queue as soon as Redis tells how many parts it has. One that cannot be served is an error, unless others are. With
+// --strict it does not wait.
+func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, name string, flags *loopFlags) (*scripts.Queue, error) {
 	retry := backoff.New(backoff.Config{
-		Part: "queue", What: "opening", First: max(flags.backoff, firstWait), Max: max(flags.backoff, longestWait), Log: &a.log, Clock: time.Now,
+		Part: "queue", What: "opening", First: max(flags.backoff, firstWait), Max: max(flags.backoff, longestWait), Log: a.logOf(name), Clock: time.Now,
 	})
-	opening := a.checks.Loop("opening", longestWait, false)
+	opening := a.checks.Loop(a.loopName("opening", name), longestWait, false)
 	defer a.checks.Drop(opening)
 	for {
 		ended := opening.Begin()
-		queue, err := scripts.Open(ctx, clients, a.storeConfig())
-		ended(err)
+		queue, err := scripts.Open(ctx, clients, a.configOf(name))
 		if err == nil {
-			return queue, queue.RequireWhole()
+			err = queue.RequireWhole()
 		}
-		if !errors.Is(err, scripts.ErrUnread) || flags.strict || ctx.Err() != nil {
-			return nil, err
+		ended(err)
+		if waits := errors.Is(err, scripts.ErrUnread) || a.queues.several(); err == nil || !waits || flags.strict || ctx.Err() != nil {
+			return queue, err
 		}
 		backoff.Rest(ctx, retry.After(err), nil)
 	}

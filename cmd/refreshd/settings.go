@@ -47,6 +47,9 @@ func (a *app) settle(command *cobra.Command) error {
 			err = settle(flag)
 		}
 	})
+	if err == nil {
+		err = a.useQueues()
+	}
 	return err
 }
 

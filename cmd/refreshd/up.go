@@ -58,6 +58,9 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	if address != "" && flags.port != 0 {
 		return usagef("--port: expected no --redis beside it, as it is the port of the embedded one, found %s", redisurl.Redacted(address))
 	}
+	if flags.models != "" && a.queues.several() {
+		return usagef("--models: expected one --queue, in which they are saved, found %s", &a.queues)
+	}
 	if address == "" {
 		server, err := embedded.Start(flags.port)
 		if err != nil {
@@ -133,7 +136,7 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 		}
 	}
 	pollers, err := a.preparePollers(&flags.loop, flags.poller)
-	return func(queue *scripts.Queue) (*daemons, error) {
+	return func(queue *scripts.Queue) (_ *daemons, err error) {
 		d := &daemons{app: a, queue: queue, flags: flags}
 		if d.dispatcher, err = dispatcher(queue); err != nil {
 			return nil, err
@@ -155,18 +158,18 @@ func (d *daemons) run(ctx context.Context) error {
 	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPolling()
 	polled := make(chan error, 1)
-	go func() { polled <- d.app.runDaemon(polling, "poller", d.pollers, d.flags.loop.grace) }()
+	go func() { polled <- d.app.runDaemon(polling, "poller", d.queue, d.pollers, d.flags.loop.grace) }()
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
 	worked := make(chan error, 1)
 	go func() {
 		var err error
 		if d.worker != nil {
-			err = d.app.runDaemon(working, "worker", d.worker, d.flags.loop.grace)
+			err = d.app.runDaemon(working, "worker", d.queue, d.worker, d.flags.loop.grace)
 		}
 		worked <- err
 	}()
-	err := d.app.runDaemon(ctx, "dispatcher", d.dispatcher, leastStop) // the grace is the worker's, which waits for it
+	err := d.app.runDaemon(ctx, "dispatcher", d.queue, d.dispatcher, leastStop) // the grace is the worker's, which waits for it
 	stopWorking()
 	err = errors.Join(err, <-worked)
 	stopPolling()

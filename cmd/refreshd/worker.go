@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -55,9 +56,13 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 }
 
 func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFlags, args []string) (prepared, error) {
-	handler, err := own.handler(args)
-	if err != nil {
-		return nil, err
+	handlers := make(map[string]worker.Handler, len(a.queues.names))
+	for _, queue := range a.queues.names {
+		handler, err := own.handler(queue, a.queues.several(), args)
+		if err != nil {
+			return nil, err
+		}
+		handlers[queue] = handler
 	}
 	config := own.config(loop, &a.log)
 	config.Hurry = hurryOf(ctx)
@@ -70,7 +75,9 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 		}
 	}
 	return func(queue *scripts.Queue) (daemon, error) {
-		return worker.NewForParts(checked(queue, a.checks, config), handler, config)
+		config := config
+		config.Log = a.logOf(queue.Name)
+		return worker.NewForParts(a.checked(queue, config), handlers[queue.Name], config)
 	}, nil
 }
 
@@ -87,8 +94,9 @@ func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config
 	return config
 }
 
-// handler is what exactly one of --exec, --http and --fetch asks for.
-func (f *workerFlags) handler(args []string) (worker.Handler, error) {
+// handler is what exactly one of --exec, --http and --fetch asks for. Each of several queues has a directory of its own to fetch into, as
+// they may call their models alike.
+func (f *workerFlags) handler(queue string, several bool, args []string) (worker.Handler, error) {
 	var given []string
 	for _, flag := range [][2]string{{"--exec", f.exec}, {"--http", f.http}, {"--fetch", f.fetch}} {
 		if flag[1] != "" {
@@ -104,13 +112,20 @@ func (f *workerFlags) handler(args []string) (worker.Handler, error) {
 	}
 	switch {
 	case f.exec != "":
-		return handlers.Exec(append([]string{f.exec}, args...), handlers.ExecOptions{KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr})
+		return handlers.Exec(append([]string{f.exec}, args...), handlers.ExecOptions{
+			Queue: queue, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr,
+		})
 	case f.http != "":
 		header, err := readHeader(f.headers)
 		if err != nil {
 			return nil, err
 		}
+		header.Set("Refreshd-Queue", queue)
 		return handlers.HTTP(f.http, handlers.HTTPOptions{Header: header})
+	case several && strings.HasPrefix(queue, "."):
+		return nil, fmt.Errorf("--fetch: expected several queues whose names do not begin with a dot, as each gets a directory, found %q", queue)
+	case several:
+		return handlers.Fetch(filepath.Join(f.fetch, queue), f.download)
 	default:
 		return handlers.Fetch(f.fetch, f.download)
 	}

@@ -19,20 +19,20 @@ type checkedQueue struct {
 
 // checked returns the parts of a queue with their calls noted, unless nobody asks about health. A part that waits for its turn calls nothing,
 // so that the worker gets on as long as any part of it does.
-func checked(queue *scripts.Queue, checks *health.Checks, config worker.Config) []worker.Queue {
+func (a *app) checked(queue *scripts.Queue, config worker.Config) []worker.Queue {
 	queues, tick := make([]worker.Queue, len(queue.Parts)), config.WithDefaults().FenceEvery
 	var steady *health.Progress
-	if checks != nil {
-		steady = checks.Loop("worker", tick, false)
+	if a.checks != nil {
+		steady = a.checks.Loop(a.loopName("worker", queue.Name), tick, false)
 	}
 	for i, part := range queue.Parts {
 		queues[i] = part
-		name := ""
+		name := a.loopName("", queue.Name)
 		if len(queue.Parts) > 1 {
 			name = " " + part.Keys.Queue()
 		}
-		if checks != nil {
-			queues[i] = &checkedQueue{part, steady, checks.Loop("taking"+name, tick, true), checks.Loop("pushing"+name, tick, true)}
+		if a.checks != nil {
+			queues[i] = &checkedQueue{part, steady, a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)}
 		}
 	}
 	return queues

@@ -19,6 +19,9 @@ import (
 
 // ExecOptions tunes Exec. The zero value is usable.
 type ExecOptions struct {
+	// Queue is the name of the queue, which the program finds in REFRESHD_QUEUE: several may call their models alike. Defaults to empty: it
+	// is not told.
+	Queue string
 	// Dir is where the program runs. Defaults to the directory of this process.
 	Dir string
 	// Env is what the program finds in its environment beside the REFRESHD_ variables, as "name=value". Defaults to the
@@ -42,6 +45,9 @@ func (o ExecOptions) withDefaults() ExecOptions {
 			name, _, _ := strings.Cut(variable, "=")
 			return name == "REDIS_URL" || strings.HasPrefix(name, "REFRESHD_")
 		})
+	}
+	if o.Queue != "" {
+		o.Env = append(slices.Clip(o.Env), "REFRESHD_QUEUE="+o.Queue)
 	}
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
