@@ -29,6 +29,10 @@ type Command struct {
 	Force      bool       // run: supersede an attempt that is queued or running
 	Reason     string     // disable: for the owner
 
+	Hold   Hold          // hold; release: its ID, and Within if Spread
+	For    time.Duration // hold: how long; 0: until Hold.Until, or until a release
+	Spread bool          // release: the command says over how long the starts are spread
+
 	ID      string // the same again within a day is a duplicate; empty: none
 	ReplyTo string // the list on which its outcome is told, as its sender wrote it; empty: nobody asks
 	By      string // who wants it, in at most 60 bytes; empty: nobody says
@@ -73,8 +77,14 @@ func readCommand(doc document.Object) (Command, error) {
 		return command, command.read(doc, "reason")
 	case CommandRemove, CommandEnable:
 		return command, command.read(doc)
+	case CommandHold:
+		return command, command.readHold(doc)
+	case CommandRelease:
+		return command, command.readRelease(doc)
+	case CommandRequeue:
+		return command, command.readRequeue(doc)
 	default:
-		return command, unknownType(command.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable)
+		return command, unknownType(command.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandHold, CommandRelease, CommandRequeue)
 	}
 }
 

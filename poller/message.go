@@ -19,6 +19,8 @@ type message struct {
 	home scripts.Keys // the part of the queue in which its model lives
 	own  bool         // that is this part, or the message is about no model
 
+	steered bool // a command about the queue, which is carried out: it is counted by its type
+
 	taken string // the attempt of its model that a worker was found to have
 
 	// Why the message changes no model; an empty counter: it is still to be decided, and no reason: it is only counted.
@@ -50,6 +52,9 @@ func decode(claimed scripts.Claimed, queue Store) *message {
 	}
 	if err != nil {
 		m.counter, m.reason = refusal(err)
+		return m
+	}
+	if m.command != nil && m.command.Type.OfQueue() {
 		return m
 	}
 	m.home, m.own = queue.Home(m.uid())
@@ -124,6 +129,9 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 // reply lets the item note the id of its command, and tell the sender of that what became of it, if it asks for either.
 func (m *message) reply(item *scripts.Item, reason error, now time.Time) {
 	outcome := model.Outcome(item.Counter)
+	if m.steered && outcome != model.Duplicate {
+		outcome = model.Applied
+	}
 	if outcome != model.Duplicate { // a duplicate was noted when it was none
 		item.CommandID = m.command.ID
 	}

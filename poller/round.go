@@ -18,7 +18,7 @@ type Round struct {
 	Settled  int // messages that changed nothing: counted, and kept in rejected if unusable
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
-	Waiting  int // of Left: commands for another part of the queue, which does not answer
+	Waiting  int // of Left: commands for another part of the queue, or for all of them, of which one does not answer
 	// HoldsLane says that commands are this poller's to apply.
 	HoldsLane bool
 	// Bulks says that another step of a bulk can be taken at once.
@@ -41,7 +41,7 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	for i, entry := range claim.Messages {
 		pending[i] = decode(entry, p.store)
 	}
-	pending = p.forward(ctx, pending, claim.Now)
+	pending = p.steer(ctx, p.forward(ctx, pending, claim.Now), claim.Now)
 	round.Waiting = len(claim.Messages) - len(pending)
 	for pass := 0; len(pending) > 0 && pass < maxPasses; pass++ {
 		if pending, err = p.pass(ctx, pending, claim.Now, &round); err != nil {

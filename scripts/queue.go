@@ -252,6 +252,14 @@ func (s *Store) Home(uid string) (home Keys, own bool) {
 	return part.Keys, part == s
 }
 
+// parts are all parts of the queue.
+func (s *Store) parts() []*Store {
+	if s.queue == nil {
+		return []*Store{s}
+	}
+	return s.queue.Parts
+}
+
 // Wire is how the messages of the queue are written.
 func (s *Store) Wire() model.Wire {
 	if s.queue == nil {

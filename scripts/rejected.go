@@ -124,11 +124,7 @@ func (s *Store) Rejected(ctx context.Context) ([]Rejected, error) {
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
 // user may not look.
 func (s *Store) RejectionAbout(ctx context.Context, uid string) (last Rejected, found bool, err error) {
-	parts := []*Store{s}
-	if s.queue != nil {
-		parts = s.queue.Parts
-	}
-	for _, part := range parts {
+	for _, part := range s.parts() {
 		entries, err := part.Rejected(ctx)
 		if err != nil && !Refused(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 			return last, false, err

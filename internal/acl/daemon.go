@@ -48,7 +48,7 @@ func dispatcher(k scope) part {
 
 func poller(k scope) part {
 	p := part{
-		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}},
+		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}},
 		never: []grant{{[]string{"rpush"}, []string{k.Input()}}}, // it starts no attempt
 		direct: append(models(k), opening(k),
 			allow("blmove", both(k.Output())),
@@ -60,7 +60,11 @@ func poller(k scope) part {
 			allow("zrange", reading(k.Bulks())),
 			allow("zcard zscan", reading(k.Failing(), k.Disabled(), k.Parked(), k.Late(), k.Stale(), k.Running())),
 			allow("scard sscan", reading(k.Label(all))),
-			allow("lrange", reading(k.Input())),
+			allow("lrange", reading(k.Input(), k.Rejected())),
+			// It carries out the commands about the queue.
+			allow("hget hset hincrby", both(k.Holds())),
+			allow("zadd", both(k.Gates())),
+			allow("zscore", reading(k.Commands())),
 		),
 	}
 	if k.several {

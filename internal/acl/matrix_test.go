@@ -52,9 +52,9 @@ var matrix = map[acl.Role]map[string]string{
 	},
 	acl.Poller: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
-		"q-input": "cr", "q-output": "tw", "q-control": "tw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
-		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "a", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:wake": "a",
-		"q:commands": "a", "q:reply:r": "a",
+		"q-input": "cr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
+		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:wake": "a",
+		"q:commands": "ac", "q:reply:r": "a", "q:holds": "a",
 		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
 	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
@@ -211,7 +211,7 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 		acl.Poller: {
 			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
 			{"q:due", "return redis.call('HSET', 'q:circuit:queue', 'on', '1')"}, {"q:due", "return redis.call('HSET', 'q:policies', 'x', '{}')"},
-			{"q-output", "return redis.call('RPUSH', KEYS[1], '{}')"},
+			{"q-output", "return redis.call('LRANGE', KEYS[1], 0, -1)"}, {"q:outbox", "return redis.call('DEL', KEYS[1])"},
 		},
 		acl.Operator: {
 			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},

@@ -1,0 +1,185 @@
+package poller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+const holdAll = `{"type":"hold","id":"h1","reason":"maintenance","by":"ann"}`
+
+func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.Command(asking(`{"type":"hold","id":"h1","selector":"uid=a*","reason":"moves house","for":"2h","within":"0s","by":"ann"}`, here), put("a1"), put("b1"))
+		b.round()
+		b.dispatch()
+		if parked := b.Scores(b.Store.Keys.Parked()); len(parked) != 1 || b.Model("a1")["parked_by"] != "hold:h1" || b.Attempt("b1") == "" {
+			t.Errorf("want a1 parked and b1 started, got %v", parked)
+		}
+		if got, want := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val()["h1"], `{"selector":"uid=a*","since":"2026-11-21T07:00:00.000Z","until":"2026-11-21T09:00:00.000Z","reason":"moves house","by":"ann"}`; got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+		release := asking(`{"type":"release","id":"h1"}`, here)
+		b.Command(release, release)
+		b.round()
+		b.Clock.Turn(time.Second)
+		b.dispatch()
+		b.dispatch()
+		if b.Attempt("a1") == "" {
+			t.Errorf("want a1 started behind the release, got %v", b.Model("a1"))
+		}
+		b.expectReplies(here, `{"type":"hold","outcome":"applied"}`, `{"type":"release","outcome":"applied"}`, `{"type":"release","outcome":"unchanged"}`)
+		if stats := b.Stats(); stats["hold"] != 1 || stats["release"] != 1 || stats["unchanged"] != 1 {
+			t.Errorf("want each counted by its type, got %v", stats)
+		}
+	})
+}
+
+func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.Command(`{"type":"run","uid":"a"}`, `{"type":"run","uid":"b"}`)
+		b.Say("garbage")
+		b.round()
+		b.Command(put("a", `"refresh":"planned"`, `"rrule":"FREQ=DAILY;BYHOUR=8"`), asking(`{"type":"requeue","uid":"a"}`, here), asking(`{"type":"requeue","uid":"a"}`, here))
+		b.round()
+		b.round()
+		if stats := b.Stats(); stats["run"] != 1 || stats["requeue"] != 1 || stats["unchanged"] != 1 {
+			t.Errorf("want the run of a carried out, got %v", stats)
+		}
+		if left := b.List(b.Store.Keys.Rejected()); len(left) != 2 {
+			t.Errorf("want those of others left, got %q", left)
+		}
+		b.expectReplies(here, `{"uid":"a","type":"requeue","outcome":"applied"}`, `{"uid":"a","type":"requeue","outcome":"unchanged"}`)
+		b.Command(put("b"), `{"type":"requeue"}`)
+		b.round()
+		b.round()
+		if stats, left := b.Stats(), b.List(b.Store.Keys.Rejected()); stats["run"] != 2 || stats["malformed"] != 2 || len(left) != 1 {
+			t.Errorf("want all tried again, and garbage rejected again, got %v and %q", stats, left)
+		}
+	})
+}
+
+func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		wrong := map[string]string{
+			`{"type":"hold","id":"h1"}`:                                                        "reason: expected why",
+			`{"type":"hold","reason":"x"}`:                                                     "id: expected",
+			`{"type":"hold","id":"h1","reason":"x","uid":"a"}`:                                 "uid: expected one of id, selector",
+			`{"type":"hold","id":"h1","reason":"x","selector":"status=running"}`:               "selector: expected status=failing",
+			`{"type":"hold","id":"h1","reason":"x","selector":"="}`:                            "expected",
+			`{"type":"hold","id":"h1","reason":"x","for":"0s"}`:                                "for: expected a length of time",
+			`{"type":"hold","id":"h1","reason":"x","for":"2h","until":"2026-11-22T07:00:00Z"}`: "until: expected it or for, found both",
+			`{"type":"hold","id":"h1","reason":"x","until":"tomorrow"}`:                        "until: expected an RFC 3339 time",
+			`{"type":"hold","id":"h1","reason":"x","until":"2020-01-01T00:00:00Z"}`:            "until: expected a time after",
+			`{"type":"hold","id":"h1","reason":"x","within":"48h"}`:                            "within: expected 0s to",
+			`{"type":"release"}`:                         "id: expected",
+			`{"type":"release","id":"h1","within":"2d"}`: "within: expected 0s to",
+			`{"type":"requeue","uid":""}`:                "uid: expected",
+			`{"type":"requeue","id":"x"}`:                "id: expected one of uid",
+		}
+		for command, reason := range wrong {
+			b.Command(command)
+			b.round()
+			kept := b.List(b.Store.Keys.Rejected())
+			if last := kept[len(kept)-1]; !strings.Contains(last, reason) || !strings.Contains(last, `"source":"control"`) {
+				t.Errorf("%s: want %q, got %s", command, reason, last)
+			}
+		}
+		if holds := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val(); len(holds) > 0 {
+			t.Errorf("want no hold, got %v", holds)
+		}
+	})
+}
+
+func TestACommandAboutTheQueueThatIsPushedAgainHoldsNothingAnew(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		id := func(command, id string) string { return asking(command, here, `"command_id":"`+id+`"`) }
+		hold, release := id(holdAll, "c1"), id(`{"type":"release","id":"h1"}`, "c2")
+		b.Command(hold, release, hold)
+		b.round()
+		b.Command(hold)
+		b.round()
+		if got := b.Stats(); got["duplicate"] != 2 || !strings.Contains(b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val()["h1"], `"until"`) {
+			t.Errorf("want the hold over, got %v and %v", got, b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val())
+		}
+		b.expectReplies(here, `{"command_id":"c1","type":"hold","outcome":"applied"}`, `{"command_id":"c2","type":"release","outcome":"applied"}`,
+			`{"command_id":"c1","type":"hold","outcome":"duplicate"}`, `{"command_id":"c1","type":"hold","outcome":"duplicate"}`)
+	})
+}
+
+// refusing lets commands about the queue fail.
+type refusing struct {
+	*scripts.Store
+	err error
+}
+
+func (r *refusing) Steer(ctx context.Context, c *model.Command, now time.Time) (model.Outcome, error) {
+	if r.err != nil {
+		return "", r.err
+	}
+	return r.Store.Steer(ctx, c, now)
+}
+
+func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResultWaiting(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		store := &refusing{b.Store, errors.New("a part does not answer")}
+		p := b.poller(store, poller.Config{})
+		b.running("a")
+		b.Command(holdAll, put("b"), `{"type":"release","id":"h1"}`)
+		b.Say(b.result("success", "a"))
+		if round := b.roundOf(p); round.Waiting != 2 || round.Applied != 2 {
+			t.Errorf("want two commands left, got %+v", round)
+		}
+		store.err = nil
+		b.Clock.Turn(time.Minute)
+		b.roundOf(p)
+		if got := b.Stats(); got["hold"] != 1 || got["release"] != 1 || len(b.List(b.Store.Keys.Lane())) > 0 {
+			t.Errorf("want both carried out, got %v", got)
+		}
+	})
+}
+
+func TestAHoldOnTheWireHoldsEachPartOfAQueue(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		p := newPair(t, server)
+		holds := func() (held, open int) {
+			for _, part := range p.parts {
+				texts := p.redis.HGetAll(t.Context(), part.Keys.Holds()).Val()
+				if held += min(1, len(texts["h1"])); !strings.Contains(texts["h1"], `"until"`) {
+					open++
+				}
+			}
+			return held, open
+		}
+		p.push(p.parts[1].Keys.Control(), holdAll)
+		p.round(1)
+		if held, open := holds(); held != 2 || open != 2 {
+			t.Errorf("want a hold in both parts, got %d, of which %d go on", held, open)
+		}
+		p.push(p.parts[0].Keys.Control(), `{"type":"release","id":"h1"}`)
+		p.round(0)
+		if _, open := holds(); open != 0 {
+			t.Errorf("want it released in both parts, it goes on in %d", open)
+		}
+		there := p.in(1, 1)[0]
+		p.push(p.parts[1].Keys.Output(), fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"x"}`, there))
+		p.round(1)
+		p.push(p.parts[0].Keys.Control(), `{"type":"requeue"}`)
+		p.round(0)
+		p.round(1)
+		p.expectStats(1, map[string]int64{"unknown_model": 2})
+	})
+}
