@@ -19,7 +19,7 @@ func viewer(k scope) part {
 		allow("get", reading(k.Payload(all), k.Holder())),
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all)), lists),
 		allow("zscore zrank zcard zcount zrange zrevrange zrangebyscore zscan", sets),
-		allow("xlen xrange xread", streams),
+		allow("xlen xrange xrevrange xread", streams),
 		allow("ttl", reading(k.Error(all))),
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
 		// What keeps models from starting, and what waits for it.
