@@ -92,3 +92,29 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	}
 	return stats, nil
 }
+
+// Stats adds up the parts of a queue. It is as of the last one that was read.
+func (q *Queue) Stats(ctx context.Context) (sum Stats, err error) {
+	sum.Counters, sum.Freshness, sum.Errors = make(map[string]int64), FreshnessCounts{}, make(map[string]int64)
+	err = q.Each(func(part *Store) error {
+		s, err := part.Stats(ctx)
+		if s.At.After(sum.At) {
+			sum.At = s.At
+		}
+		sum.Due, sum.Urgent, sum.Waiting, sum.Running = sum.Due+s.Due, sum.Urgent+s.Urgent, sum.Waiting+s.Waiting, sum.Running+s.Running
+		sum.Input, sum.Output, sum.Control, sum.Claimed = sum.Input+s.Input, sum.Output+s.Output, sum.Control+s.Control, sum.Claimed+s.Claimed
+		sum.Failing += s.Failing
+		for id, models := range s.Errors {
+			sum.Errors[id] += models
+		}
+		sum.Rejected, sum.Journal, sum.Outbox = sum.Rejected+s.Rejected, sum.Journal+s.Journal, sum.Outbox+s.Outbox
+		for freshness, count := range s.Freshness {
+			sum.Freshness[freshness] += count
+		}
+		for name, count := range s.Counters {
+			sum.Counters[name] += count
+		}
+		return err
+	})
+	return sum, err
+}

@@ -105,29 +105,6 @@ func (v *failureView) describe(one *scripts.Signature) {
 	v.Error, v.Signature, v.Reason, v.ErrorType, v.Last = one.ID, one.Text, one.Reason, one.ErrorType, optional(one.LastAt)
 }
 
-// readSignatures adds up the parts of a queue, that of most models first.
-func readSignatures(ctx context.Context, queue *scripts.Queue, read func(*scripts.Store) ([]scripts.Signature, error)) ([]scripts.Signature, error) {
-	sums := map[string]*scripts.Signature{}
-	err := queue.Each(func(part *scripts.Store) error {
-		all, err := read(part)
-		for i := range all {
-			if sums[all[i].ID] == nil {
-				sums[all[i].ID] = &scripts.Signature{}
-			}
-			sums[all[i].ID].Add(&all[i])
-		}
-		return err
-	})
-	sorted := make([]scripts.Signature, 0, len(sums))
-	for _, one := range sums {
-		sorted = append(sorted, *one)
-	}
-	slices.SortFunc(sorted, func(a, b scripts.Signature) int {
-		return cmp.Or(cmp.Compare(b.Models, a.Models), b.PastAt.Compare(a.PastAt), b.LastAt.Compare(a.LastAt), cmp.Compare(a.ID, b.ID))
-	})
-	return sorted, err
-}
-
 func (a *app) failures(ctx context.Context, queue *scripts.Queue, which *failuresFlags) error {
 	key, byKey, err := which.key()
 	if err != nil {
@@ -144,7 +121,7 @@ func (a *app) failures(ctx context.Context, queue *scripts.Queue, which *failure
 	if which.past {
 		read = func(part *scripts.Store) ([]scripts.Signature, error) { return part.PastSignatures(ctx) }
 	}
-	known, err := readSignatures(ctx, queue, read)
+	known, err := queue.SumSignatures(read)
 	if err != nil {
 		return err
 	}
@@ -275,7 +252,7 @@ func (a *app) showFailure(ctx context.Context, queue *scripts.Queue, ids []strin
 	if err := model.ValidateErrorID(ids[0]); err != nil {
 		return usageError{err}
 	}
-	found, err := readSignatures(ctx, queue, func(part *scripts.Store) ([]scripts.Signature, error) {
+	found, err := queue.SumSignatures(func(part *scripts.Store) ([]scripts.Signature, error) {
 		one, known, err := part.ReadSignature(ctx, ids[0])
 		if !known {
 			return nil, err

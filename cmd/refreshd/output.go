@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 const (
@@ -112,37 +112,4 @@ func optional(at time.Time) *string {
 	return new(model.FormatTime(at))
 }
 
-// distance tells a person how far an instant is from now.
-func distance(at, now time.Time) string {
-	away := at.Sub(now)
-	switch {
-	case away.Abs() < time.Second:
-		return "now"
-	case away < 0:
-		return roughly(-away) + " ago"
-	default:
-		return "in " + roughly(away)
-	}
-}
-
-// roughly renders a length of time by its two largest units.
-func roughly(length time.Duration) string {
-	units := []struct {
-		name string
-		size time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
-	text := ""
-	for _, unit := range units {
-		count := length / unit.size
-		length %= unit.size
-		switch {
-		case text != "" && count > 0:
-			return fmt.Sprintf("%s %d%s", text, count, unit.name)
-		case text != "":
-			return text
-		case count > 0:
-			text = fmt.Sprintf("%d%s", count, unit.name)
-		}
-	}
-	return cmp.Or(text, "0s")
-}
+var distance, roughly = words.Distance, words.Roughly

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/refreshd/refreshd/internal/dashboard"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// dashboardFlags are the settings of a dashboard.
+type dashboardFlags struct {
+	listen    string
+	hosts     []string
+	token     string
+	tokenFile string
+	readOnly  bool
+}
+
+func dashboardCommand(a *app) *cobra.Command {
+	var flags dashboardFlags
+	command := a.loopCommand("dashboard", "Show the queue in a browser, and steer it from there", (*loopFlags).bindLife,
+		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
+			config, err := a.dashboardConfig(loop, &flags)
+			return func(queue *scripts.Queue) (daemon, error) { return a.openDashboard(queue, config) }, err
+		})
+	command.Long = `Serve pages about the queue: rates and lateness, models, why one refreshes when it does, failures by cause.
+Without a token it listens on the loopback interface only. Whoever can read its pages can do what its buttons do, unless it is --read-only
+or its user of Redis is a viewer (refreshd acl).`
+	flags.bind(command.Flags(), a)
+	return command
+}
+
+func (f *dashboardFlags) bind(flags *pflag.FlagSet, a *app) {
+	flags.StringVar(&f.listen, "listen", dashboard.DefaultListen, "`ADDRESS` to serve on; beyond loopback only with a token")
+	flags.StringArrayVar(&f.hosts, "host", nil, "another `NAME` by which browsers may ask for it, such as that of a proxy in front")
+	flags.StringVar(&f.token, "token", "", "`TEXT` that whoever looks must know, at least 16 bytes (default none; better as REFRESHD_TOKEN or --token-file)")
+	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
+	flags.BoolVar(&f.readOnly, "read-only", false, "offer and accept no action")
+	flags.StringVar(&a.by, "by", "", "`NAME` of who wants what is done there, for the journal (default dashboard)")
+}
+
+// dashboardConfig reads what the flags say.
+func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard.Config, error) {
+	config := dashboard.Config{
+		Listen: flags.listen, Hosts: flags.hosts, Token: flags.token, ReadOnly: flags.readOnly, By: a.by, Grace: loop.grace, Clock: time.Now, Log: &a.log,
+	}
+	if flags.tokenFile != "" {
+		if flags.token != "" {
+			return config, usagef("--token: expected it or --token-file, found both")
+		}
+		text, err := os.ReadFile(flags.tokenFile)
+		if err != nil {
+			return config, fmt.Errorf("--token-file: %w", err)
+		}
+		if config.Token = strings.TrimSpace(string(text)); config.Token == "" {
+			return config, usagef("--token-file: expected a token in %s, found nothing", flags.tokenFile)
+		}
+	}
+	return config, config.WithDefaults().Validate()
+}
+
+// openDashboard begins to listen, and tells where.
+func (a *app) openDashboard(queue *scripts.Queue, config dashboard.Config) (*dashboard.Dashboard, error) {
+	config = config.WithDefaults()
+	config.Observe = a.checks.Loop("dashboard", config.Sample, false).Begin
+	open, err := dashboard.Open([]*scripts.Queue{queue}, config)
+	if err == nil {
+		a.log.Info().Str("address", open.URL()).Msg("the dashboard is served")
+	}
+	return open, err
+}

@@ -1,0 +1,100 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Config tunes a dashboard. Only Clock is required.
+type Config struct {
+	// Listen is the address to serve on. Defaults to 127.0.0.1:8090; port 0 is any that is free.
+	Listen string
+	// Hosts are names besides localhost by which browsers may ask for it, without a port. Defaults to none. Where it listens beyond loopback
+	// and none is given, any name will do: the token protects it.
+	Hosts []string
+	// Token is what whoever looks must know, 16 bytes or more. Defaults to "": none, which is allowed on loopback only.
+	Token string
+	// ReadOnly offers and accepts no action.
+	ReadOnly bool
+	// By is who is said to want an action, in journal and history. Defaults to "dashboard".
+	By string
+	// Grace is how long answers under way may go on at the end. Defaults to 0: not at all.
+	Grace time.Duration
+	// Tick is how long an open page waits to be read again. Defaults to 2 s.
+	Tick time.Duration
+	// Sample is how long the counters wait to be read again, whoever looks: those of an hour are kept. Defaults to 5 s.
+	Sample time.Duration
+	// Clock is the clock of this process, for sessions and tries to sign in. What is shown is told on the clock of Redis.
+	Clock func() time.Time
+	// Log receives what went wrong. Defaults to none.
+	Log *zerolog.Logger
+	// Observe is told when a sample begins, and returns what is told how it ended. Defaults to none.
+	Observe func() func(error)
+}
+
+// DefaultListen is where a dashboard is served if nobody says where.
+const DefaultListen = "127.0.0.1:8090"
+
+const leastToken = 16 // bytes
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.By == "" {
+		c.By = "dashboard"
+	}
+	if c.Tick == 0 {
+		c.Tick = 2 * time.Second
+	}
+	if c.Sample == 0 {
+		c.Sample = 5 * time.Second
+	}
+	if c.Log == nil {
+		nop := zerolog.Nop()
+		c.Log = &nop
+	}
+	if c.Observe == nil {
+		c.Observe = func() func(error) { return func(error) {} }
+	}
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	switch {
+	case err != nil:
+		return document.Refuse("listen", "an address such as "+DefaultListen, document.Found(c.Listen))
+	case c.Token != "" && len(c.Token) < leastToken:
+		return fmt.Errorf("token: expected at least %d bytes, found %d", leastToken, len(c.Token))
+	case c.Token == "" && !isLoopback(host):
+		return document.Refuse("listen", "an address of loopback, or a token beside it", document.Found(c.Listen)+" and no token")
+	case c.By != document.Shorten(c.By, model.MaxBy):
+		return fmt.Errorf("by: expected at most %d bytes on one line, found %s", model.MaxBy, document.Found(c.By))
+	case c.Grace < 0 || c.Tick <= 0 || c.Sample <= 0:
+		return errors.New("grace, tick, sample: expected no negative length of time, found one")
+	case c.Clock == nil:
+		return errors.New("clock: expected a clock, found none")
+	}
+	return nil
+}
+
+// isLoopback reports whether a host, without a port, is this machine and can be nothing else.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && address.IsLoopback()
+}

@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Dashboard serves the pages of queues over HTTP.
+type Dashboard struct {
+	config   Config
+	listener net.Listener
+	sites    []*site
+	theming  map[string]*template // by the path of the page
+	csrf     string               // stands in each form, and is new with each process
+	tellings tellings
+	door     door
+	streams  streams
+}
+
+// site is the pages of one queue.
+type site struct {
+	queue   *scripts.Queue
+	base    string // of its addresses, as in /q/bigtables
+	sampler sampler
+}
+
+// Open begins to listen. Whoever opens a dashboard runs it: Run closes it.
+func Open(queues []*scripts.Queue, config Config) (*Dashboard, error) {
+	d, err := build(queues, config)
+	if err != nil {
+		return nil, err
+	}
+	if d.listener, err = net.Listen("tcp", d.config.Listen); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return d, nil
+}
+
+// build makes a dashboard that does not listen.
+func build(queues []*scripts.Queue, config Config) (*Dashboard, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	d := &Dashboard{config: config, csrf: rand.Text(), door: newDoor(config.Token, config.Clock)}
+	d.streams.tick = config.Tick
+	for _, queue := range queues {
+		d.sites = append(d.sites, &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name)})
+	}
+	var err error
+	d.theming, err = parseTemplates()
+	return d, err
+}
+
+// URL is the address for a browser.
+func (d *Dashboard) URL() string { return "http://" + d.listener.Addr().String() + "/" }
+
+// Run serves until ctx ends, then lets answers under way finish for no longer than the grace.
+func (d *Dashboard) Run(ctx context.Context) error {
+	looking, stopLooking := context.WithCancel(ctx)
+	server := &http.Server{
+		Handler: d.Handler(), BaseContext: func(net.Listener) context.Context { return looking },
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	var running sync.WaitGroup
+	for _, site := range d.sites {
+		running.Go(func() { d.sample(looking, site) })
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(d.listener) }()
+	var err error
+	select {
+	case err = <-served:
+		stopLooking()
+	case <-ctx.Done():
+		stopLooking() // ends the streams, which would go on for ever
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config.Grace)
+		_ = server.Shutdown(grace) // what it leaves is closed below
+		cancel()
+		_ = server.Close()
+		err = <-served
+	}
+	d.streams.wait()
+	running.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve the dashboard: %w", err)
+}
+
+// writeTime bounds an answer that is no stream.
+const writeTime = 30 * time.Second
+
+// site is that of a name; nil: none.
+func (d *Dashboard) site(name string) *site {
+	for _, site := range d.sites {
+		if site.queue.Name == name {
+			return site
+		}
+	}
+	return nil
+}

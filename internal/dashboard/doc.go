@@ -1,0 +1,33 @@
+// Package dashboard shows a queue in a browser: HTML that is rendered here, with plain links and forms. A small script replaces the
+// parts of an open page that have changed; without it everything works as well.
+//
+// # How to add a page
+//
+// One noun, one file: noun.go has a page in a variable and what reads it, noun.html has its template. List the variable in pages of
+// page.go, in the order of the navigation.
+//
+//	var nounPage = page{path: "noun", title: "Nouns", read: readNouns, live: []string{"noun-list"}, nav: true}
+//
+//	func readNouns(ctx context.Context, v *visit) (any, error)   // v.queue, v.query; what it returns is .Data of the template
+//
+// noun.html defines "content", and each live fragment by its own name. A fragment stands in the page as
+//
+//	<div id="noun-list" data-live>{{template "noun-list" .}}</div>
+//
+// While a page is open, all browsers that look at the same address share one reader, which reads the page again each tick and sends the
+// fragments that differ. A form whose fields are typed in stands outside of a fragment, or it would be replaced under the hands.
+// Texts of users are shown by html/template alone: nothing here makes template.HTML of them.
+//
+// # How to add an action
+//
+// An action is a POST form, and a row of actions of action.go:
+//
+//	<form method="post" action="{{.Base}}/noun/cut">{{template "guard" .}}<input type="hidden" name="uid" value="{{.Data.UID}}">…</form>
+//
+//	{path: "noun/cut", do: cutNoun}
+//
+//	func cutNoun(ctx context.Context, v *visit) (outcome, error)  // v.query are the fields of the form
+//
+// The outcome says in words what became of it, and which page comes next: that page shows the words. An error is shown in words on the
+// page that the form says in its field back. An action is refused with --read-only before do is asked. Offer a form only where {{if not .ReadOnly}}.
+package dashboard
