@@ -14,7 +14,10 @@
 //	Lines                          a log to wait for, line by line
 //	Await, Eventually, Limit       wait for a value, for a condition, and no longer than this
 //	Buffer                         an output to read while somebody writes
+//	AtEnd                          ends what the tests of a package share
 //	RequireProgram                 skips a test when a program is missing; fails it in CI
+//
+// Package testkit/browser looks at pages with Chromium.
 //
 // Package testkit/fixture builds a queue of refreshd, and the users of its ACL, on such a Server.
 //

@@ -30,6 +30,18 @@ var (
 // kept is whether somebody will stop the idle backends: Main, which writes it before the first test.
 var kept bool
 
+var (
+	ends  []func() // what AtEnd was told; guarded by endMu
+	endMu sync.Mutex
+)
+
+// AtEnd lets Main call end when all tests have ended: for what the tests of a package share.
+func AtEnd(end func()) {
+	endMu.Lock()
+	defer endMu.Unlock()
+	ends = append(ends, end)
+}
+
 // Main runs the tests of a package, stops every server that they used, removes what they have built, and fails when a goroutine is
 // left. Call it as the only statement of TestMain.
 func Main(m *testing.M, options ...goleak.Option) { os.Exit(run(m, options...)) }
@@ -40,7 +52,10 @@ func run(m *testing.M, options ...goleak.Option) int {
 	flag.Parse()
 	kept = true
 	code := m.Run()
-	for _, b := range slices.Concat(singles.idle, clusters.idle, replicated.idle) { // no test is left that could hold the lock
+	for _, end := range ends { // no test is left that could hold the lock
+		end()
+	}
+	for _, b := range slices.Concat(singles.idle, clusters.idle, replicated.idle) {
 		b.stop()
 	}
 	if built != "" {

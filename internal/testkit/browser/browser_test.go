@@ -1,0 +1,46 @@
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// serve serves one page at each path.
+func serve(t *testing.T, policy string, pages map[string]string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if policy != "" {
+			w.Header().Set("Content-Security-Policy", policy)
+		}
+		fmt.Fprint(w, pages[r.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestATabNoticesWhatAnAttackDoes(t *testing.T) {
+	const strict = "default-src 'none'; script-src 'self'"
+	for _, c := range []struct{ name, policy, page, want string }{
+		{"a script that runs", "", `<script>pwned('ran')</script>`, "ran"},
+		{"a dialog", "", `<script>setTimeout(() => alert('hello'))</script>`, "dialog: hello"},
+		{"a script that the policy stops", strict, `<script>pwned('ran')</script>`, "violation of script-src-elem"},
+		{"a handler that the policy stops", strict, `<img src=x: onerror="pwned('ran')">`, "violation of script-src-attr"},
+		{"another host", "", `<img src="http://127.0.0.2:1/x">`, "asked another host"},
+		{"an exception", "", `<script>throw new Error('oops')</script>`, "oops"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tab := Open(t)
+			tab.bad = true
+			tab.Go(serve(t, c.policy, map[string]string{"/": c.page}))
+			testkit.Eventually(t, c.want, func() bool { return strings.Contains(strings.Join(tab.Faults(), "\n"), c.want) })
+		})
+	}
+}

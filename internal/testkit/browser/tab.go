@@ -1,0 +1,236 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+// Tab is one tab of the browser. A test fails when its pages run a script that calls pwned, open a dialog, violate their Content-Security-Policy, throw, or
+// ask another host for anything.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+	bad bool // its pages are known to do what they should not
+
+	mu     sync.Mutex
+	faults []string // guarded by mu
+}
+
+// Hook is what the script of an attack calls: a tab notices.
+const Hook = "pwned"
+
+// watch runs before the scripts of each page.
+const watch = `alert = confirm = prompt = text => ` + Hook + `('dialog: ' + text)
+	addEventListener('securitypolicyviolation', e => ` + Hook + `('violation of ' + e.violatedDirective + ': ' + e.blockedURI + ' ' + e.sample + ' at ' + e.sourceFile))`
+
+// Open opens an empty tab of 1280 by 800, in light colours.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	tab := &Tab{t: t}
+	tab.ctx = open(t, tab.listen)
+	tab.do(
+		call(runtime.AddBinding, runtime.AddBindingParams{Name: Hook}),
+		call(log.Enable, cdp.Empty{}),
+		call(network.Enable, network.EnableParams{}),
+		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+			return err
+		}))
+	tab.Size(1280, 800)
+	tab.Light()
+	t.Cleanup(func() {
+		if faults := tab.Faults(); len(faults) > 0 && !tab.bad {
+			t.Error("the browser: " + strings.Join(faults, "\n"))
+		}
+	})
+	return tab
+}
+
+func call[P any](command cdp.Command[P, cdp.Empty], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, command, params)
+		return err
+	})
+}
+
+// listen notes what no page should do.
+func (tab *Tab) listen(event any) {
+	switch e := event.(type) {
+	case *runtime.EventBindingCalled:
+		tab.note(e.Payload)
+	case *runtime.EventExceptionThrown:
+		tab.note("exception: " + (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError && !strings.Contains(e.Entry.Text, "the server responded with a status") {
+			tab.note(fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
+		}
+	case *network.EventRequestWillBeSent:
+		if url := e.Request.URL; strings.HasPrefix(url, "http") && !strings.HasPrefix(url, "http://127.0.0.1:") {
+			tab.note("asked another host: " + url)
+		}
+	}
+}
+
+func (tab *Tab) note(fault string) {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	tab.faults = append(tab.faults, fault)
+}
+
+// Faults are what its pages did and should not have done, until now; they are forgotten then.
+func (tab *Tab) Faults() []string {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	faults := tab.faults
+	tab.faults = nil
+	return slices.Compact(faults)
+}
+
+func (tab *Tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	tab.t.Helper()
+	if err := chromedp.Do(tab.ctx, actions...); err != nil {
+		tab.t.Fatalf("the browser: %v", err)
+	}
+}
+
+// Go loads a page.
+func (tab *Tab) Go(url string) {
+	tab.t.Helper()
+	tab.do(chromedp.Navigate(url))
+}
+
+// Size sets the size of the window in CSS pixels.
+func (tab *Tab) Size(width, height int64) {
+	tab.t.Helper()
+	tab.do(chromedp.EmulateViewport(width, height))
+}
+
+// Phone makes the window as narrow as a small phone.
+func (tab *Tab) Phone() { tab.t.Helper(); tab.Size(375, 720) }
+
+// Light asks for light colours.
+func (tab *Tab) Light() { tab.t.Helper(); tab.prefer("light") }
+
+// Dark asks for dark colours.
+func (tab *Tab) Dark() { tab.t.Helper(); tab.prefer("dark") }
+
+func (tab *Tab) prefer(scheme string) {
+	tab.t.Helper()
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	tab.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
+}
+
+// NoScripts switches scripts of pages off.
+func (tab *Tab) NoScripts() {
+	tab.t.Helper()
+	tab.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+}
+
+// Keys types, as if on a keyboard: "\t" is Tab, "\r" Enter.
+func (tab *Tab) Keys(keys string) {
+	tab.t.Helper()
+	tab.do(chromedp.KeyEvent(keys))
+}
+
+// Eval evaluates an expression in the page.
+func Eval[T any](tab *Tab, expression string, options ...chromedp.EvaluateOption) T {
+	tab.t.Helper()
+	value, err := chromedp.Run(tab.ctx, chromedp.Evaluate[T](expression, options...))
+	if err != nil {
+		tab.t.Fatalf("the browser: %s: %v", expression, err)
+	}
+	return value
+}
+
+// Text is what a reader of the page sees.
+func (tab *Tab) Text() string { tab.t.Helper(); return Eval[string](tab, `document.body.innerText`) }
+
+// Address is the address of the page.
+func (tab *Tab) Address() string { tab.t.Helper(); return Eval[string](tab, `location.href`) }
+
+// Await waits until an expression holds in the page, or in the one that comes behind it.
+func (tab *Tab) Await(expression string) {
+	tab.t.Helper()
+	testkit.Eventually(tab.t, expression, func() bool {
+		holds, err := chromedp.Run(tab.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		return err == nil && holds || tab.ctx.Err() != nil
+	})
+	if err := tab.ctx.Err(); err != nil {
+		tab.t.Fatalf("the browser: never: %s: %v", expression, err)
+	}
+}
+
+// AwaitText waits until a reader of the page sees a text.
+func (tab *Tab) AwaitText(text string) {
+	tab.t.Helper()
+	tab.Await("document.body.innerText.includes(" + Quote(text) + ")")
+}
+
+// Follow presses the link or button of that name, or that matches the CSS selector, and waits for the page behind it.
+func (tab *Tab) Follow(name string) {
+	tab.t.Helper()
+	tab.leave(func() { tab.Press(name) })
+}
+
+// leave does what loads another page, and waits for that.
+func (tab *Tab) leave(do func()) {
+	tab.t.Helper()
+	Eval[bool](tab, "window.left = true")
+	do()
+	tab.Await("!window.left && document.readyState === 'complete'")
+}
+
+// KeysFollow types what loads another page, and waits for that.
+func (tab *Tab) KeysFollow(keys string) { tab.t.Helper(); tab.leave(func() { tab.Keys(keys) }) }
+
+// Press presses the link or button of that name, or that matches the CSS selector.
+func (tab *Tab) Press(name string) {
+	tab.t.Helper()
+	if !Eval[bool](tab, `((name) => {
+		const named = [...document.querySelectorAll('a[href], button, summary, input[type=submit]')].find(e =>
+			[e.innerText, e.value, e.getAttribute('aria-label')].some(text => text && text.trim() === name))
+		let found = named
+		if (!found) try { found = document.querySelector(name) } catch (e) {}
+		if (!found) return false
+		found.scrollIntoView()
+		found.click()
+		return true
+	})(`+Quote(name)+`)`) {
+		tab.t.Fatalf("the browser: no link or button %q in\n%s", name, tab.Text())
+	}
+}
+
+// Fill sets the fields of the page that have these names, as if somebody had typed.
+func (tab *Tab) Fill(name, value string) {
+	tab.t.Helper()
+	if !Eval[bool](tab, `((name, value) => {
+		const field = document.getElementsByName(name)[0]
+		if (!field) return false
+		field.value = value
+		field.dispatchEvent(new Event('input', {bubbles: true}))
+		return true
+	})(`+Quote(name)+", "+Quote(value)+")") {
+		tab.t.Fatalf("the browser: no field called %q in\n%s", name, tab.Text())
+	}
+}
+
+// Quote is a text as JavaScript writes it.
+func Quote(text string) string {
+	quoted, _ := json.Marshal(text) // a text always marshals
+	return string(quoted)
+}
