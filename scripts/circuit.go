@@ -20,6 +20,8 @@ type KeyCircuit struct {
 	Opened int64  // how often it has opened
 	By     string // who has opened it by hand; empty: nobody
 	Parked int64  // models that wait for it
+
+	OpenParts int // of a queue of several parts: in how many it is open
 }
 
 // Circuits reads the circuits of these keys, in their order; without any, of all that have counted anything within a week: it walks over the keys
@@ -41,7 +43,9 @@ func (s *Store) Circuits(ctx context.Context, names ...string) (circuits []KeyCi
 		}
 		for i, name := range chunk {
 			fields := hashes[i].Val()
-			circuits = append(circuits, KeyCircuit{name, *readCircuit(fields), fields["recent"], whole(fields["opened"]), fields["by"], parked[i].Val()})
+			circuits = append(circuits, KeyCircuit{
+				Key: name, CircuitState: *readCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"], Parked: parked[i].Val(),
+			})
 		}
 	}
 	return circuits, nil

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,25 +23,21 @@ type LimitUse struct {
 	Free    time.Time // the first slot that nobody has reserved; zero: at any time
 }
 
-// LimitUses reads the keys of limits of which something runs or waits, and those for which a limit was set, in their order. It walks over the
-// keys of Redis.
-func (s *Store) LimitUses(ctx context.Context) ([]LimitUse, error) {
+// LimitUses reads these keys of limits, and those for which a limit was set, in their order; without any, all of which something runs or waits: it
+// walks over the keys of Redis then.
+func (s *Store) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	uses := map[string]*LimitUse{}
-	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, "")))} {
-		err := s.scanKeys(ctx, "list limits", prefix, func(keys []string) error {
-			for _, key := range keys {
-				name := strings.TrimPrefix(key, prefix)
-				uses[name] = &LimitUse{Limit: model.Limit{Name: name}}
-			}
-			return nil
-		})
-		if err != nil {
+	if len(names) == 0 {
+		if names, err = s.limitNames(ctx); err != nil {
 			return nil, err
 		}
+	}
+	uses := map[string]*LimitUse{}
+	for _, name := range names {
+		uses[name] = &LimitUse{Limit: model.Limit{Name: name}}
 	}
 	limits, err := s.Limits(ctx)
 	if err != nil {
@@ -70,6 +67,28 @@ func (s *Store) LimitUses(ctx context.Context) ([]LimitUse, error) {
 		}
 	}
 	return all, nil
+}
+
+// limitNames lists the keys of which something runs or waits.
+func (s *Store) limitNames(ctx context.Context) (names []string, err error) {
+	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, "")))} {
+		err = cmp.Or(err, s.scanKeys(ctx, "list limits", prefix, func(keys []string) error {
+			for _, key := range keys {
+				names = append(names, strings.TrimPrefix(key, prefix))
+			}
+			return nil
+		}))
+	}
+	return names, err
+}
+
+// WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
+func (s *Store) WaitedFor(ctx context.Context, most int) (gates []model.Gate, err error) {
+	names, err := s.clients.Read.ZRange(ctx, s.Keys.Gates(), 0, int64(most)-1).Result()
+	for _, name := range names {
+		gates = append(gates, model.Gate(name))
+	}
+	return gates, wrap(err, "list the gates for which models wait")
 }
 
 // CountParked counts the models that wait for a gate.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,35 +25,25 @@ little, at the rate that was asked for, and go on where they were when they are 
 	return command
 }
 
-// The states of a bulk.
-const (
-	bulkRunning    = "running"
-	bulkDone       = "done"
-	bulkCancelled  = "cancelled"
-	bulkUnreadable = "unreadable" // by this release
-)
-
 // bulkView is a bulk as -o json shows it; of a queue of several parts, in all of them.
 type bulkView struct {
-	ID       string           `json:"id"`
-	Action   model.BulkAction `json:"action"`
-	Selector string           `json:"selector"` // "": all models
-	Rate     string           `json:"rate"`     // in each part; "": no bound
-	Force    bool             `json:"force"`
-	By       string           `json:"by"`
-	State    string           `json:"state"`
-	Since    *string          `json:"since"`
-	EndedAt  *string          `json:"ended_at"`
-	Size     int64            `json:"size"`   // about how many models it meets; 0: nobody knows
-	Seen     int64            `json:"seen"`   // models that were looked at
-	Picked   int64            `json:"picked"` // those of them that the selector picks
-	Done     int64            `json:"done"`   // those of them that were changed
-	Refused  int64            `json:"refused"`
+	ID       string            `json:"id"`
+	Action   model.BulkAction  `json:"action"`
+	Selector string            `json:"selector"` // "": all models
+	Rate     string            `json:"rate"`     // in each part; "": no bound
+	Force    bool              `json:"force"`
+	By       string            `json:"by"`
+	State    scripts.BulkState `json:"state"`
+	Since    *string           `json:"since"`
+	EndedAt  *string           `json:"ended_at"`
+	Size     int64             `json:"size"`   // about how many models it meets; 0: nobody knows
+	Seen     int64             `json:"seen"`   // models that were looked at
+	Picked   int64             `json:"picked"` // those of them that the selector picks
+	Done     int64             `json:"done"`   // those of them that were changed
+	Refused  int64             `json:"refused"`
 	// Others are those that were not changed, by the reason: the refused ones, and those of which nothing was to be changed.
 	Others  map[model.Outcome]int64 `json:"others"`
 	Problem string                  `json:"problem"`
-
-	since, ended time.Time
 }
 
 // String tells a bulk in a line.
@@ -66,95 +55,37 @@ func (v bulkView) String() string {
 	return text
 }
 
-// add adds what one part has of a bulk.
-func (v *bulkView) add(b *scripts.Bulk) {
-	if v.ID == "" {
-		*v = bulkView{ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, Others: map[model.Outcome]int64{}, State: bulkDone, since: b.Since}
+func newBulkView(b *scripts.Bulk) bulkView {
+	v := bulkView{
+		ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, State: b.State(), Since: optional(b.Since),
+		Size: b.Size, Seen: b.Seen, Picked: b.Picked, Done: b.Done, Refused: b.Refusals(), Others: b.Others, Problem: b.Problem,
 	}
-	v.Size, v.Seen, v.Picked, v.Done, v.Refused = v.Size+b.Size, v.Seen+b.Seen, v.Picked+b.Picked, v.Done+b.Done, v.Refused+b.Refusals()
-	for outcome, count := range b.Others {
-		v.Others[outcome] += count
+	if v.Others == nil {
+		v.Others = map[model.Outcome]int64{}
 	}
-	if b.Since.Before(v.since) {
-		v.since = b.Since
+	if v.State.Over() {
+		v.EndedAt = optional(b.EndedAt)
 	}
-	if b.EndedAt.After(v.ended) {
-		v.ended = b.EndedAt
-	}
-	v.Problem = cmp.Or(v.Problem, b.Problem)
-	switch {
-	case v.Problem != "":
-		v.State = bulkUnreadable
-	case b.EndedAt.IsZero():
-		v.State = bulkRunning
-	case b.Cancelled && v.State == bulkDone:
-		v.State = bulkCancelled
-	}
-	v.Since, v.EndedAt = optional(v.since), nil
-	if v.State == bulkDone || v.State == bulkCancelled {
-		v.EndedAt = optional(v.ended)
-	}
+	return v
 }
 
-// readBulk adds up the parts of a queue.
-func readBulk(ctx context.Context, queue *scripts.Queue, id string) (v bulkView, err error) {
-	err = queue.Each(func(part *scripts.Store) error {
-		bulk, found, err := part.ReadBulk(ctx, id)
-		if found {
-			v.add(&bulk)
-		}
-		return err
-	})
-	if err == nil && v.ID == "" {
+// readBulk reads a bulk that must be there.
+func readBulk(ctx context.Context, queue *scripts.Queue, id string) (bulkView, error) {
+	bulk, found, err := queue.FindBulk(ctx, id)
+	if err == nil && !found {
 		err = fmt.Errorf("%s: expected the id of a bulk that is not over, or was within a day, found none of that name", plain(id))
 	}
-	return v, err
-}
-
-// readBulks lists the bulks of all parts: those that are over first, then the others, the oldest first.
-func readBulks(ctx context.Context, queue *scripts.Queue) ([]bulkView, error) {
-	views := map[string]*bulkView{}
-	err := queue.Each(func(part *scripts.Store) error {
-		ended, err := part.EndedBulks(ctx)
-		if err != nil {
-			return err
-		}
-		open, err := part.Bulks(ctx)
-		bulks := slices.Concat(ended, open)
-		for i := range bulks {
-			id := bulks[i].ID
-			if views[id] == nil {
-				views[id] = &bulkView{}
-			}
-			views[id].add(&bulks[i])
-		}
-		return err
-	})
-	all := make([]bulkView, 0, len(views))
-	for _, v := range views {
-		all = append(all, *v)
-	}
-	slices.SortFunc(all, func(a, b bulkView) int {
-		return cmp.Or(cmp.Compare(b2i(a.EndedAt == nil), b2i(b.EndedAt == nil)), a.since.Compare(b.since), cmp.Compare(a.ID, b.ID))
-	})
-	return all, err
-}
-
-func b2i(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
+	return newBulkView(&bulk), err
 }
 
 func (a *app) listBulks(ctx context.Context, queue *scripts.Queue, _ []string) error {
-	bulks, err := readBulks(ctx, queue)
+	bulks, err := queue.Bulks(ctx)
 	if err != nil {
 		return err
 	}
 	if a.json() {
-		for _, v := range bulks {
-			if err := printJSONLine(a.stdout, v); err != nil {
+		for i := range bulks {
+			if err := printJSONLine(a.stdout, newBulkView(&bulks[i])); err != nil {
 				return err
 			}
 		}
@@ -162,8 +93,9 @@ func (a *app) listBulks(ctx context.Context, queue *scripts.Queue, _ []string) e
 	}
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	t := a.newTable("ID", "STATE", "SINCE", "BY", "SEEN", "PICKED", "DONE", "REFUSED", "SELECTOR")
-	for _, v := range bulks {
-		t.row(v.ID, v.State, model.FormatTime(v.since), v.By, count(v.Seen), count(v.Picked), count(v.Done), count(v.Refused), cmp.Or(v.Selector, "all"))
+	for i := range bulks {
+		v := newBulkView(&bulks[i])
+		t.row(v.ID, string(v.State), instant(v.Since), v.By, count(v.Seen), count(v.Picked), count(v.Done), count(v.Refused), cmp.Or(v.Selector, "all"))
 	}
 	return t.Flush()
 }
@@ -174,9 +106,13 @@ func (a *app) showBulk(ctx context.Context, queue *scripts.Queue, ids []string) 
 		return err
 	}
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
+	ended := ""
+	if v.EndedAt != nil {
+		ended = *v.EndedAt
+	}
 	pairs := [][2]string{
-		{"id", v.ID}, {"state", v.State}, {"problem", v.Problem}, {"action", string(v.Action)}, {"selector", cmp.Or(v.Selector, "all models")}, {"rate", v.Rate},
-		{"force", mark(v.Force, "yes")}, {"by", v.By}, {"since", model.FormatTime(v.since)}, {"ended", mark(v.EndedAt != nil, model.FormatTime(v.ended))},
+		{"id", v.ID}, {"state", string(v.State)}, {"problem", v.Problem}, {"action", string(v.Action)}, {"selector", cmp.Or(v.Selector, "all models")}, {"rate", v.Rate},
+		{"force", mark(v.Force, "yes")}, {"by", v.By}, {"since", instant(v.Since)}, {"ended", ended},
 		{"seen", count(v.Seen) + mark(v.Size > 0, fmt.Sprintf(" of about %d", v.Size))}, {"picked", count(v.Picked)}, {"done", count(v.Done)}, {"refused", count(v.Refused)},
 	}
 	for _, outcome := range slices.Sorted(maps.Keys(v.Others)) {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,19 +101,6 @@ type circuitParts struct {
 	OpenParts int `json:"open_parts"`
 }
 
-func (v *circuitView) add(c *scripts.KeyCircuit) {
-	v.Opened, v.Parked, v.Recent = v.Opened+c.Opened, v.Parked+c.Parked, v.Recent+c.Recent
-	if !c.Open() {
-		return
-	}
-	if v.circuitParts != nil {
-		v.OpenParts++
-	}
-	if since := optional(c.OpenedAt); !v.Open || *since < *v.OpenedAt { // as texts, which are ordered like the times
-		v.Open, v.OpenedAt, v.ProbeAt, v.Probe, v.By = true, since, optional(c.ProbeAt), c.Probe, c.By
-	}
-}
-
 // state is whether it is open, in a word.
 func (v *circuitView) state() string {
 	switch {
@@ -135,30 +120,25 @@ func (v *circuitView) lastAttempts() string {
 
 // readCircuits reads the circuits of these keys from all parts, or those of all keys.
 func readCircuits(ctx context.Context, queue *scripts.Queue, keys ...string) ([]*circuitView, error) {
-	views := map[string]*circuitView{}
-	var all []*circuitView
-	err := queue.Each(func(part *scripts.Store) error {
-		circuits, err := part.Circuits(ctx, keys...)
-		for i := range circuits {
-			key := circuits[i].Key
-			if views[key] == nil {
-				views[key] = &circuitView{Key: key}
-				if len(queue.Parts) > 1 {
-					views[key].circuitParts = &circuitParts{Parts: len(queue.Parts)}
-				}
-				all = append(all, views[key])
-			}
-			views[key].add(&circuits[i])
-		}
-		return err
-	})
-	if v := views[model.QueueCircuitKey]; v != nil && err == nil {
-		v.queueCircuitView, err = readQueueCircuit(ctx, queue)
+	circuits, err := queue.Circuits(ctx, keys...)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(all, func(a, b *circuitView) int {
-		return cmp.Or(cmp.Compare(b2i(b.Open), b2i(a.Open)), cmp.Compare(a.Key, b.Key))
-	})
-	return all, err
+	views := make([]*circuitView, len(circuits))
+	for i, c := range circuits {
+		v := &circuitView{Key: c.Key, Open: c.Open(), Recent: c.Recent, Opened: c.Opened, Parked: c.Parked}
+		if c.Open() {
+			v.OpenedAt, v.ProbeAt, v.Probe, v.By = optional(c.OpenedAt), optional(c.ProbeAt), c.Probe, c.By
+		}
+		if len(queue.Parts) > 1 {
+			v.circuitParts = &circuitParts{len(queue.Parts), c.OpenParts}
+		}
+		if c.Key == model.QueueCircuitKey {
+			v.queueCircuitView, err = readQueueCircuit(ctx, queue)
+		}
+		views[i] = v
+	}
+	return views, err
 }
 
 func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, _ []string) error {

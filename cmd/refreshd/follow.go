@@ -40,7 +40,7 @@ func (a *app) awaitBulk(ctx context.Context, queue *scripts.Queue, id string) (b
 			return v, err
 		}
 		bar.show(v)
-		if v.State != bulkRunning {
+		if v.State != scripts.BulkRunning {
 			bar.end()
 			return v, nil
 		}
@@ -61,7 +61,7 @@ func (a *app) tellBulk(v bulkView) error {
 	} else {
 		_, err = fmt.Fprintln(a.stdout, v)
 	}
-	if err == nil && v.State == bulkCancelled {
+	if err == nil && v.State == scripts.BulkCancelled {
 		err = fmt.Errorf("%s: expected to end it, found that somebody has cancelled it", v.ID)
 	}
 	return err

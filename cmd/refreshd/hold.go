@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,25 +82,15 @@ func (a *app) hold(ctx context.Context, queue *scripts.Queue, h *holding) error 
 		return fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
 	}
 	if h.cancel {
-		if err := a.cancelHeld(ctx, queue, hold); err != nil {
+		id, err := queue.CancelHeld(ctx, hold)
+		if err == nil {
+			err = a.follow(ctx, queue, id)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return a.printHolds([]holdView{newHoldView(hold, 0)})
-}
-
-// cancelHeld takes back what runs of the models that a hold picks.
-func (a *app) cancelHeld(ctx context.Context, queue *scripts.Queue, hold *model.Hold) error {
-	runs := model.SelectStatus + "=" + string(model.StatusRunning)
-	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
-	if err != nil {
-		return err
-	}
-	id := "cancel-" + hold.ID
-	if err := queue.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Since: hold.Since}); err != nil {
-		return err
-	}
-	return a.follow(ctx, queue, id)
+	return a.printHolds([]scripts.HoldSum{{Hold: *hold}})
 }
 
 func (a *app) readHolding(ctx context.Context, queue *scripts.Queue, h *holding) (*model.Hold, error) {
@@ -109,7 +98,7 @@ func (a *app) readHolding(ctx context.Context, queue *scripts.Queue, h *holding)
 	if err != nil {
 		return nil, err
 	}
-	hold := &model.Hold{ID: cmp.Or(h.id, "h"+strings.ToLower(rand.Text()[:6])), Since: now, Reason: h.reason}
+	hold := &model.Hold{ID: cmp.Or(h.id, scripts.NewHoldID()), Since: now, Reason: h.reason}
 	if h.reason == "" {
 		return nil, usagef("--reason: expected why, for whoever wonders, found nothing")
 	}
@@ -160,12 +149,12 @@ func (a *app) release(ctx context.Context, queue *scripts.Queue, ids []string, w
 	if err != nil {
 		return err
 	}
-	holds, err := readHolds(ctx, queue)
+	holds, err := queue.Holds(ctx)
 	if err != nil {
 		return err
 	}
-	holds = slices.DeleteFunc(holds, func(v holdView) bool { return v.Ended || len(ids) > 0 && v.ID != ids[0] })
-	if whole := slices.DeleteFunc(slices.Clone(holds), func(v holdView) bool { return v.Selector != "" }); len(whole) == 1 {
+	holds = slices.DeleteFunc(holds, func(h scripts.HoldSum) bool { return h.Released || len(ids) > 0 && h.ID != ids[0] })
+	if whole := slices.DeleteFunc(slices.Clone(holds), func(h scripts.HoldSum) bool { return !h.Selector.All() }); len(whole) == 1 {
 		holds = whole
 	}
 	switch {
@@ -182,7 +171,7 @@ func (a *app) release(ctx context.Context, queue *scripts.Queue, ids []string, w
 	}
 	hold := holds[0]
 	if within == "" {
-		spread = hold.hold.Within
+		spread = hold.Within
 	}
 	released, err := queue.ReleaseHold(ctx, hold.ID, spread)
 	if err == nil && !released {
@@ -207,65 +196,35 @@ type holdView struct {
 	By       string  `json:"by"`
 	Ended    bool    `json:"ended"`  // its models are being let go
 	Parked   int64   `json:"parked"` // models that wait for it
-
-	hold *model.Hold
 }
 
-func newHoldView(h *model.Hold, parked int64) holdView {
+func newHoldView(h *scripts.HoldSum) holdView {
 	return holdView{
 		ID: h.ID, Selector: h.Selector.String(), Since: optional(h.Since), Until: optional(h.Until), Within: document.FormatDuration(h.Within),
-		Reason: h.Reason, By: h.By, Parked: parked, hold: h,
+		Reason: h.Reason, By: h.By, Ended: h.Released, Parked: h.Parked,
 	}
-}
-
-// readHolds adds up the parts of a queue.
-func readHolds(ctx context.Context, queue *scripts.Queue) (views []holdView, err error) {
-	err = queue.Each(func(part *scripts.Store) error {
-		now, err := part.Now(ctx)
-		if err != nil {
-			return err
-		}
-		holds, problem, err := part.Holds(ctx)
-		if err := cmp.Or(err, problem); err != nil {
-			return err
-		}
-		for i := range holds {
-			parked, err := part.CountParked(ctx, holds[i].Gate())
-			if err != nil {
-				return err
-			}
-			at := slices.IndexFunc(views, func(v holdView) bool { return v.ID == holds[i].ID })
-			if at < 0 {
-				views, at = append(views, newHoldView(&holds[i], 0)), len(views)
-			}
-			views[at].Parked += parked
-			views[at].Ended = holds[i].Ended(now)
-		}
-		return nil
-	})
-	return views, err
 }
 
 func (a *app) listHolds(ctx context.Context, queue *scripts.Queue, _ []string) error {
-	views, err := readHolds(ctx, queue)
+	holds, err := queue.Holds(ctx)
 	if err != nil {
 		return err
 	}
-	return a.printHolds(views)
+	return a.printHolds(holds)
 }
 
-func (a *app) printHolds(views []holdView) error {
+func (a *app) printHolds(holds []scripts.HoldSum) error {
 	if a.json() {
-		for _, v := range views {
-			if err := printJSONLine(a.stdout, v); err != nil {
+		for i := range holds {
+			if err := printJSONLine(a.stdout, newHoldView(&holds[i])); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	t := a.newTable("HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON")
-	for _, v := range views {
-		until := "released"
+	for i := range holds {
+		v, until := newHoldView(&holds[i]), "released"
 		if v.Until != nil {
 			until = *v.Until
 		}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -91,29 +89,13 @@ type limitView struct {
 }
 
 func readLimits(ctx context.Context, queue *scripts.Queue) ([]limitView, error) {
-	views := map[string]*limitView{}
-	err := queue.Each(func(part *scripts.Store) error {
-		uses, err := part.LimitUses(ctx)
-		for _, use := range uses {
-			v := views[use.Limit.Name]
-			if v == nil {
-				v = &limitView{Key: use.Limit.Name}
-				views[v.Key] = v
-			}
-			v.Running, v.Parked = v.Running+use.Running, v.Parked+use.Parked
-			v.Next = cmp.Or(optional(use.Free), v.Next)
-			if use.Set {
-				v.Set, v.Most, v.Rate, v.Until, v.By, v.Reason = true, use.Limit.Running, use.Limit.Rate.String(), optional(use.Limit.Until), use.Limit.By, use.Limit.Reason
-			}
-		}
-		return err
-	})
-	all := make([]limitView, 0, len(views))
-	for _, v := range views {
-		all = append(all, *v)
+	uses, err := queue.LimitUses(ctx)
+	views := make([]limitView, len(uses))
+	for i, use := range uses {
+		l := use.Limit
+		views[i] = limitView{l.Name, use.Set, l.Running, l.Rate.String(), optional(l.Until), l.By, l.Reason, use.Running, use.Parked, optional(use.Free)}
 	}
-	slices.SortFunc(all, func(a, b limitView) int { return cmp.Compare(a.Key, b.Key) })
-	return all, err
+	return views, err
 }
 
 func (a *app) listLimits(ctx context.Context, queue *scripts.Queue, _ []string) error {

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,9 +93,9 @@ func (a *app) steerMany(ctx context.Context, queue *scripts.Queue, m *many, same
 	if m.dryRun {
 		return a.tryBulk(ctx, queue, wish.Selector)
 	}
-	id := string(wish.Action) + "-" + strings.ToLower(rand.Text()[:8])
-	if err := queue.BeginBulk(ctx, id, wish); err != nil {
-		return fmt.Errorf("%w; refreshd bulk cancel %s ends what has begun", err, id)
+	id, err := queue.BeginNewBulk(ctx, wish)
+	if err != nil {
+		return err
 	}
 	return a.follow(ctx, queue, id)
 }

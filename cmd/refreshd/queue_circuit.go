@@ -88,18 +88,9 @@ type queueCircuitView struct {
 	Failures  int64   `json:"failures"`
 }
 
-// readQueueCircuit adds up what all parts have counted. The settings are those of the first.
 func readQueueCircuit(ctx context.Context, queue *scripts.Queue) (*queueCircuitView, error) {
-	var v queueCircuitView
-	err := queue.Each(func(part *scripts.Store) error {
-		s, err := part.QueueCircuit(ctx)
-		if part == queue.Parts[0] {
-			v = queueCircuitView{s.On, s.Share, document.FormatDuration(s.Window), s.Min, 0, 0}
-		}
-		v.Successes, v.Failures = v.Successes+s.Successes, v.Failures+s.Failures
-		return err
-	})
-	return &v, err
+	s, err := queue.QueueCircuit(ctx)
+	return &queueCircuitView{s.On, s.Share, document.FormatDuration(s.Window), s.Min, s.Successes, s.Failures}, err
 }
 
 // pairs are what refreshd circuit show says of the circuit of the queue only.

@@ -35,7 +35,7 @@ func (a *app) rejectedList() *cobra.Command {
 	command := &cobra.Command{
 		Use: "ls", Short: "List rejected messages, oldest first", Args: cobra.NoArgs,
 		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, _ []string) error {
-			found, err := readRejected(ctx, queue, func(r *scripts.Rejected) bool { return uid == "" || r.UID == uid })
+			found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool { return uid == "" || r.UID == uid })
 			if err != nil {
 				return err
 			}
@@ -44,23 +44,6 @@ func (a *app) rejectedList() *cobra.Command {
 	}
 	command.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
 	return command
-}
-
-// keptRejections are rejected messages of one part of a queue.
-type keptRejections struct {
-	part    *scripts.Store
-	entries []scripts.Rejected
-}
-
-// readRejected reads the rejected messages of all parts that are wanted.
-func readRejected(ctx context.Context, queue *scripts.Queue, wanted func(*scripts.Rejected) bool) (found []keptRejections, err error) {
-	err = queue.Each(func(part *scripts.Store) error {
-		entries, err := part.Rejected(ctx)
-		entries = slices.DeleteFunc(entries, func(r scripts.Rejected) bool { return !wanted(&r) })
-		found = append(found, keptRejections{part, entries})
-		return err
-	})
-	return found, err
 }
 
 // rejectedView is a rejected message as -o json shows it.
@@ -76,11 +59,11 @@ type rejectedView struct {
 	Bytes     string `json:"bytes,omitempty"`      // the size of a message of which only the beginning is kept
 }
 
-func (a *app) printRejected(queue *scripts.Queue, found []keptRejections) error {
+func (a *app) printRejected(queue *scripts.Queue, found []scripts.PartRejected) error {
 	table := a.newTable("ID", "AT", "FROM", "UID", "REASON", "MESSAGE")
 	for _, kept := range found {
-		for _, r := range kept.entries {
-			view := rejectedView{r.ID(), kept.part.Keys.Queue(), r.At, r.Source, r.UID, r.Reason, r.Raw, r.RawBase64, r.Bytes}
+		for _, r := range kept.Entries {
+			view := rejectedView{r.ID(), kept.Part.Keys.Queue(), r.At, r.Source, r.UID, r.Reason, r.Raw, r.RawBase64, r.Bytes}
 			if a.json() {
 				if err := printJSONLine(a.stdout, view); err != nil {
 					return err
@@ -134,7 +117,7 @@ func (a *app) rejectedChange(use, short string, change rejection) *cobra.Command
 func (a *app) changeRejected(ctx context.Context, queue *scripts.Queue, change rejection, ids []string) error {
 	unknown := slices.Clone(ids)
 	refused := 0
-	found, err := readRejected(ctx, queue, func(r *scripts.Rejected) bool {
+	found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool {
 		unknown = slices.DeleteFunc(unknown, func(id string) bool { return id == r.ID() })
 		if len(ids) > 0 && !slices.Contains(ids, r.ID()) {
 			return false
@@ -154,9 +137,9 @@ func (a *app) changeRejected(ctx context.Context, queue *scripts.Queue, change r
 	}
 	done := 0
 	for _, kept := range found {
-		count, err := change.do(kept.part, ctx, kept.entries)
+		count, err := change.do(kept.Part, ctx, kept.Entries)
 		if done += count; err != nil {
-			return queue.PartError(kept.part, err)
+			return queue.PartError(kept.Part, err)
 		}
 	}
 	if _, err := fmt.Fprintln(a.stdout, words.Count(done, "message", "messages")); err != nil || refused+len(unknown) == 0 {
@@ -173,9 +156,9 @@ func (a *app) completeRejected(command *cobra.Command, given []string, _ string)
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	_ = a.withQueue(ctx, func(queue *scripts.Queue) error { // without Redis there is nothing to offer
-		found, err := readRejected(ctx, queue, func(r *scripts.Rejected) bool { return !slices.Contains(given, r.ID()) })
+		found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool { return !slices.Contains(given, r.ID()) })
 		for _, kept := range found {
-			for _, r := range kept.entries {
+			for _, r := range kept.Entries {
 				ids = append(ids, r.ID()+"\t"+plain(r.UID+" "+r.Reason))
 			}
 		}
