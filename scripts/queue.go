@@ -28,6 +28,8 @@ type Queue struct {
 	Parts []*Store
 	// Wire is how its messages are written, in all parts alike.
 	Wire model.Wire
+	// Layout is that of its keys, 1 to the Layout that this program knows.
+	Layout int
 
 	whole string // the queue of which it is but one part; empty: it is whole
 }
@@ -71,7 +73,7 @@ func openPart(ctx context.Context, clients *Clients, config Config) (*Queue, err
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{Name: name, Parts: q.Parts[place : place+1], Wire: q.Wire, whole: config.Queue}, nil
+	return &Queue{Name: name, Parts: q.Parts[place : place+1], Wire: q.Wire, Layout: q.Layout, whole: config.Queue}, nil
 }
 
 // RequireWhole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.
@@ -84,7 +86,7 @@ func (q *Queue) RequireWhole() error {
 
 func newQueue(clients *Clients, config Config, settings settings) (*Queue, error) {
 	config.NewErrorAbove = cmp.Or(settings.above, config.NewErrorAbove, Config{}.WithDefaults().NewErrorAbove)
-	q := &Queue{Name: config.Queue, Parts: make([]*Store, settings.parts), Wire: settings.wire}
+	q := &Queue{Name: config.Queue, Parts: make([]*Store, settings.parts), Wire: settings.wire, Layout: settings.layout}
 	for i := range q.Parts {
 		own := config
 		if len(q.Parts) > 1 {
@@ -110,7 +112,7 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 	if parts < 1 || parts > MaxParts {
 		return document.Refuse("parts", fmt.Sprintf("1 to %d", MaxParts), strconv.Itoa(parts))
 	}
-	q, err := newQueue(clients, config, settings{parts: parts})
+	q, err := newQueue(clients, config, settings{layout: 1, parts: parts})
 	if err != nil {
 		return err
 	}

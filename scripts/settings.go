@@ -16,12 +16,17 @@ import (
 
 // The fields of <queue>:settings.
 const (
+	settingLayout      = "layout"
 	settingParts       = "parts"
 	settingModelName   = "model_name"
 	settingAttemptName = "attempt_name"
 	settingPayload     = "payload"
 	settingNewError    = "new_error_above"
 )
+
+// Layout is the newest layout of keys that this program knows. A release that changes what stands in keys so that older ones would read it
+// wrongly raises it, and stores it as soon as somebody says that no older program is left. A queue without one has the first.
+const Layout = 1
 
 // Where the payload stands in an entry.
 const (
@@ -31,16 +36,17 @@ const (
 
 // settings are what all programs that open a queue must agree on.
 type settings struct {
-	parts int // at least 1
-	wire  model.Wire
-	above int // how many models a signature may stop untold; 0: as many as the program says, None: any number
+	layout int // 1 to Layout
+	parts  int // at least 1
+	wire   model.Wire
+	above  int // how many models a signature may stop untold; 0: as many as the program says, None: any number
 }
 
 // readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
 func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, error) {
 	// Several HGET, because that is what the users of Redis of earlier releases may do.
 	pipe := clients.Read.Pipeline()
-	names := []string{settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
+	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
 	replies := sendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
 	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
@@ -60,6 +66,10 @@ func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, e
 }
 
 func parseSettings(keys Keys, found map[string]string) (settings, error) {
+	layout, err := parseLayout(keys, found)
+	if err != nil {
+		return settings{}, err
+	}
 	parts, is := found[settingParts]
 	if !is {
 		parts = "1"
@@ -76,7 +86,23 @@ func parseSettings(keys Keys, found map[string]string) (settings, error) {
 		return settings{}, document.Place(err, keys.Settings())
 	}
 	above, err := parseNewErrorAbove(keys, found[settingNewError])
-	return settings{count, wire, above}, err
+	return settings{layout, count, wire, above}, err
+}
+
+// parseLayout comes before all else, which a newer layout may have changed.
+func parseLayout(keys Keys, found map[string]string) (int, error) {
+	text, is := found[settingLayout]
+	if !is {
+		return 1, nil
+	}
+	layout, err := strconv.Atoi(text)
+	switch {
+	case err != nil || layout < 1:
+		return 0, document.Refuse(keys.Settings()+" "+settingLayout, "a whole number of at least 1", document.Found(text))
+	case layout > Layout:
+		return 0, document.Refuse(keys.Settings()+" "+settingLayout, fmt.Sprintf("at most %d", Layout), text+": a newer release stores this queue; upgrade this binary")
+	}
+	return layout, nil
 }
 
 // parseNewErrorAbove reads how many models a signature may stop untold.

@@ -54,6 +54,7 @@ func (a *app) doctor(ctx context.Context, queue *scripts.Queue, options doctor.O
 // doctorView is a report as -o json shows it.
 type doctorView struct {
 	Queue    string                  `json:"queue"`
+	Layout   int                     `json:"layout"`   // of its keys
 	Complete bool                    `json:"complete"` // everything was looked at
 	Models   int                     `json:"models"`
 	Errors   int                     `json:"errors"`   // left
@@ -65,7 +66,7 @@ type doctorView struct {
 
 func (a *app) printReport(queue *scripts.Queue, r *doctor.Report, limit int, failed error) error {
 	v := doctorView{
-		Queue: queue.Name, Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
+		Queue: queue.Name, Layout: queue.Layout, Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
 		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts,
 		Findings: append([]doctor.Finding{}, r.Findings...), // null never
 	}
@@ -89,6 +90,7 @@ func (a *app) printReport(queue *scripts.Queue, r *doctor.Report, limit int, fai
 			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
 		}
 	}
+	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, scripts.Layout)
 	fmt.Fprintf(&text, "%s: %s, %s, %s, %d mended\n", v.Queue, words.Count(v.Models, "model", "models"),
 		words.Count(v.Errors, "error", "errors"), words.Count(v.Warnings, "warning", "warnings"), v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())

@@ -80,7 +80,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.calm.Store(true)
 	poller := []string{"poller", "--lease", lease.String(), "--tick", "100ms"}
 	worker := []string{"worker", "--http", c.listener().URL, "--worker-lease", lease.String(), "--concurrency", "4"}
-	c.daemonProcesses = d.startProcesses([]string{"dispatcher"}, []string{"dispatcher"}, poller, poller, poller, worker, worker)
+	c.daemonProcesses = d.startProcesses(testkit.Binary(d.t), []string{"dispatcher"}, []string{"dispatcher"}, poller, poller, poller, worker, worker)
 	for range 2 {
 		d.workers.run(c.foreign)
 	}

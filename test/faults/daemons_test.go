@@ -22,14 +22,16 @@ func (d *drill) listener() *httptest.Server {
 // daemonProcesses is one process of each kind, started again as soon as it was killed.
 type daemonProcesses struct {
 	*drill
+	program   string
 	commands  [][]string
 	processes []*testkit.Process
 	kills     int
 }
 
-func (d *drill) startProcesses(commands ...[]string) *daemonProcesses {
+// startProcesses starts a program, which is refreshd of this or another version.
+func (d *drill) startProcesses(program string, commands ...[]string) *daemonProcesses {
 	d.t.Helper()
-	g := &daemonProcesses{drill: d, commands: commands}
+	g := &daemonProcesses{drill: d, program: program, commands: commands}
 	for i := range commands {
 		g.processes = append(g.processes, g.start(i))
 	}
@@ -39,7 +41,7 @@ func (d *drill) startProcesses(commands ...[]string) *daemonProcesses {
 func (g *daemonProcesses) start(i int) *testkit.Process {
 	g.t.Helper()
 	command := g.commands[i]
-	return testkit.Refreshd(g.t, append([]string{command[0], "--redis", g.address, "--log-level", "warn"}, command[1:]...)...)
+	return testkit.Start(g.t, g.program, append([]string{command[0], "--redis", g.address, "--log-level", "warn"}, command[1:]...)...)
 }
 
 // kill kills one process in the middle of its work and starts it anew.
@@ -73,7 +75,7 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	service := d.listener()
 	worker := []string{"worker", "--http", service.URL, "--worker-lease", "1s", "--concurrency", "8"}
 	poller := []string{"poller", "--lease", "1s", "--tick", "100ms"}
-	g := d.startProcesses([]string{"dispatcher"}, poller, poller, worker, worker)
+	g := d.startProcesses(testkit.Binary(t), []string{"dispatcher"}, poller, poller, worker, worker)
 	d.save()
 	d.refreshAll()
 	for round := range long.Or(2, 8) * *timesFlag {
