@@ -129,7 +129,7 @@ func (k *kitchen) cook() {
 	k.t.Helper()
 	k.Clock.Set(fixture.Start.Add(-time.Hour))
 	k.Redis.HSet(k.t.Context(), k.Store.Keys.Policies(), "daily", `{"name":"daily","timeout":"20m","retries":["5m","30m"],"on_exhausted":"give_up",`+
-		`"fresh_within":"26h","circuit":{"key":"{host(input_url)}","open_after":"2 of 2","probe":"1h"},"limits":[{"key":"{host(input_url)}","running":1}]}`)
+		`"fresh_within":"26h","circuit":{"key":"{host(input_url)}","open_after":"2 of 2","probe":"2h"},"limits":[{"key":"{host(input_url)}","running":1}]}`)
 	k.put("tbl_1", "shop.example")
 	k.say("success", "tbl_1")
 	k.Redis.HSet(k.t.Context(), k.Store.Keys.Policies(), "hourly", `{"name":"hourly","timeout":"10m","retries":["5m"],"on_exhausted":"next_planned","fresh_within":"50m","warn_within":"40m"}`)
