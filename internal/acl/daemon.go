@@ -90,24 +90,18 @@ func worker(k scope) part {
 }
 
 func foreignWorker(k scope) part {
-	return part{direct: append(counting(k),
+	return part{direct: []grant{
+		opening(k), // to read how messages call things
 		allow("lpop blpop", both(k.Input())),
 		allow("rpush", writing(k.Output())),
 		allow("hget", reading(k.Model(all))), // to ask whether its attempt still counts
-	)}
+	}}
 }
 
 func application(k scope) part {
-	return part{direct: append(counting(k),
+	return part{direct: []grant{
+		opening(k),
 		allow("rpush", writing(k.Control())),
 		allow("lpop blpop lrange", both(k.Reply(all))), // what became of its commands
-	)}
-}
-
-// counting lets programs that know nothing but lists ask how many parts a queue of several parts has.
-func counting(k scope) []grant {
-	if !k.several {
-		return nil
-	}
-	return []grant{opening(k)}
+	}}
 }

@@ -139,13 +139,13 @@ func TestInEachPartARoleMayDoWhatItMayDoInAQueueOfOnePart(t *testing.T) {
 	}
 }
 
-func TestWhoOpensAQueueMayReadHowManyPartsItHasAndAnOperatorFixesIt(t *testing.T) {
+func TestEverybodyMayReadTheSettingsAndAnOperatorFixesThem(t *testing.T) {
 	for name, users := range map[string]*fixture.Users{"one part": fixture.WithUsers(t, "q"), "several": fixture.WithUsersOfParts(t, "q")} {
 		admin := users.Server.Client(t)
 		for _, role := range acl.Roles() {
-			user, opens := string(role)+"-q", name == "several" || role != acl.Application && role != acl.ForeignWorker
+			user := string(role) + "-q"
 			for command, want := range map[string]bool{
-				"HGET {q}:settings parts": opens, "HSETNX {q}:settings parts 8": role == acl.Operator,
+				"HGET {q}:settings parts": true, "HSETNX {q}:settings parts 8": role == acl.Operator,
 				"HSET {q}:settings model_name x": role == acl.Operator, "HSET {other}:settings model_name x": false, "HDEL {q}:settings parts": false, "DEL {q}:settings": false,
 				"HGET {other}:settings parts": false, "HSETNX {other}:settings parts 8": false, "HSETNX {q:0}:settings parts 8": false,
 			} {
