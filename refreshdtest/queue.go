@@ -1,0 +1,194 @@
+package refreshdtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// Queue is a queue with its daemons on a virtual clock. Its methods are called by the goroutine of the test. What goes wrong ends the test.
+type Queue struct {
+	// Redis is the server, for code of the application that talks to it. What was pushed there is seen by the next Advance, also by 0.
+	Redis redis.UniversalClient
+
+	t          testing.TB
+	mini       *miniredis.Miniredis
+	store      *scripts.Store
+	dispatcher *dispatcher.Dispatcher
+	poller     *poller.Poller
+	rounds     *worker.Rounds
+	due        *watched
+	waiting    int // entries of the input list that the worker has not looked at, at most
+	attempts   int // that were started
+
+	mu      sync.Mutex
+	handler worker.Handler // guarded by mu; nil: no worker runs
+}
+
+// pollBatch is how many messages the poller takes at a time.
+const pollBatch = 100
+
+// Begin is where the clock begins: a Monday.
+var Begin = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+
+// capOfHistory is how many attempts of a model Attempts returns at most.
+const capOfHistory = 1000
+
+// Test runs do with an empty queue, in a bubble of testing/synctest of its own. When it returns, nothing of the queue runs any more: handlers
+// that are still at work have their contexts ended with worker.ErrShutdown.
+func Test(t *testing.T, do func(t *testing.T, q *Queue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q := open(t)
+		defer q.close()
+		do(t, q)
+	})
+}
+
+// open builds a queue and its daemons, which run when they are called.
+func open(t testing.TB) *Queue {
+	t.Helper()
+	mini, client := embedded.InBubble()
+	q := &Queue{Redis: client, t: t, mini: mini}
+	var err error
+	q.store, err = scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{HistoryCap: capOfHistory})
+	q.must(err, "open the queue")
+	q.due = &watched{Store: q.store}
+	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: q.name})
+	q.must(err, "open the dispatcher")
+	q.poller, err = poller.New(q.store, poller.Config{Batch: pollBatch})
+	q.must(err, "open the poller")
+	config := worker.Config{Name: "refreshdtest", Concurrency: 1000, StatusEvery: time.Minute}
+	q.rounds, err = worker.NewRounds(t.Context(), q.store, q.work, config)
+	q.must(err, "open the worker")
+	<-time.After(Begin.Sub(q.Now())) // bubbles begin in 2000, before the anchor of policies
+	return q
+}
+
+func (q *Queue) close() {
+	ctx := context.Background()
+	err := q.rounds.Stop(ctx)
+	_ = q.Redis.Close()
+	q.mini.Close()
+	q.must(err, "stop the worker")
+}
+
+// watched is a store that remembers when its dispatcher has to look again.
+type watched struct {
+	*scripts.Store
+	now, next time.Time
+}
+
+// ReadDue is that of the store.
+func (w *watched) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+	due, err := w.Store.ReadDue(ctx, asked)
+	w.now, w.next = due.Now, due.Next
+	return due, err
+}
+
+// Handle lets workers run: each attempt that starts from now on is given to handler. Nil: no worker takes anything, as before the first call.
+// What is at work goes on.
+func (q *Queue) Handle(handler worker.Handler) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.handler = handler
+}
+
+func (q *Queue) handling() worker.Handler {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.handler
+}
+
+// name makes the uid of an attempt. It is the same in each run, and so is the jitter that follows from it.
+func (q *Queue) name() string {
+	q.attempts++
+	return fmt.Sprintf("attempt-%019d", q.attempts)
+}
+
+// work is the handler of the pool.
+func (q *Queue) work(ctx context.Context, attempt *worker.Attempt) error {
+	return q.handling()(ctx, attempt)
+}
+
+// Now is the virtual clock.
+func (q *Queue) Now() time.Time {
+	q.t.Helper()
+	now, err := q.store.Now(q.t.Context())
+	q.must(err, "read the clock")
+	return now
+}
+
+// Model is a model as it stands, with its policy and schedule in force: its state are the fields of model.State. A model that does not exist ends
+// the test.
+func (q *Queue) Model(uid string) model.Model {
+	q.t.Helper()
+	records, err := q.store.Load(q.t.Context(), []string{uid})
+	q.must(err, "read the model")
+	if !records[uid].Exists {
+		q.t.Fatalf("read the model: expected %s, found none", uid)
+	}
+	return records[uid].Model
+}
+
+// Status is what a model is doing.
+func (q *Queue) Status(uid string) model.Status {
+	q.t.Helper()
+	m := q.Model(uid)
+	queued, err := q.store.Queued(q.t.Context())
+	q.must(err, "read the input list")
+	_, waits := queued[m.AttemptUID]
+	return m.Status(q.Now(), waits)
+}
+
+// Attempts are those of a model that have ended, the oldest first: the last 1,000.
+func (q *Queue) Attempts(uid string) []model.Attempt {
+	q.t.Helper()
+	attempts, err := q.store.History(q.t.Context(), uid)
+	q.must(err, "read the history")
+	for i, j := 0, len(attempts)-1; i < j; i, j = i+1, j-1 {
+		attempts[i], attempts[j] = attempts[j], attempts[i]
+	}
+	return attempts
+}
+
+// Notices are what owners have been told of all models, the oldest first.
+func (q *Queue) Notices() (all []model.Notification) {
+	q.t.Helper()
+	for position := scripts.TailStart; ; {
+		more, next, err := q.store.TailOutbox(q.t.Context(), position)
+		q.must(err, "read the notices")
+		if len(more) == 0 {
+			return all
+		}
+		all, position = append(all, more...), next
+	}
+}
+
+// Counters are the counters of the queue, by their names in `refreshd stats`.
+func (q *Queue) Counters() map[string]int64 {
+	q.t.Helper()
+	stats, err := q.store.Stats(q.t.Context())
+	q.must(err, "read the counters")
+	return stats.Counters
+}
+
+func (q *Queue) must(err error, doing string) {
+	q.t.Helper()
+	if err != nil {
+		q.t.Fatalf("%s: %v", doing, err)
+	}
+}

@@ -1,0 +1,62 @@
+package worker
+
+import (
+	"context"
+	"errors"
+)
+
+// Rounds is a pool that does nothing by itself: whoever holds it says when it takes attempts, tells what became of them and looks at their
+// deadlines. It is for tests on a virtual clock, as package refreshdtest does them: a Pool looks around each second, which a year has
+// too many of. Its methods are called by one goroutine.
+type Rounds struct {
+	session *session
+}
+
+// NewRounds returns such a pool for one queue. It gives no heartbeat but when it takes, so no other pool may serve the queue.
+func NewRounds(ctx context.Context, queue Queue, handler Handler, config Config) (*Rounds, error) {
+	pool, err := New(queue, handler, config)
+	if err != nil {
+		return nil, err
+	}
+	return &Rounds{newSession(context.WithoutCancel(ctx), pool, queue, newSlots(&pool.config))}, nil
+}
+
+// Free is how many slots are free.
+func (r *Rounds) Free() int { return cap(r.session.slots.tokens) - len(r.session.slots.tokens) }
+
+// Take takes the oldest entry of the input list, if there is one, and begins with it. There must be a free slot.
+func (r *Rounds) Take(ctx context.Context) error {
+	_, crowd, err := r.session.takeOnce(ctx, 1)
+	if len(crowd) > 0 {
+		r.session.putBack(ctx, crowd)
+	}
+	return err
+}
+
+// Tell pushes what handlers have told, and compares the attempts in flight with Redis. It returns how many messages there were.
+func (r *Rounds) Tell(ctx context.Context) (told int, err error) {
+	s := r.session
+	for told = s.sender.len(); s.sender.len() > 0 && err == nil; {
+		err = s.sender.pushOnce(ctx)
+	}
+	return told, errors.Join(err, s.checkOnce(ctx))
+}
+
+// Rest waits until ctx ends, a handler has told something, or the deadline of an attempt has passed. False: ctx has ended.
+func (r *Rounds) Rest(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-r.session.sender.news:
+	case <-r.session.overdue:
+	}
+	return true
+}
+
+// Stop ends the contexts of all handlers, waits until they have returned, and hands back what they did not finish.
+func (r *Rounds) Stop(ctx context.Context) error {
+	r.session.cancel(ErrShutdown)
+	r.session.working.Wait()
+	defer r.session.resign(ctx)
+	return r.session.sender.flush(ctx)
+}
