@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/apply"
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
@@ -212,7 +213,7 @@ func (a *app) tellStep(to io.Writer, step *apply.Step) error {
 	}
 	action := string(step.Action)
 	if step.Err != nil {
-		action = resultRefused
+		action = commands.ResultRefused
 	}
 	line := fmt.Sprintf("%-7s  %-6s  %-32s  %s", action, kind, plain(step.Name), plain(stepText(step)))
 	_, err := fmt.Fprintln(to, strings.TrimRight(line, " "))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -174,9 +175,9 @@ func groupFailures(ctx context.Context, queue *scripts.Queue, selector model.Sel
 		return nil, err
 	}
 	groups := map[string]*failureView{}
-	err = eachPicked(ctx, queue, failing, func(found []shown) error {
+	err = explain.EachPicked(ctx, queue, failing, func(found []explain.Shown) error {
 		for _, one := range found {
-			m, by := &one.record.Model, keyOf(&one.record.Model)
+			m, by := &one.Record.Model, keyOf(&one.Record.Model)
 			if groups[by] == nil {
 				groups[by] = &failureView{By: by, UIDs: []string{}, errors: map[string]int64{}, since: m.FailingSince}
 			}
@@ -287,9 +288,9 @@ func failingBy(ctx context.Context, queue *scripts.Queue, id string) ([]string, 
 		return nil, err
 	}
 	uids := []string{}
-	err = eachPicked(ctx, queue, selector, func(found []shown) error {
+	err = explain.EachPicked(ctx, queue, selector, func(found []explain.Shown) error {
 		for _, one := range found {
-			if uids = append(uids, one.record.UID); len(uids) == mostNamed {
+			if uids = append(uids, one.Record.UID); len(uids) == mostNamed {
 				return errEnough
 			}
 		}

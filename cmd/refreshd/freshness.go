@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
@@ -116,7 +117,7 @@ func (s *survey) index(ctx context.Context, part *scripts.Store) (err error) {
 	for i, one := range stale {
 		uids[i] = one.UID
 	}
-	found, err := readModels(ctx, part, uids)
+	found, err := explain.ReadModels(ctx, part, uids)
 	if err != nil {
 		return err
 	}
@@ -132,14 +133,14 @@ func (s *survey) walk(ctx context.Context) error {
 	for _, part := range s.queue.Parts {
 		s.counts[part] = scripts.FreshnessCounts{}
 		err := part.EachSelected(ctx, s.picks, func(uids []string) error {
-			found, err := readModels(ctx, part, uids)
+			found, err := explain.ReadModels(ctx, part, uids)
 			if err != nil {
 				return err
 			}
-			found = slices.DeleteFunc(pickFrom(found, s.picks), func(one shown) bool { return !one.record.Watched() })
+			found = slices.DeleteFunc(explain.PickFrom(found, s.picks), func(one explain.Shown) bool { return !one.Record.Watched() })
 			for _, one := range found {
-				s.counts[part][one.record.Freshness]++
-				countAge(s.ages, &one.record.Model, s.now)
+				s.counts[part][one.Record.Freshness]++
+				countAge(s.ages, &one.Record.Model, s.now)
 				s.note(one)
 			}
 			s.keepWorst()
@@ -153,34 +154,34 @@ func (s *survey) walk(ctx context.Context) error {
 }
 
 // note names a model that is stale.
-func (s *survey) note(one shown) {
-	since := one.record.StaleSince()
+func (s *survey) note(one explain.Shown) {
+	since := one.Record.StaleSince()
 	if since.IsZero() {
 		return
 	}
 	s.worst = append(s.worst, staleView{
-		UID: one.record.UID, Since: optional(since), For: roughly(s.now.Sub(since)), LastSuccessAt: optional(one.record.LastSuccessAt), since: since,
+		UID: one.Record.UID, Since: optional(since), For: roughly(s.now.Sub(since)), LastSuccessAt: optional(one.Record.LastSuccessAt), since: since,
 	})
 }
 
 // explain says why models that are named are stale.
-func (s *survey) explain(ctx context.Context, part *scripts.Store, found []shown) error {
-	found = slices.DeleteFunc(found, func(one shown) bool {
-		return !slices.ContainsFunc(s.worst, func(v staleView) bool { return v.UID == one.record.UID })
+func (s *survey) explain(ctx context.Context, part *scripts.Store, found []explain.Shown) error {
+	found = slices.DeleteFunc(found, func(one explain.Shown) bool {
+		return !slices.ContainsFunc(s.worst, func(v staleView) bool { return v.UID == one.Record.UID })
 	})
-	if err := readReasons(ctx, part, found); err != nil {
+	if err := explain.ReadReasons(ctx, part, found); err != nil {
 		return err
 	}
 	for _, one := range found {
-		why := string(one.status)
+		why := string(one.Status)
 		switch {
-		case one.record.Parked():
-			why += " by " + string(one.record.ParkedBy)
-		case one.reason != "":
-			why += ": " + one.reason
+		case one.Record.Parked():
+			why += " by " + string(one.Record.ParkedBy)
+		case one.Reason != "":
+			why += ": " + one.Reason
 		}
 		for i := range s.worst {
-			if s.worst[i].UID == one.record.UID {
+			if s.worst[i].UID == one.Record.UID {
 				s.worst[i].Why = why
 			}
 		}
@@ -229,9 +230,9 @@ func (s *survey) picker(ctx context.Context, part *scripts.Store) (func(uid stri
 	}
 	picked := map[string]bool{}
 	err := part.EachSelected(ctx, s.picks, func(uids []string) error {
-		found, err := readModels(ctx, part, uids)
-		for _, one := range pickFrom(found, s.picks) {
-			picked[one.record.UID] = true
+		found, err := explain.ReadModels(ctx, part, uids)
+		for _, one := range explain.PickFrom(found, s.picks) {
+			picked[one.Record.UID] = true
 		}
 		return err
 	})

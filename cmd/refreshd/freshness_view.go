@@ -36,20 +36,6 @@ func (s freshnessShare) String() string {
 	return fmt.Sprintf("%.2f%% of %d watched models are fresh, %d late, %d stale", *s.ShareFresh*100, s.Watched, s.Late, s.Stale)
 }
 
-// freshnessText says how fresh a model is, and when that changes next; empty: nothing is promised.
-func freshnessText(m *model.Model, when func(time.Time) string) string {
-	switch {
-	case m.Freshness == model.FreshnessStale:
-		return "stale since " + when(m.StaleAt)
-	case m.Freshness == model.Fresh && m.Policy.WarnWithin > 0:
-		return "fresh, late at " + when(m.StaleAt)
-	case m.Watched():
-		return string(m.Freshness) + ", stale at " + when(m.StaleAt)
-	default:
-		return ""
-	}
-}
-
 // ageBucket counts models by the time since their last success.
 type ageBucket struct {
 	UpTo   string `json:"up_to"` // a length, or "older" or "never"

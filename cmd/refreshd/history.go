@@ -7,8 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/chart"
-	"github.com/refreshd/refreshd/internal/simulate"
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
@@ -66,18 +65,8 @@ func viewAttempt(attempt model.Attempt) attemptView {
 	return view
 }
 
-// readPast reads one model that must be stored, and its attempts that ended last, newest first.
-func readPast(ctx context.Context, store *scripts.Store, uid string) (shown, []model.Attempt, error) {
-	found, err := readModel(ctx, store, uid)
-	if err != nil {
-		return shown{}, nil, err
-	}
-	attempts, err := store.History(ctx, uid)
-	return found, attempts, err
-}
-
 func (a *app) history(ctx context.Context, store *scripts.Store, uids []string) error {
-	found, attempts, err := readPast(ctx, store, uids[0])
+	found, attempts, err := explain.ReadPast(ctx, store, uids[0])
 	if err != nil {
 		return err
 	}
@@ -92,7 +81,7 @@ func (a *app) history(ctx context.Context, store *scripts.Store, uids []string) 
 		}
 		return nil
 	default:
-		return a.draw(historyChart(found, attempts))
+		return a.draw(explain.Picture(found, attempts))
 	}
 }
 
@@ -119,37 +108,4 @@ func ordinal(attemptNo int) string {
 		return "Initial"
 	}
 	return fmt.Sprintf("Retry #%d", attemptNo-1)
-}
-
-// historyChart draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
-func historyChart(s shown, attempts []model.Attempt) chart.Chart {
-	drawing := chart.Chart{Title: s.record.UID, Location: zoneOf(&s.record.Model), Events: chart.FromHistory(attempts)}
-	if count := len(drawing.Events); count > 0 {
-		drawing.End = drawing.Events[count-1].At
-	}
-	switch r := s.record; {
-	case r.Running():
-		drawing.Events = append(drawing.Events, running(&r.Model))
-		drawing.End = s.now
-	case r.Disabled && r.FinalFailureAt.After(drawing.End):
-		// The give-up window ended while the model waited.
-		drawing.Events = append(drawing.Events, chart.Event{At: r.FinalFailureAt, Kind: chart.Disabled, AttemptNo: r.AttemptNo, Why: r.Why})
-		drawing.End = r.FinalFailureAt
-	}
-	if len(drawing.Events) > 0 {
-		drawing.Start = drawing.Events[0].At
-		drawing.Planned = simulate.Planned(&s.record.Model, drawing.Start, drawing.End)
-	}
-	return drawing
-}
-
-// running is the beginning of the attempt that runs.
-func running(m *model.Model) chart.Event {
-	event := chart.Event{
-		At: m.StartedAt, Kind: chart.Start, AttemptNo: m.AttemptNo, RefreshAt: m.RefreshAt, DeadlineAt: m.DeadlineAt, Why: m.Why,
-	}
-	if m.AttemptNo > 1 {
-		event.Kind = chart.Retry
-	}
-	return event
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/forecast"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -179,7 +180,7 @@ func (l *leveller) apply(ctx context.Context, part *scripts.Store, records []*sc
 		if err != nil || len(again) == 0 {
 			return err
 		}
-		if pass == maxPasses {
+		if pass == commands.MaxPasses {
 			l.left += len(again)
 			return nil
 		}

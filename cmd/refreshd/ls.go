@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
@@ -121,7 +121,7 @@ func (a *app) ls(ctx context.Context, queue *scripts.Queue, which *listing) erro
 
 // print prints those of the models that are wanted, in their order; errEnough: there may be no more.
 func (l *lister) print(ctx context.Context, queue *scripts.Queue, places []placed) error {
-	byUID := map[string]shown{}
+	byUID := map[string]explain.Shown{}
 	for _, part := range queue.Parts {
 		var uids []string
 		for _, place := range places {
@@ -132,16 +132,16 @@ func (l *lister) print(ctx context.Context, queue *scripts.Queue, places []place
 		if uids == nil {
 			continue
 		}
-		found, err := readModels(ctx, part, uids)
+		found, err := explain.ReadModels(ctx, part, uids)
 		if err == nil {
-			found = pickFrom(found, l.which.picks)
-			err = readReasons(ctx, part, found)
+			found = explain.PickFrom(found, l.which.picks)
+			err = explain.ReadReasons(ctx, part, found)
 		}
 		if err != nil {
 			return queue.PartError(part, err)
 		}
 		for _, one := range found {
-			byUID[one.record.UID] = one
+			byUID[one.Record.UID] = one
 		}
 	}
 	var lines strings.Builder
@@ -167,41 +167,22 @@ func (l *lister) print(ctx context.Context, queue *scripts.Queue, places []place
 	return ctx.Err()
 }
 
-// readReasons reads why those models failed last that fail or are disabled.
-func readReasons(ctx context.Context, part *scripts.Store, found []shown) error {
-	var uids []string
-	for _, one := range found {
-		if r := one.record; !r.FailingSince.IsZero() || r.Disabled {
-			uids = append(uids, r.UID)
-		}
-	}
-	reasons, err := part.LastReasons(ctx, uids)
-	for i, one := range found {
-		if r := one.record; r.Disabled {
-			found[i].reason = cmp.Or(r.DisabledReason, reasons[r.UID])
-		} else {
-			found[i].reason = reasons[r.UID]
-		}
-	}
-	return err
-}
-
 // lsRow has fixed widths, because the rows are printed as they are found.
 const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
 
-func (l *lister) line(to io.Writer, s shown) error {
+func (l *lister) line(to io.Writer, s explain.Shown) error {
 	if l.json() {
-		return printJSONLine(to, listedView{s.view(), s.reason})
+		return printJSONLine(to, listedView{viewModel(s), s.Reason})
 	}
-	why := s.record.Why
-	if s.record.Broken {
-		why = s.record.Fault
+	why := s.Record.Why
+	if s.Record.Broken {
+		why = s.Record.Fault
 	}
-	reason := s.reason
-	if since := s.record.FailingSince; !since.IsZero() {
+	reason := s.Reason
+	if since := s.Record.FailingSince; !since.IsZero() {
 		reason = "since " + model.FormatTime(since) + ": " + reason
 	}
-	row := fmt.Sprintf(lsRow, plain(s.record.UID), s.status, model.FormatTime(s.record.RefreshAt), s.record.AttemptNo, plain(why), plain(reason))
+	row := fmt.Sprintf(lsRow, plain(s.Record.UID), s.Status, model.FormatTime(s.Record.RefreshAt), s.Record.AttemptNo, plain(why), plain(reason))
 	_, err := io.WriteString(to, strings.TrimRight(row, " \n")+"\n")
 	return err
 }

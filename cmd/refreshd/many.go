@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -113,10 +114,10 @@ type trial struct {
 // tryBulk tells what a selector picks now.
 func (a *app) tryBulk(ctx context.Context, queue *scripts.Queue, selector model.Selector) error {
 	found := trial{Selector: selector.String(), Examples: []string{}}
-	err := eachPicked(ctx, queue, selector, func(picked []shown) error {
+	err := explain.EachPicked(ctx, queue, selector, func(picked []explain.Shown) error {
 		found.Models += len(picked)
 		for _, one := range picked[:min(len(picked), mostNamed-len(found.Examples))] {
-			found.Examples = append(found.Examples, one.record.UID)
+			found.Examples = append(found.Examples, one.Record.UID)
 		}
 		return nil
 	})
@@ -135,26 +136,4 @@ func (a *app) tryBulk(ctx context.Context, queue *scripts.Queue, selector model.
 		fmt.Fprintf(a.stdout, "and %d more\n", more)
 	}
 	return nil
-}
-
-// eachPicked hands over the models that a selector picks, in chunks and in no order.
-func eachPicked(ctx context.Context, queue *scripts.Queue, selector model.Selector, visit func([]shown) error) error {
-	for _, part := range queue.Parts {
-		err := part.EachSelected(ctx, selector, func(uids []string) error {
-			found, err := readModels(ctx, part, uids)
-			if err != nil {
-				return err
-			}
-			return visit(pickFrom(found, selector))
-		})
-		if err != nil {
-			return queue.PartError(part, err)
-		}
-	}
-	return nil
-}
-
-// pickFrom keeps the models that a selector picks.
-func pickFrom(found []shown, selector model.Selector) []shown {
-	return slices.DeleteFunc(found, func(s shown) bool { return !selector.Matches(&s.record.Model, s.status, s.now) })
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
@@ -50,14 +52,14 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 				return a.steerMany(ctx, queue, &many, same, uids)
 			}
 			tally := newTally(a)
-			for chunk := range slices.Chunk(uids, batchSize) {
-				var batch []*request
+			for chunk := range slices.Chunk(uids, commands.BatchSize) {
+				var batch []*commands.Request
 				for _, uid := range chunk {
 					command := *same
 					command.UID = uid
-					batch = append(batch, &request{command: command})
+					batch = append(batch, &commands.Request{Command: command})
 				}
-				if err := executeAll(ctx, queue, batch); err != nil {
+				if err := commands.ExecuteAll(ctx, queue, batch); err != nil {
 					return err
 				}
 				if err := tally.tell(batch); err != nil {
@@ -89,14 +91,14 @@ func (a *app) tellLine(ctx context.Context, queue *scripts.Queue, uid string) er
 	}
 	place, err := part.PlaceInLine(ctx, records[uid])
 	if err == nil && place.No > 0 {
-		fmt.Fprintf(a.stderr, "%s: %s\n", uid, inLine(place))
+		fmt.Fprintf(a.stderr, "%s: %s\n", uid, explain.InLine(place))
 	}
 	return err
 }
 
 // tellHeld tells on stderr which models were run and do not start, as they are held or a calendar is closed.
 func (a *app) tellHeld(ctx context.Context, queue *scripts.Queue, uids []string) error {
-	for _, uid := range uids[:min(len(uids), batchSize)] {
+	for _, uid := range uids[:min(len(uids), commands.BatchSize)] {
 		part := queue.Of(uid)
 		now, err := part.Now(ctx)
 		if err != nil {
@@ -113,7 +115,7 @@ func (a *app) tellHeld(ctx context.Context, queue *scripts.Queue, uids []string)
 		if m := &records[uid].Model; m.Waiting() {
 			if gate, until := gates.Stop(m, now); gate != "" {
 				when := func(at time.Time) string { return when(at, now, "") }
-				fmt.Fprintf(a.stderr, "%s: it does not start yet: %s\n", uid, plain(stopText(&gates, gate, until, when)))
+				fmt.Fprintf(a.stderr, "%s: it does not start yet: %s\n", uid, plain(explain.StopText(&gates, gate, until, when)))
 			}
 		}
 	}
@@ -144,75 +146,14 @@ func getCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
 		RunE: a.onPart(func(ctx context.Context, part *scripts.Store, uids []string) error {
-			found, err := readModel(ctx, part, uids[0])
+			found, err := explain.ReadModel(ctx, part, uids[0])
 			if err != nil {
 				return err
 			}
-			if err := found.readSigns(ctx, part); err != nil {
+			if err := found.ReadSigns(ctx, part); err != nil {
 				return err
 			}
-			return a.print(found.soleView(), found.pairs())
+			return a.print(viewSole(found), pairsOf(found))
 		}),
 	}
-}
-
-// shown is a model as it was at one instant.
-type shown struct {
-	record    *scripts.Record
-	status    model.Status
-	now       time.Time
-	signs     *model.Signs   // of those that serve its queue; nil: not read
-	rejection *rejectionView // nil: none, or nobody has looked
-	reason    string         // why it is disabled, or failed last; only in lists
-}
-
-// readSigns reads who serves the queue.
-func (s *shown) readSigns(ctx context.Context, store *scripts.Store) error {
-	signs, err := store.Signs(ctx)
-	s.signs = &signs
-	return err
-}
-
-// readModel reads one model that must be stored.
-func readModel(ctx context.Context, store *scripts.Store, uid string) (shown, error) {
-	found, err := readModels(ctx, store, []string{uid})
-	if err != nil {
-		return shown{}, err
-	}
-	if len(found) == 0 {
-		return shown{}, fmt.Errorf("%s: %w", uid, errUnknownModel)
-	}
-	found[0].rejection, err = readRejection(ctx, store, uid)
-	return found[0], err
-}
-
-// readModels reads the models that are stored, in the order of uids.
-func readModels(ctx context.Context, store *scripts.Store, uids []string) ([]shown, error) {
-	now, err := store.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	records, err := store.Load(ctx, uids)
-	if err != nil {
-		return nil, err
-	}
-	if err := store.TellBroken(ctx, records); err != nil {
-		return nil, err
-	}
-	var queued map[string]string
-	var found []shown
-	for _, uid := range uids {
-		record := records[uid]
-		if !record.Exists {
-			continue
-		}
-		if queued == nil && record.Running() {
-			if queued, err = store.Queued(ctx); err != nil {
-				return nil, err
-			}
-		}
-		_, waiting := queued[record.AttemptUID]
-		found = append(found, shown{record: record, status: record.Status(now, waiting), now: now})
-	}
-	return found, nil
 }

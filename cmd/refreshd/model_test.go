@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -175,8 +176,8 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 		times int
 		want  string
 	}{
-		"once":            {1, resultUpdated},
-		"again and again": {maxPasses, resultRefused},
+		"once":            {1, commands.ResultUpdated},
+		"again and again": {commands.MaxPasses, commands.ResultRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := testkit.Redis(t)
@@ -187,20 +188,20 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 				c.do("model", "disable", "a", "--reason", "now")
 				c.do("model", "enable", "a")
 			}}
-			var requests []*request
+			var requests []*commands.Request
 			const text = `[{"uid":"a","payload":{"n":1}},{"uid":"still","payload":{"n":1}},{"uid":"a","payload":{"n":1}}]`
 			read := func(m definitions.Model) error { requests = append(requests, putRequest(m, "")); return nil }
 			if err := definitions.ReadModels("-", strings.NewReader(text), definitions.FormatAuto, read); err != nil {
 				t.Fatal(err)
 			}
-			if err := execute(t.Context(), other, requests); err != nil {
+			if err := commands.Execute(t.Context(), other, requests); err != nil {
 				t.Fatal(err)
 			}
-			if requests[0].result != test.want || requests[1].result != resultUpdated {
-				t.Errorf("found %s %v and %s %v", requests[0].result, requests[0].refused, requests[1].result, requests[1].refused)
+			if requests[0].Result != test.want || requests[1].Result != commands.ResultUpdated {
+				t.Errorf("found %s %v and %s %v", requests[0].Result, requests[0].Refused, requests[1].Result, requests[1].Refused)
 			}
-			if want := map[string]string{resultUpdated: resultUnchanged, resultRefused: resultRefused}[test.want]; requests[2].result != want {
-				t.Errorf("expected what was decided on top to be %s, found %s", want, requests[2].result)
+			if want := map[string]string{commands.ResultUpdated: commands.ResultUnchanged, commands.ResultRefused: commands.ResultRefused}[test.want]; requests[2].Result != want {
+				t.Errorf("expected what was decided on top to be %s, found %s", want, requests[2].Result)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -182,7 +183,7 @@ func (a *app) rmPolicy(ctx context.Context, queue *scripts.Queue, name string, f
 	if !removed {
 		return fmt.Errorf("%s: expected the name of a stored policy, found none of that name", name)
 	}
-	return a.printOutcome(policyOutcome{Name: name, Result: resultRemoved, Warnings: []string{}})
+	return a.printOutcome(policyOutcome{Name: name, Result: commands.ResultRemoved, Warnings: []string{}})
 }
 
 // policyView is a stored policy in a list, as -o json shows it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -94,9 +95,9 @@ func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source policy
 		outcome.Result = "planned"
 		outcome.Plan, err = measureImpact(ctx, queue, p.Name, p)
 	case everywhere:
-		outcome.Result = resultUnchanged
+		outcome.Result = commands.ResultUnchanged
 	default:
-		outcome.Result = map[bool]string{true: resultUpdated, false: resultCreated}[before != nil]
+		outcome.Result = map[bool]string{true: commands.ResultUpdated, false: commands.ResultCreated}[before != nil]
 		err = queue.PutPolicy(ctx, p)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -80,7 +81,7 @@ type saving struct {
 	ctx     context.Context // it ends when a batch has failed
 	queue   *scripts.Queue
 	tally   *tally
-	batch   []*request             // that is being filled
+	batch   []*commands.Request    // that is being filled
 	counts  map[*scripts.Store]int // how many of it each part gets
 	last    []*flight              // that were begun last
 	flights chan *flight           // that are to be told of
@@ -89,7 +90,7 @@ type saving struct {
 
 // flight is a batch that is being carried out.
 type flight struct {
-	batch []*request
+	batch []*commands.Request
 	uids  map[string]bool
 	ended chan struct{} // closed when err is known
 	err   error
@@ -107,13 +108,13 @@ func startSaving(ctx context.Context, queue *scripts.Queue, tally *tally) *savin
 }
 
 // maxBatch bounds what the batches of all parts hold together, at about the memory of four.
-const maxBatch = 4 * batchSize
+const maxBatch = 4 * commands.BatchSize
 
 // add fills the batch, and begins with it when a part has got enough for a commit.
-func (s *saving) add(r *request) {
-	part := s.queue.Of(r.command.UID)
+func (s *saving) add(r *commands.Request) {
+	part := s.queue.Of(r.Command.UID)
 	s.batch = append(s.batch, r)
-	if s.counts[part]++; s.counts[part] == batchSize || len(s.batch) == maxBatch {
+	if s.counts[part]++; s.counts[part] == commands.BatchSize || len(s.batch) == maxBatch {
 		s.send()
 	}
 }
@@ -122,7 +123,7 @@ func (s *saving) add(r *request) {
 func (s *saving) send() {
 	f := &flight{batch: s.batch, uids: make(map[string]bool, len(s.batch)), ended: make(chan struct{})}
 	for _, request := range f.batch {
-		f.uids[request.command.UID] = true
+		f.uids[request.Command.UID] = true
 	}
 	for _, other := range s.last {
 		if other.shares(f) {
@@ -131,7 +132,7 @@ func (s *saving) send() {
 	}
 	go func() {
 		defer close(f.ended)
-		f.err = executeAll(s.ctx, s.queue, f.batch)
+		f.err = commands.ExecuteAll(s.ctx, s.queue, f.batch)
 	}()
 	s.flights <- f
 	clear(s.counts)
@@ -173,10 +174,10 @@ func (s *saving) end() error {
 }
 
 // putRequest is the request to save a model of a file, refused already if it is none.
-func putRequest(m definitions.Model, by string) *request {
-	r := &request{command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, position: m.Position}
+func putRequest(m definitions.Model, by string) *commands.Request {
+	r := &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, Position: m.Position}
 	if m.Err != nil {
-		r.refuse(m.Err)
+		r.Refuse(m.Err)
 	}
 	return r
 }
@@ -201,25 +202,25 @@ type outcome struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-func (t *tally) tell(requests []*request) error {
+func (t *tally) tell(requests []*commands.Request) error {
 	var lines strings.Builder
 	t.documents += len(requests)
 	for _, request := range requests {
-		t.results[request.result]++
-		told := outcome{UID: request.command.UID, Result: request.result, RefreshAt: optional(request.next)}
-		if request.refused != nil {
-			told.Error = request.problem()
+		t.results[request.Result]++
+		told := outcome{UID: request.Command.UID, Result: request.Result, RefreshAt: optional(request.Next)}
+		if request.Refused != nil {
+			told.Error = request.Problem()
 			t.app.complain(told.Error)
 		}
-		if request.saved != nil && request.refused == nil {
-			anchored := request.command.Definition.Dtstart != ""
-			told.Warnings = t.app.warn(request.position, t.linter.Lint(request.saved, anchored, time.Now()))
+		if request.Saved != nil && request.Refused == nil {
+			anchored := request.Command.Definition.Dtstart != ""
+			told.Warnings = t.app.warn(request.Position, t.linter.Lint(request.Saved, anchored, time.Now()))
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {
 				return err
 			}
-		} else if request.refused == nil {
+		} else if request.Refused == nil {
 			fmt.Fprintf(&lines, "%-9s  %s\n", told.Result, told.UID)
 		}
 	}
@@ -231,13 +232,13 @@ func (t *tally) tell(requests []*request) error {
 func (t *tally) end() error {
 	if r := t.results; !t.app.json() {
 		fmt.Fprintf(t.app.stdout, "%s: %d created, %d updated, %d unchanged, %d refused\n",
-			words.Count(t.documents, "model", "models"), r[resultCreated], r[resultUpdated], r[resultUnchanged], r[resultRefused])
+			words.Count(t.documents, "model", "models"), r[commands.ResultCreated], r[commands.ResultUpdated], r[commands.ResultUnchanged], r[commands.ResultRefused])
 	}
 	return t.failed()
 }
 
 func (t *tally) failed() error {
-	if t.results[resultRefused] > 0 {
+	if t.results[commands.ResultRefused] > 0 {
 		return errReported
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/scripts"
@@ -182,7 +183,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommits(t *testing.T) {
 	server := testkit.Redis(t)
 	d := divide(t, server, 4)
 	var text, want strings.Builder
-	const documents = 8 * batchSize
+	const documents = 8 * commands.BatchSize
 	for n := range documents {
 		fmt.Fprintf(&text, "{\"uid\":\"m%d\"}\n", n)
 		fmt.Fprintf(&want, "created    m%d\n", n)
@@ -206,7 +207,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommits(t *testing.T) {
 func TestAModelSavedAgainAndAgainInAQueueOfManyPartsEndsAsTheLast(t *testing.T) {
 	d := divide(t, testkit.Redis(t), 4)
 	var lines strings.Builder
-	const last = 20 * batchSize
+	const last = 20 * commands.BatchSize
 	for n := range last {
 		fmt.Fprintf(&lines, "{\"uid\":\"m%d\",\"payload\":{\"n\":%d}}\n", n%10, n)
 	}

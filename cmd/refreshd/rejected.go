@@ -166,32 +166,3 @@ func (a *app) completeRejected(command *cobra.Command, given []string, _ string)
 	})
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
-
-// text tells a person of a rejected message about a model.
-func (r *rejectionView) text(when func(time.Time) string) string {
-	if r == nil {
-		return ""
-	}
-	what, at := map[string]string{"control": "a command", "output": "a message of a worker"}[r.Source], r.At
-	if instant, err := time.Parse(time.RFC3339, r.At); err == nil {
-		at = when(instant)
-	}
-	return what + " was rejected at " + at + ": " + r.Reason
-}
-
-// rejectionView is the newest rejected message about a model as -o json shows it.
-type rejectionView struct {
-	ID     string `json:"id"`
-	At     string `json:"at"`
-	Source string `json:"source"`
-	Reason string `json:"reason"`
-}
-
-// readRejection reads the newest rejected message about a model; nil: none is kept.
-func readRejection(ctx context.Context, part *scripts.Store, uid string) (*rejectionView, error) {
-	r, found, err := part.RejectionAbout(ctx, uid)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &rejectionView{r.ID(), r.At, r.Source, r.Reason}, nil
-}

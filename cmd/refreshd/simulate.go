@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/chart"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/internal/simulate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -95,7 +96,7 @@ func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 	}
 	// A wall clock time is read before the model is made.
 	first := model.Model{Rule: runs[0].definition.Rule, Timezone: runs[0].definition.Timezone, Policy: runs[0].policy}
-	zone := zoneOf(&first)
+	zone := explain.ZoneOf(&first)
 	plan, err := s.plan(zone, time.Now(), chance.Seed)
 	if err != nil {
 		return err
@@ -294,13 +295,4 @@ func (a *app) findPolicy(ctx context.Context, s *simulated) (err error) {
 		return s.At(err)
 	}
 	return nil
-}
-
-// zoneOf is the zone of the schedule in force, UTC if it names none.
-func zoneOf(m *model.Model) *time.Location {
-	zone, err := time.LoadLocation(m.Zone())
-	if err != nil { // a model with a fault; its schedule is not in force either
-		return time.UTC
-	}
-	return zone
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -73,15 +73,15 @@ type modelView struct {
 	Rev   int64  `json:"rev"`
 	Fault string `json:"fault"`
 	// Rejected is the newest rejected message about the model; ls shows none.
-	Rejected *rejectionView `json:"rejected"`
+	Rejected *explain.Rejection `json:"rejected"`
 }
 
-func (s shown) view() modelView {
-	r := s.record
+func viewModel(s explain.Shown) modelView {
+	r := s.Record
 	rev, _ := strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
 	v := modelView{
-		UID: r.UID, Status: s.status,
-		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, RefreshFor: refreshFor(r), NotBefore: optional(r.NotBefore), PlannedAt: optional(r.Planned(s.now)),
+		UID: r.UID, Status: s.Status,
+		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, RefreshFor: refreshFor(r), NotBefore: optional(r.NotBefore), PlannedAt: optional(r.Planned(s.Now)),
 		Phase:    phaseText(r.Phase),
 		ParkedBy: r.ParkedBy, ParkedSince: optional(r.ParkedSince), Reserved: append([]string{}, strings.Fields(r.Reserved)...),
 		CountedBy:  append([]string{}, strings.Fields(r.Counted)...),
@@ -95,7 +95,7 @@ func (s shown) view() modelView {
 		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
 		retryStats: newRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
 		Labels:     labelsOf(r), Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, scripts.DefaultPolicyName), InForce: r.Policy,
-		Rev: rev, Fault: r.Fault, Rejected: s.rejection,
+		Rev: rev, Fault: r.Fault, Rejected: s.Rejection,
 	}
 	if json.Valid([]byte(r.Payload)) {
 		v.Payload = json.RawMessage(r.Payload)
@@ -128,38 +128,19 @@ func refreshFor(r *scripts.Record) string {
 type soleView struct {
 	modelView
 
-	Missing *missingView `json:"missing"`
+	Missing *explain.Absence `json:"missing"`
 }
 
-// missingView is a party that a model misses.
-type missingView struct {
-	Party   model.Party `json:"party"`
-	Reason  string      `json:"reason"`
-	Certain bool        `json:"certain"` // so long a silence has no other cause
-}
-
-func (s shown) soleView() soleView { return soleView{s.view(), s.missing()} }
-
-// missing is the party that the model misses; nil, which is null: none, or nobody has looked.
-func (s shown) missing() *missingView {
-	if s.signs == nil {
-		return nil
-	}
-	absence, is := s.signs.MissingFor(&s.record.State, s.status)
-	if !is {
-		return nil
-	}
-	return &missingView{absence.Party, absence.String(), absence.Certain}
-}
+func viewSole(s explain.Shown) soleView { return soleView{viewModel(s), s.Missing()} }
 
 // pairs is the model for people: what is set, and what it means.
-func (s shown) pairs() [][2]string {
-	v, r := s.view(), s.record
+func pairsOf(s explain.Shown) [][2]string {
+	v, r := viewModel(s), s.Record
 	policy, _ := json.Marshal(v.InForce) // a policy always marshals
-	when := func(at time.Time) string { return when(at, s.now, r.Zone()) }
+	when := func(at time.Time) string { return when(at, s.Now, r.Zone()) }
 	return [][2]string{
-		{"uid", v.UID}, {"status", s.statusText()}, {"fault", v.Fault},
-		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"not before", when(r.NotBefore)}, {"planned at", when(r.Planned(s.now))},
+		{"uid", v.UID}, {"status", s.StatusText()}, {"fault", v.Fault},
+		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"not before", when(r.NotBefore)}, {"planned at", when(r.Planned(s.Now))},
 		{"phase", v.Phase}, {"parked by", string(v.ParkedBy)}, {"parked since", when(r.ParkedSince)},
 		{"reserved", strings.Join(v.Reserved, ", ")}, {"counted by", strings.Join(v.CountedBy, ", ")},
 		{"attempt", v.AttemptUID}, {"attempt no", mark(v.AttemptNo != 0, strconv.Itoa(v.AttemptNo))}, {"started at", when(r.StartedAt)},
@@ -167,51 +148,13 @@ func (s shown) pairs() [][2]string {
 		{"worker", v.Worker}, {"again", mark(v.Again, "saved meanwhile: due again when the attempt ends")},
 		{"outdated", mark(v.Outdated, "its payload was replaced: what it reports does not count")},
 		{"worker says", v.UserFriendlyStatus}, {"progress", mark(v.Progress != 0, strconv.Itoa(v.Progress)+"%")},
-		{"freshness", freshnessText(&r.Model, when)}, {"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
+		{"freshness", explain.FreshnessText(&r.Model, when)}, {"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
 		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
 		{"retries", v.summary()},
 		{"labels", strings.Join(model.LabelTerms(v.Labels), ", ")}, {"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
 		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
-		{"rejected", v.Rejected.text(when)},
+		{"rejected", v.Rejected.Text(when)},
 	}
-}
-
-// statusText says what the status means for this model.
-func (s shown) statusText() string {
-	text, r, now := string(s.status), s.record, s.now
-	switch s.status {
-	case model.StatusDisabled:
-		if r.StoppedBy() == model.StoppedByHand {
-			text += " by " + cmp.Or(r.DisabledWho, "hand") + ", until it is enabled"
-		} else {
-			text += " until the next update"
-		}
-		if r.DisabledReason != "" {
-			text += ": " + r.DisabledReason
-		}
-	case model.StatusScheduled:
-		text += ": starts " + distance(r.RefreshAt, now)
-	case model.StatusDue:
-		what := "a dispatcher"
-		if s.signs != nil && s.signs.LacksRoom(&r.State) {
-			what = fmt.Sprintf("room in the input list (%d in line, %d in the hands of workers)", s.signs.Queued, s.signs.Held)
-		}
-		text += ": waits for " + what + " since " + roughly(now.Sub(r.RefreshAt))
-	case model.StatusParked:
-		text += ": waits for " + string(r.ParkedBy) + " since " + roughly(now.Sub(r.ParkedSince))
-	case model.StatusQueued:
-		text += ": waits for a worker since " + roughly(now.Sub(r.StartedAt))
-	case model.StatusProcessing:
-		text += ": a worker has it, deadline " + distance(r.DeadlineAt, now)
-	case model.StatusFinished:
-		text += ": nothing to do until it is saved or run"
-	case model.StatusBroken:
-		text += ": its key holds something else than a model; refreshd doctor tells more"
-	}
-	if missing := s.missing(); missing != nil {
-		text += "; " + missing.Reason
-	}
-	return text
 }
 
 // when renders an instant for a person: in UTC, how far away, and on the clock of the model.
@@ -226,7 +169,7 @@ func when(at, now time.Time, timezone string) string {
 	return text
 }
 
-// mark is a text that is shown if something is set.
+// mark is a text that is explain.Shown if something is set.
 func mark(set bool, text string) string {
 	if !set {
 		return ""

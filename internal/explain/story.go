@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"cmp"
@@ -23,8 +23,8 @@ func (s *narrator) story(attempts []model.Attempt) []string {
 	for _, attempt := range slices.Backward(attempts) {
 		lines = append(lines, s.past(&attempt))
 	}
-	if s.rejection != nil {
-		lines = append(lines, s.rejection.text(s.when))
+	if s.Rejection != nil {
+		lines = append(lines, s.Rejection.Text(s.when))
 	}
 	return append(lines, s.present()...)
 }
@@ -142,11 +142,11 @@ func (s *narrator) position(overlap policy.Overlap, retry, planned time.Time) st
 
 // present is what the model does now.
 func (s *narrator) present() []string {
-	lines := []string{"now, " + s.clock(s.now) + ": " + s.statusText()}
+	lines := []string{"now, " + s.clock(s.Now) + ": " + s.StatusText()}
 	if s.m.Running() {
 		lines = append(lines, fmt.Sprintf("attempt %d runs since %s, deadline %s", s.m.AttemptNo, s.when(s.m.StartedAt), s.when(s.m.DeadlineAt)))
 		if s.place.No > 0 {
-			lines = append(lines, inLine(s.place))
+			lines = append(lines, InLine(s.place))
 		}
 	} else if s.m.Waiting() {
 		verb := "refresh at "
@@ -154,15 +154,15 @@ func (s *narrator) present() []string {
 			verb = "parked since " + s.when(s.m.ParkedSince) + "; refresh was due at "
 		}
 		lines = append(lines, verb+s.when(s.m.RefreshAt)+", because: "+s.m.Why)
-		if s.m.Due(s.now) && s.place.No > 0 {
-			lines = append(lines, inLine(s.place))
+		if s.m.Due(s.Now) && s.place.No > 0 {
+			lines = append(lines, InLine(s.place))
 		}
 	}
 	lines = append(lines, s.stops()...)
 	if s.m.QueueCircuit.Open && !s.m.Disabled {
 		lines = append(lines, "the circuit of the queue is open: a final failure is held back, and retries are rarer")
 	}
-	if text := freshnessText(s.m, s.when); text != "" {
+	if text := FreshnessText(s.m, s.when); text != "" {
 		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
 	}
 	if s.m.ErrorID != "" {
@@ -175,7 +175,7 @@ func (s *narrator) present() []string {
 }
 
 // inLine tells how many are taken before a model, and how fast they go.
-func inLine(place scripts.InLine) string {
+func InLine(place scripts.InLine) string {
 	text := nth(place.No) + " in line"
 	if place.Rate > 0 {
 		wait := place.Wait()

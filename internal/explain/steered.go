@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"cmp"
@@ -48,13 +48,13 @@ func (s *narrator) counted() (lines []string) {
 func (s *narrator) parked() string {
 	kind, name := s.m.ParkedBy.Split()
 	gates := &s.steered.Gates
-	opens, look := gates.Opens(s.m.ParkedBy, s.now)
+	opens, look := gates.Opens(s.m.ParkedBy, s.Now)
 	soon := string(s.m.ParkedBy) + " is over: a dispatcher lets it go"
 	switch {
 	case s.m.ParkedBy.Timed() && opens:
 		return soon
 	case s.m.ParkedBy.Timed():
-		return stopText(gates, s.m.ParkedBy, look, s.when) + "; it starts once then"
+		return StopText(gates, s.m.ParkedBy, look, s.when) + "; it starts once then"
 	case kind == model.GateLimit:
 		return "waits for " + s.limit(name) + s.inTurn()
 	case s.steered.Circuit == nil || !s.steered.Circuit.Open():
@@ -75,14 +75,14 @@ func (s *narrator) inTurn() string {
 // wouldStop tells what would keep a model from starting that waits for its time: when it is due, or if it were due now.
 func (s *narrator) wouldStop() (lines []string) {
 	due := s.m.RefreshAt
-	if due.Before(s.now) {
-		due = s.now
+	if due.Before(s.Now) {
+		due = s.Now
 	}
 	gates := &s.steered.Gates
 	for i := range gates.Holds {
 		hold := &gates.Holds[i]
 		switch {
-		case hold.Ended(s.now) || !hold.Selector.Matches(s.m, model.StatusDue, s.now):
+		case hold.Ended(s.Now) || !hold.Selector.Matches(s.m, model.StatusDue, s.Now):
 		case hold.Ended(due):
 			lines = append(lines, "if it were due now: "+heldText(hold, s.when))
 		default:
@@ -91,7 +91,7 @@ func (s *narrator) wouldStop() (lines []string) {
 	}
 	for _, name := range s.m.Policy.Closed {
 		if opens, until := gates.Opens(model.NewGate(model.GateCalendar, name), due); !opens {
-			lines = append(lines, "when it is due: "+stopText(gates, model.NewGate(model.GateCalendar, name), until, s.when))
+			lines = append(lines, "when it is due: "+StopText(gates, model.NewGate(model.GateCalendar, name), until, s.when))
 		}
 	}
 	for i := range s.steered.Limits {
@@ -106,8 +106,8 @@ func (s *narrator) wouldStop() (lines []string) {
 	return lines
 }
 
-// stopText tells of a hold or a calendar that is closed until an instant.
-func stopText(gates *model.Gates, gate model.Gate, until time.Time, when func(time.Time) string) string {
+// StopText tells of a hold or a calendar that is closed until an instant.
+func StopText(gates *model.Gates, gate model.Gate, until time.Time, when func(time.Time) string) string {
 	kind, name := gate.Split()
 	if hold := gates.Hold(name); kind == model.GateHold && hold != nil {
 		return heldText(hold, when)
@@ -143,10 +143,10 @@ func (s *narrator) limit(key string) string {
 	if limit.Rate.Count > 0 {
 		parts = append(parts, limit.Rate.String())
 	}
-	if room != nil && room.Closed.After(s.now) {
+	if room != nil && room.Closed.After(s.Now) {
 		parts = append(parts, "the next start at "+s.when(room.Closed)+" at the earliest")
 	}
-	if room != nil && room.Free.After(s.now) {
+	if room != nil && room.Free.After(s.Now) {
 		parts = append(parts, "the next free slot at "+s.when(room.Free))
 	}
 	return "limit " + key + " (" + strings.Join(append(parts, s.origin(key)), ", ") + ")"
@@ -157,7 +157,7 @@ func (s *narrator) origin(key string) string {
 	own, set := s.steered.Gates.Limits[key]
 	name := cmp.Or(s.m.PolicyName, policy.DefaultName)
 	of := func(template policy.Key) bool { return template.Of(s.m.Payload, s.m.Labels, name) == key }
-	holds := func(limit *model.Limit) bool { return limit.Until.IsZero() || limit.Until.After(s.now) }
+	holds := func(limit *model.Limit) bool { return limit.Until.IsZero() || limit.Until.After(s.Now) }
 	switch {
 	case set && holds(&own):
 		return s.set(&own)
@@ -198,7 +198,7 @@ func (s *narrator) circuit(c *scripts.KeyCircuit) string {
 	switch {
 	case c.Probe != "":
 		return text + "; " + c.Probe + " tries it"
-	case c.ProbeAt.After(s.now):
+	case c.ProbeAt.After(s.Now):
 		return text + "; the next probe at " + s.when(c.ProbeAt)
 	default:
 		return text + "; the next model that is due tries it"

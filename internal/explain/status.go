@@ -1,0 +1,81 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// Absence is a party that a model misses.
+type Absence struct {
+	Party   model.Party `json:"party"`
+	Reason  string      `json:"reason"`
+	Certain bool        `json:"certain"` // so long a silence has no other cause
+}
+
+// Missing is the party that the model misses; nil, which is null: none, or nobody has looked.
+func (s Shown) Missing() *Absence {
+	if s.Signs == nil {
+		return nil
+	}
+	absence, is := s.Signs.MissingFor(&s.Record.State, s.Status)
+	if !is {
+		return nil
+	}
+	return &Absence{absence.Party, absence.String(), absence.Certain}
+}
+
+// StatusText says what the status means for this model.
+func (s Shown) StatusText() string {
+	text, r, now := string(s.Status), s.Record, s.Now
+	switch s.Status {
+	case model.StatusDisabled:
+		if r.StoppedBy() == model.StoppedByHand {
+			text += " by " + cmp.Or(r.DisabledWho, "hand") + ", until it is enabled"
+		} else {
+			text += " until the next update"
+		}
+		if r.DisabledReason != "" {
+			text += ": " + r.DisabledReason
+		}
+	case model.StatusScheduled:
+		text += ": starts " + words.Distance(r.RefreshAt, now)
+	case model.StatusDue:
+		what := "a dispatcher"
+		if s.Signs != nil && s.Signs.LacksRoom(&r.State) {
+			what = fmt.Sprintf("room in the input list (%d in line, %d in the hands of workers)", s.Signs.Queued, s.Signs.Held)
+		}
+		text += ": waits for " + what + " since " + words.Roughly(now.Sub(r.RefreshAt))
+	case model.StatusParked:
+		text += ": waits for " + string(r.ParkedBy) + " since " + words.Roughly(now.Sub(r.ParkedSince))
+	case model.StatusQueued:
+		text += ": waits for a worker since " + words.Roughly(now.Sub(r.StartedAt))
+	case model.StatusProcessing:
+		text += ": a worker has it, deadline " + words.Distance(r.DeadlineAt, now)
+	case model.StatusFinished:
+		text += ": nothing to do until it is saved or run"
+	case model.StatusBroken:
+		text += ": its key holds something else than a model; refreshd doctor tells more"
+	}
+	if missing := s.Missing(); missing != nil {
+		text += "; " + missing.Reason
+	}
+	return text
+}
+
+// FreshnessText says how fresh a model is, and when that changes next; empty: nothing is promised.
+func FreshnessText(m *model.Model, when func(time.Time) string) string {
+	switch {
+	case m.Freshness == model.FreshnessStale:
+		return "stale since " + when(m.StaleAt)
+	case m.Freshness == model.Fresh && m.Policy.WarnWithin > 0:
+		return "fresh, late at " + when(m.StaleAt)
+	case m.Watched():
+		return string(m.Freshness) + ", stale at " + when(m.StaleAt)
+	default:
+		return ""
+	}
+}
