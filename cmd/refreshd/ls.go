@@ -10,27 +10,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/listing"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// listing is which models are to be listed, and in what order.
-type listing struct {
+// selection is which models are to be listed, and in what order.
+type selection struct {
 	selector, status, prefix string
 	limit                    int
 	sort, after              string
 
-	picks   model.Selector
+	listing.Which
 	nothing bool // no uid can begin like that
-	from    page
 }
 
 // statuses are those that --status knows.
 var statuses = model.SelectStatuses
 
 func lsCommand(a *app) *cobra.Command {
-	var which listing
+	var which selection
 	command := &cobra.Command{
 		Use: "ls", Short: "List models, in no order or sorted, all or page by page", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -49,10 +49,10 @@ func lsCommand(a *app) *cobra.Command {
 	return command
 }
 
-var orders = []string{sortDue, sortFailing}
+var orders = []string{listing.SortDue, listing.SortFailing}
 
 // read checks what the flags say, together.
-func (l *listing) read() (err error) {
+func (l *selection) read() (err error) {
 	if l.status != "" {
 		if err := oneOf("status", l.status, statuses); err != nil {
 			return err
@@ -72,12 +72,13 @@ func (l *listing) read() (err error) {
 			terms = append(terms, term)
 		}
 	}
-	if l.picks, err = model.ParseSelector(strings.Join(terms, ",")); err != nil {
+	if l.Picks, err = model.ParseSelector(strings.Join(terms, ",")); err != nil {
 		return usageError{err}
 	}
-	if l.from, err = readPage(l.after, l.sort); err != nil {
+	if l.From, err = listing.ReadPage(l.after, l.sort); err != nil {
 		return usageError{err}
 	}
+	l.Sort = l.sort
 	return nil
 }
 
@@ -94,24 +95,20 @@ var errEnough = errors.New("enough")
 // lister prints models until there are enough.
 type lister struct {
 	*app
-	which  *listing
+	which  *selection
 	listed int
-	last   page // where the model stands that was printed last
+	last   listing.Page // where the model stands that was printed last
 }
 
-func (a *app) ls(ctx context.Context, queue *scripts.Queue, which *listing) error {
+func (a *app) ls(ctx context.Context, queue *scripts.Queue, which *selection) error {
 	if !a.json() {
 		fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
 	}
-	l := &lister{app: a, which: which}
-	walk := l.walk
 	if which.nothing {
 		return nil
 	}
-	if which.sort != "" {
-		walk = l.walkSorted
-	}
-	err := walk(ctx, queue)
+	l := &lister{app: a, which: which}
+	err := listing.Walk(ctx, queue, which.Which, l.print)
 	if errors.Is(err, errEnough) {
 		fmt.Fprintf(a.stderr, "there may be more: --after %s\n", l.last)
 		return nil
@@ -119,41 +116,14 @@ func (a *app) ls(ctx context.Context, queue *scripts.Queue, which *listing) erro
 	return err
 }
 
-// print prints those of the models that are wanted, in their order; errEnough: there may be no more.
-func (l *lister) print(ctx context.Context, queue *scripts.Queue, places []placed) error {
-	byUID := map[string]explain.Shown{}
-	for _, part := range queue.Parts {
-		var uids []string
-		for _, place := range places {
-			if place.part == part {
-				uids = append(uids, place.UID)
-			}
-		}
-		if uids == nil {
-			continue
-		}
-		found, err := explain.ReadModels(ctx, part, uids)
-		if err == nil {
-			found = explain.PickFrom(found, l.which.picks)
-			err = explain.ReadReasons(ctx, part, found)
-		}
-		if err != nil {
-			return queue.PartError(part, err)
-		}
-		for _, one := range found {
-			byUID[one.Record.UID] = one
-		}
-	}
+// print prints models; errEnough: there may be no more.
+func (l *lister) print(found []listing.Listed, _ listing.Page) error {
 	var lines strings.Builder
-	for _, place := range places {
-		model, wanted := byUID[place.UID]
-		if !wanted {
-			continue
-		}
-		if err := l.line(&lines, model); err != nil {
+	for _, one := range found {
+		if err := l.line(&lines, one.Shown); err != nil {
 			return err
 		}
-		l.last = place.page
+		l.last = one.Page
 		if l.listed++; l.listed == l.which.limit {
 			break
 		}
@@ -164,7 +134,7 @@ func (l *lister) print(ctx context.Context, queue *scripts.Queue, places []place
 	if l.which.limit > 0 && l.listed >= l.which.limit {
 		return errEnough
 	}
-	return ctx.Err()
+	return nil
 }
 
 // lsRow has fixed widths, because the rows are printed as they are found.

@@ -1,0 +1,51 @@
+package listing
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// The orders of a list; empty: none.
+const (
+	SortDue     = "due"
+	SortFailing = "failing"
+)
+
+// Page is where a page of a list ends: behind a model that stands somewhere in an order, or was met in a step of a walk.
+type Page struct {
+	Sort  string        `json:"sort,omitempty"`
+	Score int64         `json:"score,omitempty"`
+	Part  int           `json:"part,omitempty"`
+	Place scripts.Place `json:"place,omitempty"` // where the step began
+	UID   string        `json:"uid,omitempty"`
+}
+
+// String is the page as the next command is told of it.
+func (p Page) String() string {
+	text, _ := json.Marshal(p) // texts and numbers can be written
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// ReadPage reads what String has written; empty: the beginning.
+func ReadPage(text, sort string) (p Page, err error) {
+	if text == "" {
+		return Page{Sort: sort, Place: scripts.WalkBegins}, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	if err != nil || p.UID == "" && (sort != "" || p.Place == "") || p.Part < 0 {
+		return p, document.Refuse("--after", "a cursor as ls has told it", document.Found(text))
+	}
+	if p.Sort != sort {
+		return p, document.Refuse("--after", "the cursor of a list in the same order", "that of another")
+	}
+	return p, nil
+}
+
+// stepSize is how many models are read at once.
+const stepSize = 200

@@ -1,0 +1,151 @@
+package listing
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+
+	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Which says which models are listed, in what order, and from where on.
+type Which struct {
+	Picks model.Selector
+	Sort  string // one of the orders
+	From  Page
+}
+
+// Listed is a model of a list, with the page that ends behind it.
+type Listed struct {
+	explain.Shown
+
+	Page Page
+}
+
+// Visit gets the models of a step that are picked, in their order, and the page that ends behind the step. An error ends the walk.
+type Visit func(found []Listed, behind Page) error
+
+// placed is a model that a walk comes by, and the page that ends with it.
+type placed struct {
+	scripts.Scored
+	part *scripts.Store
+	page Page
+}
+
+// Walk lists models, each step at most some hundreds.
+func Walk(ctx context.Context, queue *scripts.Queue, which Which, visit Visit) error {
+	if which.Sort != "" {
+		return which.walkSorted(ctx, queue, visit)
+	}
+	return which.walk(ctx, queue, visit)
+}
+
+// walk lists models in no order.
+func (w Which) walk(ctx context.Context, queue *scripts.Queue, visit Visit) error {
+	from, seed, listed := w.From, maphash.MakeSeed(), map[uint64]bool{} // of hashes, as the uids of a million models would take 100 MB
+	for i := from.Part; i < len(queue.Parts); i++ {
+		part := queue.Parts[i]
+		for place := from.Place; place != scripts.WalkEnds; {
+			uids, to, err := part.WalkModels(ctx, w.Picks, place, stepSize)
+			if err != nil {
+				return queue.PartError(part, err)
+			}
+			slices.Sort(uids)
+			var step []placed
+			for _, uid := range uids {
+				if hash := maphash.String(seed, uid); !listed[hash] && uid > from.UID { // SCAN may tell a key twice
+					listed[hash] = true
+					step = append(step, placed{scripts.Scored{UID: uid}, part, Page{Part: i, Place: place, UID: uid}})
+				}
+			}
+			for chunk := range slices.Chunk(step, stepSize) {
+				if err := w.tell(ctx, queue, chunk, visit); err != nil {
+					return err
+				}
+			}
+			if len(step) == 0 && to != scripts.WalkEnds {
+				if err := visit(nil, Page{Part: i, Place: to}); err != nil {
+					return err
+				}
+			}
+			place, from.UID = to, ""
+		}
+		from = Page{Place: scripts.WalkBegins}
+	}
+	return nil
+}
+
+// walkSorted lists models in an order.
+func (w Which) walkSorted(ctx context.Context, queue *scripts.Queue, visit Visit) error {
+	after := scripts.Scored{UID: w.From.UID, Score: w.From.Score}
+	for {
+		next, err := w.behind(ctx, queue, after)
+		if err != nil || len(next) == 0 {
+			return err
+		}
+		if err := w.tell(ctx, queue, next, visit); err != nil {
+			return err
+		}
+		after = next[len(next)-1].Scored
+	}
+}
+
+// behind reads the models of all parts that come next.
+func (w Which) behind(ctx context.Context, queue *scripts.Queue, after scripts.Scored) (next []placed, err error) {
+	for _, part := range queue.Parts {
+		keys := []string{part.Keys.Due(), part.Keys.Urgent()}
+		if w.Sort == SortFailing {
+			keys = []string{part.Keys.Failing()}
+		}
+		for _, key := range keys {
+			found, err := part.Behind(ctx, key, after, stepSize)
+			if err != nil {
+				return nil, queue.PartError(part, err)
+			}
+			for _, one := range found {
+				next = append(next, placed{one, part, Page{Sort: w.Sort, Score: one.Score, UID: one.UID}})
+			}
+		}
+	}
+	slices.SortFunc(next, func(a, b placed) int { return a.Compare(b.Scored) })
+	return next[:min(len(next), stepSize)], nil
+}
+
+// tell reads models and hands over those that are picked, in their order.
+func (w Which) tell(ctx context.Context, queue *scripts.Queue, places []placed, visit Visit) error {
+	byUID := map[string]explain.Shown{}
+	for _, part := range queue.Parts {
+		var uids []string
+		for _, place := range places {
+			if place.part == part {
+				uids = append(uids, place.UID)
+			}
+		}
+		if uids == nil {
+			continue
+		}
+		found, err := explain.ReadModels(ctx, part, uids)
+		if err == nil {
+			found = explain.PickFrom(found, w.Picks)
+			err = explain.ReadReasons(ctx, part, found)
+		}
+		if err != nil {
+			return queue.PartError(part, err)
+		}
+		for _, one := range found {
+			byUID[one.Record.UID] = one
+		}
+	}
+	var found []Listed
+	for _, place := range places {
+		if one, wanted := byUID[place.UID]; wanted {
+			found = append(found, Listed{one, place.page})
+		}
+	}
+	if err := visit(found, places[len(places)-1].page); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
