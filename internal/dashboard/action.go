@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"strings"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 // action is something that a form does.
@@ -19,7 +21,10 @@ type outcome struct {
 }
 
 // actions are all that can be done.
-var actions = []action{}
+var actions = []action{
+	{"model/run", steer(model.CommandRun)}, {"model/enable", steer(model.CommandEnable)}, {"model/disable", steer(model.CommandDisable)},
+	{"model/hold", holdModel}, {"model/release", releaseHold},
+}
 
 // act carries an action out, and leads to a page that tells what became of it.
 func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, action *action) {

@@ -52,7 +52,7 @@ func build(queues []*scripts.Queue, config Config) (*Dashboard, error) {
 		return nil, err
 	}
 	d := &Dashboard{config: config, csrf: rand.Text(), door: newDoor(config.Token, config.Clock)}
-	d.streams.tick = config.Tick
+	d.streams.tick, d.streams.clock = config.Tick, config.Clock
 	for _, queue := range queues {
 		d.sites = append(d.sites, &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name)})
 	}

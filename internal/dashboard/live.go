@@ -20,9 +20,14 @@ const (
 	sendTime = 10 * time.Second
 )
 
+// restFactor is how many times as long as a reading took a reader rests, if that is longer than its tick: pages that are dear to read are
+// read less often.
+const restFactor = 9
+
 // streams are the open pages. Those of one address share a reader, which ends with the last of them. It is safe for concurrent use.
 type streams struct {
-	tick time.Duration
+	tick  time.Duration
+	clock func() time.Time
 
 	mu      sync.Mutex
 	open    int              // guarded by mu
@@ -83,15 +88,14 @@ func (s *streams) leave(address string, one *look) {
 
 // follow reads at once, and then each tick. A reading that fails changes nothing: the pages show what was known.
 func (s *streams) follow(ctx context.Context, one *look, read read) {
-	ticker := time.NewTicker(s.tick)
-	defer ticker.Stop()
 	for ctx.Err() == nil {
+		begun := s.clock()
 		if fragments, err := read(ctx); err == nil {
 			s.publish(one, fragments)
 		}
 		select {
 		case <-ctx.Done():
-		case <-ticker.C:
+		case <-time.After(max(s.tick, restFactor*s.clock().Sub(begun))):
 		}
 	}
 }

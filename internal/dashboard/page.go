@@ -28,7 +28,7 @@ type page struct {
 }
 
 // pages are all pages, in the order of the navigation.
-var pages = []*page{&overviewPage}
+var pages = []*page{&overviewPage, &modelsPage, &modelPage}
 
 // template is that of one page, with the layout.
 type template = html.Template
@@ -195,6 +195,9 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 	if f.Data, err = page.read(ctx, &visit{site: site, query: query, by: d.config.By}); err != nil {
 		d.showProblem(w, f, err)
 		return
+	}
+	if own, is := f.Data.(interface{ heading() string }); is {
+		f.Title = own.heading()
 	}
 	d.render(w, http.StatusOK, page.file, f)
 }

@@ -14,7 +14,7 @@ type picture struct {
 }
 
 // pictures are all of them.
-var pictures = []picture{}
+var pictures = []picture{{"model/past.svg", drawPast}, {"model/next.svg", drawNext}}
 
 // policyOfPicture lets a picture use its own style sheet, and nothing else in the world.
 const policyOfPicture = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"

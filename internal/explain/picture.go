@@ -38,3 +38,36 @@ func running(m *model.Model) chart.Event {
 	}
 	return event
 }
+
+// Branches draws what follows if the next attempt, or the one that runs, succeeds, fails or is lost: a chart for each, on one axis.
+func (e *Explanation) Branches() (charts []chart.Chart) {
+	m, start, no := &e.Record.Model, e.Forecast.StartAt, e.Record.AttemptNo+1
+	if start.IsZero() {
+		start, no = m.StartedAt, m.AttemptNo
+	}
+	for _, way := range []struct {
+		name   string
+		kind   chart.Kind
+		branch model.Branch
+	}{
+		{"if it succeeds", chart.Success, e.Forecast.Success}, {"if it fails", chart.Failure, e.Forecast.Failure}, {"if it is lost", chart.Timeout, e.Forecast.Lost},
+	} {
+		if !way.branch.Possible() {
+			continue
+		}
+		begins := chart.Event{At: start, Kind: chart.Start, AttemptNo: no}
+		if no > 1 {
+			begins.Kind = chart.Retry
+		}
+		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
+		drawing := chart.Chart{Title: way.name, Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{begins, ends}}
+		if way.branch.RefreshAt.After(drawing.End) {
+			drawing.End = way.branch.RefreshAt
+		}
+		if way.branch.Disabled {
+			drawing.Events = append(drawing.Events, chart.Event{At: way.branch.At, Kind: chart.Disabled, AttemptNo: no, Why: way.branch.Why})
+		}
+		charts = append(charts, drawing)
+	}
+	return charts
+}

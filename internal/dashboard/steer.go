@@ -1,0 +1,124 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// steer is the action that carries out a command about one model.
+func steer(kind model.CommandType) func(context.Context, *visit) (outcome, error) {
+	return func(ctx context.Context, v *visit) (outcome, error) {
+		uid, err := v.uidOf()
+		if err != nil {
+			return outcome{}, err
+		}
+		request := &commands.Request{Command: model.Command{Type: kind, UID: uid, By: v.by, Force: v.get("force") != "", Reason: v.get("reason")}}
+		if err := commands.ExecuteAll(ctx, v.queue, []*commands.Request{request}); err != nil {
+			return outcome{}, err
+		}
+		done := outcome{next: v.link("model", "uid", uid)}
+		if request.Refused != nil {
+			return done, fmt.Errorf("%s: %w", uid, request.Refused)
+		}
+		done.told, err = v.becameOf(ctx, request)
+		return done, err
+	}
+}
+
+// becameOf says in words what a command has done.
+func (v *visit) becameOf(ctx context.Context, request *commands.Request) (string, error) {
+	uid := request.Command.UID
+	if request.Result == commands.ResultUnchanged {
+		return uid + ": nothing had to be changed.", nil
+	}
+	if request.Command.Type == model.CommandDisable {
+		return uid + " is disabled until somebody enables it.", nil
+	}
+	part := v.queue.Of(uid)
+	found, err := explain.ReadModel(ctx, part, uid)
+	if err != nil {
+		return "", err
+	}
+	gates, err := part.Gates(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := uid + " is enabled"
+	if request.Command.Type == model.CommandRun {
+		text = uid + " was asked for"
+	}
+	when := func(at time.Time) string { return model.FormatTime(at) + " (" + words.Distance(at, found.Now) + ")" }
+	if m := &found.Record.Model; m.Waiting() {
+		if gate, until := gates.Stop(m, found.Now); gate != "" {
+			return text + ", and does not start yet: " + explain.StopText(&gates, gate, until, when) + ".", nil
+		}
+	}
+	return text + ". Now it is " + found.StatusText() + ".", nil
+}
+
+// holdModel keeps one model from starting.
+func holdModel(ctx context.Context, v *visit) (outcome, error) {
+	uid, err := v.uidOf()
+	if err != nil {
+		return outcome{}, err
+	}
+	done := outcome{next: v.link("model", "uid", uid)}
+	now, err := v.queue.Of(uid).Now(ctx)
+	if err != nil {
+		return done, err
+	}
+	hold := &model.Hold{ID: "h" + strings.ToLower(rand.Text()[:6]), Since: now, Reason: document.OneLine(strings.TrimSpace(v.get("reason"))), By: v.by}
+	if hold.Reason == "" {
+		return done, document.Refuse("reason", "why, for whoever wonders", "nothing")
+	}
+	if hold.Selector, err = model.ParseSelector(model.SelectUID + "=" + uid); err != nil {
+		return done, err
+	}
+	if length := strings.TrimSpace(v.get("for")); length != "" {
+		lasts, err := document.ParseDuration(length)
+		if err != nil || lasts <= 0 {
+			return done, document.Refuse("for", "a length of time such as 2h", document.Found(length))
+		}
+		hold.Until = now.Add(lasts)
+	}
+	if err := hold.Validate(); err != nil {
+		return done, err
+	}
+	done.told = uid + " is held (hold " + hold.ID + ")."
+	return done, v.queue.PutHold(ctx, hold)
+}
+
+// releaseHold ends a hold.
+func releaseHold(ctx context.Context, v *visit) (outcome, error) {
+	id := v.get("id")
+	if err := document.ValidateID("id", id); err != nil {
+		return outcome{}, err
+	}
+	holds, problem, err := v.queue.Parts[0].Holds(ctx)
+	if err == nil {
+		err = problem
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	within := time.Duration(0)
+	for i := range holds {
+		if holds[i].ID == id {
+			within = holds[i].Within
+		}
+	}
+	released, err := v.queue.ReleaseHold(ctx, id, within)
+	if err == nil && !released {
+		err = fmt.Errorf("%s: expected a hold, found that it has ended", id)
+	}
+	return outcome{told: "The hold " + id + " is released: what waits for it starts once."}, err
+}
