@@ -49,7 +49,7 @@ func (f *dashboardFlags) bind(flags *pflag.FlagSet, a *app) {
 // dashboardConfig reads what the flags say.
 func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard.Config, error) {
 	config := dashboard.Config{
-		Listen: flags.listen, Hosts: flags.hosts, Token: flags.token, ReadOnly: flags.readOnly, By: a.by, Grace: loop.grace, Clock: time.Now, Log: &a.log,
+		Listen: flags.listen, Hosts: flags.hosts, Token: flags.token, ReadOnly: flags.readOnly, By: a.by, Grace: min(loop.grace, time.Second), Clock: time.Now, Log: &a.log,
 	}
 	if flags.tokenFile != "" {
 		if flags.token != "" {
@@ -75,4 +75,21 @@ func (a *app) openDashboard(queue *scripts.Queue, config dashboard.Config) (*das
 		a.log.Info().Str("address", open.URL()).Msg("the dashboard is served")
 	}
 	return open, err
+}
+
+// bindPages adds the flag of a command that serves a dashboard besides.
+func bindPages(flags *pflag.FlagSet, listen *string) {
+	flags.StringVar(listen, "dashboard", "127.0.0.1:0", "serve the dashboard on `ADDRESS` of loopback, port 0 is any that is free; off: nowhere")
+}
+
+// serves reports whether --dashboard wants one.
+func serves(listen string) bool { return listen != "" && listen != "off" }
+
+// openPages opens the dashboard of a command that serves it besides, on loopback.
+func (a *app) openPages(queue *scripts.Queue, listen string) (*dashboard.Dashboard, error) {
+	open, err := a.openDashboard(queue, dashboard.Config{Listen: listen, By: a.by, Grace: time.Second, Clock: time.Now, Log: &a.log})
+	if err != nil {
+		return nil, fmt.Errorf("--dashboard: %w", err)
+	}
+	return open, nil
 }

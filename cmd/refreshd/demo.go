@@ -8,16 +8,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/demo"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 func demoCommand(a *app) *cobra.Command {
 	var life duration
 	var port int
+	var pages string
 	command := &cobra.Command{
 		Use:   "demo [--for 20s] [--port PORT]",
 		Short: "Watch refreshes succeed, fail, retry, time out, give up and recover, with nothing to install",
 		Long: `Run everything in one process and watch it: a Redis in memory, a web server whose feeds behave like the world, and the
 real dispatcher, poller and workers. Both servers listen on the loopback interface only. Hours are seconds.
+
+The dashboard shows the same in a browser, at the address that is printed first.
 
 On a terminal it draws a table, in a pipe it prints one line for each thing that happens. With --for it fails when the
 audience did not see everything; all of it takes about ten seconds. Another Redis, as in --redis, is never touched.`,
@@ -26,11 +30,16 @@ audience did not see everything; all of it takes about ten seconds. Another Redi
 			if err := a.requireOneQueue(); err != nil {
 				return err
 			}
-			return demo.Run(command.Context(), a.demoConfig(time.Duration(life), port))
+			config := a.demoConfig(time.Duration(life), port)
+			if serves(pages) {
+				config.Dashboard = func(queue *scripts.Queue) (demo.Dashboard, error) { return a.openPages(queue, pages) }
+			}
+			return demo.Run(command.Context(), config)
 		},
 	}
 	command.Flags().Var(&life, "for", "how long to run, and then end with a summary (default until Ctrl-C)")
 	command.Flags().IntVar(&port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
+	bindPages(command.Flags(), &pages)
 	return command
 }
 

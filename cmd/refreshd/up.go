@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/dashboard"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/redisurl"
@@ -27,6 +28,7 @@ type upFlags struct {
 	worker     workerFlags
 	models     string // file with models to save at the start; "": none
 	port       int    // of the embedded Redis; 0: any that is free
+	pages      string // address of the dashboard; "" or off: none
 }
 
 func upCommand(a *app) *cobra.Command {
@@ -50,6 +52,7 @@ forgotten at the end. The models of --models are saved at the start; one with an
 	flags.worker.bind(set)
 	set.StringVar(&flags.models, "models", "", "save the models of `FILE` at the start")
 	set.IntVar(&flags.port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
+	bindPages(set, &flags.pages)
 	return command
 }
 
@@ -78,8 +81,16 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		if err != nil {
 			return usageError{err}
 		}
+		browser := "" // where to look
+		if serves(flags.pages) {
+			if daemons.dashboard, err = a.openPages(queue, flags.pages); err != nil {
+				return err
+			}
+			defer daemons.dashboard.Close()
+			browser = daemons.dashboard.URL()
+		}
 		if a.redis == "" {
-			if err := a.hint(address, queue.Parts[0].Keys); err != nil {
+			if err := a.hint(address, browser, queue.Parts[0].Keys); err != nil {
 				return err
 			}
 		}
@@ -96,11 +107,11 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	})
 }
 
-// hint tells how to look into the embedded Redis.
-func (a *app) hint(address string, keys scripts.Keys) error {
+// hint tells how to look into the embedded Redis, and where the dashboard is.
+func (a *app) hint(address, browser string, keys scripts.Keys) error {
 	port := address[strings.LastIndex(address, ":")+1:]
 	if a.json() {
-		return printJSONLine(a.stdout, map[string]string{"redis": address, "port": port, "queue": keys.Queue()})
+		return printJSONLine(a.stdout, map[string]string{"redis": address, "port": port, "queue": keys.Queue(), "dashboard": browser})
 	}
 	_, err := fmt.Fprintf(a.stdout, `embedded Redis on 127.0.0.1:%s, in memory, gone when this ends. To look inside:
   redis-cli -p %[1]s HGETALL %[2]sUID
@@ -108,6 +119,9 @@ func (a *app) hint(address string, keys scripts.Keys) error {
   redis-cli -p %[1]s XREVRANGE %[4]s + - COUNT 10
   refreshd --redis %[5]s --queue '%[6]s' model ls
 `, port, keys.Model(""), keys.Input(), keys.Journal(), address, keys.Queue())
+	if browser != "" && err == nil {
+		_, err = fmt.Fprintf(a.stdout, "  %s in a browser\n", browser)
+	}
 	return err
 }
 
@@ -115,7 +129,8 @@ type daemons struct {
 	app        *app
 	queue      *scripts.Queue
 	dispatcher daemon
-	worker     daemon // nil: those of other processes work
+	worker     daemon               // nil: those of other processes work
+	dashboard  *dashboard.Dashboard // nil: none
 	pollers    parts[*poller.Poller]
 	flags      *upFlags
 }
@@ -169,11 +184,19 @@ func (d *daemons) run(ctx context.Context) error {
 		}
 		worked <- err
 	}()
+	served := make(chan error, 1)
+	go func() {
+		var err error
+		if d.dashboard != nil {
+			err = d.app.runDaemon(ctx, "dashboard", d.queue, d.dashboard, leastStop)
+		}
+		served <- err
+	}()
 	err := d.app.runDaemon(ctx, "dispatcher", d.queue, d.dispatcher, leastStop) // the grace is the worker's, which waits for it
 	stopWorking()
 	err = errors.Join(err, <-worked)
 	stopPolling()
-	return errors.Join(err, <-polled, d.drain(ctx))
+	return errors.Join(err, <-polled, <-served, d.drain(ctx))
 }
 
 // drainTime bounds how long up applies at its end what workers, also those of other processes, say meanwhile.

@@ -99,12 +99,15 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 	models := file(t, "models.yaml", "uid: a\npayload: {n: 1}\n---\nuid: b\nrrule: FREQ=NEVER\n")
 	c := &console{t: t}
 	up := c.start("up", "-o", "json", "--models", models, "--http", service.URL)
-	var hint struct{ Redis, Port, Queue string }
+	var hint struct{ Redis, Port, Queue, Dashboard string }
 	if err := json.Unmarshal([]byte(up.line(t, "redis")), &hint); err != nil || !strings.HasSuffix(hint.Redis, ":"+hint.Port) || hint.Queue != "bigtables" {
 		t.Fatalf("expected where its Redis is, found %+v, %v", hint, err)
 	}
 	up.line(t, `"uid":"a","result":"created"`)
 	up.line(t, `"uid":"b","result":"refused"`)
+	if page := read(t, hint.Dashboard); !strings.Contains(page, "<h1>Overview</h1>") {
+		t.Errorf("expected the dashboard at %s, found %s", hint.Dashboard, page)
+	}
 	if payload := <-service.asked; payload != `{"n":1}` {
 		t.Errorf("expected the payload of a, found %s", payload)
 	}
@@ -114,6 +117,21 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 		t.Errorf("expected exit code 0, found %d", code)
 	}
 	expectContains(t, up.stderr.String(), "models.yaml line 5: rrule FREQ: expected", `"part":"up"`, `"part":"poller"`, `"message":"stopped"`)
+}
+
+// read reads a page.
+func read(t *testing.T, address string) string {
+	t.Helper()
+	response, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v: %s", address, response.Status, err, page)
+	}
+	return string(page)
 }
 
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {

@@ -24,6 +24,7 @@ type Dashboard struct {
 	tellings tellings
 	door     door
 	streams  streams
+	ending   chan struct{} // closed when it is told to stop: streams, which would go on for ever, end
 }
 
 // site is the pages of one queue.
@@ -51,7 +52,7 @@ func build(queues []*scripts.Queue, config Config) (*Dashboard, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Dashboard{config: config, csrf: rand.Text(), door: newDoor(config.Token, config.Clock)}
+	d := &Dashboard{config: config, csrf: rand.Text(), ending: make(chan struct{}), door: newDoor(config.Token, config.Clock)}
 	d.streams.tick, d.streams.clock = config.Tick, config.Clock
 	for _, queue := range queues {
 		d.sites = append(d.sites, &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name)})
@@ -64,31 +65,36 @@ func build(queues []*scripts.Queue, config Config) (*Dashboard, error) {
 // URL is the address for a browser.
 func (d *Dashboard) URL() string { return "http://" + d.listener.Addr().String() + "/" }
 
+// Close ends a dashboard that was never run.
+func (d *Dashboard) Close() { _ = d.listener.Close() }
+
 // Run serves until ctx ends, then lets answers under way finish for no longer than the grace.
 func (d *Dashboard) Run(ctx context.Context) error {
-	looking, stopLooking := context.WithCancel(ctx)
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
+	sampling, stopSampling := context.WithCancel(ctx)
 	server := &http.Server{
-		Handler: d.Handler(), BaseContext: func(net.Listener) context.Context { return looking },
+		Handler: d.Handler(), BaseContext: func(net.Listener) context.Context { return answering },
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	var running sync.WaitGroup
 	for _, site := range d.sites {
-		running.Go(func() { d.sample(looking, site) })
+		running.Go(func() { d.sample(sampling, site) })
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(d.listener) }()
 	var err error
 	select {
 	case err = <-served:
-		stopLooking()
 	case <-ctx.Done():
-		stopLooking() // ends the streams, which would go on for ever
+		close(d.ending)
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config.Grace)
 		_ = server.Shutdown(grace) // what it leaves is closed below
 		cancel()
 		_ = server.Close()
 		err = <-served
 	}
+	stopAnswering()
+	stopSampling()
 	d.streams.wait()
 	running.Wait()
 	if errors.Is(err, http.ErrServerClosed) {

@@ -168,6 +168,8 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 		select {
 		case <-ctx.Done():
 			return
+		case <-d.ending:
+			return
 		case <-next:
 		case <-alive.C:
 			going = going && send(": still\n\n")

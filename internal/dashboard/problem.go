@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // readTime bounds what is read of Redis for one page, or done by one action.
@@ -20,7 +20,7 @@ var errAbsent = errors.New("expected one that is stored, found none of that name
 func inWords(err error) string {
 	text := document.OneLine(err.Error())
 	switch {
-	case strings.Contains(text, "NOPERM"):
+	case scripts.Refused(err):
 		return "Redis refused it: the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. (" + text + ")"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Redis did not answer in time, and it is unknown what was done: look at the page again. (" + text + ")"

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/refreshd/refreshd/scripts"
 	"github.com/rs/zerolog"
 )
 
@@ -29,7 +30,17 @@ type Config struct {
 	// Log receives the log of the daemons. Defaults to none.
 	Log *zerolog.Logger
 
+	// Dashboard opens pages about the queue for a browser, which are served while the demo runs. Defaults to none.
+	Dashboard func(*scripts.Queue) (Dashboard, error)
+
 	complete func() // called once when every behaviour was seen
+}
+
+// Dashboard is a server of pages.
+type Dashboard interface {
+	// Run serves until ctx ends.
+	Run(ctx context.Context) error
+	URL() string
 }
 
 // WithDefaults returns a copy with every unset field filled.
@@ -82,9 +93,18 @@ func run(ctx context.Context, s *servers, config Config) error {
 	if err != nil {
 		return err
 	}
+	if config.Dashboard != nil {
+		queue, err := s.openQueue(ctx)
+		if err != nil {
+			return err
+		}
+		if daemons.dashboard, err = config.Dashboard(queue); err != nil {
+			return err
+		}
+	}
 	out := config.output()
 	p := newProgress(s.store, out, newOutside(s, start, out, daemons.workers), config.complete)
-	out.begin(s.introduction())
+	out.begin(s.introduction(daemons.dashboard))
 	if err := p.runBeside(ctx, daemons, config.For); err != nil {
 		return err
 	}

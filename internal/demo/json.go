@@ -11,7 +11,7 @@ import (
 type jsonLines struct{ out io.Writer }
 
 func (j jsonLines) begin(i introduction) {
-	j.print(map[string]any{"title": i.title, "cli": i.cli, "commands": i.commands})
+	j.print(map[string]any{"title": i.title, "cli": i.cli, "commands": i.commands, "dashboard": i.pages})
 }
 
 func (j jsonLines) line(l line) {

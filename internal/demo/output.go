@@ -28,6 +28,7 @@ type introduction struct {
 	title    string
 	cli      string   // how to look inside
 	commands []string // what to look at
+	pages    string   // for a browser; "": none
 }
 
 // textLines is the output for a file or another program: one line for each thing that happens, without control characters.
@@ -39,6 +40,9 @@ func (t textLines) begin(i introduction) {
 		fmt.Fprintln(t.out, "  "+fit(s.uid, widthUID)+"  "+s.about)
 	}
 	fmt.Fprintln(t.out, "\nLook inside while it runs:")
+	if i.pages != "" {
+		fmt.Fprintln(t.out, "  "+i.pages+" in a browser")
+	}
 	for _, command := range i.commands {
 		fmt.Fprintln(t.out, "  "+i.cli+" "+command)
 	}

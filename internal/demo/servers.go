@@ -87,6 +87,16 @@ func (s *servers) connect(queue string) (*scripts.Store, redis.UniversalClient, 
 	return store, clients.Write, err
 }
 
+// openQueue opens the queue as a whole, with connections of its own.
+func (s *servers) openQueue(ctx context.Context) (*scripts.Queue, error) {
+	clients, err := scripts.Connect(s.redis.URL(), scripts.ConnectOptions{ClientName: "refreshd-demo"})
+	if err != nil {
+		return nil, err
+	}
+	s.onClose(clients.Close)
+	return scripts.Open(ctx, clients, scripts.Config{Queue: s.store.Keys.Queue()})
+}
+
 func (s *servers) onClose(do func() error) { s.closers = append(s.closers, do) }
 
 // close undoes open, the last first.
@@ -106,9 +116,13 @@ func (s *servers) push(ctx context.Context, list, message string) error {
 	return nil
 }
 
-func (s *servers) introduction() introduction {
-	k := s.store.Keys
+func (s *servers) introduction(dashboard Dashboard) introduction {
+	k, pages := s.store.Keys, ""
+	if dashboard != nil {
+		pages = dashboard.URL()
+	}
 	return introduction{
+		pages: pages,
 		title: "refreshd demo: hours are seconds, all else is real. Feeds: " + s.site,
 		cli:   "redis-cli -p " + s.redis.Port(),
 		commands: []string{

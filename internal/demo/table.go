@@ -97,6 +97,9 @@ func (t *table) draw() {
 func (t *table) frame(width, height int) []string {
 	seen := fmt.Sprintf("%d of %d behaviours seen. Ctrl-C ends it.", t.last.seen, len(behaviours))
 	inside := t.introduction.cli + "  " + strings.Join(t.introduction.commands[:insideCommands], "  |  ")
+	if t.introduction.pages != "" {
+		inside = t.introduction.pages + "  |  " + inside
+	}
 	rows := []string{t.introduction.title, seen, inside, "", columns(tableWidths, "model", "status", "try", "next", "last", "why")}
 	for i := range rows {
 		rows[i] = document.Cut(rows[i], width)

@@ -17,6 +17,7 @@ type daemons struct {
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
 	workers    *workers
+	dashboard  Dashboard // nil: none
 	log        *zerolog.Logger
 }
 
@@ -41,15 +42,17 @@ func newDaemons(s *servers, log *zerolog.Logger) (*daemons, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &daemons{d, p, newWorkers(pool.Run), log}, nil
+	return &daemons{dispatcher: d, poller: p, workers: newWorkers(pool.Run), log: log}, nil
 }
 
 // start runs the daemons until ctx ends; the returned function waits until they have ended.
 func (d *daemons) start(ctx context.Context) (wait func()) {
 	var running sync.WaitGroup
-	for name, run := range map[string]func(context.Context) error{
-		"dispatcher": d.dispatcher.Run, "poller": d.poller.Run, "workers": d.workers.run,
-	} {
+	parts := map[string]func(context.Context) error{"dispatcher": d.dispatcher.Run, "poller": d.poller.Run, "workers": d.workers.run}
+	if d.dashboard != nil {
+		parts["dashboard"] = d.dashboard.Run
+	}
+	for name, run := range parts {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				d.log.Error().Err(err).Msg("demo: " + name + " stopped")
