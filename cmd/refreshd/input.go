@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"sync"
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/policy"
@@ -72,35 +70,17 @@ func (a *app) readStoredPolicy(ctx context.Context, name string) (policy.Policy,
 	return p, nil
 }
 
-// policySource is one policy as somebody wrote it: in a file, on standard input, or in Redis.
-type policySource struct {
-	definitions.Document
-	policy policy.Policy // whole
-	stored bool          // it came from Redis
-
-	draft policy.Draft // what was written, if it came from elsewhere
-}
-
-// taken lists the fields of which the policy has something from the policy `default`.
-func (s *policySource) taken() []string {
-	if s.stored || s.draft.Name() == policy.DefaultName {
-		return nil
-	}
-	stored := definitions.StoredFields(s.policy)
-	return slices.DeleteFunc(s.draft.Missing(), func(field string) bool { return stored[field] == nil })
-}
-
 // readPolicies reads one policy or more, and completes them. An error names the position of the first that is none.
-func (a *app) readPolicies(ctx context.Context, from string) ([]policySource, error) {
+func (a *app) readPolicies(ctx context.Context, from string) ([]definitions.Source, error) {
 	sources, err := a.readDrafts(ctx, from)
 	if err == nil {
-		err = a.complete(sources, func() (policy.Policy, error) { return a.usualPolicy(ctx), nil })
+		err = definitions.Complete(sources, func() (policy.Policy, error) { return a.usualPolicy(ctx), nil })
 	}
 	return sources, err
 }
 
 // readDrafts reads policies that are yet to be completed, unless they are stored.
-func (a *app) readDrafts(ctx context.Context, from string) ([]policySource, error) {
+func (a *app) readDrafts(ctx context.Context, from string) ([]definitions.Source, error) {
 	name, docs, stored, err := a.readDocuments(ctx, from)
 	if err != nil {
 		return nil, err
@@ -108,58 +88,7 @@ func (a *app) readDrafts(ctx context.Context, from string) ([]policySource, erro
 	if len(docs) == 0 {
 		return nil, fmt.Errorf("%s: expected a policy, found nothing", name)
 	}
-	return draftsOf(docs, from, stored)
-}
-
-// draftsOf reads policies that came from a file, or are stored under that name.
-func draftsOf(docs []definitions.Document, from string, stored bool) ([]policySource, error) {
-	sources := make([]policySource, len(docs))
-	for i, doc := range docs {
-		var err error
-		s := policySource{Document: doc, stored: stored}
-		if stored {
-			s.policy, err = policy.ParseStored(doc.Value)
-			s.policy.Name = from
-		} else {
-			s.draft, err = policy.Read(doc.Value)
-		}
-		if err != nil {
-			return nil, doc.At(err)
-		}
-		sources[i] = s
-	}
-	return sources, nil
-}
-
-// complete completes policies with the policy `default` among them, or else with the usual one.
-func (a *app) complete(sources []policySource, usual func() (policy.Policy, error)) error {
-	read := sync.OnceValues(usual)
-	for i := range sources {
-		if s := &sources[i]; !s.stored && s.draft.Name() == policy.DefaultName {
-			own, err := s.draft.Complete(policy.Default())
-			if err != nil {
-				return s.At(err)
-			}
-			read = func() (policy.Policy, error) { return own, nil }
-		}
-	}
-	for i := range sources {
-		s := &sources[i]
-		var base policy.Policy
-		var err error
-		if !s.stored && s.draft.Name() != policy.DefaultName && len(s.draft.Missing()) > 0 {
-			if base, err = read(); err != nil {
-				return err
-			}
-		}
-		if !s.stored {
-			s.policy, err = s.draft.Complete(base)
-		}
-		if err != nil {
-			return s.At(err)
-		}
-	}
-	return nil
+	return definitions.Drafts(docs, from, stored)
 }
 
 // usualPolicy is what policies are completed with that are only looked at: the stored policy `default`, where somebody said which Redis
@@ -177,13 +106,13 @@ func (a *app) usualPolicy(ctx context.Context) policy.Policy {
 }
 
 // readPolicy reads exactly one policy.
-func (a *app) readPolicy(ctx context.Context, from string) (policySource, error) {
+func (a *app) readPolicy(ctx context.Context, from string) (definitions.Source, error) {
 	sources, err := a.readPolicies(ctx, from)
 	if err != nil {
-		return policySource{}, err
+		return definitions.Source{}, err
 	}
 	if len(sources) > 1 {
-		return policySource{}, fmt.Errorf("%s: expected one policy, found %d", from, len(sources))
+		return definitions.Source{}, fmt.Errorf("%s: expected one policy, found %d", from, len(sources))
 	}
 	return sources[0], nil
 }

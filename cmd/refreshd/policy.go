@@ -39,7 +39,7 @@ func aboutPolicies(use, short string, count int, do func(ctx context.Context, fr
 }
 
 // eachPolicy is a command that does something with each policy that its argument names, the first of which has number 0.
-func (a *app) eachPolicy(use, short string, do func(i int, source policySource) error) *cobra.Command {
+func (a *app) eachPolicy(use, short string, do func(i int, source definitions.Source) error) *cobra.Command {
 	return aboutPolicies(use, short, 1, func(ctx context.Context, from []string) error {
 		sources, err := a.readPolicies(ctx, from[0])
 		if err != nil {
@@ -56,23 +56,23 @@ func (a *app) eachPolicy(use, short string, do func(i int, source policySource) 
 
 func policyGetCommand(a *app) *cobra.Command {
 	return a.eachPolicy("get FILE|-|NAME", "Show policies in their canonical form: YAML, or JSON with -o json",
-		func(i int, source policySource) error {
+		func(i int, source definitions.Source) error {
 			if a.json() {
-				return a.printJSON(source.policy.Whole())
+				return a.printJSON(source.Policy.Whole())
 			}
 			if i > 0 {
 				fmt.Fprintln(a.stdout, "---")
 			}
-			return definitions.WriteYAML(a.stdout, source.policy)
+			return definitions.WriteYAML(a.stdout, source.Policy)
 		})
 }
 
 func policyEnglishCommand(a *app) *cobra.Command {
 	return a.eachPolicy("english FILE|-|NAME", "Show policies in English; policy put and check read it back",
-		func(i int, source policySource) error {
-			text := definitions.English(source.policy)
+		func(i int, source definitions.Source) error {
+			text := definitions.English(source.Policy)
 			if a.json() {
-				return a.printJSON(map[string]string{"name": source.policy.Name, "english": text})
+				return a.printJSON(map[string]string{"name": source.Policy.Name, "english": text})
 			}
 			if i > 0 {
 				fmt.Fprintln(a.stdout)
@@ -85,8 +85,8 @@ func policyEnglishCommand(a *app) *cobra.Command {
 func policyCheckCommand(a *app) *cobra.Command {
 	var strict, warned bool
 	command := a.eachPolicy("check FILE|-|NAME", "Check policies: errors with their line, and warnings of what is seldom meant",
-		func(_ int, source policySource) error {
-			outcome := policyOutcome{Name: source.policy.Name, Result: "ok", Warnings: a.warnPolicy(source, time.Now()), Completed: source.taken()}
+		func(_ int, source definitions.Source) error {
+			outcome := policyOutcome{Name: source.Policy.Name, Result: "ok", Warnings: a.warnPolicy(source, time.Now()), Completed: source.Taken()}
 			warned = warned || len(outcome.Warnings) > 0
 			return a.printOutcome(outcome)
 		})
@@ -101,8 +101,8 @@ func policyCheckCommand(a *app) *cobra.Command {
 }
 
 // warnPolicy prints what is seldom meant in a policy, and returns it.
-func (a *app) warnPolicy(source policySource, now time.Time) []string {
-	return a.warn(source.Position, definitions.LintPolicy(source.Document, source.policy, now))
+func (a *app) warnPolicy(source definitions.Source, now time.Time) []string {
+	return a.warn(source.Position, definitions.LintPolicy(source.Document, source.Policy, now))
 }
 
 // warn prints warnings, each with its position, and returns them.
@@ -129,16 +129,16 @@ func (a *app) diffPolicies(ctx context.Context, from []string) error {
 		return err
 	}
 	var plan *impact
-	if before.stored {
+	if before.Stored {
 		err = a.withQueue(ctx, func(queue *scripts.Queue) error {
-			plan, err = measureImpact(ctx, queue, before.policy.Name, after.policy)
+			plan, err = measureImpact(ctx, queue, before.Policy.Name, after.Policy)
 			return err
 		})
 	}
 	if err != nil {
 		return err
 	}
-	differences := definitions.Compare(before.policy, after.policy)
+	differences := definitions.Compare(before.Policy, after.Policy)
 	if a.json() {
 		return a.printJSON(map[string]any{"differences": differences, "plan": plan})
 	}

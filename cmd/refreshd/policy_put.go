@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -60,13 +61,13 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	for i := range sources {
 		source := &sources[i]
 		if name != "" {
-			source.policy.Name, source.draft = name, source.draft.Rename(name)
+			source.Policy.Name, source.Draft = name, source.Draft.Rename(name)
 		}
-		if err := policy.ValidateName(cmp.Or(source.policy.Name, source.draft.Name())); err != nil {
+		if err := policy.ValidateName(cmp.Or(source.Policy.Name, source.Draft.Name())); err != nil {
 			return source.At(err)
 		}
 	}
-	if err := a.complete(sources, func() (policy.Policy, error) { return a.readStoredPolicy(ctx, policy.DefaultName) }); err != nil {
+	if err := definitions.Complete(sources, func() (policy.Policy, error) { return a.readStoredPolicy(ctx, policy.DefaultName) }); err != nil {
 		return err
 	}
 	return a.withQueue(ctx, func(queue *scripts.Queue) error {
@@ -79,8 +80,8 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	})
 }
 
-func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source policySource, plan bool) error {
-	p := source.policy
+func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source definitions.Source, plan bool) error {
+	p := source.Policy
 	before, everywhere, err := storedBefore(ctx, queue, p)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source policy
 	if err != nil {
 		return err
 	}
-	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now), Completed: source.taken()}
+	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now), Completed: source.Taken()}
 	switch {
 	case plan:
 		outcome.Result = "planned"

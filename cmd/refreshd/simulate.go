@@ -80,7 +80,7 @@ func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 	if err != nil {
 		return err
 	}
-	var runs []simulated
+	var runs []definitions.Subject
 	for _, from := range []string{s.policy, s.against} {
 		if from == "" {
 			continue
@@ -91,11 +91,11 @@ func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 		}
 		runs = append(runs, run)
 	}
-	if len(runs) == 2 && runs[0].name == runs[1].name {
-		runs[0].name, runs[1].name = s.policy, s.against
+	if len(runs) == 2 && runs[0].Name == runs[1].Name {
+		runs[0].Name, runs[1].Name = s.policy, s.against
 	}
 	// A wall clock time is read before the model is made.
-	first := model.Model{Rule: runs[0].definition.Rule, Timezone: runs[0].definition.Timezone, Policy: runs[0].policy}
+	first := model.Model{Rule: runs[0].Definition.Rule, Timezone: runs[0].Definition.Timezone, Policy: runs[0].Policy}
 	zone := explain.ZoneOf(&first)
 	plan, err := s.plan(zone, time.Now(), chance.Seed)
 	if err != nil {
@@ -103,15 +103,15 @@ func (a *app) simulate(ctx context.Context, s simulationFlags) error {
 	}
 	charts := make([]chart.Chart, len(runs))
 	for i, of := range runs {
-		m, err := simulate.NewModel(of.definition, of.policy, plan.Start)
+		m, err := simulate.NewModel(of.Definition, of.Policy, plan.Start)
 		if err != nil {
 			return of.At(err)
 		}
 		run := simulate.Simulate(*m, outcomes(), plan)
 		if run.End == simulate.EndLimit {
-			a.complain(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", of.name, plan.Limit))
+			a.complain(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", of.Name, plan.Limit))
 		}
-		charts[i] = run.Chart(plan, of.name, zone)
+		charts[i] = run.Chart(plan, of.Name, zone)
 	}
 	return a.draw(charts...)
 }
@@ -229,70 +229,14 @@ func (s *simulationFlags) chance() (c simulate.Chance, err error) {
 	return c, err
 }
 
-// simulated is a model to simulate, or a policy with a model made up for it.
-type simulated struct {
-	definitions.Document
-	name       string // for people
-	definition model.Definition
-	policy     policy.Policy
-}
-
-// unnamed is the uid of a simulated model that has none.
-const unnamed = "simulated"
-
-func (a *app) readSimulated(ctx context.Context, from string) (simulated, error) {
+func (a *app) readSimulated(ctx context.Context, from string) (definitions.Subject, error) {
 	name, docs, stored, err := a.readDocuments(ctx, from)
 	if err != nil {
-		return simulated{}, err
+		return definitions.Subject{}, err
 	}
 	if len(docs) != 1 {
-		return simulated{}, fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
+		return definitions.Subject{}, fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
 	}
-	s := simulated{Document: docs[0], name: from}
-	fields, _ := s.Value.(map[string]any)
-	usual := func() (policy.Policy, error) { return a.usualPolicy(ctx), nil }
-	if stored || !slices.ContainsFunc([]string{"uid", "payload", "policy"}, func(field string) bool { _, found := fields[field]; return found }) {
-		sources, err := draftsOf(docs, from, stored)
-		if err == nil {
-			err = a.complete(sources, usual)
-		}
-		if err != nil {
-			return s, err
-		}
-		s.policy, s.definition = sources[0].policy, model.Definition{UID: unnamed, Payload: "{}"}
-		s.name = cmp.Or(s.policy.Name, from)
-		return s, nil
-	}
-	if fields["uid"] == nil {
-		fields["uid"] = unnamed
-	}
-	if s.definition, err = model.ParseDefinition(fields); err != nil {
-		return s, s.At(err)
-	}
-	if s.definition.UID != unnamed {
-		s.name = s.definition.UID
-	}
-	err = a.findPolicy(ctx, &s)
-	return s, err
-}
-
-// findPolicy puts the policy in force that the definition of a model brings along or names.
-func (a *app) findPolicy(ctx context.Context, s *simulated) (err error) {
-	policies := model.Policies{ByName: make(map[string]policy.Policy)}
-	switch d := &s.definition; {
-	case d.Partial():
-		d.Complete(a.usualPolicy(ctx))
-	case d.Inline != nil:
-	case d.PolicyName == "":
-		policies.ByName[""] = a.usualPolicy(ctx)
-	default:
-		policies.ByName[d.PolicyName], err = a.readStoredPolicy(ctx, d.PolicyName)
-	}
-	if err != nil {
-		return err
-	}
-	if s.policy, err = policies.Find(&s.definition); err != nil {
-		return s.At(err)
-	}
-	return nil
+	return definitions.ReadSubject(docs[0], from, stored, func() policy.Policy { return a.usualPolicy(ctx) },
+		func(name string) (policy.Policy, error) { return a.readStoredPolicy(ctx, name) })
 }

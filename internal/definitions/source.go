@@ -1,0 +1,77 @@
+package definitions
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Source is one policy as somebody wrote it: in a file, on standard input, or in Redis.
+type Source struct {
+	Document
+	Policy policy.Policy // whole
+	Stored bool          // it came from Redis
+
+	Draft policy.Draft // what was written, if it came from elsewhere
+}
+
+// Taken lists the fields of which the policy has something from the policy `default`.
+func (s *Source) Taken() []string {
+	if s.Stored || s.Draft.Name() == policy.DefaultName {
+		return nil
+	}
+	stored := StoredFields(s.Policy)
+	return slices.DeleteFunc(s.Draft.Missing(), func(field string) bool { return stored[field] == nil })
+}
+
+// Drafts reads policies that came from a file, or are stored under that name.
+func Drafts(docs []Document, from string, stored bool) ([]Source, error) {
+	sources := make([]Source, len(docs))
+	for i, doc := range docs {
+		var err error
+		s := Source{Document: doc, Stored: stored}
+		if stored {
+			s.Policy, err = policy.ParseStored(doc.Value)
+			s.Policy.Name = from
+		} else {
+			s.Draft, err = policy.Read(doc.Value)
+		}
+		if err != nil {
+			return nil, doc.At(err)
+		}
+		sources[i] = s
+	}
+	return sources, nil
+}
+
+// Complete completes policies with the policy `default` among them, or else with the usual one.
+func Complete(sources []Source, usual func() (policy.Policy, error)) error {
+	read := sync.OnceValues(usual)
+	for i := range sources {
+		if s := &sources[i]; !s.Stored && s.Draft.Name() == policy.DefaultName {
+			own, err := s.Draft.Complete(policy.Default())
+			if err != nil {
+				return s.At(err)
+			}
+			read = func() (policy.Policy, error) { return own, nil }
+		}
+	}
+	for i := range sources {
+		s := &sources[i]
+		var base policy.Policy
+		var err error
+		if !s.Stored && s.Draft.Name() != policy.DefaultName && len(s.Draft.Missing()) > 0 {
+			if base, err = read(); err != nil {
+				return err
+			}
+		}
+		if !s.Stored {
+			s.Policy, err = s.Draft.Complete(base)
+		}
+		if err != nil {
+			return s.At(err)
+		}
+	}
+	return nil
+}
