@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -217,29 +215,12 @@ func (a *app) lsPolicies(ctx context.Context, queue *scripts.Queue, _ []string) 
 		case p == nil:
 			table.row(name, "cannot be read", "", "")
 		default:
-			table.row(policyRow(p)...)
+			timeout, retries, rule := definitions.Brief(*p)
+			table.row(p.Name, timeout, retries, rule)
 		}
 	}
 	if a.json() {
 		return nil
 	}
 	return table.Flush()
-}
-
-func policyRow(p *policy.Policy) []string {
-	timeout, retries, rule := "none", "-", "-"
-	if p.Timeout > 0 {
-		timeout = document.FormatDuration(p.Timeout)
-	}
-	switch count := p.MaxRetries(); count {
-	case 0:
-	case policy.Unlimited:
-		retries = "unlimited"
-	default:
-		retries = fmt.Sprint(count)
-	}
-	if p.Rule != "" {
-		rule = strings.ReplaceAll(p.Rule, "\n", " ")
-	}
-	return []string{p.Name, timeout, retries, rule}
 }

@@ -24,6 +24,16 @@ type outcome struct {
 var actions = []action{
 	{"model/run", steer(model.CommandRun)}, {"model/enable", steer(model.CommandEnable)}, {"model/disable", steer(model.CommandDisable)},
 	{"model/hold", holdModel}, {"model/release", releaseHold},
+	{"failures/run", runFailures},
+	{"hold/put", putHold},
+	{"hold/release", releaseHold},
+	{"circuit/open", openCircuit},
+	{"circuit/close", closeCircuit},
+	{"limit/set", setLimit},
+	{"limit/rm", removeLimit},
+	{"bulk/cancel", cancelBulk},
+	{"rejected/requeue", requeueRejected},
+	{"rejected/drop", dropRejected},
 }
 
 // act carries an action out, and leads to a page that tells what became of it.
@@ -42,7 +52,7 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	done, err := action.do(ctx, &visit{site: site, query: r.PostForm, by: d.config.By})
+	done, err := action.do(ctx, d.visit(site, r.PostForm))
 	told, next := telling{Text: done.told}, done.next
 	if err != nil {
 		told = telling{Text: inWords(err), Failed: true}

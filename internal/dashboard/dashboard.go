@@ -25,6 +25,7 @@ type Dashboard struct {
 	door     door
 	streams  streams
 	ending   chan struct{} // closed when it is told to stop: streams, which would go on for ever, end
+	plays    chan struct{} // holds one for each simulation that runs
 }
 
 // site is the pages of one queue.
@@ -52,7 +53,7 @@ func build(queues []*scripts.Queue, config Config) (*Dashboard, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Dashboard{config: config, csrf: rand.Text(), ending: make(chan struct{}), door: newDoor(config.Token, config.Clock)}
+	d := &Dashboard{config: config, csrf: rand.Text(), ending: make(chan struct{}), door: newDoor(config.Token, config.Clock), plays: make(chan struct{}, mostPlays)}
 	d.streams.tick, d.streams.clock = config.Tick, config.Clock
 	for _, queue := range queues {
 		d.sites = append(d.sites, &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name)})

@@ -183,7 +183,7 @@ func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, query
 	defer cancel()
 	f := d.frame(site, page, query)
 	var err error
-	if f.Data, err = page.read(ctx, &visit{site: site, query: query, by: d.config.By}); err != nil {
+	if f.Data, err = page.read(ctx, d.visit(site, query)); err != nil {
 		return nil, err
 	}
 	fragments := make([]fragment, len(page.live))

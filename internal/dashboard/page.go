@@ -25,10 +25,14 @@ type page struct {
 	read func(ctx context.Context, v *visit) (any, error)
 	// live are the fragments that are sent again when they differ.
 	live []string
+	// form: the page also takes its fields by POST, as they may be long. It changes nothing.
+	form bool
 }
 
 // pages are all pages, in the order of the navigation.
-var pages = []*page{&overviewPage, &modelsPage, &modelPage}
+var pages = []*page{
+	&overviewPage, &modelsPage, &modelPage, &failuresPage, &steeringPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
+}
 
 // template is that of one page, with the layout.
 type template = html.Template
@@ -149,6 +153,9 @@ func (d *Dashboard) Handler() http.Handler {
 			at = "{$}"
 		}
 		mux.HandleFunc("GET /q/{queue}/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }))
+		if page.form {
+			mux.HandleFunc("POST /q/{queue}/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }))
+		}
 		if page.live != nil {
 			mux.HandleFunc("GET /q/{queue}/live/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) }))
 		}
@@ -185,6 +192,13 @@ func (d *Dashboard) onSite(do func(http.ResponseWriter, *http.Request, *site)) h
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
 	query := r.URL.Query()
 	f := d.frame(site, page, query)
+	if r.Method == http.MethodPost {
+		if err := r.ParseForm(); err != nil {
+			http.Error(w, "expected a form of at most 256 KiB", http.StatusBadRequest)
+			return
+		}
+		query = r.PostForm
+	}
 	f.Told = d.tellings.take(query.Get("told"))
 	if page.live != nil {
 		f.Stream = strings.Replace(f.Here, site.base+"/", site.base+"/live/", 1)
@@ -192,7 +206,7 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	var err error
-	if f.Data, err = page.read(ctx, &visit{site: site, query: query, by: d.config.By}); err != nil {
+	if f.Data, err = page.read(ctx, d.visit(site, query)); err != nil {
 		d.showProblem(w, f, err)
 		return
 	}

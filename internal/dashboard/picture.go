@@ -23,7 +23,7 @@ func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, pic
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	var text bytes.Buffer
-	if err := picture.draw(ctx, &visit{site: site, query: r.URL.Query(), by: d.config.By}, &text); err != nil {
+	if err := picture.draw(ctx, d.visit(site, r.URL.Query()), &text); err != nil {
 		http.Error(w, inWords(err), statusOf(err))
 		return
 	}

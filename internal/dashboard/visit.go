@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"net/url"
+	"time"
 )
 
 // visit is what somebody wants: to look at a page, or to do something.
@@ -11,6 +12,12 @@ type visit struct {
 
 	query url.Values // of the address; of an action the fields of its form
 	by    string     // who is said to want it
+	clock func() time.Time
+	plays chan struct{} // holds one for each simulation that runs
+}
+
+func (d *Dashboard) visit(site *site, query url.Values) *visit {
+	return &visit{site: site, query: query, by: d.config.By, clock: d.config.Clock, plays: d.plays}
 }
 
 // get is the first value of a field; "": none.

@@ -6,9 +6,12 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/policy/english"
 )
@@ -93,4 +96,23 @@ func Text(value any) string {
 	}
 	text, _ := json.Marshal(value) // it was decoded from JSON
 	return string(text)
+}
+
+// Brief is a policy in a line of a list: its timeout, how often it retries, and its rule; "-": none.
+func Brief(p policy.Policy) (timeout, retries, rule string) {
+	timeout, retries, rule = "none", "-", "-"
+	if p.Timeout > 0 {
+		timeout = document.FormatDuration(p.Timeout)
+	}
+	switch count := p.MaxRetries(); count {
+	case 0:
+	case policy.Unlimited:
+		retries = "unlimited"
+	default:
+		retries = strconv.Itoa(count)
+	}
+	if p.Rule != "" {
+		rule = strings.ReplaceAll(p.Rule, "\n", " ")
+	}
+	return timeout, retries, rule
 }
