@@ -18,6 +18,9 @@ const (
 	GateCircuit  = "circuit"  // too many of its key fail
 )
 
+// GateKinds are all of them.
+var GateKinds = []string{GateHold, GateCalendar, GateLimit, GateCircuit}
+
 // NewGate is the gate of a kind with a name.
 func NewGate(kind, name string) Gate { return Gate(kind + ":" + name) }
 

@@ -70,7 +70,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	for i, code := range codes {
 		switch {
 		case code == scripts.CodeBroken:
-			messages[i].counter, messages[i].reason = "broken_model", errBrokenModel
+			messages[i].counter, messages[i].reason = model.CounterBrokenModel, errBrokenModel
 			again = append(again, messages[i])
 		case code == scripts.CodeDuplicate:
 			messages[i].counter, messages[i].reason = string(model.Duplicate), nil

@@ -41,6 +41,14 @@ func (t *Transition) AttemptUID() string { return t.attemptUID }
 // Decision is what was decided. It must not be changed.
 func (t *Transition) Decision() *model.Decision { return &t.decision }
 
+// Was is the state before the transition, as far as it can be read; for those who measure.
+func (t *Transition) Was() model.State {
+	if t.before == nil {
+		return model.State{}
+	}
+	return decode(t.uid, t.before).State
+}
+
 // Attempt is the attempt that a transition at now has started, changed or ended; without a uid: none.
 func (t *Transition) Attempt(now time.Time) model.Attempt {
 	next := &t.decision.Next
@@ -49,8 +57,7 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 	}
 	running, ended := next, time.Time{}
 	if !next.Running() && t.attemptUID != "" { // it ends without a record of it
-		before := decode(t.uid, t.before)
-		running, ended = &before.State, now
+		running, ended = new(t.Was()), now
 	}
 	return model.Attempt{
 		AttemptUID: running.AttemptUID, AttemptNo: running.AttemptNo, StartedAt: running.StartedAt, EndedAt: ended,

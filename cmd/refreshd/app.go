@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/metrics"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
@@ -25,8 +26,9 @@ type app struct {
 	environ        []string // NAME=TEXT
 
 	log     zerolog.Logger
-	checks  *health.Checks // nil: nobody asks about health
-	entered bool           // the command itself has begun: what fails from here on is not wrong usage
+	checks  *health.Checks   // nil: nobody asks about health
+	metrics *metrics.Metrics // nil: nobody asks for numbers
+	entered bool             // the command itself has begun: what fails from here on is not wrong usage
 
 	// The settings of all commands. Each is a flag; settle says where else it may come from.
 	redis    string // URL of Redis; "": defaultRedis, or the embedded one of up

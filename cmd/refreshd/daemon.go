@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/doctor"
 	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/metrics"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
@@ -48,7 +49,7 @@ func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.life), "for", "how long to run, and then end as if told to (default for ever)")
 	f.grace = worker.Config{}.WithDefaults().Grace
 	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on when told to stop, before it is handed back; to be told twice ends it")
-	flags.StringVar(&f.health, "health", "", "answer /livez and /readyz over HTTP on `ADDRESS`, as in 127.0.0.1:8080 (default nowhere)")
+	flags.StringVar(&f.health, "health", "", "answer /livez, /readyz and /metrics over HTTP on `ADDRESS`, as in 127.0.0.1:8080 (default nowhere)")
 	f.patience = 10 * time.Minute
 	flags.Var((*duration)(&f.patience), "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
 }
@@ -83,7 +84,7 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 		return nil, err
 	}
 	return func(queue *scripts.Queue) (daemon, error) {
-		return forParts(a, queue, "dispatcher", loop.tick, func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (*dispatcher.Dispatcher, error) {
+		return forParts(a, queue, "dispatcher", loop.tick, func(part store, log *zerolog.Logger, observe func() func(error)) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = log, observe
 			return dispatcher.New(part, config)
@@ -111,7 +112,7 @@ func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*scrip
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Clock = time.Now
 	return func(queue *scripts.Queue) (parts[*poller.Poller], error) {
-		return forParts(a, queue, "poller", loop.tick, func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (*poller.Poller, error) {
+		return forParts(a, queue, "poller", loop.tick, func(part store, log *zerolog.Logger, observe func() func(error)) (*poller.Poller, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = log, observe
 			return poller.New(part, config)
@@ -162,7 +163,7 @@ func (a *app) withLife(
 		ctx, cancel = context.WithTimeout(ctx, flags.life)
 		defer cancel()
 	}
-	closeHealth, err := a.openHealth(ctx, flags)
+	closeHealth, err := a.openHealth(ctx, flags, clients)
 	if err != nil {
 		return err
 	}
@@ -172,9 +173,9 @@ func (a *app) withLife(
 	return a.eachQueue(ctx, name, clients, flags, do)
 }
 
-// openHealth serves the health checks of the loops of this process. The caller calls the returned function when
-// the process ends. Without an address there are no checks.
-func (a *app) openHealth(ctx context.Context, flags *loopFlags) (func(), error) {
+// openHealth serves the health checks and metrics of the loops of this process. The caller calls the returned function when
+// the process ends. Without an address there are none, and nothing is measured.
+func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *scripts.Clients) (func(), error) {
 	if flags.health == "" {
 		return func() {}, nil
 	}
@@ -184,12 +185,18 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags) (func(), error) 
 	}
 	a.checks = health.NewChecks(flags.patience, time.Now)
 	stop := context.AfterFunc(ctx, a.checks.Stop)
+	version := readVersion()
+	a.metrics = metrics.New(metrics.Build{Version: version.Version, Commit: version.Commit, Go: version.Go}, time.Now)
+	a.metrics.Watch(clients)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics.Handler())
+	mux.Handle("/", a.checks)
 	server := &http.Server{
-		Handler: a.checks, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10,
+		Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10,
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	a.log.Info().Str("address", listener.Addr().String()).Msg("health is told at /livez and /readyz")
+	a.log.Info().Str("address", listener.Addr().String()).Msg("health is told at /livez and /readyz, numbers at /metrics")
 	return func() {
 		stop()
 		_ = server.Close()

@@ -29,9 +29,9 @@ func (p parts[D]) Run(ctx context.Context) error {
 // forParts builds a daemon for each part of a queue. Each is told where to log and how to report its rounds to the health checks.
 func forParts[D daemon](
 	a *app, queue *scripts.Queue, name string, tick time.Duration,
-	build func(part *scripts.Store, log *zerolog.Logger, observe func() func(error)) (D, error),
+	build func(part store, log *zerolog.Logger, observe func() func(error)) (D, error),
 ) (parts[D], error) {
-	daemons := make(parts[D], len(queue.Parts))
+	daemons, measured := make(parts[D], len(queue.Parts)), a.metrics.Loop(queue.Name, name)
 	for i, part := range queue.Parts {
 		loop, log := a.loopName(name, queue.Name), a.logOf(queue.Name)
 		if len(queue.Parts) > 1 {
@@ -39,7 +39,7 @@ func forParts[D daemon](
 			log = new(a.log.With().Str("queue", part.Keys.Queue()).Logger())
 		}
 		var err error
-		if daemons[i], err = build(part, log, a.checks.Loop(loop, tick, false).Begin); err != nil {
+		if daemons[i], err = build(observed(part, measured), log, both(a.checks.Loop(loop, tick, false).Begin, measured)); err != nil {
 			return nil, err
 		}
 	}

@@ -77,7 +77,11 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 	return func(queue *scripts.Queue) (daemon, error) {
 		config := config
 		config.Log = a.logOf(queue.Name)
-		return worker.NewForParts(a.checked(queue, config), handlers[queue.Name], config)
+		pool, err := worker.NewForParts(a.checked(queue, config), a.metrics.Work(queue.Name, handlers[queue.Name]), config)
+		if err == nil {
+			a.metrics.Pool(queue.Name, pool, config.WithDefaults().Concurrency)
+		}
+		return pool, err
 	}, nil
 }
 

@@ -1,5 +1,7 @@
 package acl
 
+import "slices"
+
 // opening is what it takes to find the parts of a queue.
 func opening(k scope) grant { return allow("hget", reading(k.Settings())) }
 
@@ -19,6 +21,18 @@ var (
 	replying   = []string{"rpush", "ltrim", "expire"}
 )
 
+// numbers is what scripts.Store.Gauges reads for a monitor.
+func numbers(k scope) []grant {
+	return []grant{
+		allow("zcard zcount zrange", reading(k.Due(), k.Urgent(), k.Running(), k.Failing(), k.Disabled(), k.Parked(), k.ParkedBy(all), k.Gates(), k.StaleAt(),
+			k.Late(), k.Stale(), k.Errors(), k.Dispatchers(), k.Pollers(), k.Workers())),
+		allow("llen", reading(k.Input(), k.Output(), k.Control(), k.Claimed(all), k.Rejected())),
+		allow("xlen", reading(k.Journal(), k.Created())),
+		allow("xlen xrange", reading(k.Outbox())),
+		allow("hgetall", reading(k.Stats())),
+	}
+}
+
 func dispatcher(k scope) part {
 	return part{
 		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"forget-limits.lua", nobody}},
@@ -34,7 +48,7 @@ func dispatcher(k scope) part {
 			{commandIDs, []string{k.Commands()}}, // nor carries out a command
 			{replying, []string{k.Reply(all)}},
 		},
-		direct: append(models(k), opening(k),
+		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
 			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
 			allow("lrange", reading(k.Input(), k.Front())),
@@ -50,7 +64,7 @@ func poller(k scope) part {
 	p := part{
 		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}},
 		never: []grant{{[]string{"rpush"}, []string{k.Input()}}}, // it starts no attempt
-		direct: append(models(k), opening(k),
+		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
 			allow("blmove", both(k.Output())),
 			allow("blmove", both(k.Control())),
 			allow("zrangebyscore", reading(k.Pollers())),

@@ -46,14 +46,14 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
-		"q:journal": "ac", "q:outbox": "a", "q:stats": "cr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adpr",
+		"q:journal": "ac", "q:outbox": "ar", "q:stats": "cr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adpr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "ac", "q:limits": "cr",
 		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
 	acl.Poller: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "cr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
-		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "a", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:wake": "a",
+		"q:policies": "cf", "q:policy_uses": "ac", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:created": "ac", "q:outbox": "ar", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:stats": "r", "q:wake": "a",
 		"q:commands": "ac", "q:reply:r": "a", "q:holds": "a",
 		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
@@ -235,6 +235,23 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, users.Server.Dump(t)); diff != "" {
 		t.Errorf("something was changed:\n%s", diff)
+	}
+}
+
+func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	users.Server.Client(t).ZAdd(t.Context(), "q:gates", redis.Z{Score: 1, Member: "hold:h1"})
+	for _, role := range acl.Roles() {
+		client := users.Client(t, role)
+		store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = store.Gauges(t.Context())
+		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
+		if reads && err != nil || !reads && !scripts.Refused(err) {
+			t.Errorf("%s: found %v", role, err)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/readyz":
 		c.answer(w, c.ready())
 	default:
-		http.Error(w, "expected /livez or /readyz", http.StatusNotFound)
+		http.Error(w, "expected /livez, /readyz or /metrics", http.StatusNotFound)
 	}
 }
 

@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/refreshd/refreshd/worker"
+)
+
+// workers are the numbers of worker pools.
+type workers struct {
+	ran   *prometheus.HistogramVec
+	busy  *prometheus.GaugeVec
+	pools *pools
+}
+
+func newWorkers(registry *prometheus.Registry) workers {
+	w := workers{
+		pools: new(pools),
+		ran:   histogram("refreshd_worker_run_seconds", "How long the handler of a worker of this process took.", runs, "queue"),
+		busy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "refreshd_worker_busy_slots", Help: "Slots of a worker of this process in which a handler works.",
+		}, []string{"queue"}),
+	}
+	registry.MustRegister(w.ran, w.busy, w.pools)
+	return w
+}
+
+// Work measures what a handler does for a queue. Nil metrics return it as it is.
+func (m *Metrics) Work(queue string, next worker.Handler) worker.Handler {
+	if m == nil {
+		return next
+	}
+	ran, busy := m.workers.ran.WithLabelValues(queue), m.workers.busy.WithLabelValues(queue)
+	return func(ctx context.Context, attempt *worker.Attempt) error {
+		began := m.clock()
+		busy.Inc()
+		defer func() { // also when it panics
+			busy.Dec()
+			ran.Observe(m.clock().Sub(began).Seconds())
+		}()
+		return next(ctx, attempt)
+	}
+}
+
+// Pool tells what a pool with so many slots has counted. A queue has one in a process.
+func (m *Metrics) Pool(queue string, pool *worker.Pool, slots int) {
+	if m != nil {
+		m.workers.pools.add(&poolNumbers{pool, float64(slots), queue})
+	}
+}
+
+// pools collects the numbers of the pools of a process.
+type pools struct{ list[*poolNumbers] }
+
+type poolNumbers struct {
+	pool  *worker.Pool
+	slots float64
+	queue string
+}
+
+var (
+	poolSlots   = prometheus.NewDesc("refreshd_worker_slots", "Attempts that a worker of this process works on at the same time, at most.", []string{"queue"}, nil)
+	poolEntries = prometheus.NewDesc("refreshd_worker_attempts_total",
+		"Attempts of a worker of this process by how they ended; taken: entries that it has taken; requeued: those of dead workers that it has returned.",
+		[]string{"queue", "outcome"}, nil)
+)
+
+func (p *pools) Describe(descs chan<- *prometheus.Desc) {
+	descs <- poolSlots
+	descs <- poolEntries
+}
+
+func (p *pools) Collect(metrics chan<- prometheus.Metric) {
+	for _, c := range p.all() {
+		c.collect(metrics)
+	}
+}
+
+func (c *poolNumbers) collect(metrics chan<- prometheus.Metric) {
+	s := c.pool.Stats()
+	metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, c.slots, c.queue)
+	for outcome, count := range map[string]int64{
+		"taken": s.Taken, "unreadable": s.Unreadable, "stale": s.Stale, "succeeded": s.Succeeded, "failed": s.Failed,
+		"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled, "requeued": s.Requeued,
+	} {
+		metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), c.queue, outcome)
+	}
+}

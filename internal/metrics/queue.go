@@ -1,0 +1,229 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+const (
+	// fresh is how long numbers of a queue are told again before they are read anew.
+	fresh = time.Second
+	// patience bounds how long a scrape waits for Redis. The server that answers gives up after 5 s.
+	patience = 3 * time.Second
+	// atOnce is how many parts of a queue are read at the same time.
+	atOnce = 8
+)
+
+// Queue tells what a queue is, whenever somebody asks. A queue is told of once.
+func (m *Metrics) Queue(queue *scripts.Queue) {
+	if m != nil {
+		m.queues.add(&queueNumbers{queue: queue, clock: m.clock})
+	}
+}
+
+// queues collects the numbers of the queues of a process.
+type queues struct{ list[*queueNumbers] }
+
+// queueNumbers reads those of one.
+type queueNumbers struct {
+	queue *scripts.Queue
+	clock func() time.Time
+
+	mu     sync.Mutex
+	gauges []scripts.Gauges // guarded by mu: of the parts
+	err    error            // guarded by mu
+	readAt time.Time        // guarded by mu
+}
+
+// describe returns a desc of a number of the queue.
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("refreshd_queue_"+name, help, append([]string{"queue"}, labels...), nil)
+}
+
+var (
+	queueUp        = describe("up", "Whether Redis has told the numbers of the queue: 1, or 0. Without them they are absent.")
+	queueModels    = describe("models", "Models in a set of the queue; due: to be started now, waiting: for their time. A failing or disabled model stands in another set too.", "set")
+	queueEntries   = describe("entries", "Entries of a list or stream of the queue.", "list")
+	queueOldestDue = describe("oldest_due_age_seconds", "How long the model is due that is due for longest and was not started; 0: none is.")
+	queueParked    = describe("parked_models", "Models that wait for a gate instead of a time, by its kind.", "reason")
+	queueFreshness = describe("freshness_models", "Models whose policies promise freshness, by how they keep it.", "freshness")
+	queueCircuits  = describe("open_circuits", "Keys whose circuits are open while models wait for them.")
+	queueCircuit   = describe("circuit_open", "Whether the circuit of the queue is open: 1, or 0.")
+	queueCauses    = describe("causes", "Signatures by which models are failing.")
+	queueLargest   = describe("largest_cause_models", "Models that are failing by the signature of most models.")
+	queueOutbox    = describe("outbox_oldest_age_seconds", "How long the oldest notification waits to be delivered; 0: none does.")
+	queueLiving    = describe("daemons", "Daemons of a kind that have given a heartbeat; of a queue of several parts, in the part that has fewest.", "kind")
+	queueCounted   = describe("counted_total", "What the queue has counted since it began, whoever did it.", "counter")
+)
+
+func (q *queues) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		queueUp, queueModels, queueEntries, queueOldestDue, queueParked, queueFreshness, queueCircuits, queueCircuit, queueCauses, queueLargest,
+		queueOutbox, queueLiving, queueCounted,
+	} {
+		descs <- desc
+	}
+}
+
+func (q *queues) Collect(metrics chan<- prometheus.Metric) {
+	var reading sync.WaitGroup
+	for _, c := range q.all() {
+		reading.Go(func() { c.collect(metrics) })
+	}
+	reading.Wait()
+}
+
+// read reads all parts, unless that was done just now.
+func (c *queueNumbers) read() ([]scripts.Gauges, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock()
+	if age := now.Sub(c.readAt); age >= 0 && age < fresh {
+		return c.gauges, c.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c.gauges = make([]scripts.Gauges, len(c.queue.Parts))
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.SetLimit(atOnce)
+	for i, part := range c.queue.Parts {
+		reading.Go(func() (err error) {
+			c.gauges[i], err = part.Gauges(ctx)
+			return err
+		})
+	}
+	c.err, c.readAt = reading.Wait(), c.clock()
+	return c.gauges, c.err
+}
+
+func (c *queueNumbers) collect(metrics chan<- prometheus.Metric) {
+	parts, err := c.read()
+	tell := func(desc *prometheus.Desc, value float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if desc == queueCounted {
+			kind = prometheus.CounterValue
+		}
+		metrics <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{c.queue.Name}, labels...)...)
+	}
+	if err != nil {
+		tell(queueUp, 0)
+		return
+	}
+	tell(queueUp, 1)
+	sum := func(of func(*scripts.Gauges) int64) (sum float64) {
+		for i := range parts {
+			sum += float64(of(&parts[i]))
+		}
+		return sum
+	}
+	for set, of := range sets {
+		tell(queueModels, sum(of), set)
+	}
+	for list, of := range lists {
+		tell(queueEntries, sum(of), list)
+	}
+	for _, freshness := range []model.Freshness{model.Fresh, model.FreshnessLate, model.FreshnessStale} {
+		tell(queueFreshness, sum(func(g *scripts.Gauges) int64 { return g.Freshness[freshness] }), string(freshness))
+	}
+	for _, names := range counters {
+		for _, name := range names {
+			tell(queueCounted, sum(func(g *scripts.Gauges) int64 { return g.Counters[name] }), name)
+		}
+	}
+	tell(queueCircuits, sum(func(g *scripts.Gauges) int64 { return g.OpenCircuits }))
+	parked(tell, sum)
+	extremes(parts, tell)
+}
+
+// counters are the names of those that are told: the fields of <queue>:stats may have others.
+var counters = [][]string{texts(model.Events), model.Refusals, model.Particulars}
+
+func texts[T ~string](names []T) (all []string) {
+	for _, name := range names {
+		all = append(all, string(name))
+	}
+	return all
+}
+
+// sets and lists are what is counted of each part.
+var (
+	sets = map[string]func(*scripts.Gauges) int64{
+		"due":      func(g *scripts.Gauges) int64 { return g.Due },
+		"waiting":  func(g *scripts.Gauges) int64 { return g.Waiting },
+		"urgent":   func(g *scripts.Gauges) int64 { return g.Urgent },
+		"parked":   func(g *scripts.Gauges) int64 { return g.Parked },
+		"running":  func(g *scripts.Gauges) int64 { return g.Running },
+		"failing":  func(g *scripts.Gauges) int64 { return g.Failing },
+		"disabled": func(g *scripts.Gauges) int64 { return g.Disabled },
+	}
+	lists = map[string]func(*scripts.Gauges) int64{
+		"input":    func(g *scripts.Gauges) int64 { return g.Input },
+		"output":   func(g *scripts.Gauges) int64 { return g.Output },
+		"control":  func(g *scripts.Gauges) int64 { return g.Control },
+		"claimed":  func(g *scripts.Gauges) int64 { return g.Claimed },
+		"rejected": func(g *scripts.Gauges) int64 { return g.Rejected },
+		"journal":  func(g *scripts.Gauges) int64 { return g.Journal },
+		"outbox":   func(g *scripts.Gauges) int64 { return g.Outbox },
+	}
+)
+
+type teller func(desc *prometheus.Desc, value float64, labels ...string)
+
+// parked tells what waits for gates; what waits for gates beyond those that were looked at has an unknown reason.
+func parked(tell teller, sum func(func(*scripts.Gauges) int64) float64) {
+	rest := sum(func(g *scripts.Gauges) int64 { return g.Parked })
+	for _, kind := range model.GateKinds {
+		count := sum(func(g *scripts.Gauges) int64 { return g.ParkedBy[kind] })
+		tell(queueParked, count, kind)
+		rest -= count
+	}
+	tell(queueParked, max(0, rest), other)
+}
+
+// extremes tells what is not added up over the parts.
+func extremes(parts []scripts.Gauges, tell teller) {
+	var due, notice, open float64
+	models, living := map[string]int64{}, map[model.Party]int64{}
+	for i := range parts {
+		g := &parts[i]
+		due, notice = max(due, age(g.OldestDue, g.At)), max(notice, age(g.OldestNotice, g.At))
+		if g.QueueCircuitOpen {
+			open = 1
+		}
+		for id, count := range g.Errors {
+			models[id] += count
+		}
+		for _, party := range model.Parties {
+			if count, found := living[party]; !found || g.Living[party] < count {
+				living[party] = g.Living[party]
+			}
+		}
+	}
+	largest := int64(0)
+	for _, count := range models {
+		largest = max(largest, count)
+	}
+	tell(queueOldestDue, due)
+	tell(queueOutbox, notice)
+	tell(queueCircuit, open)
+	tell(queueCauses, float64(len(models)))
+	tell(queueLargest, float64(largest))
+	for _, party := range model.Parties {
+		tell(queueLiving, float64(living[party]), string(party))
+	}
+}
+
+// age is how long ago an instant was; 0: there is none.
+func age(at, now time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return seconds(at, now)
+}
