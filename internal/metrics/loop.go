@@ -36,8 +36,8 @@ func newLoops(registry *prometheus.Registry) loops {
 		commands:    counter("refreshd_commands_total", "Commands of applications by what became of them.", "queue", "outcome"),
 		lateness: histogram("refreshd_start_lateness_seconds", "From refresh_at to the start of an attempt; but for models that waited for a gate.",
 			waits, "queue"),
-		waited: histogram("refreshd_queue_wait_seconds", "From the start of an attempt until its worker said that it begins.", waits, "queue"),
-		ran:    histogram("refreshd_run_seconds", "From there until it ended.", runs, "queue", "outcome"),
+		waited: histogram("refreshd_wait_seconds", "From the start of an attempt until its worker said that it begins.", waits, "queue"),
+		ran:    histogram("refreshd_run_seconds", "From when its worker began until an attempt ended.", runs, "queue", "outcome"),
 		lasted: histogram("refreshd_attempt_seconds", "From the start of an attempt until it ended.", runs, "queue", "outcome"),
 	}
 	registry.MustRegister(l.rounds, l.failed, l.items, l.refused, l.transitions, l.results, l.commands, l.lateness, l.waited, l.ran, l.lasted)
