@@ -1,0 +1,178 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Config tunes a client. The zero value is usable.
+type Config struct {
+	// By is who wants what the commands say, for the journal. At most 60 bytes are kept. Defaults to nobody.
+	By string
+	// Timeout is how long a command waits for its reply, beside its context. At least 1 s, as Redis waits by the second; negative: it does
+	// not wait, and its Reply is empty. Defaults to 10 s.
+	Timeout time.Duration
+	// NewID makes the command_id of a command, of the form of a uid. Defaults to crypto/rand, 26 letters and digits.
+	NewID func() string
+}
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	if c.NewID == nil {
+		c.NewID = func() string { return strings.ToLower(rand.Text()) }
+	}
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	if 0 <= c.Timeout && c.Timeout < time.Second {
+		return document.Refuse("timeout", "at least 1s, or a negative one", c.Timeout.String())
+	}
+	return nil
+}
+
+// Client sends commands to one queue. It is safe for concurrent use.
+type Client struct {
+	queue  *scripts.Queue
+	config Config
+}
+
+// New makes a client of a queue, see scripts.Open. The error says that the config is out of range, or the queue but one part of another.
+func New(queue *scripts.Queue, config Config) (*Client, error) {
+	config = config.WithDefaults()
+	if err := errors.Join(config.Validate(), queue.RequireWhole()); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return &Client{queue, config}, nil
+}
+
+// Definition is what Put saves. docs/wire.md tells what its fields mean; an empty one is not sent.
+type Definition struct {
+	// UID is 1 to 200 letters, digits or _.:@/+=~-
+	UID string `json:"uid"`
+	// Payload becomes a JSON object, which workers get: at most 64 KiB.
+	Payload any `json:"payload,omitempty"`
+	// Rule is an RFC 5545 rule, a cron expression or English. Without one, in the policy neither, the model is refreshed when a save changes it.
+	Rule string `json:"rrule,omitempty"`
+	// Timezone is an IANA name. Defaults to UTC.
+	Timezone string `json:"timezone,omitempty"`
+	// Dtstart is the wall clock at which the rule is anchored.
+	Dtstart string `json:"dtstart,omitempty"`
+	// Refresh says when the first attempt after the save starts.
+	Refresh model.Refresh `json:"refresh,omitempty"`
+	// Policy is the name of a stored policy, or one of its own as a map or a struct with JSON names. Defaults to the policy named default.
+	Policy any `json:"policy,omitempty"`
+	// Labels are what selectors pick models by.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// command is what goes over the wire.
+type command struct {
+	*Definition
+	Type    model.CommandType `json:"type"`
+	UID     string            `json:"uid"`
+	ID      string            `json:"command_id"`
+	ReplyTo string            `json:"reply_to,omitempty"`
+	By      string            `json:"by,omitempty"`
+	Force   bool              `json:"force,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+}
+
+// Put saves a model: it is created or updated. One that is saved as it is stays as it is: Unchanged.
+func (c *Client) Put(ctx context.Context, definition Definition) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandPut, UID: definition.UID, Definition: &definition})
+}
+
+// Run refreshes a model now, before the backlog. It is refused with ErrBusy while an attempt is queued or running, and with ErrStopped if
+// the model was disabled by hand, unless force is true.
+func (c *Client) Run(ctx context.Context, uid string, force bool) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandRun, UID: uid, Force: force})
+}
+
+// Enable lets a disabled model wait for its schedule again; one without a schedule starts now.
+func (c *Client) Enable(ctx context.Context, uid string) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandEnable, UID: uid})
+}
+
+// Disable keeps a model from being refreshed until Enable. The reason is for its owner; empty: none.
+func (c *Client) Disable(ctx context.Context, uid, reason string) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandDisable, UID: uid, Reason: reason})
+}
+
+// Remove forgets a model.
+func (c *Client) Remove(ctx context.Context, uid string) (Reply, error) {
+	return c.send(ctx, command{Type: model.CommandRemove, UID: uid})
+}
+
+// Get reads a model: its definition, and how it is going. The error is ErrUnknownModel if there is none of that name. It needs a user of
+// Redis who may read models (the role viewer), where commands need the role application.
+func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
+	records, err := c.queue.Of(uid).Load(ctx, []string{uid})
+	if err != nil {
+		return model.Model{}, err
+	}
+	if !records[uid].Exists {
+		return model.Model{}, ErrUnknownModel
+	}
+	return records[uid].Model, nil
+}
+
+// send pushes a command to the part of its model, and waits for its reply under a name that nobody else uses.
+func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
+	home := c.queue.Of(wanted.UID)
+	wanted.ID, wanted.By = c.config.NewID(), c.config.By
+	if c.config.Timeout > 0 {
+		wanted.ReplyTo = home.Keys.Reply(wanted.ID)
+	}
+	text, err := json.Marshal(wanted)
+	if err != nil {
+		return Reply{}, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
+	}
+	err = home.PushCommand(ctx, string(text))
+	if err != nil && !scripts.Answered(err) { // once more: with the same id it is carried out once
+		err = home.PushCommand(ctx, string(text))
+	}
+	if err != nil || c.config.Timeout < 0 {
+		return Reply{}, err
+	}
+	reply, err := c.await(ctx, home, wanted.ID)
+	if err != nil {
+		return reply, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
+	}
+	return reply, nil
+}
+
+// await waits for the reply to a command.
+func (c *Client) await(ctx context.Context, home *scripts.Store, id string) (reply Reply, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, ErrNoReply)
+	defer cancel()
+	for ctx.Err() == nil {
+		text, err := home.TakeReply(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			return reply, err
+		}
+		if text == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), &reply); err != nil {
+			return reply, fmt.Errorf("read the reply: %w", err)
+		}
+		if reply.Outcome == Refused {
+			return reply, &RefusedError{reply}
+		}
+		return reply, nil
+	}
+	return reply, context.Cause(ctx)
+}

@@ -1,0 +1,175 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// open opens a queue.
+func open(t *testing.T, s *testkit.Server) *scripts.Queue {
+	t.Helper()
+	clients, err := scripts.Connect(s.URL, scripts.ConnectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = clients.Close() })
+	queue, err := scripts.Open(t.Context(), clients, scripts.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return queue
+}
+
+// serve runs a poller for each part until the test ends.
+func serve(t *testing.T, queue *scripts.Queue) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	for _, part := range queue.Parts {
+		p, err := poller.New(part, poller.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { ended <- p.Run(ctx) }()
+	}
+	t.Cleanup(func() {
+		cancel()
+		for range queue.Parts {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func newClient(t *testing.T, queue *scripts.Queue, config client.Config) *client.Client {
+	t.Helper()
+	c, err := client.New(queue, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
+		queue := open(t, s)
+		serve(t, queue)
+		ctx, shop := t.Context(), newClient(t, queue, client.Config{By: "shop", Timeout: testkit.Limit})
+		feed := client.Definition{
+			UID: "tbl_1", Payload: map[string]any{"input_url": "https://example.com/a.csv"}, Rule: "every day at 6 AM",
+			Policy: map[string]any{"timeout": "1h"}, Labels: map[string]string{"tenant": "t1"},
+		}
+		for _, step := range []struct {
+			name    string
+			do      func() (client.Reply, error)
+			outcome client.Outcome
+			err     error
+		}{
+			{"put", func() (client.Reply, error) { return shop.Put(ctx, feed) }, client.Applied, nil},
+			{"put again", func() (client.Reply, error) { return shop.Put(ctx, feed) }, client.Unchanged, nil},
+			{"run", func() (client.Reply, error) { return shop.Run(ctx, "tbl_1", false) }, client.Applied, nil},
+			{"disable", func() (client.Reply, error) { return shop.Disable(ctx, "tbl_1", "has not paid") }, client.Applied, nil},
+			{"run it then", func() (client.Reply, error) { return shop.Run(ctx, "tbl_1", false) }, client.Refused, client.ErrStopped},
+			{"enable", func() (client.Reply, error) { return shop.Enable(ctx, "tbl_1") }, client.Applied, nil},
+			{"get", func() (client.Reply, error) {
+				m, err := shop.Get(ctx, "tbl_1")
+				if m.UID != "tbl_1" || m.Labels["tenant"] != "t1" {
+					t.Errorf("expected the model as it was saved, found %+v", m)
+				}
+				return client.Reply{}, err
+			}, "", nil},
+			{"remove", func() (client.Reply, error) { return shop.Remove(ctx, "tbl_1") }, client.Applied, nil},
+			{"run it then", func() (client.Reply, error) { return shop.Run(ctx, "tbl_1", true) }, client.Refused, client.ErrUnknownModel},
+			{"get it then", func() (client.Reply, error) { _, err := shop.Get(ctx, "tbl_1"); return client.Reply{}, err }, "", client.ErrUnknownModel},
+		} {
+			reply, err := step.do()
+			if reply.Outcome != step.outcome || !errors.Is(err, step.err) {
+				t.Errorf("%s: expected %q and %v, found %+v and %v", step.name, step.outcome, step.err, reply, err)
+			}
+		}
+	})
+}
+
+func TestARefusalNamesTheField(t *testing.T) {
+	t.Parallel()
+	queue := open(t, testkit.Miniredis(t))
+	serve(t, queue)
+	_, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1", Timezone: "Mars/Base"})
+	refused, is := errors.AsType[*client.RefusedError](err)
+	if !is || refused.Reply.Field != "timezone" || refused.Reply.Counter != "malformed" || errors.Is(err, client.ErrBusy) || !strings.Contains(err.Error(), "put tbl_1: timezone") {
+		t.Errorf("expected the field timezone refused, found %v", err)
+	}
+}
+
+func TestWithoutAPollerThereIsNoReply(t *testing.T) {
+	t.Parallel()
+	queue := open(t, testkit.Miniredis(t))
+	_, err := newClient(t, queue, client.Config{Timeout: time.Second}).Enable(t.Context(), "tbl_1")
+	if !errors.Is(err, client.ErrNoReply) {
+		t.Errorf("expected no reply, found %v", err)
+	}
+	if reply, err := newClient(t, queue, client.Config{Timeout: -1}).Enable(t.Context(), "tbl_1"); reply != (client.Reply{}) || err != nil {
+		t.Errorf("expected nobody to wait, found %+v, %v", reply, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newClient(t, queue, client.Config{}).Enable(ctx, "tbl_1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("expected the end of the context, found %v", err)
+	}
+}
+
+func TestACommandThatWasSentBeforeIsADuplicate(t *testing.T) {
+	t.Parallel()
+	queue := open(t, testkit.Miniredis(t))
+	serve(t, queue)
+	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit, NewID: func() string { return "c1" }})
+	for _, want := range []client.Outcome{client.Applied, client.Duplicate} {
+		if reply, err := shop.Put(t.Context(), client.Definition{UID: "tbl_1"}); reply.Outcome != want || err != nil {
+			t.Errorf("expected %s, found %+v, %v", want, reply, err)
+		}
+	}
+}
+
+func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
+	t.Parallel()
+	s := testkit.Miniredis(t)
+	clients, err := scripts.Connect(s.URL, scripts.ConnectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = clients.Close() }()
+	if err := scripts.Create(t.Context(), clients, scripts.Config{}, 4); err != nil {
+		t.Fatal(err)
+	}
+	queue := open(t, s)
+	serve(t, queue)
+	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit})
+	for _, uid := range []string{"a", "b", "c", "d"} {
+		if _, err := shop.Put(t.Context(), client.Definition{UID: uid}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, part := range queue.Parts {
+		if stats, err := part.Stats(t.Context()); err != nil || stats.Counters["forwarded"] != 0 {
+			t.Errorf("expected nothing to be passed on, found %v, %v", stats.Counters, err)
+		}
+	}
+	part, err := scripts.Open(t.Context(), clients, scripts.Config{Queue: queue.Parts[0].Keys.Queue()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.New(part, client.Config{}); err == nil {
+		t.Error("expected a part of a queue to be refused")
+	}
+}

@@ -1,0 +1,11 @@
+// Package client is for applications: it saves models, runs, enables, disables and removes them, and tells what became of that.
+//
+//	shop, err := client.New(queue, client.Config{By: "shop"})
+//	if err != nil {
+//		return err
+//	}
+//	_, err = shop.Put(ctx, client.Definition{UID: "tbl_1", Payload: map[string]any{"input_url": url}, Rule: "every day at 6 AM"})
+//
+// A command is pushed to the control list, which a poller reads, and the call waits for its reply. All commands about one model that come
+// one after the other are carried out in that order. A command that was refused is a RefusedError; without a reply it is ErrNoReply.
+package client

@@ -1,0 +1,67 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// An application saves a model, and a customer who has not paid asks in vain for a refresh.
+func Example() {
+	server, err := miniredis.Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	clients, err := scripts.Connect("redis://"+server.Addr(), scripts.ConnectOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = clients.Close() }()
+	ctx, stop := context.WithCancel(context.Background())
+	queue, err := scripts.Open(ctx, clients, scripts.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer runPoller(ctx, queue)()
+	defer stop()
+
+	shop, err := client.New(queue, client.Config{By: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	reply, err := shop.Put(ctx, client.Definition{
+		UID: "tbl_1", Payload: map[string]string{"input_url": "https://example.com/feed.csv"}, Rule: "every day at 6 AM", Timezone: "Europe/Berlin",
+	})
+	fmt.Println(reply.Outcome, err)
+	reply, err = shop.Disable(ctx, "tbl_1", "Please pay your invoice.")
+	fmt.Println(reply.Outcome, err)
+	_, err = shop.Run(ctx, "tbl_1", false)
+	fmt.Println(errors.Is(err, client.ErrStopped))
+	// Output:
+	// applied <nil>
+	// applied <nil>
+	// true
+}
+
+// runPoller is what `refreshd poller` does; the returned function waits for its end.
+func runPoller(ctx context.Context, queue *scripts.Queue) (wait func()) {
+	p, err := poller.New(queue.Parts[0], poller.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	return func() {
+		if err := <-ended; err != nil {
+			log.Fatal(err)
+		}
+	}
+}

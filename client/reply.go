@@ -1,0 +1,54 @@
+package client
+
+import (
+	"errors"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Outcome is what became of a command.
+type Outcome string
+
+// The outcomes.
+const (
+	Applied   Outcome = "applied"
+	Unchanged Outcome = "unchanged" // there was nothing to change
+	Duplicate Outcome = "duplicate" // the same command was handled before
+	Refused   Outcome = "refused"   // a RefusedError tells why
+)
+
+// Reply tells what became of a command. That a run was applied says that the model is due, not that it has been refreshed.
+type Reply struct {
+	ID      string    `json:"command_id"`
+	UID     string    `json:"uid"`
+	Type    string    `json:"type"`
+	Outcome Outcome   `json:"outcome"`
+	At      time.Time `json:"at"`
+	// Of what was refused: where it is counted, why, and the same in its parts.
+	Counter  string `json:"counter"`
+	Reason   string `json:"reason"`
+	Field    string `json:"field"`
+	Expected string `json:"expected"`
+	Found    string `json:"found"`
+}
+
+// ErrNoReply says that no poller has answered in time: the command may be carried out yet.
+var ErrNoReply = errors.New("no reply to the command")
+
+// What a RefusedError is, by errors.Is. Any other counter is a command that was wrong by itself.
+var (
+	ErrBusy         = errors.New("an attempt of the model is queued or running")
+	ErrStopped      = errors.New("the model was disabled by hand")
+	ErrUnknownModel = errors.New("there is no model of that name")
+)
+
+var causes = map[string]error{string(model.Busy): ErrBusy, string(model.Stopped): ErrStopped, string(model.UnknownModel): ErrUnknownModel}
+
+// RefusedError says that a command was refused, and why. It is ErrBusy, ErrStopped or ErrUnknownModel for one of those reasons.
+type RefusedError struct{ Reply Reply }
+
+func (e *RefusedError) Error() string { return e.Reply.Reason }
+
+// Is tells the reasons apart.
+func (e *RefusedError) Is(target error) bool { return causes[e.Reply.Counter] == target }
