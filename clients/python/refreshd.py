@@ -1,0 +1,382 @@
+"""refreshd for Python: workers that refresh models, and applications that save them.
+
+    import refreshd
+
+    def refresh(attempt):
+        download(attempt.payload["input_url"])
+
+    refreshd.Worker(refresh).run()                         # a worker
+
+    shop = refreshd.Client(by="shop")                      # an application
+    shop.put("tbl_1", {"input_url": "https://example.com/feed.csv"}, rrule="every day at 6 AM")
+    shop.run("tbl_1")
+
+Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Python 3.8
+and redis-py. What goes over the wire is told by docs/wire.md of refreshd.
+"""
+
+import collections
+import datetime
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+import uuid
+import zlib
+
+import redis
+
+__version__ = "0.1.0"
+__all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker"]
+
+log = logging.getLogger("refreshd")
+
+
+class Failure(Exception):
+    """Raised by a handler: the refresh has failed. Any other exception is a failure too, of the error type that its class is called."""
+
+    def __init__(self, reason, *, error_type=None, retryable=None, retry_after=None, user_friendly_reason=None):
+        super().__init__(reason)
+        if isinstance(retry_after, datetime.datetime):
+            retry_after = retry_after.isoformat()
+        fields = {"reason": str(reason), "error_type": error_type, "retryable": retryable,
+                  "retry_after": retry_after, "user_friendly_reason": user_friendly_reason}
+        self.fields = {name: value for name, value in fields.items() if value is not None}
+
+
+class Postpone(Exception):
+    """Raised by a handler: it cannot be done now. Tried again after so many seconds; not counted as an attempt."""
+
+    def __init__(self, seconds):
+        super().__init__("postponed for %s s" % seconds)
+        self.seconds = seconds
+
+
+class Stopped(Exception):
+    """The work no longer counts: "fence_lost", "deadline" or "shutdown". Let it pass."""
+
+
+class Attempt:
+    """One attempt to refresh a model. All of it may be used from any thread."""
+
+    def __init__(self, entry, list_name, names):
+        self.uid, self.attempt_uid = entry[names.model], entry[names.attempt]
+        if not (isinstance(self.uid, str) and isinstance(self.attempt_uid, str) and self.uid and self.attempt_uid):
+            raise ValueError("an entry without uids")
+        self.attempt_no = entry.get("attempt_no", 0)
+        self.deadline = _time(entry.get("deadline_at"))  # moves when the work begins; None: there is none
+        self.planned_at = _time(entry.get("planned_at"))
+        ours = (names.model, names.attempt, "attempt_no", "deadline_at", "planned_at", "reply_to")
+        self.payload = entry.get("payload", {}) if names.nested else {k: v for k, v in entry.items() if k not in ours}
+        self.stopped = threading.Event()  # set as soon as the work no longer counts
+        self.why = None  # it was stopped: see Stopped
+        self.changed = True
+        self._queue = list_name[:-len("-input")]
+        self._reply_to = entry.get("reply_to", self._queue + "-output")
+        self._answered = threading.Lock()
+        self._status, self._told_at, self._tell = None, 0.0, None
+
+    def check(self):
+        """Raises Stopped once the work no longer counts. Call it between two steps of the work."""
+        if self.stopped.is_set():
+            raise Stopped(self.why)
+
+    def sleep(self, seconds):
+        """Sleeps, and raises Stopped as soon as the work no longer counts."""
+        self.stopped.wait(seconds)
+        self.check()
+
+    def status(self, text, progress=None):
+        """Tells the owner how far the work is; progress is 0 to 100. Call it as often as you like: four a second are told, and the last."""
+        self._status = {"status": str(text)} if progress is None else {"status": str(text), "progress": progress}
+        if time.monotonic() - self._told_at >= 0.25:
+            self._flush_status()
+
+    def unchanged(self):
+        """Makes the success that follows say that the refresh found nothing new."""
+        self.changed = False
+
+    def _flush_status(self):
+        status, self._status, self._told_at = self._status, None, time.monotonic()
+        if status is not None and not self.stopped.is_set():
+            self._tell(self, "user_friendly_status", patient=False, **status)
+
+    def _stop(self, why):
+        if not self.stopped.is_set():
+            self.why = why
+            self.stopped.set()
+
+
+class Worker:
+    """Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time, each in a thread.
+
+    What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. grace is how many
+    seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped and handed back. fence_every is how often, in seconds, it
+    is compared with Redis. redis is a URL or a redis.Redis.
+    """
+
+    def __init__(self, refresh, *, redis=None, queue=None, concurrency=4, name=None, fence_every=1.0, grace=10.0):
+        self.refresh, self.concurrency, self.grace, self.fence_every = refresh, concurrency, grace, fence_every
+        self.name = name or socket.gethostname()
+        self._redis, self._queue = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
+        self._stop, self._gone = threading.Event(), threading.Event()
+        self._slots = threading.Semaphore(concurrency)
+        self._in_hand = {}  # attempt uid: attempt
+
+    def run(self):
+        """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self.stop())
+        names = self._patiently(lambda: _Names(self._redis, self._queue))
+        if names is None:
+            return
+        inputs = collections.deque(part + "-input" for part in names.parts)
+        watcher = threading.Thread(target=self._watch, daemon=True)
+        watcher.start()
+        while not self._stop.is_set():
+            if self._slots.acquire(timeout=0.1):
+                self._take(inputs, names)
+        self._finish()
+        self._gone.set()
+        watcher.join()
+
+    def stop(self):
+        """Takes no more attempts; run() returns when those in hand are finished or handed back."""
+        self._stop.set()
+
+    def _take(self, inputs, names):
+        """Takes one attempt into the slot that is free, if one comes within a second."""
+        inputs.rotate()  # so that no part of the queue comes last for ever
+        taken = attempt = None
+        try:
+            taken = self._redis.blpop(list(inputs), timeout=1)
+        except redis.RedisError as error:
+            log.warning("taking attempts: %s", error)
+            self._stop.wait(0.2)
+        try:
+            if taken is not None:
+                attempt = Attempt(json.loads(_text(taken[1])), _text(taken[0]), names)
+        except Exception as error:  # whatever is wrong with it: without uids nobody can be told about it
+            log.error("dropped an entry that cannot be read: %r", error)
+        if attempt is None:
+            self._slots.release()
+            return
+        attempt._tell = self._tell
+        self._in_hand[id(attempt)] = attempt
+        threading.Thread(target=self._work, args=(attempt,), daemon=True).start()
+
+    def _work(self, attempt):
+        try:
+            if self._stop.is_set():
+                attempt._stop("shutdown")
+            elif not self._begin(attempt):
+                attempt._stop("fence_lost")
+            self._answer(attempt, *self._outcome(attempt))
+        finally:
+            self._in_hand.pop(id(attempt), None)
+            self._slots.release()
+
+    def _begin(self, attempt):
+        """Says that the work begins, and asks whether it counts: it may have been superseded while it stood in line."""
+        started = self._message(attempt, "started", worker=self.name)
+
+        def ask():
+            pipe = self._redis.pipeline(transaction=False)
+            pipe.rpush(attempt._reply_to, started)
+            pipe.hget(attempt._queue + ":model:" + attempt.uid, "attempt_uid")
+            return pipe.execute()
+        said = self._patiently(ask)
+        return said is None or _text(said[1]) == attempt.attempt_uid
+
+    def _outcome(self, attempt):
+        """The type of the message that tells how an attempt ended, and its fields; None: nothing is to be told, as it would be stale."""
+        try:
+            attempt.check()
+            self.refresh(attempt)
+            kind, fields = "success", {} if attempt.changed else {"changed": False}
+        except Postpone as wish:
+            kind, fields = "postponed", {"retry_after": wish.seconds}
+        except Failure as failure:
+            kind, fields = "failure", failure.fields
+        except BaseException as error:  # a SystemExit in a thread, too
+            if not attempt.stopped.is_set():
+                log.exception("refreshing %s", attempt.uid)
+            kind, fields = "failure", {"reason": str(error) or repr(error), "error_type": type(error).__name__}
+        if attempt.why in ("fence_lost", "deadline"):
+            return None, {}
+        if attempt.why == "shutdown" and kind != "success":
+            return "interrupted", {}  # whether it failed or only stopped cannot be told apart
+        return kind, fields
+
+    def _answer(self, attempt, kind, fields):
+        if attempt._answered.acquire(blocking=False) and kind is not None:  # once: it may be handed back meanwhile
+            attempt._flush_status()
+            self._tell(attempt, kind, **fields)
+
+    def _message(self, attempt, kind, **fields):
+        return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
+
+    def _tell(self, attempt, kind, patient=True, **fields):
+        """Pushes a message. After an error it is pushed again, which is safe: the second one is a duplicate."""
+        message = self._message(attempt, kind, **fields)
+        self._patiently(lambda: self._redis.rpush(attempt._reply_to, message), patient)
+
+    def _patiently(self, call, patient=True):
+        """Calls until Redis answers, or there is no time left; then the answer is None."""
+        pause = 0.05
+        while True:
+            try:
+                return call()
+            except redis.AuthenticationError:
+                raise
+            except redis.ResponseError as error:
+                if not str(error).startswith(("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "OOM")):
+                    raise
+                log.warning("redis: %s", error)
+            except redis.RedisError as error:
+                log.warning("redis: %s", error)
+            if not patient or self._gone.wait(pause):
+                return None
+            pause = min(2 * pause, 5.0)
+
+    def _watch(self):
+        """Compares the attempts in hand with Redis, all of them with one round trip, and stops those that no longer count."""
+        while not self._gone.wait(self.fence_every):
+            attempts = list(self._in_hand.values())
+            try:
+                pipe = self._redis.pipeline(transaction=False)
+                for attempt in attempts:
+                    for field in ("attempt_uid", "deadline_at", "processing_at"):
+                        pipe.hget(attempt._queue + ":model:" + attempt.uid, field)
+                found = [_text(value) for value in pipe.execute()] if attempts else []
+            except redis.RedisError as error:
+                log.warning("comparing the attempts in hand: %s", error)
+                continue
+            for i, attempt in enumerate(attempts):
+                self._judge(attempt, *found[3 * i:3 * i + 3])
+
+    def _judge(self, attempt, current, deadline, begun):
+        attempt.deadline = _time(deadline)
+        if current != attempt.attempt_uid:
+            attempt._stop("fence_lost")
+        elif begun and attempt.deadline and datetime.datetime.now(datetime.timezone.utc) >= attempt.deadline:
+            attempt._stop("deadline")  # one that passes before `started` is applied is about to move
+        elif attempt._status is not None:
+            attempt._flush_status()
+
+    def _finish(self):
+        """Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop."""
+        self._until_idle(self.grace)
+        for attempt in list(self._in_hand.values()):
+            attempt._stop("shutdown")
+        self._until_idle(2.0)
+        for attempt in list(self._in_hand.values()):
+            self._answer(attempt, "interrupted" if attempt.why == "shutdown" else None, {})
+
+    def _until_idle(self, seconds):
+        end = time.monotonic() + seconds
+        while self._in_hand and time.monotonic() < end:
+            time.sleep(0.02)
+
+
+class Refused(Exception):
+    """A command was refused. counter tells the kind: busy, stopped, unknown_model, malformed, no_uid or unknown_type."""
+
+    def __init__(self, reply):
+        super().__init__(reply.get("reason", reply["outcome"]))
+        self.reply, self.counter = reply, reply.get("counter")
+        self.field, self.expected, self.found = (reply.get(name) for name in ("field", "expected", "found"))
+
+
+class NoReply(Exception):
+    """No poller has answered in time. The command may be carried out yet; sent again with this command_id it is done once."""
+
+    def __init__(self, command_id):
+        super().__init__("no reply to the command " + command_id)
+        self.command_id = command_id
+
+
+class Client:
+    """Says what an application wants. Each command waits up to timeout seconds for its reply, a dict as docs/wire.md has it; outcome is
+    "applied", "unchanged" or "duplicate". With timeout=None it is only sent. by is who wants it, for the journal."""
+
+    def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
+        self.by, self.timeout = by, timeout
+        self._redis, self._queue, self._names = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
+
+    def put(self, uid, payload=None, *, command_id=None, **definition):
+        """Saves a model. definition: rrule, timezone, dtstart, refresh ("now" or "planned"), policy (a name or a dict), labels."""
+        return self._send("put", uid, command_id, payload=payload, **definition)
+
+    def run(self, uid, *, force=None, command_id=None):
+        """Refreshes a model now. Refused (busy) while it is being refreshed, unless force is True."""
+        return self._send("run", uid, command_id, force=force)
+
+    def enable(self, uid, *, command_id=None):
+        return self._send("enable", uid, command_id)
+
+    def disable(self, uid, reason=None, *, command_id=None):
+        return self._send("disable", uid, command_id, reason=reason)
+
+    def remove(self, uid, *, command_id=None):
+        return self._send("remove", uid, command_id)
+
+    def _send(self, kind, uid, command_id, **fields):
+        self._names = self._names or _Names(self._redis, self._queue)
+        home = self._names.parts[zlib.crc32(uid.encode()) % len(self._names.parts)]
+        command_id = command_id or str(uuid.uuid4())
+        reply_to = home + ":reply:" + command_id
+        fields.update(type=kind, uid=uid, command_id=command_id, by=self.by, reply_to=reply_to if self.timeout else None)
+        command = json.dumps({name: value for name, value in fields.items() if value is not None})
+        for left in (1, 0):  # after an error once more: with the same command_id it is carried out once
+            try:
+                self._redis.rpush(home + "-control", command)
+                break
+            except (redis.ConnectionError, redis.TimeoutError):
+                if not left:
+                    raise
+        return self._await(reply_to, command_id) if self.timeout else None
+
+    def _await(self, reply_to, command_id):
+        end = time.monotonic() + self.timeout
+        while time.monotonic() < end:
+            answer = self._redis.blpop(reply_to, timeout=1)
+            if answer is not None:
+                reply = json.loads(answer[1])
+                if reply["outcome"] == "refused":
+                    raise Refused(reply)
+                return reply
+        raise NoReply(command_id)
+
+
+class _Names:
+    """What a queue is divided into, and how its messages call things."""
+
+    def __init__(self, client, queue):
+        bare = queue.strip("{}")
+        pipe = client.pipeline(transaction=False)
+        for field in ("parts", "model_name", "attempt_name", "payload"):
+            pipe.hget("{%s}:settings" % bare, field)
+        parts, model, attempt, payload = map(_text, pipe.execute())
+        self.parts = ["{%s:%d}" % (bare, i) for i in range(int(parts))] if parts and int(parts) > 1 else [queue]
+        self.model, self.attempt, self.nested = model or "big_table_uid", attempt or "refresh_attempt_uid", payload == "nested"
+
+
+def _connect(client):
+    if client is None or isinstance(client, str):
+        url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
+        return redis.Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5, socket_keepalive=True)
+    return client
+
+
+def _text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _time(text):
+    """2026-11-21T07:00:00.000Z, as refreshd writes it."""
+    return datetime.datetime.fromisoformat(text[:-1] + "+00:00") if text else None

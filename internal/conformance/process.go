@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// printing keeps the lines of workers apart.
+var printing sync.Mutex
+
+// process is a worker under test, with whatever it starts.
+type process struct {
+	command *exec.Cmd
+	exited  chan struct{}
+	how     string // it ended; to be read when exited is closed
+	printed sync.WaitGroup
+}
+
+// start starts the worker in a process group of its own.
+func start(config *Config, scenario string, environ []string) (*process, error) {
+	command := exec.Command(config.Command[0], config.Command[1:]...)
+	ours := []string{"REDIS_URL=", "REFRESHD_QUEUE=", "REFRESHD_CONCURRENCY="}
+	command.Env = slices.DeleteFunc(slices.Clone(config.Environ), func(variable string) bool {
+		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(variable, own) })
+	})
+	command.Env = append(command.Env, environ...)
+	ownGroup(command)
+	read, write, err := os.Pipe() // not StderrPipe: its Wait would last as long as anybody holds it open
+	if err != nil {
+		return nil, fmt.Errorf("start the worker: %w", err)
+	}
+	command.Stdout, command.Stderr = write, write
+	err = command.Start()
+	_ = write.Close()
+	if err != nil {
+		_ = read.Close()
+		return nil, fmt.Errorf("start the worker: %w", err)
+	}
+	p := &process{command: command, exited: make(chan struct{})}
+	p.printed.Go(func() {
+		defer func() { _ = read.Close() }()
+		prefixed(read, scenario, config.Stderr)
+	})
+	p.printed.Go(func() {
+		_ = command.Wait()
+		p.how = command.ProcessState.String()
+		_ = kill(command)              // whom it has left behind
+		time.AfterFunc(drain, func() { // and who has left the group may hold the pipe open
+			_ = read.SetReadDeadline(time.Unix(1, 0))
+		})
+		close(p.exited)
+	})
+	return p, nil
+}
+
+// drain is how long the last words of a worker that has ended are awaited.
+const drain = 200 * time.Millisecond
+
+// prefixed passes on lines behind a name, without what a terminal would obey.
+func prefixed(from io.Reader, name string, to io.Writer) {
+	lines := bufio.NewReader(from)
+	for {
+		line, _, err := lines.ReadLine() // in pieces, if it is long
+		if err != nil {
+			return
+		}
+		printing.Lock()
+		fmt.Fprintf(to, "[%s] %s\n", name, document.OneLine(string(line)))
+		printing.Unlock()
+	}
+}
+
+// end asks the worker to end, and kills it when it has not within the patience; false: it had to be killed.
+func (p *process) end(ctx context.Context, patience time.Duration) bool {
+	_ = terminate(p.command)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-p.exited:
+		return true
+	case <-ctx.Done():
+		p.kill()
+		return false
+	}
+}
+
+// kill ends the worker and all in its group.
+func (p *process) kill() {
+	_ = kill(p.command)
+	p.printed.Wait()
+}
+
+// ended says how the worker has ended; empty: it runs.
+func (p *process) ended() string {
+	select {
+	case <-p.exited:
+		return p.how
+	default:
+		return ""
+	}
+}

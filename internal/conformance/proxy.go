@@ -1,0 +1,221 @@
+package conformance
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// proxy stands between a worker and Redis: it counts commands and round trips, and can cut all connections.
+type proxy struct {
+	listener net.Listener
+	redis    string // host:port
+	copying  sync.WaitGroup
+	begun    chan struct{} // closed by the first command
+
+	mu         sync.Mutex
+	open       map[net.Conn]bool // guarded by mu
+	outage     chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
+	commands   int               // guarded by mu
+	roundTrips int               // guarded by mu: requests that followed a reply, or were the first
+	results    map[string]int    // guarded by mu: attempt uid to how often the worker has said how it ended
+}
+
+func newProxy(redis string) (*proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, results: map[string]int{}, begun: make(chan struct{})}
+	p.copying.Go(p.accept)
+	return p, nil
+}
+
+func (p *proxy) accept() {
+	for {
+		worker, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.copying.Go(func() { p.serve(worker) })
+	}
+}
+
+// serve carries one connection until either side ends it.
+func (p *proxy) serve(worker net.Conn) {
+	defer func() { _ = worker.Close() }()
+	p.enter(worker)
+	defer p.leave(worker)
+	redis, err := net.DialTimeout("tcp", p.redis, 5*time.Second)
+	if err != nil {
+		return
+	}
+	defer func() { _ = redis.Close() }()
+	answered := &turn{turned: true}
+	p.copying.Go(func() {
+		_, _ = io.Copy(redis, io.TeeReader(worker, &requests{asked: func(words []string) { p.count(words, answered.take()) }}))
+		_ = redis.Close()
+	})
+	_, _ = io.Copy(worker, io.TeeReader(redis, answered))
+}
+
+// enter waits for the end of an outage.
+func (p *proxy) enter(conn net.Conn) {
+	p.mu.Lock()
+	for p.outage != nil {
+		over := p.outage
+		p.mu.Unlock()
+		<-over
+		p.mu.Lock()
+	}
+	p.open[conn] = true
+	p.mu.Unlock()
+}
+
+func (p *proxy) leave(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, conn)
+}
+
+// count counts a command, and the results that it carries.
+func (p *proxy) count(words []string, roundTrip bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, word := range words {
+		if strings.HasPrefix(word, "{") {
+			message, err := model.Wire{}.DecodeMessage([]byte(word))
+			switch {
+			case err != nil, message.Type == model.MessageStarted, message.Type == model.MessageStatus:
+			default:
+				p.results[message.AttemptUID]++
+			}
+		}
+	}
+	if p.commands++; p.commands == 1 {
+		close(p.begun)
+	}
+	if roundTrip {
+		p.roundTrips++
+	}
+}
+
+// counted is what has been asked for so far.
+func (p *proxy) counted() (commands, roundTrips int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.commands, p.roundTrips
+}
+
+// resultsOf is how often the worker has said how an attempt ended.
+func (p *proxy) resultsOf(attemptUID string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.results[attemptUID]
+}
+
+// cut closes all connections. New ones are not answered until restore is called.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.outage == nil {
+		p.outage = make(chan struct{})
+	}
+	for conn := range p.open {
+		_ = conn.Close()
+	}
+}
+
+func (p *proxy) restore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.outage != nil {
+		close(p.outage)
+		p.outage = nil
+	}
+}
+
+// close ends all connections, when the worker has ended, and waits until they have ended.
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.cut()
+	p.restore()
+	p.copying.Wait()
+}
+
+// turn remembers whether a reply has come since it was asked last.
+type turn struct {
+	mu     sync.Mutex
+	turned bool // guarded by mu
+}
+
+func (t *turn) Write(reply []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turned = true
+	return len(reply), nil
+}
+
+func (t *turn) take() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	turned := t.turned
+	t.turned = false
+	return turned
+}
+
+// requests calls asked for each command that is written to it: an array of words, each behind its length.
+type requests struct {
+	asked func(words []string)
+	line  []byte   // the header that has not ended
+	words []string // of the command that has not ended
+	left  int      // words that are to come
+	word  []byte   // that has not ended
+	rest  int      // bytes of it that are to come, with its end of line
+}
+
+func (r *requests) Write(bytes []byte) (int, error) {
+	for _, b := range bytes {
+		switch {
+		case r.rest > 0:
+			r.word = append(r.word, b)
+			if r.rest--; r.rest == 0 {
+				r.words = append(r.words, strings.TrimSuffix(string(r.word), "\r\n"))
+				r.word = r.word[:0]
+				r.ended()
+			}
+		case b == '\n':
+			r.header(strings.TrimSpace(string(r.line)))
+			r.line = r.line[:0]
+		default:
+			r.line = append(r.line, b)
+		}
+	}
+	return len(bytes), nil
+}
+
+// header reads the line before a command or a word. Any other line is a command as people type it.
+func (r *requests) header(line string) {
+	number, err := strconv.Atoi(line[min(1, len(line)):])
+	switch {
+	case err == nil && line[0] == '*':
+		r.words, r.left = nil, number
+	case err == nil && line[0] == '$' && r.left > 0:
+		r.left--
+		r.rest = number + len("\r\n")
+	case line != "":
+		r.words, r.left = strings.Fields(line), 0
+		r.ended()
+	}
+}
+
+func (r *requests) ended() {
+	if r.left == 0 {
+		r.asked(r.words)
+	}
+}

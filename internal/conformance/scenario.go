@@ -1,0 +1,248 @@
+package conformance
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/model"
+)
+
+// scenario is one thing that can happen to a worker.
+type scenario struct {
+	name        string
+	concurrency int // 0: 1, so that one attempt that does not stop holds up the next
+	parts       int
+	wire        model.Wire
+	play        func(ctx context.Context, s *stage)
+}
+
+// scenarios are in the order of the report.
+var scenarios = []scenario{
+	{name: "success", play: playSuccess},
+	{name: "failure", play: playFailure},
+	{name: "payload", play: playPayload},
+	{name: "malformed", play: playMalformed},
+	{name: "duplicate", play: playDuplicate},
+	{name: "stale", play: playStale},
+	{name: "deadline", play: playDeadline},
+	{name: "reconnect", play: playReconnect},
+	{name: "shutdown", play: playShutdown},
+	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: playNames},
+	{name: "parts", parts: 2, play: playParts},
+	{name: "flood", concurrency: 8, play: playFlood},
+}
+
+// Names are those of all scenarios.
+func Names() []string {
+	names := make([]string, len(scenarios))
+	for i, s := range scenarios {
+		names[i] = s.name
+	}
+	return names
+}
+
+func scenarioOf(name string) scenario {
+	for _, s := range scenarios {
+		if s.name == name {
+			return s
+		}
+	}
+	panic("no scenario " + name) // Validate has looked
+}
+
+const (
+	silence = "nothing within the time"
+	// forever outlasts every patience: the work ends when it is told to.
+	forever = 3_600_000
+)
+
+var succeed = work{"do": "succeed"}
+
+func playSuccess(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 50, "status": "half way", "progress": 50})
+	s.must("a result is answered as success", s.until(ctx, "a", model.EventSuccess), silence)
+	s.should("the begin of the work is told: started", s.times("a", model.EventStarted) > 0, "none")
+	m := s.get(ctx, "a")
+	s.should("the owner is told how far it is: user_friendly_status, progress", m.UserFriendlyStatus == "half way" && m.Progress == 50,
+		fmt.Sprintf("status %q", m.UserFriendlyStatus))
+}
+
+func playFailure(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "fail", "reason": "HTTP 404", "error_type": "http_404", "retryable": false, "user_friendly_reason": "The feed is gone."})
+	s.must("a failure is answered as failure", s.until(ctx, "a", model.EventFailure), silence)
+	for _, e := range s.seen {
+		if e.Event == model.EventFailure {
+			s.should("with its reason", e.Reason == "HTTP 404", fmt.Sprintf("%q", e.Reason))
+			s.should("with its error_type", e.ErrorType == "http_404", fmt.Sprintf("%q", e.ErrorType))
+			s.should("with user_friendly_reason", e.DisabledReason == "The feed is gone.", fmt.Sprintf("%q", e.DisabledReason))
+		}
+	}
+	s.put(ctx, "b", work{"do": "postpone", "seconds": 3600})
+	s.should("work that cannot be done now is postponed", s.until(ctx, "b", model.EventPostponed), silence)
+}
+
+// playPayload looks whether payloads arrive as they are: letters of the world, and the largest one.
+func playPayload(ctx context.Context, s *stage) {
+	for uid, text := range map[string]string{"unicode": "Grüße, 世界 \U0001F600 \"\\\n\t\u2028", "large": strings.Repeat("größer ", 7_000)} {
+		s.put(ctx, uid, work{"do": "digest", "text": text, "unknown": map[string]any{"deep": []any{1, nil, true}}})
+		done := s.until(ctx, uid, model.EventSuccess)
+		m := s.get(ctx, uid)
+		sum := sha256.Sum256([]byte(text))
+		s.must("a payload arrives as it is: "+uid, done && m.UserFriendlyStatus == hex.EncodeToString(sum[:]), fmt.Sprintf("status %q", m.UserFriendlyStatus))
+	}
+}
+
+func playMalformed(ctx context.Context, s *stage) {
+	for _, garbage := range []string{
+		"", "no json", "[]", "17", "null", `"text"`, "\xff\xfe{", `{"input_url":"http://x"}`, `{"big_table_uid":5,"refresh_attempt_uid":[]}`,
+		`{"big_table_uid":"a","refresh_attempt_uid":""}`, strings.Repeat("[", 2_000),
+	} {
+		s.push(ctx, garbage)
+	}
+	s.put(ctx, "a", succeed)
+	s.must("goes on after entries that cannot be read", s.until(ctx, "a", model.EventSuccess), silence)
+	rejected := s.counter(ctx, "no_uid", "unknown_type", "malformed", "unknown_model")
+	s.should("answers none of them", rejected == 0, fmt.Sprintf("%d messages that cannot be used", rejected))
+}
+
+// playDuplicate gives the worker an attempt once more when it is over, as a worker that died and came back would.
+func playDuplicate(ctx context.Context, s *stage) {
+	s.put(ctx, "a", succeed)
+	s.must("works on an attempt", s.until(ctx, "a", model.EventSuccess), silence)
+	over := s.first(model.EventSuccess).AttemptUID
+	entry, _ := json.Marshal(map[string]any{"big_table_uid": "a", "refresh_attempt_uid": over, "do": "succeed", "attempt_no": 1})
+	s.push(ctx, string(entry))
+	s.put(ctx, "b", succeed)
+	s.must("goes on after an attempt that is over", s.until(ctx, "b", model.EventSuccess), silence)
+	s.must("an attempt counts once", s.times("a", model.EventSuccess) == 1, fmt.Sprintf("%d times", s.times("a", model.EventSuccess)))
+	s.should("does not begin an attempt that is over", s.proxy.resultsOf(over) <= 1, "a second result")
+}
+
+// playStale ends an attempt in mid-run, as somebody does who disables its model.
+func playStale(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": forever})
+	s.inHand(ctx, "a")
+	_, err := s.app.Disable(ctx, "a", "")
+	s.fail(err)
+	s.put(ctx, "b", succeed)
+	s.must("stops when its attempt no longer counts", s.until(ctx, "b", model.EventSuccess), "it works on")
+	s.must("a stale result changes nothing", s.times("a", model.EventSuccess) == 0, "a success")
+	s.should("says nothing more about it", s.proxy.resultsOf(s.first(model.EventStart).AttemptUID) == 0, "a result")
+}
+
+func playDeadline(ctx context.Context, s *stage) {
+	s.putFor(ctx, "a", work{"do": "succeed", "after_ms": forever}, "2s")
+	s.must("an attempt that takes too long ends at its deadline", s.until(ctx, "a", model.EventTimeout), silence)
+	s.put(ctx, "b", succeed)
+	s.must("stops when its deadline has passed", s.until(ctx, "b", model.EventSuccess), "it works on")
+	s.should("says nothing more about it", s.proxy.resultsOf(s.first(model.EventStart).AttemptUID) == 0, "a result")
+}
+
+// outage is how long Redis does not answer.
+const outage = 300 * time.Millisecond
+
+// playReconnect cuts the connections to Redis, as its restart does, while the worker works and while it waits.
+func playReconnect(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 500})
+	s.inHand(ctx, "a")
+	s.proxy.cut()
+	wait := time.AfterFunc(2*outage+outage, s.proxy.restore) // longer than the work takes: its result finds no Redis
+	defer wait.Stop()
+	s.should("a result that Redis did not take is pushed again", s.until(ctx, "a", model.EventSuccess), silence)
+	s.put(ctx, "b", succeed)
+	s.must("works on when the connections were cut during the work", s.until(ctx, "b", model.EventSuccess), silence)
+	s.proxy.cut()
+	s.proxy.restore()
+	s.put(ctx, "c", succeed)
+	s.must("works on when the connections were cut while it waited", s.until(ctx, "c", model.EventSuccess), silence)
+}
+
+// playShutdown asks the worker to end while it works and more is in line.
+func playShutdown(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": forever})
+	s.inHand(ctx, "a")
+	waiting := []string{"b", "c", "d"}
+	for _, uid := range waiting {
+		s.put(ctx, uid, work{"do": "succeed", "after_ms": forever})
+		s.until(ctx, uid, model.EventStart)
+	}
+	if s.err != nil {
+		return
+	}
+	ended := s.worker.end(ctx, s.config.Patience)
+	s.must("ends when it is asked to by SIGTERM", ended, "it had to be killed")
+	s.should("with exit status 0", s.worker.ended() == "exit status 0", s.worker.ended())
+	s.must("hands back what it has not finished: interrupted", s.until(ctx, "a", model.EventInterrupted, model.EventSuccess), "nothing: its model waits for the deadline")
+	s.within(ctx, time.Second, func() bool { return s.times("a", model.EventStart) > 1 }) // it is due again at once
+	lost := 0
+	line := s.inLine(ctx)
+	for _, uid := range waiting {
+		if line[uid] == 0 && s.times(uid, model.EventInterrupted) == 0 {
+			lost++
+		}
+	}
+	s.must("takes no other attempt with it", lost == 0, fmt.Sprintf("%d were taken and not handed back", lost))
+}
+
+func playNames(ctx context.Context, s *stage) {
+	text := "nested"
+	s.put(ctx, "a", work{"do": "digest", "text": text, "reply_to": "of the payload"})
+	s.should("works in a queue with names of its own and a nested payload", s.until(ctx, "a", model.EventSuccess), silence)
+}
+
+func playParts(ctx context.Context, s *stage) {
+	s.put(ctx, "a", succeed)
+	s.put(ctx, "f", succeed) // in the other part
+	s.should("works on all parts of a queue, and answers to reply_to", s.until(ctx, "a", model.EventSuccess) && s.until(ctx, "f", model.EventSuccess), silence)
+}
+
+// playFlood has many short attempts.
+func playFlood(ctx context.Context, s *stage) {
+	n := s.config.Flood
+	quiet, err := client.New(s.queue, client.Config{Timeout: -1})
+	s.fail(err)
+	for i := range n {
+		if s.err == nil {
+			_, s.err = quiet.Put(ctx, client.Definition{UID: fmt.Sprintf("m%d", i), Payload: succeed})
+		}
+	}
+	done := map[string]int{}
+	patience := s.config.Patience + time.Duration(n)*20*time.Millisecond
+	counted := 0
+	all := s.within(ctx, patience, func() bool {
+		for ; counted < len(s.seen); counted++ {
+			if e := s.seen[counted]; e.Event == model.EventSuccess {
+				done[e.UID]++
+			}
+		}
+		return len(done) == n
+	})
+	s.must(fmt.Sprintf("%d attempts are all answered", n), all, fmt.Sprintf("%d answers", len(done)))
+	twice := s.counter(ctx, string(model.Stale), string(model.Duplicate))
+	s.should("each once", twice == 0, fmt.Sprintf("%d more messages", twice))
+	if !all {
+		return
+	}
+	commands, rounds := s.proxy.counted()
+	took := s.seen[len(s.seen)-1].At.Sub(s.first(model.EventStart).At)
+	s.cost = &Cost{
+		Attempts: n, Commands: float64(commands) / float64(n), RoundTrips: float64(rounds) / float64(n),
+		PerSecond: float64(n) / max(took, time.Millisecond).Seconds(),
+	}
+}
+
+// first is the first time that something has happened; without one it is empty.
+func (s *stage) first(event model.Event) (none model.JournalEntry) {
+	for _, e := range s.seen {
+		if e.Event == event {
+			return e
+		}
+	}
+	return none
+}
