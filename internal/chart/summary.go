@@ -126,6 +126,9 @@ func (s Summary) pairs() [][2]string {
 
 // digest is the summary in one line.
 func (r *run) digest() string {
+	if r.About != "" {
+		return r.About
+	}
 	sum := r.summary()
 	parts := []string{words.Count(sum.Attempts, "attempt", "attempts")}
 	if r.End.Sub(r.Start) >= oneDay {

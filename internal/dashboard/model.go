@@ -19,7 +19,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-past"}}
+var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-why", "model-past"}}
 
 // modelView is one model.
 type modelView struct {

@@ -60,9 +60,13 @@ func (e *Explanation) Branches() (charts []chart.Chart) {
 			begins.Kind = chart.Retry
 		}
 		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
-		drawing := chart.Chart{Title: way.name, Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{begins, ends}}
-		if way.branch.RefreshAt.After(drawing.End) {
-			drawing.End = way.branch.RefreshAt
+		drawing := chart.Chart{Title: way.name, About: e.narrator.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{begins, ends}}
+		if at := way.branch.RefreshAt; !at.Before(drawing.End) {
+			after := chart.Event{At: at, Kind: chart.Start, AttemptNo: way.branch.AttemptNo + 1}
+			if way.branch.AttemptNo > 0 {
+				after.Kind = chart.Retry
+			}
+			drawing.End, drawing.Events = at, append(drawing.Events, after)
 		}
 		if way.branch.Disabled {
 			drawing.Events = append(drawing.Events, chart.Event{At: way.branch.At, Kind: chart.Disabled, AttemptNo: no, Why: way.branch.Why})
