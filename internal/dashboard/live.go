@@ -24,6 +24,9 @@ const (
 // read less often.
 const restFactor = 9
 
+// longAgo is a deadline that has passed, on any clock.
+var longAgo = time.Unix(1, 0)
+
 // streams are the open pages. Those of one address share a reader, which ends with the last of them. It is safe for concurrent use.
 type streams struct {
 	tick  time.Duration
@@ -153,8 +156,10 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 	defer cancel()
 	alive := time.NewTicker(15 * time.Second)
 	defer alive.Stop()
+	_ = out.SetWriteDeadline(time.Time{}) // that of a page would end it
 	send := func(text string) bool {
-		_ = out.SetWriteDeadline(d.config.Clock().Add(sendTime)) // a recorder of tests has none
+		stuck := time.AfterFunc(sendTime, func() { _ = out.SetWriteDeadline(longAgo) })
+		defer stuck.Stop()
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}

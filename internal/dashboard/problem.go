@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -22,6 +23,8 @@ func inWords(err error) string {
 	switch {
 	case scripts.Refused(err):
 		return "Redis refused it: the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. (" + text + ")"
+	case strings.Contains(text, "EXECABORT"): // it keeps to itself why
+		return "Redis refused it, and nothing was done: most likely the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. (" + text + ")"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Redis did not answer in time, and it is unknown what was done: look at the page again. (" + text + ")"
 	default:

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ func steer(kind model.CommandType) func(context.Context, *visit) (outcome, error
 			return outcome{}, err
 		}
 		done := outcome{next: v.link("model", "uid", uid)}
+		if errors.Is(request.Refused, explain.ErrUnknownModel) {
+			done.next = v.link("models")
+		}
 		if request.Refused != nil {
 			return done, fmt.Errorf("%s: %w", uid, request.Refused)
 		}

@@ -1,0 +1,236 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+const secret = "a token of 16 bytes or more"
+
+func withToken(c *Config) { c.Token = secret }
+
+func TestEachAnswerForbidsScriptsOfOthersFramesAndGuesses(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	for _, path := range []string{"/", home, home + "models", "/static/style.css", "/nothing", "/login"} {
+		response, text := d.ask(d.request("GET", path, nil))
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+			"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin",
+		} {
+			if got := response.Header.Get(name); got != want {
+				t.Errorf("%s: expected %s %q, found %q", path, name, want, got)
+			}
+		}
+		expectNone(t, text, "<style", " style=", "onclick", "http://", "https://")
+	}
+}
+
+func TestADashboardOnLoopbackAnswersToItsOwnNamesOnly(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.Hosts = []string{"dash.example.com"} })
+	for host, want := range map[string]int{
+		"localhost:8090": 200, "127.0.0.1": 200, "[::1]:8090": 200, "127.1.2.3:1": 200, "dash.example.com": 200, "DASH.example.com:443": 200,
+		"evil.example.com": 421, "localhost.evil.com": 421, "10.0.0.1:8090": 421, "dash.example.com.evil.com": 421,
+	} {
+		request := d.request("GET", home, nil)
+		request.Host = host
+		if response, _ := d.ask(request); response.StatusCode != want {
+			t.Errorf("%s: expected %d, found %s", host, want, response.Status)
+		}
+	}
+}
+
+func TestADashboardBeyondLoopbackNeedsATokenAndTakesAnyNameUnlessSomeAreGiven(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.Listen, c.Token = "0.0.0.0:8090", secret })
+	request := d.request("GET", "/login", nil)
+	request.Host = "any.example.com"
+	if response, _ := d.ask(request); response.StatusCode != 200 {
+		t.Errorf("expected 200, found %s", response.Status)
+	}
+	d.dashboard.config.Hosts = []string{"dash.example.com"}
+	if response, _ := d.ask(request); response.StatusCode != 421 {
+		t.Errorf("expected 421, found %s", response.Status)
+	}
+}
+
+func TestSettingsThatExposeADashboardAreRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"by default":             {Config{}, ""},
+		"loopback by name":       {Config{Listen: "localhost:0"}, ""},
+		"loopback of IPv6":       {Config{Listen: "[::1]:0"}, ""},
+		"everywhere, a token":    {Config{Listen: ":8090", Token: secret}, ""},
+		"everywhere":             {Config{Listen: ":8090"}, "listen: expected an address of loopback, or a token beside it"},
+		"an address of a net":    {Config{Listen: "10.0.0.1:8090"}, "expected an address of loopback"},
+		"a name that may change": {Config{Listen: "dash.example.com:80"}, "expected an address of loopback"},
+		"a short token":          {Config{Token: "0123456789abcde"}, "token: expected at least 16 bytes, found 15"},
+		"no address":             {Config{Listen: "8090"}, `listen: expected an address such as 127.0.0.1:8090, found "8090"`},
+		"a long name":            {Config{By: strings.Repeat("x", 1000)}, "by: expected at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.config.Clock = time.Now
+			err := test.config.WithDefaults().Validate()
+			if got := ""; err != nil {
+				got = err.Error()
+				if test.want == "" || !strings.Contains(got, test.want) {
+					t.Errorf("expected %q, found %q", test.want, got)
+				}
+			} else if test.want != "" {
+				t.Errorf("expected %q, found nothing", test.want)
+			}
+		})
+	}
+}
+
+func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(`"uid":"a"`)
+	form := url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}}
+	for name, change := range map[string]func(*http.Request){
+		"as a browser tells of it": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"by its origin":            func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.com") },
+		"of a site beside it":      func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+	} {
+		request := d.request("POST", home+"model/disable", form)
+		change(request)
+		if response, text := d.ask(request); response.StatusCode != 403 || !strings.Contains(text, "sent by another site, and nothing was done") {
+			t.Errorf("%s: expected it refused, found %s %s", name, response.Status, text)
+		}
+	}
+	for _, csrf := range []string{"", "x", d.dashboard.csrf + "x"} {
+		response, text := d.ask(d.request("POST", home+"model/disable", url.Values{"csrf": {csrf}, "uid": {"a"}}))
+		if response.StatusCode != 403 || !strings.Contains(text, "load its page again") {
+			t.Errorf("%q: expected it refused, found %s %s", csrf, response.Status, text)
+		}
+	}
+	if response, _ := d.ask(d.request("GET", home+"model/disable?uid=a&csrf="+d.dashboard.csrf, nil)); response.StatusCode != 405 {
+		t.Errorf("expected no action by a link, found %s", response.Status)
+	}
+	if d.Model("a")["refresh_disabled_until_update"] != "" {
+		t.Error("expected a model that nobody has disabled")
+	}
+}
+
+func TestAReadOnlyDashboardOffersAndAcceptsNoAction(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.ReadOnly = true })
+	d.put(`"uid":"a"`)
+	expectNone(t, d.page(home+"model?uid=a"), "Run now", `method="post"`)
+	expect(t, d.page(home), "read-only")
+	for _, action := range actions {
+		response, text := d.ask(d.request("POST", home+action.path, url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}}))
+		if response.StatusCode != 403 || !strings.Contains(text, "--read-only") {
+			t.Errorf("%s: expected 403, found %s %s", action.path, response.Status, text)
+		}
+	}
+}
+
+func TestAFormThatIsTooLargeDoesNothing(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	response, text := d.ask(d.request("POST", home+"model/disable", url.Values{"csrf": {d.dashboard.csrf}, "reason": {strings.Repeat("x", largestForm)}}))
+	if response.StatusCode != 400 || !strings.Contains(text, "at most 256 KiB, and nothing was done") {
+		t.Errorf("expected 400, found %s %s", response.Status, text)
+	}
+}
+
+func TestWithoutTheTokenNothingIsShown(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), withToken)
+	for _, path := range []string{"/", home, home + "models", home + "model/past.svg?uid=a", home + "live/", "/q/other/"} {
+		response, _ := d.ask(d.request("GET", path, nil))
+		if response.StatusCode != 303 || response.Header.Get("Location") != "/login" {
+			t.Errorf("%s: expected the way to sign in, found %s", path, response.Status)
+		}
+		request := d.request("GET", path, nil)
+		request.Header.Set("Accept", "application/json")
+		if response, _ := d.ask(request); response.StatusCode != 401 || response.Header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s: expected 401, found %s", path, response.Status)
+		}
+	}
+	if response, _ := d.ask(d.request("POST", home+"model/run", url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}})); response.StatusCode != 401 {
+		t.Errorf("expected 401, found %s", response.Status)
+	}
+	expect(t, d.page("/login"), `<label for="token">`)
+	d.page("/static/style.css")
+}
+
+func TestTheTokenOpensASessionThatEnds(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), withToken)
+	response, text := d.ask(d.request("POST", "/login", url.Values{"token": {"another token"}}))
+	if response.StatusCode != 403 || len(response.Cookies()) > 0 {
+		t.Errorf("expected no session, found %s %v", response.Status, response.Cookies())
+	}
+	expect(t, text, "This is not the token")
+	signIn := func() *http.Cookie {
+		response, _ := d.ask(d.request("POST", "/login", url.Values{"token": {secret}}))
+		if response.StatusCode != 303 || len(response.Cookies()) != 1 {
+			t.Fatalf("expected a session, found %s %v", response.Status, response.Cookies())
+		}
+		return response.Cookies()[0]
+	}
+	cookie := signIn()
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || strings.Contains(cookie.Value, secret) || cookie.Secure {
+		t.Errorf("expected a cookie that no script reads and no other site sends, found %v", cookie)
+	}
+	expect(t, d.page(home), "Sign out")
+	d.Clock.Turn(sessionTime)
+	if status, _ := d.status(home); status != 303 {
+		t.Errorf("expected the end of the session, found %d", status)
+	}
+	signIn()
+	d.page(home)
+	d.ask(d.request("POST", "/logout", nil))
+	if status, _ := d.status(home); status != 303 {
+		t.Errorf("expected nobody signed in, found %d", status)
+	}
+	forged := d.request("GET", home, nil)
+	forged.AddCookie(&http.Cookie{Name: sessionCookie, Value: "99999999999.x"})
+	if response, _ := d.ask(forged); response.StatusCode != 303 {
+		t.Errorf("expected a forged session refused, found %s", response.Status)
+	}
+	behindTLS := d.request("POST", "/login", url.Values{"token": {secret}})
+	behindTLS.Header.Set("X-Forwarded-Proto", "https")
+	if response, _ := d.ask(behindTLS); !response.Cookies()[0].Secure {
+		t.Error("expected a cookie for TLS alone behind a proxy that speaks it")
+	}
+}
+
+func TestAProgramBringsTheTokenWithEachRequestAndNeedsNoForm(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), withToken)
+	d.put(`"uid":"a"`)
+	for token, want := range map[string]int{secret: 303, "another": 401, "": 401} {
+		request := d.request("POST", home+"model/disable", url.Values{"uid": {"a"}})
+		request.Header.Set("Accept", "*/*")
+		request.Header.Set("Authorization", "Bearer "+token)
+		if response, _ := d.ask(request); response.StatusCode != want {
+			t.Errorf("%q: expected %d, found %s", token, want, response.Status)
+		}
+	}
+	if d.Model("a")["refresh_disabled_until_update"] == "" {
+		t.Error("expected a disabled model")
+	}
+}
+
+func TestWrongTokensAreBounded(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), withToken)
+	try := func(token string) int {
+		response, _ := d.ask(d.request("POST", "/login", url.Values{"token": {token}}))
+		return response.StatusCode
+	}
+	for range mostTries {
+		if got := try("wrong"); got != 403 {
+			t.Fatalf("expected 403, found %d", got)
+		}
+	}
+	if got := try(secret); got != 429 {
+		t.Errorf("expected even the right one refused for a while, found %d", got)
+	}
+	d.Clock.Turn(tryWindow)
+	if got := try(secret); got != 303 {
+		t.Errorf("expected it taken after a while, found %d", got)
+	}
+}

@@ -1,0 +1,196 @@
+package dashboard
+
+import (
+	"fmt"
+	"html"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+var (
+	modelLink = regexp.MustCompile(`<th scope="row"><a href="[^"]*">([^<]*)</a>`)
+	nextLink  = regexp.MustCompile(`href="([^"]*)" rel="next"`)
+)
+
+// walk follows the pages of a list, and returns the uids of each.
+func (d *desk) walk(path string) (pages [][]string) {
+	d.t.Helper()
+	for path != "" {
+		page := d.page(path)
+		uids := []string{}
+		for _, match := range modelLink.FindAllStringSubmatch(page, -1) {
+			uids = append(uids, match[1])
+		}
+		pages, path = append(pages, uids), ""
+		if match := nextLink.FindStringSubmatch(page); match != nil {
+			path = html.UnescapeString(match[1])
+		}
+		if len(pages) > 100 {
+			d.t.Fatal("expected an end")
+		}
+	}
+	return pages
+}
+
+func TestModelsAreListedPageByPageEachOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		var models []string
+		for n := range 120 {
+			models = append(models, fmt.Sprintf(`"uid":"m%03d","rrule":"every day at 6 AM","labels":{"tenant":"t%d"}`, n, n%2))
+		}
+		d.put(models...)
+		for path, want := range map[string]int{"models": 120, "models?sort=due": 120, "models?l=tenant%3Dt1": 60, "models?l=uid%3Dm00*": 10, "models?sort=failing": 0, "models?l=status%3Dfailing": 0} {
+			pages := d.walk(home + path)
+			all := slices.Concat(pages...)
+			slices.Sort(all)
+			if len(all) != want || len(slices.Compact(all)) != want {
+				t.Errorf("%s: expected %d models, each once, found %d", path, want, len(all))
+			}
+			for _, page := range pages {
+				if len(page) > mostRows {
+					t.Errorf("%s: expected at most %d on a page, found %d", path, mostRows, len(page))
+				}
+			}
+		}
+		expect(t, d.page(home+"models?l=tenant%3Dt1"), `value="tenant=t1"`, `href="/q/bigtables/models?l=tenant%3Dt1">tenant=t1</a>`, "scheduled: starts in 23h")
+	})
+}
+
+func TestAListTellsWhatIsWrongWithItsSelectorOrCursor(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	for query, want := range map[string]string{"l=status%3Dfialing": "did you mean failing?", "sort=age": "sort: expected due or failing", "after=x": "--after: expected a cursor"} {
+		status, page := d.status(home + "models?" + query)
+		if status != 400 {
+			t.Errorf("%s: expected 400, found %d", query, status)
+		}
+		expect(t, page, want, "<h1>Models</h1>", `role="alert"`)
+	}
+}
+
+const failingModel = `"uid":"a","refresh":"now","rrule":"every day at 6 AM","labels":{"tenant":"t1"},"payload":{"input_url":"http://x/y"},"policy":{"timeout":"1h","retries":["10m"],"on_exhausted":"give_up"}`
+
+func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		d.put(failingModel)
+		d.start()
+		expect(t, d.page(home+"model?uid=a"), "No attempt has ended yet.", "attempt 1 runs since", `src="/q/bigtables/model/next.svg?uid=a&amp;v=`)
+		d.answer("failure", "a", `"reason":"503"`)
+		page := d.page(home + "model?uid=a")
+		expect(t, page, "<h1>a</h1>", "scheduled: starts in 10m", "failure 1 of 2 (503) at", "if it succeeds: refresh at", "if it fails: disabled until the next update",
+			"retry 1/1 &#43;10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td class="bad">failure</td>`)
+		for path, want := range map[string][]string{
+			"model/past.svg?uid=a": {"<title>a</title>", "failure"}, "model/next.svg?uid=a": {"if it succeeds", "if it fails", "if it is lost", "success"},
+		} {
+			response, picture := d.ask(d.request("GET", home+path, nil))
+			if response.StatusCode != 200 || response.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'unsafe-inline'; sandbox") {
+				t.Errorf("%s: found %s %v", path, response.Status, response.Header)
+			}
+			expect(t, picture, want...)
+		}
+		d.Clock.Turn(10 * time.Minute)
+		d.start()
+		d.answer("failure", "a")
+		expect(t, d.page(home+"model?uid=a"), "disabled until the next update", "next: nothing, until it is saved, enabled or run by hand")
+	})
+}
+
+func TestAModelThatIsNotStoredIsAbsentAndAWrongUIDIsRefused(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	for path, want := range map[string]int{"model?uid=gone": 404, "model": 400, "model?uid=a+b": 400, "model/past.svg?uid=gone": 404, "nothing": 404} {
+		if status, _ := d.status(home + path); status != want {
+			t.Errorf("%s: expected %d, found %d", path, want, status)
+		}
+	}
+	if status, _ := d.status("/q/other/"); status != 404 {
+		t.Errorf("expected 404 for another queue, found %d", status)
+	}
+}
+
+func TestUIDsOfAllCharactersHaveAPage(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	for _, uid := range []string{"a/../b", "a//b", "a/.", "a=b+c", "t:1@x~y"} {
+		d.put(fmt.Sprintf(`"uid":%q`, uid))
+		expect(t, html.UnescapeString(d.page(home+"model?uid="+url.QueryEscape(uid))), "<h1>"+uid+"</h1>")
+	}
+}
+
+func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, func(c *Config) { c.By = "desk" })
+		d.put(`"uid":"a","rrule":"every day at 6 AM"`)
+		model := home + "model/"
+		expect(t, d.press(model+"run", "uid", "a"), "a was asked for. Now it is due: waits for a dispatcher")
+		d.start()
+		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: expected an idle model, found an attempt queued or running`)
+		before := d.Attempt("a")
+		d.press(model+"run", "uid", "a", "force", "yes")
+		d.start()
+		if after := d.Attempt("a"); after == before || after == "" {
+			t.Errorf("expected another attempt, found %q after %q", after, before)
+		}
+		expect(t, d.press(model+"disable", "uid", "a", "reason", "moved <b>"), "a is disabled until somebody enables it.", "disabled by desk, until it is enabled: moved &lt;b&gt;")
+		expect(t, d.press(model+"enable", "uid", "a"), "a is enabled. Now it is scheduled: starts in")
+		expect(t, d.press(model+"enable", "uid", "a"), "a: nothing had to be changed.")
+		page := d.press(model+"hold", "uid", "a", "reason", "a <i>pause</i>", "for", "2h")
+		expect(t, page, "a is held (hold h", "of uid=a, by desk: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by desk")
+		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(page)[1]
+		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by desk")
+		expectNone(t, d.press(model+"release", "id", id, "back", home+"model?uid=a"), "Release "+id)
+		expect(t, d.press(model+"release", "id", id), id+": expected a hold, found that it has ended", "<h1>Overview</h1>")
+		expect(t, d.press(model+"hold", "uid", "a"), "reason: expected why")
+		expect(t, d.press(model+"hold", "uid", "a", "reason", "x", "for", "soon"), "for: expected a length of time such as 2h")
+		expect(t, d.press(model+"run", "uid", "gone"), "gone: expected the uid of a stored model")
+	})
+}
+
+func TestWhatBecameOfAnActionIsToldOnce(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(`"uid":"a"`)
+	response, _ := d.ask(d.request("POST", home+"model/disable", url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}}))
+	path := response.Header.Get("Location")
+	expect(t, d.page(path), "a is disabled until somebody enables it.")
+	expectNone(t, d.page(path), "a is disabled until somebody enables it.")
+	expectNone(t, d.page(home+"?told=Pay+here"), "Pay here")
+}
+
+func TestAFormLeadsBackToPagesOfItsQueueOnly(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	for back, want := range map[string]string{
+		home + "models?l=a%3Db": home + "models?l=a%3Db&told=", "https://example.com/": home + "?told=", "//example.com/q/bigtables/": home + "?told=", "/q/bigtables": home + "?told=",
+	} {
+		response, _ := d.ask(d.request("POST", home+"model/release", url.Values{"csrf": {d.dashboard.csrf}, "id": {"x"}, "back": {back}}))
+		if got := response.Header.Get("Location"); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: expected %s, found %s", back, want, got)
+		}
+	}
+}
+
+// evil is a text that would run as a script, wherever it stood unescaped.
+const evil = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
+
+func TestNoTextOfAUserBecomesMarkup(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		quoted := strings.ReplaceAll(evil, `"`, `\"`)
+		d.put(`"uid":"a","refresh":"now","payload":{"input_url":"` + quoted + `"},"policy":{"timeout":"1h","retries":["10m"]}`)
+		d.start()
+		d.answer("user_friendly_status", "a", `"status":"`+quoted+`"`)
+		d.answer("failure", "a", `"reason":"`+quoted+`"`, `"error_type":"`+quoted+`"`, `"user_friendly_reason":"`+quoted+`"`)
+		d.press(home+"model/hold", "uid", "a", "reason", evil)
+		d.press(home+"model/disable", "uid", "a", "reason", evil)
+		for _, path := range []string{"", "models", "model?uid=a", "models?l=" + url.QueryEscape(evil), "models?sort=" + url.QueryEscape(evil), "models?after=" + url.QueryEscape(evil),
+			"model?uid=" + url.QueryEscape(evil), "model/past.svg?uid=a", "?told=" + url.QueryEscape(evil)} {
+			_, page := d.status(home + path)
+			expectNone(t, page, "<script>", "<img src=x", "'><")
+		}
+		expect(t, d.page(home+"model?uid=a"), "&lt;script&gt;alert(1)")
+	})
+}
