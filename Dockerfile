@@ -11,10 +11,14 @@ RUN git rev-parse HEAD || export GOFLAGS=-buildvcs=false; \
     CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags="-s -w -X main.release=$VERSION" -o /out/refreshd ./cmd/refreshd
 RUN mkdir /out/data
 
+# Authorities of TLS are in the binary too.
 FROM scratch
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/refreshd /refreshd
 # A new volume takes its owner from here, so that the worker may write to it.
 COPY --from=build --chown=65532:65532 /out/data /data
 USER 65532:65532
+# Each daemon tells about its health inside of its container alone, unless this is set to something else. What is unhealthy here a restart may
+# help; while only Redis fails, it does not.
+ENV REFRESHD_HEALTH=127.0.0.1:8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["/refreshd", "health", "/livez"]
 ENTRYPOINT ["/refreshd"]

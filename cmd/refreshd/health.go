@@ -24,12 +24,15 @@ func healthCommand(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use: "health [URL]", Short: "Ask a daemon whether it is well, for images without a shell", Args: cobra.MaximumNArgs(1),
 		Long: `Ask a daemon whether it is well, and say why not. URL is that of /livez (would a restart help?) or /readyz (does it do its work?), such
-as http://127.0.0.1:8080/livez. 127.0.0.1:8080 or :8080 alone means /readyz there. Without URL it is the address of --health, which is the
-setting by which the daemon was told where to answer: REFRESHD_HEALTH serves both.
+as http://127.0.0.1:8080/livez. 127.0.0.1:8080 or :8080 alone means /readyz there. What URL leaves out, as /livez or no URL does, is the
+address of --health, by which the daemon was told where to answer: REFRESHD_HEALTH serves both.
 
 Exit codes: 0 it is well, 1 it is not or does not answer, 2 wrong usage.`,
 		RunE: func(command *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			switch {
+			case len(args) > 0 && strings.HasPrefix(args[0], "/"):
+				address += args[0]
+			case len(args) > 0:
 				address = args[0]
 			}
 			return a.askHealth(command.Context(), address, timeout)

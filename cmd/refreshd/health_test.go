@@ -27,6 +27,7 @@ func TestHealthSaysWhetherADaemonIsWellAndWhyNot(t *testing.T) {
 	as := at(t, server)
 	as.env["REFRESHD_HEALTH"] = address // as the daemon may have it
 	as.do("health")
+	as.do("health", "/livez")
 	dispatcher.stop()
 	expectContains(t, as.fail(exitFailed, "health"), "ask for health: ", "connection refused")
 }
@@ -82,7 +83,7 @@ func TestTheAddressOfHealthMayBeShort(t *testing.T) {
 			t.Errorf("%s: expected %s, found %s, %v", address, want, got, err)
 		}
 	}
-	for _, address := range []string{"", "ftp://x", "http://", "http://[", "file:///livez"} {
+	for _, address := range []string{"", "ftp://x", "http://", "http://[", "file:///livez", "/livez"} {
 		expectContains(t, (&console{t: t}).fail(exitUsage, "health", address), "health: expected a URL such as")
 	}
 }

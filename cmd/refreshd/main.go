@@ -13,6 +13,8 @@ import (
 	"strings"
 	_ "time/tzdata" // schedules have time zones, and the host may have none
 
+	_ "golang.org/x/crypto/x509roots/fallback" // and no authorities of TLS either, as in an image from scratch
+
 	"github.com/refreshd/refreshd/scripts"
 )
 

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds all that a release consists of: deploy/release.sh v1.2.3 [DIR, default dist]
+#
+# The same commit and the same Go give the same bytes, whoever builds them and wherever.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+sbom=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
+
+version=${1:-}
+if ! [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
+  printf 'release: expected a version such as v1.2.3, found "%s"\n' "$version" >&2
+  exit 2
+fi
+mkdir -p "${2:-dist}"
+dist=$(cd "${2:-dist}" && pwd)
+if [ -n "$(ls -A "$dist")" ]; then
+  printf 'release: expected an empty directory, found files in %s\n' "$dist" >&2
+  exit 1
+fi
+# Where git does not know the commit, as in an archive of the source, the version alone says what it is.
+revision=$(git rev-parse HEAD 2>/dev/null || true)
+created=$(git log -1 --format=%ct 2>/dev/null || echo 0)
+stamp=auto
+if [ -z "$revision" ]; then stamp=false; fi
+
+# Nothing of the environment goes into the program.
+export CGO_ENABLED=0 GOFLAGS=-mod=readonly GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' TZ=UTC LC_ALL=C
+for platform in $platforms; do
+  os=${platform%/*} arch=${platform#*/}
+  binary=$dist/refreshd-$version-$os-$arch
+  GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=$stamp -ldflags="-s -w -buildid= -X main.release=$version" -o "$binary" ./cmd/refreshd
+  go run "$sbom" bin -json -noserial -notimestamp -std -version "$version" -output "$binary.cdx.json" "$binary"
+done
+case $platforms in *linux/amd64*linux/arm64*)
+  (cd deploy/image && go run . -version "$version" -revision "$revision" -created "$created" \
+    -binaries "$dist/refreshd-$version-linux-ARCH" -o "$dist/refreshd-$version-image.tar") ;;
+esac
+(cd "$dist" && sha256sum -- refreshd-* >SHA256SUMS)
