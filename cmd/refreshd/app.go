@@ -57,7 +57,7 @@ attempt fails decides when to try again.
 Each flag can also be set by an environment variable, REFRESHD_ and its name in capitals (REFRESHD_MAX_QUEUED), and
 by a line of the --config file (max-queued: 500). A flag goes before the environment, and that before the file.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --plan alone.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --plan and shadow.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: a.prepare,
@@ -70,7 +70,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a), dashboardCommand(a),
 		modelCommand(a), applyCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), freshnessCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a),
 		bulkCommand(a), failuresCommand(a), holdCommand(a), releaseCommand(a), limitCommand(a), circuitCommand(a), calendarCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a), simulateCommand(a),
-		benchCommand(a), conformanceCommand(a), aclCommand(a), healthCommand(a), versionCommand(a))
+		benchCommand(a), shadowCommand(a), conformanceCommand(a), aclCommand(a), healthCommand(a), versionCommand(a))
 	groupCommands(root)
 	a.offerValues(root)
 	return root

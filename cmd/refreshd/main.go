@@ -22,7 +22,7 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
-	exitDiffer = 3 // of apply --plan alone: something differs
+	exitDiffer = 3 // of apply --plan and shadow: something differs
 )
 
 // gcPercent lets the heap grow to five times what is kept, some 20 MB in a daemon. All commands keep little and drop much, so that with

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/shadow"
+	"github.com/refreshd/refreshd/internal/simulate"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func shadowCommand(a *app) *cobra.Command {
+	var f shadowFlags
+	command := &cobra.Command{
+		Use: "shadow LOG|- [-f DIR]", Short: "Compare when an old system refreshed its models with when we would have",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("expected one log of the old system, or - for standard input, found %d", len(args))
+			}
+			return nil
+		},
+		Long: `Read when an old system refreshed its models and how that ended, decide for the same models with our own code on a clock that jumps, and tell where
+the two disagree. Nothing is pushed, and nothing is written to Redis; with -f Redis is not even asked.
+
+The models are those of the files of -f, with the policies there, or else those of the queue. The log is one of these:
+  csv      a header, and a line for each run
+  jsonl    a JSON object for each run
+  monitor  what redis-cli monitor shows: the attempts that are pushed to NAME-input of --queue NAME, and their results on NAME-output
+Lines are in the order of time for each model; models may be mixed, or come one after another. A run has uid and started_at, and if it is known
+ended_at, outcome (success, failure, lost) and error_type; --columns says how they are called in the log. Without ended_at and outcome each
+run counts as a success that took no time, so that retries cannot be compared.
+
+A run belongs to the nearest start of ours. Our attempt then ends as the run did, and what comes next is decided anew. Kinds of disagreement:
+  earlier, later   we would have started earlier, later
+  missed           a planned refresh that the old system did not start
+  not_retried      we would have retried; the old system waited
+  retried          the old system retried; we would have waited for the planned refresh
+  twice            it ran again while its last run was going on, or in the same moment
+  unplanned        it was started though no plan asks for it, as by hand
+  gave_up          it went on after we would have disabled the model
+  too_long         it ran for longer than the timeout allows
+  unknown          a run of a model that is not defined
+  unreadable       a line that is no run
+
+Workers are taken to begin at once, and jitter, limits, circuits and holds count for nothing. Of a model without a schedule only retries are
+compared: when it is to start follows from saves, which no log tells.
+
+Exit codes: 0 old and new agree; 1 failed; 2 wrong usage; 3 something differs.`,
+		Example: `  refreshd shadow cron.csv -f models.yaml --timezone Europe/Berlin --columns uid=table_id,at=started,ended=finished,outcome=status
+  redis-cli monitor | refreshd shadow - -f models.yaml`,
+		RunE: func(command *cobra.Command, args []string) error { return a.shadow(command.Context(), args[0], f) },
+	}
+	flags := command.Flags()
+	flags.StringVarP(&f.models, "filename", "f", "", "`DIR` or file with the models and their policies, as of apply (default those of the queue)")
+	flags.StringVar(&f.format, "format", shadow.FormatAuto, "`FORMAT` of the log: "+strings.Join(shadow.Formats, ", "))
+	flags.StringVar(&f.columns, "columns", "", "`MAP` of uid, at, ended, outcome and error to columns of the log, as in uid=table_id,at=started")
+	flags.StringVar(&f.outcomes, "outcomes", "", "`MAP` of further words to success, failure and lost, as in 1=success,0=failure")
+	flags.StringVar(&f.timezone, "timezone", "UTC", "`ZONE` of times without an offset, and of what is told")
+	flags.StringVar(&f.within, "within", "1m", "`DURATION` that two starts may be apart and still agree")
+	flags.StringVar(&f.from, "from", "", "`TIME` from which is compared (default the first run)")
+	flags.StringVar(&f.until, "until", "", "`TIME` until which is compared (default the last run)")
+	flags.BoolVar(&f.each, "each", false, "tell each difference too, in the order in which they are found")
+	return command
+}
+
+// shadowFlags are the settings of a comparison.
+type shadowFlags struct {
+	models, format, columns, outcomes, timezone, within, from, until string
+
+	each bool
+}
+
+func (a *app) shadow(ctx context.Context, from string, f shadowFlags) error {
+	log, options, err := f.settle(a)
+	if err != nil {
+		return err
+	}
+	if f.each {
+		options.Tell = func(d shadow.Difference) { a.tellDifference(d, log.Zone) }
+	}
+	comparison := shadow.New(options)
+	if f.models != "" {
+		err = a.defineFiles(comparison, f.models)
+	} else {
+		err = a.withStored(ctx, func(queue *scripts.Queue) error {
+			log.Wire = queue.Wire
+			return defineStored(ctx, comparison, queue)
+		})
+	}
+	if err != nil {
+		return err
+	}
+	report, err := a.compare(ctx, comparison, &log, from)
+	if err != nil {
+		return err
+	}
+	return a.showShadow(report, log.Zone, options.Within)
+}
+
+// settle reads the flags.
+func (f *shadowFlags) settle(a *app) (log shadow.Log, options shadow.Options, err error) {
+	keys, err := scripts.NewKeys(cmp.Or(a.store.Queue, scripts.DefaultQueue))
+	if err != nil {
+		return log, options, usageError{err}
+	}
+	log = shadow.Log{Format: f.format, Input: keys.Input(), Output: keys.Output()}
+	if err := oneOf("format", f.format, shadow.Formats); err != nil {
+		return log, options, err
+	}
+	if log.Columns, err = shadow.ParseColumns(f.columns); err != nil {
+		return log, options, usagef("--columns: %w", err)
+	}
+	if log.Columns.Outcomes, err = shadow.ParseOutcomes(f.outcomes); err != nil {
+		return log, options, usagef("--outcomes: %w", err)
+	}
+	if log.Zone, err = time.LoadLocation(f.timezone); err != nil || f.timezone == "Local" {
+		return log, options, usagef("--timezone: expected an IANA name such as Europe/Berlin, found %s", document.Found(f.timezone))
+	}
+	if options.Within, err = document.ParseDuration(f.within); err != nil {
+		return log, options, usagef("--within: %w", err)
+	}
+	for _, flag := range []struct {
+		name, text string
+		to         *time.Time
+	}{{"from", f.from, &options.From}, {"until", f.until, &options.To}} {
+		if flag.text == "" {
+			continue
+		}
+		if *flag.to, err = simulate.ParseTime(flag.text, log.Zone); err != nil {
+			return log, options, usagef("--%s: %w", flag.name, err)
+		}
+	}
+	return log, options, nil
+}
+
+// compare reads the log.
+func (a *app) compare(ctx context.Context, comparison *shadow.Comparison, log *shadow.Log, from string) (*shadow.Report, error) {
+	name, in, err := a.openInput(from)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	err = log.Read(a.showProgress(in), func(run shadow.Run) error { return cmp.Or(ctx.Err(), comparison.Take(run)) }, comparison.Refuse)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return comparison.End()
+}
+
+// defineFiles adds the models of a directory or file.
+func (a *app) defineFiles(comparison *shadow.Comparison, from string) error {
+	directory, err := definitions.ReadDirectory(from)
+	if err != nil {
+		return err
+	}
+	for _, refused := range directory.Refused {
+		a.complain(refused.At(refused.Err).Error())
+	}
+	if len(directory.Refused) > 0 {
+		return errReported
+	}
+	policies, err := a.policiesOf(directory)
+	if err != nil {
+		return err
+	}
+	for _, m := range directory.Models {
+		m.Definition.Complete(policies.ByName[policy.DefaultName])
+		p, err := policies.Find(&m.Definition)
+		if err == nil {
+			_, err = simulate.NewModel(m.Definition, p, time.Now())
+		}
+		if err != nil {
+			return m.At(err)
+		}
+		comparison.Define(m.Definition.UID, func(at time.Time) (*model.Model, error) { return simulate.NewModel(m.Definition, p, at) })
+	}
+	return nil
+}
+
+// policiesOf are the policies of a directory, and the one of models that name none.
+func (a *app) policiesOf(directory definitions.Directory) (model.Policies, error) {
+	policies := model.Policies{ByName: map[string]policy.Policy{}}
+	sources := make([]definitions.Source, len(directory.Policies))
+	for i, p := range directory.Policies {
+		sources[i] = definitions.Source{Document: p.Document, Draft: p.Draft}
+	}
+	if err := definitions.Complete(sources, func() (policy.Policy, error) { return policy.Default(), nil }); err != nil {
+		return policies, err
+	}
+	for _, source := range sources {
+		policies.ByName[source.Policy.Name] = source.Policy
+		policies.Stored = append(policies.Stored, source.Policy.Name)
+	}
+	if _, found := policies.ByName[policy.DefaultName]; !found {
+		policies.ByName[policy.DefaultName] = policy.Default()
+	}
+	policies.ByName[""] = policies.ByName[policy.DefaultName]
+	return policies, nil
+}
+
+// defineStored adds the models of a queue, as they are defined; what they are doing does not count.
+func defineStored(ctx context.Context, comparison *shadow.Comparison, queue *scripts.Queue) error {
+	return (&fleet{queue: queue}).each(ctx, func(_ *scripts.Store, records []*scripts.Record) error {
+		for _, record := range records {
+			stored := record.Model
+			stored.State = model.State{Phase: stored.Phase}
+			stored.Payload = ""
+			comparison.Define(stored.UID, func(time.Time) (*model.Model, error) { return &stored, nil })
+		}
+		return ctx.Err()
+	})
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+// exported are the flags that read examples/adopt/cron.csv.
+var exported = []string{"shadow", "../../examples/adopt/cron.csv", "-f", "../../examples/adopt/models.yaml", "--timezone", "Europe/Berlin",
+	"--columns", "uid=table_id,at=started,ended=finished,outcome=status,error=error"}
+
+// differs runs a shadow that finds differences and returns what it prints.
+func (c *console) differs(args ...string) string {
+	c.t.Helper()
+	code, stdout, stderr := c.run(args...)
+	if code != exitDiffer || stderr != "" {
+		c.t.Fatalf("expected exit code %d and no complaint, found %d\n%s", exitDiffer, code, stderr)
+	}
+	return stdout
+}
+
+func TestTheExportOfAnOldCronIsComparedWithoutRedis(t *testing.T) {
+	c := nowhere(t)
+	text := c.differs(exported...)
+	expectContains(t, text, "57 runs of 3 models, 2026-10-22 00:00 CEST to 2026-10-28 18:00 CET; 39 agree within 1m")
+	for _, line := range []string{
+		"later    16     2       we would have started later       tbl_1 line 27 old 2026-10-25 05:00:03 ours 2026-10-25 06:00:00 by 59m57s (planned)",
+		"missed   1      1       planned, and not started          tbl_2 ours 2026-10-23 16:00:00 (planned)",
+		"twice    1      1       it ran again beside its last run  tbl_2 line 37 old 2026-10-26 05:00:54 by 31s (planned)",
+		"earlier  1      1       we would have started earlier     tbl_1 line 24",
+		"tbl_2  14    5      later 8, missed 1, twice 1",
+	} {
+		expectContains(t, text, line)
+	}
+	if strings.Contains(text, "tbl_3") {
+		t.Errorf("expected a model that agrees to be left out, found it in\n%s", text)
+	}
+}
+
+func TestAShadowTellsEachDifferenceAndTheSumInJSON(t *testing.T) {
+	c := nowhere(t)
+	var kinds []string
+	for _, object := range c.objects(c.differs(append(exported, "-o", "json", "--each", "--until", "2026-10-25")...)) {
+		kinds = append(kinds, fmt.Sprintf("%v %v %v %v", object["kind"], object["difference"], object["uid"], object["differing"]))
+		if object["kind"] == "difference" && object["difference"] == "earlier" {
+			if object["old"] != "2026-10-24T14:14:03.000Z" || object["ours"] != "2026-10-24T14:04:03.000Z" || object["seconds"] != 600.0 || object["line"] != 24.0 {
+				t.Errorf("expected a retry that was ten minutes late, found %v", object)
+			}
+		}
+	}
+	want := []string{"difference missed tbl_2 <nil>", "difference earlier tbl_1 <nil>", "model <nil> tbl_1 <nil>", "model <nil> tbl_2 <nil>", "summary <nil> <nil> 2"}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAShadowThatAgreesEndsWell(t *testing.T) {
+	c := nowhere(t)
+	c.in = `{"uid":"tbl_1","started_at":"2026-10-05T04:00:00Z"}` + "\n" + `{"uid":"tbl_1","started_at":"2026-10-05T14:00:30Z"}` + "\n"
+	models := file(t, "m.yaml", "{uid: tbl_1, timezone: Europe/Berlin, rrule: \"FREQ=DAILY;BYHOUR=6,16\"}")
+	expectContains(t, c.do("shadow", "-", "-f", models), "2 runs of 1 model, 2026-10-05 04:00 UTC to 2026-10-05 14:00 UTC; 2 agree within 1m")
+}
+
+func TestAShadowOfAQueueWritesNothing(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.do("model", "put", file(t, "m.yaml", "uid: tbl_1\nrrule: FREQ=HOURLY\ntimezone: UTC\ndtstart: 2026-01-01T00:00:00\n"))
+		before := server.Dump(t)
+		c.in = "OK\n" + `1791180000.5 [0 127.0.0.1:1] "RPUSH" "bigtables-input" "{\"big_table_uid\":\"tbl_1\",\"refresh_attempt_uid\":\"a\"}"` + "\n" +
+			`1791183660.5 [0 127.0.0.1:1] "RPUSH" "bigtables-input" "{\"big_table_uid\":\"tbl_1\",\"refresh_attempt_uid\":\"b\"}"` + "\n" +
+			`1791187800.5 [0 127.0.0.1:1] "RPUSH" "bigtables-input" "{\"big_table_uid\":\"tbl_2\",\"refresh_attempt_uid\":\"c\"}"` + "\n"
+		text := c.differs("shadow", "-", "--within", "2m")
+		expectContains(t, text, "3 runs of 1 model")
+		expectContains(t, text, "unknown")
+		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
+			t.Errorf("expected nothing to be written (-before +after)\n%s", diff)
+		}
+	})
+}
+
+func TestAShadowRefusesWhatItCannotCompare(t *testing.T) {
+	c := nowhere(t)
+	models := file(t, "m.yaml", "uid: tbl_1\nrrule: FREQ=HOURLY\n")
+	for name, test := range map[string]struct {
+		code int
+		args []string
+		want string
+	}{
+		"no log":            {exitUsage, nil, "expected one log of the old system"},
+		"a format":          {exitUsage, []string{"-", "--format", "xml"}, "--format: expected one of auto, csv, jsonl, monitor"},
+		"columns":           {exitUsage, []string{"-", "--columns", "url=x"}, "--columns: expected uid, at, ended, outcome or error"},
+		"outcomes":          {exitUsage, []string{"-", "--outcomes", "1=x"}, "--outcomes: expected a word"},
+		"a zone":            {exitUsage, []string{"-", "--timezone", "Berlin"}, "--timezone: expected an IANA name"},
+		"a tolerance":       {exitUsage, []string{"-", "--within", "soon"}, "--within: expected a duration"},
+		"a time":            {exitUsage, []string{"-", "--from", "soon"}, "--from: expected a time"},
+		"no such file":      {exitFailed, []string{"none.csv", "-f", models}, "none.csv"},
+		"a refused model":   {exitFailed, []string{"-", "-f", file(t, "bad.yaml", "uid: tbl_1\nrule: x\n")}, "bad.yaml line 2"},
+		"a policy not here": {exitFailed, []string{"-", "-f", file(t, "named.yaml", "uid: tbl_1\npolicy: other\n")}, "named.yaml line 2: policy: expected a policy, or the name of a stored one"},
+		"a header":          {exitFailed, []string{"-", "-f", models}, `standard input: line 1: columns: expected one called "uid"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.in = "id;time\n"
+			expectContains(t, c.fail(test.code, append([]string{"shadow"}, test.args...)...), test.want)
+		})
+	}
+}
