@@ -57,17 +57,23 @@ func Refreshd(t testing.TB, args ...string) *Process {
 // Start starts a program. What it prints is logged if the test fails.
 func Start(t testing.TB, program string, args ...string) *Process {
 	t.Helper()
-	p := &Process{command: exec.Command(program, args...), printed: make(chan struct{}, 1), exited: make(chan struct{})}
+	return StartCommand(t, exec.Command(program, args...))
+}
+
+// StartCommand starts a program with a directory and an environment of its own, likewise.
+func StartCommand(t testing.TB, command *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{command: command, printed: make(chan struct{}, 1), exited: make(chan struct{})}
 	p.output.Written = func() { backoff.Signal(p.printed) }
-	p.command.Stdout, p.command.Stderr = &p.output, &p.output
-	if err := p.command.Start(); err != nil {
-		t.Fatalf("start %s: %v", program, err)
+	command.Stdout, command.Stderr = &p.output, &p.output
+	if err := command.Start(); err != nil {
+		t.Fatalf("start %s: %v", command.Path, err)
 	}
-	go func() { _ = p.command.Wait(); close(p.exited) }()
+	go func() { _ = command.Wait(); close(p.exited) }()
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s %s\n%s", filepath.Base(program), strings.Join(args, " "), p.output.String())
+			t.Logf("%s %s\n%s", filepath.Base(command.Path), strings.Join(command.Args[1:], " "), p.output.String())
 		}
 	})
 	return p

@@ -1,0 +1,145 @@
+package people
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/internal/testkit/post"
+)
+
+// ownWorker is what a newcomer writes with the client for Python.
+const ownWorker = `import urllib.error
+import urllib.request
+
+import refreshd
+
+
+def refresh(attempt):
+    try:
+        with urllib.request.urlopen(attempt.payload["input_url"]) as feed:
+            rows = feed.read().count(b"\n")
+    except urllib.error.HTTPError as error:
+        raise refreshd.Failure("HTTP %d" % error.code, error_type="http_%d" % error.code,
+                               user_friendly_reason="Your feed answers with HTTP %d." % error.code)
+    attempt.status("%d rows" % rows, 100)
+
+
+refreshd.Worker(refresh).run()
+`
+
+const ownPolicy = `- This policy is called mine
+- Allow 1 minute for a response
+- Never retry on http_404
+- On the first failure, give up:
+  - Disable auto-refresh
+  - Email the customer that the refresh has been disabled
+`
+
+func TestANewcomerSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *testing.T) {
+	long.Only(t)
+	testkit.RequireProgram(t, "redis-cli", "redis-tools")
+	python, environ := testkit.Interpreter(t, "python")
+	tab, mail := browser.Open(t), post.Serve(t)
+	feeds := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/feed.csv" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte("sku,price\n1,2\n3,4\n"))
+	})
+
+	// Clone and build, and begin with a Redis of one's own.
+	me := &desk{t: t, dir: t.TempDir(), environ: append(environ, "GOFLAGS=-trimpath")}
+	clone(t, me.dir)
+	me.run("go", "build", "-o", "refreshd", "./cmd/refreshd")
+	me.refreshd = filepath.Join(me.dir, "refreshd")
+	redis := testkit.Redis(t)
+	_, port, _ := strings.Cut(redis.Addr, ":")
+	pages := testkit.FreeAddress(t)
+	me.environ = append(me.environ, "REDIS_URL=redis://"+redis.Addr, "PYTHONPATH="+filepath.Join(me.dir, "clients/python"))
+	me.write("routes.yaml", `channels:
+  owners: {email: "`+mail.Address+`", tls: none, from: refreshd@example.com, to: {payload: owner_email}, gather: 1s, digest: none}
+routes:
+- {events: [disabled, recovered], channels: [owners]}
+`)
+	up := me.start(me.refreshd, "up", "--dashboard", pages, "--routes", "routes.yaml")
+	up.AwaitOutput(t, "the dashboard is served")
+
+	// Their own worker, and their own model, whose address has a slip of the pen.
+	me.write("worker.py", ownWorker)
+	me.start(python, "worker.py")
+	me.write("policy.txt", ownPolicy)
+	me.run(me.refreshd, "policy", "put", "policy.txt")
+	model := `uid: my_table
+payload: {input_url: "` + feeds + `/fed.csv", owner_email: owner@example.com}
+rrule: FREQ=HOURLY
+policy: mine
+`
+	me.write("models.yaml", model)
+	me.run(me.refreshd, "model", "put", "models.yaml")
+	me.run(me.refreshd, "model", "run", "my_table")
+
+	// It fails: on screen, in redis-cli, in the browser, and by mail to the owner.
+	const reason = "Your feed answers with HTTP 404."
+	me.prints(reason, me.refreshd, "explain", "my_table")
+	me.prints(reason, "redis-cli", "-p", port, "HGET", "bigtables:model:my_table", "refresh_disabled_user_friendly_reason")
+	me.prints("http_404", "redis-cli", "-p", port, "LRANGE", "bigtables:history:my_table", "0", "-1")
+	tab.Go("http://" + pages)
+	tab.Follow("Failures")
+	tab.AwaitText("http_404")
+	tab.Follow("my_table")
+	tab.AwaitText(reason)
+	letter := testkit.Await(t, mail.Letters, "the mail about the disabled table")
+	if text := letter.Text(t); letter.To != "owner@example.com" || !strings.Contains(text, reason) || !strings.Contains(text, "my_table") {
+		t.Errorf("the mail to %s says\n%s", letter.To, text)
+	}
+
+	// They mend it, and see on the open page how it recovers.
+	me.write("models.yaml", strings.Replace(model, "/fed.csv", "/feed.csv", 1))
+	me.run(me.refreshd, "model", "put", "models.yaml")
+	tab.AwaitText("success")
+	tab.AwaitText("2 rows")
+	me.prints("last_success_at", "redis-cli", "-p", port, "HKEYS", "bigtables:model:my_table")
+	letter = testkit.Await(t, mail.Letters, "the mail about the recovery")
+	if text := letter.Text(t); letter.To != "owner@example.com" || !strings.Contains(text, "my_table") {
+		t.Errorf("the mail to %s says\n%s", letter.To, text)
+	}
+	me.run(me.refreshd, "doctor")
+}
+
+// clone copies what a clone of the repository would have, with what is not committed yet, to an empty directory.
+func clone(t *testing.T, to string) {
+	t.Helper()
+	testkit.RequireProgram(t, "git", "git")
+	const root = "../.."
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	names, err := list.Output()
+	if err != nil {
+		t.Fatalf("list the files of the repository: %v", err)
+	}
+	for name := range bytes.SplitSeq(bytes.Trim(names, "\x00"), []byte{0}) {
+		from, path := filepath.Join(root, string(name)), filepath.Join(to, string(name))
+		text, err := os.ReadFile(from)
+		if os.IsNotExist(err) { // removed, and not yet committed
+			continue
+		}
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package people
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+)
+
+// The fleet of the operator: many hosts with as many feeds each, all of which are refreshed twice a minute.
+const (
+	hosts    = 50
+	perHost  = 200
+	badHost  = "h7"
+	everyRun = "FREQ=SECONDLY;INTERVAL=30"
+)
+
+const fleetPolicy = `name: hosted
+timeout: 30s
+retries: [1s, 1s, next]
+spread: 30s
+circuit: {key: "{label.host}", open_after: 5 of 10, probe: 2s}
+`
+
+// internet is where the feeds are: one host may be out. It counts how often each feed was refreshed since the last outage.
+type internet struct {
+	mu        sync.Mutex
+	out       bool           // guarded by mu
+	refreshed map[string]int // by model, guarded by mu
+}
+
+func (i *internet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var attempt struct {
+		UID  string `json:"big_table_uid"`
+		Host string `json:"host"`
+	}
+	text, _ := io.ReadAll(r.Body)
+	if err := json.Unmarshal(text, &attempt); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.out && attempt.Host == badHost {
+		http.Error(w, `{"reason":"host is out"}`, http.StatusServiceUnavailable)
+		return
+	}
+	i.refreshed[attempt.UID]++
+}
+
+// turn lets the bad host go out, or come back, and counts anew.
+func (i *internet) turn(out bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.out, i.refreshed = out, map[string]int{}
+}
+
+// done is how many models were refreshed, and how many of those of the bad host.
+func (i *internet) done() (all, ofBadHost int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for uid := range i.refreshed {
+		if strings.HasPrefix(uid, badHost+"-") {
+			ofBadHost++
+		}
+	}
+	return len(i.refreshed), ofBadHost
+}
+
+func TestAnOperatorIsCalledOnceForAnOutageOfOneHostHoldsItReleasesItAndNothingIsLost(t *testing.T) {
+	long.Only(t)
+	testkit.RequireProgram(t, "prometheus", "prometheus")
+	world, pager := &internet{refreshed: map[string]int{}}, make(chan string, 100)
+	feeds := serve(t, world.ServeHTTP)
+	pages := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		pager <- string(text)
+	})
+	tab, redis := browser.Open(t), testkit.Redis(t)
+
+	// A fleet of 10,000 models, and each daemon in a process of its own.
+	me := &desk{t: t, dir: t.TempDir(), refreshd: testkit.Binary(t)}
+	me.environ = []string{"REDIS_URL=redis://" + redis.Addr, "PATH=/usr/bin:/bin", "HOME=" + me.dir}
+	me.write("policy.yaml", fleetPolicy)
+	me.write("models.jsonl", fleet())
+	me.write("routes.yaml", `channels:
+  pager: {webhook: "`+pages+`", gather: 1s}
+routes:
+- {events: [circuit_opened, new_error], channels: [pager]}
+`)
+	dispatcher, poller, browsed := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
+	me.start(me.refreshd, "dispatcher", "--health", dispatcher)
+	me.start(me.refreshd, "poller", "--health", poller)
+	me.start(me.refreshd, "worker", "--http", feeds, "--concurrency", "64")
+	me.start(me.refreshd, "notifier", "--routes", "routes.yaml")
+	me.start(me.refreshd, "dashboard", "--listen", browsed).AwaitOutput(t, "the dashboard is served")
+	prometheus := startPrometheus(t, dispatcher, poller)
+	me.run(me.refreshd, "policy", "put", "policy.yaml")
+	me.run(me.refreshd, "model", "put", "models.jsonl")
+	testkit.Eventually(t, "all models were refreshed", func() bool { all, _ := world.done(); return all == hosts*perHost })
+
+	// One host goes out: one alert, one notice, and its cause on the dashboard.
+	world.turn(true)
+	notice := testkit.Await(t, pager, "the notice")
+	if !strings.Contains(notice, "circuit_opened") || !strings.Contains(notice, "host="+badHost) {
+		t.Errorf("the notice says %s", notice)
+	}
+	prometheus.await(t, "RefreshdOutage")
+	tab.Go("http://" + browsed)
+	tab.Follow("Failures")
+	tab.AwaitText("http_503")
+	tab.AwaitText("host is out")
+	tab.Follow("Steering")
+	tab.AwaitText("host=" + badHost)
+
+	// A hold from the browser, and the host comes back while it is on: its models stand still, the others go on.
+	tab.Press("New hold")
+	tab.Fill("selector", "host="+badHost)
+	tab.Fill("reason", "the host is out")
+	tab.Follow("Hold")
+	tab.AwaitText("the host is out")
+	world.turn(false)
+	testkit.Eventually(t, "all other models were refreshed", func() bool { all, _ := world.done(); return all >= (hosts-1)*perHost })
+	// An attempt that had begun before the hold may still have ended.
+	if _, ofBadHost := world.done(); ofBadHost > 1 {
+		t.Errorf("%d models of the held host were refreshed", ofBadHost)
+	}
+
+	// The release: each of its models is refreshed, nothing is lost, and nobody was called again.
+	tab.Press(`[aria-label^="Release"]`)
+	testkit.Eventually(t, "all models of the host were refreshed", func() bool { _, ofBadHost := world.done(); return ofBadHost == perHost })
+	me.prints(`"failing":0`, me.refreshd, "-o", "json", "failures")
+	prometheus.await(t)
+	me.run(me.refreshd, "doctor")
+	if more := len(pager); more > 0 {
+		t.Errorf("%d more notices: %s", more, <-pager)
+	}
+	if all := prometheus.fired(t); !slices.Equal(all, []string{"RefreshdOutage"}) {
+		t.Errorf("the alerts were %s, want RefreshdOutage alone", all)
+	}
+}
+
+// fleet is the definitions of all models, as JSON lines.
+func fleet() string {
+	var lines strings.Builder
+	for h := range hosts {
+		for m := range perHost {
+			fmt.Fprintf(&lines, `{"uid":"h%d-%d","payload":{"host":"h%[1]d"},"labels":{"host":"h%[1]d"},"rrule":%[3]q,"policy":"hosted"}`+"\n", h, m, everyRun)
+		}
+	}
+	return lines.String()
+}
