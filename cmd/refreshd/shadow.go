@@ -108,7 +108,7 @@ func (a *app) shadow(ctx context.Context, from string, f shadowFlags) error {
 
 // settle reads the flags.
 func (f *shadowFlags) settle(a *app) (log shadow.Log, options shadow.Options, err error) {
-	keys, err := scripts.NewKeys(cmp.Or(a.store.Queue, scripts.DefaultQueue))
+	keys, err := scripts.NewKeys(a.store.Queue)
 	if err != nil {
 		return log, options, usageError{err}
 	}
@@ -168,7 +168,7 @@ func (a *app) defineFiles(comparison *shadow.Comparison, from string) error {
 	if len(directory.Refused) > 0 {
 		return errReported
 	}
-	policies, err := a.policiesOf(directory)
+	policies, err := directory.WholePolicies(policy.Default())
 	if err != nil {
 		return err
 	}
@@ -184,27 +184,6 @@ func (a *app) defineFiles(comparison *shadow.Comparison, from string) error {
 		comparison.Define(m.Definition.UID, func(at time.Time) (*model.Model, error) { return simulate.NewModel(m.Definition, p, at) })
 	}
 	return nil
-}
-
-// policiesOf are the policies of a directory, and the one of models that name none.
-func (a *app) policiesOf(directory definitions.Directory) (model.Policies, error) {
-	policies := model.Policies{ByName: map[string]policy.Policy{}}
-	sources := make([]definitions.Source, len(directory.Policies))
-	for i, p := range directory.Policies {
-		sources[i] = definitions.Source{Document: p.Document, Draft: p.Draft}
-	}
-	if err := definitions.Complete(sources, func() (policy.Policy, error) { return policy.Default(), nil }); err != nil {
-		return policies, err
-	}
-	for _, source := range sources {
-		policies.ByName[source.Policy.Name] = source.Policy
-		policies.Stored = append(policies.Stored, source.Policy.Name)
-	}
-	if _, found := policies.ByName[policy.DefaultName]; !found {
-		policies.ByName[policy.DefaultName] = policy.Default()
-	}
-	policies.ByName[""] = policies.ByName[policy.DefaultName]
-	return policies, nil
 }
 
 // defineStored adds the models of a queue, as they are defined; what they are doing does not count.

@@ -11,7 +11,7 @@ import (
 )
 
 // exported are the flags that read examples/adopt/cron.csv.
-var exported = []string{"shadow", "../../examples/adopt/cron.csv", "-f", "../../examples/adopt/models.yaml", "--timezone", "Europe/Berlin",
+var exported = []string{"shadow", "../../examples/adopt/cron.csv", "-f", "../../examples/adopt", "--timezone", "Europe/Berlin",
 	"--columns", "uid=table_id,at=started,ended=finished,outcome=status,error=error"}
 
 // differs runs a shadow that finds differences and returns what it prints.

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -26,6 +27,25 @@ type Policy struct {
 	Document
 	Name  string
 	Draft policy.Draft
+}
+
+// WholePolicies are the policies of the directory, completed with the one called `default` among them, or else with the usual one. That is also the one
+// of a model that names none.
+func (d *Directory) WholePolicies(usual policy.Policy) (model.Policies, error) {
+	sources := make([]Source, len(d.Policies))
+	for i, p := range d.Policies {
+		sources[i] = Source{Document: p.Document, Draft: p.Draft}
+	}
+	policies := model.Policies{ByName: map[string]policy.Policy{policy.DefaultName: usual}}
+	if err := Complete(sources, func() (policy.Policy, error) { return usual, nil }); err != nil {
+		return policies, err
+	}
+	for _, source := range sources {
+		policies.ByName[source.Policy.Name] = source.Policy
+		policies.Stored = append(policies.Stored, source.Policy.Name)
+	}
+	policies.ByName[""] = policies.ByName[policy.DefaultName]
+	return policies, nil
 }
 
 // suffixes are those of the files that a directory is read from.
