@@ -142,6 +142,20 @@ func TestAModelThatIsDisabledStandsStillUntilItIsEnabled(t *testing.T) {
 	})
 }
 
+func TestAModelThatIsRemovedIsStartedNoMore(t *testing.T) {
+	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {
+		var f feed
+		q.Handle(f.refresh)
+		q.Put(hourly)
+		q.Advance(2 * time.Hour)
+		q.Remove("tbl_1")
+		q.Advance(2 * time.Hour)
+		if n := q.Counters()["success"]; n != 2 {
+			t.Errorf("expected the two attempts before it was removed, found %d", n)
+		}
+	})
+}
+
 func TestAHoldKeepsATenantFromStartingAndLetsItStartOnceWhenItEnds(t *testing.T) {
 	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {
 		var f feed
