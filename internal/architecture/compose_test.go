@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -16,9 +17,13 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // service is the part of a service of docker-compose.yml that these tests look at.
 type service struct {
-	Image   string
-	Command []string
-	Deploy  struct{ Replicas int }
+	Image       string
+	Command     []string
+	Deploy      struct{ Replicas int }
+	Environment map[string]string
+	Healthcheck struct{ Test []string }
+	Volumes     []string
+	Profiles    []string
 }
 
 func readCompose(t *testing.T) map[string]service {
@@ -54,28 +59,61 @@ func TestComposeRedisKeepsWhatItWasTold(t *testing.T) {
 	}
 }
 
-// TestComposeCommandsAreAccepted asks the program for help with each command line of the compose file: it refuses a
-// subcommand or a flag that it does not know before it helps.
 func TestComposeCommandsAreAccepted(t *testing.T) {
-	refreshd := buildRefreshd(t)
+	for name, service := range readCompose(t) {
+		if service.Image == "refreshd" {
+			expectAccepted(t, name, service.Command)
+		}
+	}
+}
+
+// TestComposeAsksEachDaemonForItsHealth checks the program that is asked by, and that it is told where.
+func TestComposeAsksEachDaemonForItsHealth(t *testing.T) {
+	daemons := 0
 	for name, service := range readCompose(t) {
 		if service.Image != "refreshd" {
 			continue
 		}
-		if out, err := exec.Command(refreshd, slices.Concat(service.Command, []string{"--help"})...).CombinedOutput(); err != nil {
-			t.Errorf("%s: refreshd %q: %v\n%s", name, service.Command, err, out)
+		daemons++
+		test := service.Healthcheck.Test
+		if len(test) < 3 || test[0] != "CMD" || test[1] != "/refreshd" || test[2] != "health" || service.Environment["REFRESHD_HEALTH"] == "" {
+			t.Errorf("%s: want its health asked for by refreshd health where REFRESHD_HEALTH says, got %q and %q", name, test, service.Environment)
+			continue
 		}
+		expectAccepted(t, name, test[2:])
 	}
-	if err := exec.Command(refreshd, "dispatcher", "--no-such-flag", "--help").Run(); err == nil {
-		t.Error("an unknown flag was accepted with --help, so this test shows nothing")
+	if daemons != 4 {
+		t.Errorf("want dispatcher, poller, worker and dashboard, got %d daemons", daemons)
+	}
+	if test := readCompose(t)["redis"].Healthcheck.Test; len(test) == 0 {
+		t.Error("want Redis asked too")
 	}
 }
 
-func buildRefreshd(t *testing.T) string {
-	t.Helper()
-	refreshd := filepath.Join(t.TempDir(), "refreshd")
-	if out, err := exec.Command("go", "build", "-o", refreshd, "../../cmd/refreshd").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+func TestComposeShowsPeopleMoreUnderAProfile(t *testing.T) {
+	for name, service := range readCompose(t) {
+		extra := slices.Contains([]string{"dashboard"}, name)
+		if got := slices.Equal(service.Profiles, []string{"observe"}); got != extra {
+			t.Errorf("%s: profiles %q", name, service.Profiles)
+		}
+		for _, volume := range service.Volumes {
+			from, _, _ := strings.Cut(volume, ":")
+			if _, err := os.Stat(filepath.Join("../..", from)); strings.HasPrefix(from, ".") && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
-	return refreshd
+}
+
+// expectAccepted asks the program for help with a command line: it refuses a subcommand, a flag or a value that it does not know before it
+// helps.
+func expectAccepted(t *testing.T, who string, command []string) {
+	t.Helper()
+	refreshd := testkit.Binary(t)
+	if out, err := exec.Command(refreshd, slices.Concat(command, []string{"--help"})...).CombinedOutput(); err != nil || !strings.Contains(string(out), "refreshd "+command[0]) {
+		t.Errorf("%s: refreshd %q: %v\n%s", who, command, err, out)
+	}
+	if exec.Command(refreshd, command[0], "--no-such-flag", "--help").Run() == nil {
+		t.Error("an unknown flag was accepted with --help, so this test shows nothing")
+	}
 }

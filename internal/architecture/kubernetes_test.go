@@ -1,0 +1,139 @@
+package architecture
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
+)
+
+const manifest = "../../deploy/kubernetes/refreshd.yaml"
+
+// object is the part of an object of Kubernetes that these tests look at.
+type object struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Spec     struct {
+		Replicas     int
+		MinAvailable int `yaml:"minAvailable"`
+		Selector     struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		}
+		Template struct {
+			Metadata struct{ Labels map[string]string }
+			Spec     struct {
+				SecurityContext struct {
+					RunAsNonRoot bool `yaml:"runAsNonRoot"`
+				} `yaml:"securityContext"`
+				Containers []container
+			}
+		}
+	}
+}
+
+type container struct {
+	Name           string
+	Args           []string
+	Env            []struct{ Name, Value string }
+	Ports          []struct{ Name string }
+	LivenessProbe  probe `yaml:"livenessProbe"`
+	ReadinessProbe probe `yaml:"readinessProbe"`
+	Resources      struct {
+		Requests map[string]string
+		Limits   map[string]string
+	}
+	SecurityContext struct {
+		AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+		ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+		Capabilities             struct{ Drop []string }
+	} `yaml:"securityContext"`
+}
+
+type probe struct {
+	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+func readManifest(t *testing.T) (objects []object) {
+	t.Helper()
+	file, err := os.Open(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	documents := yaml.NewDecoder(file)
+	for {
+		var o object
+		if err := documents.Decode(&o); errors.Is(err, io.EOF) {
+			return objects
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+}
+
+func TestKubernetesRunsEachDaemonWithProbesAndWithoutRights(t *testing.T) {
+	replicas, kept := map[string]int{}, map[string]bool{}
+	for _, o := range readManifest(t) {
+		switch o.Kind {
+		case "PodDisruptionBudget":
+			kept[o.Spec.Selector.MatchLabels["app"]] = o.Spec.MinAvailable == 1
+		case "Deployment":
+			if app := o.Spec.Selector.MatchLabels["app"]; app != o.Metadata.Name || o.Spec.Template.Metadata.Labels["app"] != app || !o.Spec.Template.Spec.SecurityContext.RunAsNonRoot {
+				t.Errorf("%s: want pods of its own that do not run as root, got %+v", o.Metadata.Name, o.Spec)
+			}
+			replicas[o.Metadata.Name] = o.Spec.Replicas
+			for _, c := range o.Spec.Template.Spec.Containers {
+				expectContained(t, c)
+			}
+		}
+	}
+	for _, daemon := range daemonsToDeploy {
+		name, want := "refreshd-"+daemon, 2
+		if daemon == "dashboard" { // whose sessions are its own
+			want = 1
+		}
+		if replicas[name] != want || kept[name] != (want > 1) {
+			t.Errorf("%s: want %d, and one kept where there are two, got %d and %v", name, want, replicas[name], kept[name])
+		}
+	}
+}
+
+func expectContained(t *testing.T, c container) {
+	t.Helper()
+	expectAccepted(t, c.Name, c.Args)
+	if c.Args[0] != c.Name {
+		t.Errorf("%s runs a %s", c.Name, c.Args[0])
+	}
+	if c.LivenessProbe.HTTPGet.Path != "/livez" || c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.LivenessProbe.HTTPGet.Port != "health" || c.ReadinessProbe.HTTPGet.Port != "health" {
+		t.Errorf("%s: want probes of /livez and /readyz, got %+v, %+v", c.Name, c.LivenessProbe, c.ReadinessProbe)
+	}
+	told := false
+	for _, variable := range c.Env {
+		told = told || variable.Name == "REFRESHD_HEALTH" && variable.Value == ":8080"
+	}
+	s := c.SecurityContext
+	if !told || c.Ports[0].Name != "health" || c.Resources.Limits["memory"] == "" || c.Resources.Requests["cpu"] == "" {
+		t.Errorf("%s: want it to tell its health on 8080, and resources, got %+v", c.Name, c)
+	}
+	if s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !s.ReadOnlyRootFilesystem || strings.Join(s.Capabilities.Drop, " ") != "ALL" {
+		t.Errorf("%s: want a container without rights, got %+v", c.Name, s)
+	}
+}
+
+// TestKubernetesKnowsEveryFieldOfTheManifest reads it with the types of Kubernetes, strictly.
+func TestKubernetesKnowsEveryFieldOfTheManifest(t *testing.T) {
+	long.Only(t)
+	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, "go vet . && go run . <../refreshd.yaml"); told != "9 objects\n" {
+		t.Errorf("want 9 objects, got %s", told)
+	}
+	wrong := "sed 's/readOnlyRootFilesystem/readonlyRootFilesystem/' ../refreshd.yaml | go run . 2>&1 | grep -c 'unknown field'"
+	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, wrong); told != "1\n" {
+		t.Errorf("want one unknown field refused, got %s", told)
+	}
+}
