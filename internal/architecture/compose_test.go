@@ -92,7 +92,7 @@ func TestComposeAsksEachDaemonForItsHealth(t *testing.T) {
 
 func TestComposeShowsPeopleMoreUnderAProfile(t *testing.T) {
 	for name, service := range readCompose(t) {
-		extra := slices.Contains([]string{"dashboard"}, name)
+		extra := slices.Contains([]string{"dashboard", "prometheus", "grafana"}, name)
 		if got := slices.Equal(service.Profiles, []string{"observe"}); got != extra {
 			t.Errorf("%s: profiles %q", name, service.Profiles)
 		}
