@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,6 +29,7 @@ func dashboardCommand(a *app) *cobra.Command {
 	command := a.loopCommand("dashboard", "Show the queue in a browser, and steer it from there", (*loopFlags).bindLife,
 		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
 			config, err := a.dashboardConfig(loop, &flags)
+			err = cmp.Or(err, a.requireOneQueue()) // it has one address
 			return func(queue *scripts.Queue) (daemon, error) { return a.openDashboard(queue, config) }, err
 		})
 	command.Long = `Serve pages about the queue: rates and lateness, models, why one refreshes when it does, failures by cause.
@@ -69,7 +71,7 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 // openDashboard begins to listen, and tells where.
 func (a *app) openDashboard(queue *scripts.Queue, config dashboard.Config) (*dashboard.Dashboard, error) {
 	config = config.WithDefaults()
-	config.Observe = a.checks.Loop("dashboard", config.Sample, false).Begin
+	config.Observe = a.checks.Loop(a.loopName("dashboard", queue.Name), config.Sample, false).Begin
 	open, err := dashboard.Open([]*scripts.Queue{queue}, config)
 	if err == nil {
 		a.log.Info().Str("address", open.URL()).Msg("the dashboard is served")

@@ -93,7 +93,7 @@ func TestAFaultOfOneQueueStopsNoOther(t *testing.T) {
 	redis.Set(t.Context(), "b:due", "broken", 0)
 	service := newService(t)
 	close(service.release)
-	up := c.start("up", "--redis", "redis://half:secret@"+server.Addr, "--queue", "a,b,c", "--http", service.URL, "--health", address, "--backoff", "10ms")
+	up := c.start("up", "--redis", "redis://half:secret@"+server.Addr, "--queue", "a,b,c", "--http", service.URL, "--health", address, "--backoff", "10ms", "--dashboard", "off")
 	admin.save("a", "m", `{}`)
 	admin.awaitStatus("a", "m", "finished")
 
@@ -153,9 +153,10 @@ func TestStrictRefusesToServeTheOthersOfAQueueThatIsNotAsItShouldBe(t *testing.T
 
 func TestACommandAboutOneQueueRefusesSeveral(t *testing.T) {
 	c := &console{t: t, env: map[string]string{"REFRESHD_QUEUE": "a,b"}}
-	for _, command := range []string{"model ls", "stats", "doctor", "queue show", "acl", "demo", "bench", "queue create --parts 2", "up --models x"} {
+	for _, command := range []string{"model ls", "stats", "doctor", "queue show", "acl", "demo", "bench", "queue create --parts 2", "up --models x", "dashboard"} {
 		expectContains(t, c.fail(exitUsage, strings.Fields(command)...), "--queue", "expected one ", "found a,b")
 	}
+	expectContains(t, c.fail(exitUsage, "up", "--dashboard", "127.0.0.1:8090"), "--dashboard: expected port 0 or off, as each of several queues has a dashboard of its own")
 	c.do("version") // which asks no queue
 	c.env = nil
 	expectContains(t, c.fail(exitUsage, "poller", "--queue", "a", "--queue", "b,a"), "--queue: expected each queue once, found a,b,a")

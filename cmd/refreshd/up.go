@@ -64,6 +64,9 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	if flags.models != "" && a.queues.several() {
 		return usagef("--models: expected one --queue, in which they are saved, found %s", &a.queues)
 	}
+	if a.queues.several() && serves(flags.pages) && !strings.HasSuffix(flags.pages, ":0") {
+		return usagef("--dashboard: expected port 0 or off, as each of several queues has a dashboard of its own, found %s", flags.pages)
+	}
 	if address == "" {
 		server, err := embedded.Start(flags.port)
 		if err != nil {
