@@ -91,6 +91,8 @@ type Decision struct {
 	Look time.Time
 	// Past are all entries of the history, newest first, in place of those that there are (import only); nil: they stay.
 	Past []string
+	// Traceparent is the part of the trace of the attempt that a result names; empty: none.
+	Traceparent string
 	// By is who wanted it, as a command says; empty: nobody says.
 	By string
 }

@@ -19,6 +19,8 @@ type Entry struct {
 	AttemptNo  int       // 1 is the first run since the last success; 0: not told
 	DeadlineAt time.Time // zero: not told
 	PlannedAt  time.Time // the next planned refresh; zero: none
+	// Traceparent is the part of a trace that the attempt belongs to; empty: it is not traced, or what stands there is none.
+	Traceparent string
 
 	fields map[string]json.RawMessage
 	wire   Wire
@@ -45,6 +47,9 @@ func (w Wire) ParseEntry(raw string) (Entry, error) {
 		e.readTime("deadline_at", &e.DeadlineAt),
 		e.readTime("planned_at", &e.PlannedAt),
 	)
+	if e.read(traceparentName, &e.Traceparent) != nil || ValidateTraceparent(e.Traceparent) != nil {
+		e.Traceparent = ""
+	}
 	switch {
 	case err != nil:
 		return e, err

@@ -37,6 +37,9 @@ func (m *Model) entry(s *State) string {
 	if m.ReplyTo != "" {
 		text = append(text, `","reply_to":"`+m.ReplyTo...) // the name of a queue has nothing that JSON escapes
 	}
+	if s.Traced {
+		text = append(text, `","traceparent":"`+Traceparent(s.AttemptUID, SpanSchedule)...)
+	}
 	return string(append(text, `"}`...))
 }
 

@@ -40,6 +40,8 @@ type Message struct {
 	Status   string // user_friendly_status: a text for the owner
 	Progress *int   // user_friendly_status: 0-100 percent
 	Worker   string // started: who works
+	// Traceparent is the part of the trace of the attempt in which the work was done; empty: the worker does not say.
+	Traceparent string
 	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
 	Ignored []string
 }
@@ -112,6 +114,10 @@ func readMessage(doc document.Object, wire Wire) (Message, error) {
 	if err != nil {
 		return message, err
 	}
+	optional(&message, &message.Traceparent, func(name string) (string, error) {
+		text, err := doc.Text(name)
+		return text, cmp.Or(err, ValidateTraceparent(text))
+	}, traceparentName)
 	switch message.Type {
 	case MessageSuccess:
 		optional(&message, &message.Changed, doc.Flag, "changed")
@@ -332,6 +338,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	}
 	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
 	decision.Ignored = message.Ignored
+	decision.Traceparent = message.Traceparent
 	if decision.Ended != nil {
 		decision.Ended.Ignored = message.Ignored
 	}

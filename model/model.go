@@ -39,6 +39,8 @@ type Model struct {
 	ReplyTo string
 	// Wire is how the messages of the queue are written.
 	Wire Wire
+	// Traces says that the entry of an attempt that is started names its trace.
+	Traces bool
 }
 
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.

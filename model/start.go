@@ -52,7 +52,7 @@ func (s *State) plannedFor() time.Time { return cmp.Or(s.PlannedFor, s.RefreshAt
 func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next := m.State
 	next.AttemptNo++
-	next.AttemptUID = attemptUID
+	next.AttemptUID, next.Traced = attemptUID, m.Traces
 	next.StartedAt, next.NotBefore = now, time.Time{}
 	next.PlannedFor, next.Reserved = time.Time{}, ""
 	if next.Cause = m.Cause.started(); next.Cause == CausePlanned && m.Policy.Misfire.Limited {

@@ -53,6 +53,9 @@ type State struct {
 	// Outdated marks a running attempt whose payload was replaced after a worker had taken it: what it reports is not counted.
 	Outdated bool
 
+	// Traced marks a running attempt whose entry names its trace.
+	Traced bool
+
 	Disabled       bool // no attempt is started
 	DisabledAt     time.Time
 	DisabledReason string  // for the owner
@@ -150,7 +153,7 @@ func (s *State) endAttempt() {
 	s.StartedAt, s.DeadlineAt, s.ProcessingAt = time.Time{}, time.Time{}, time.Time{}
 	s.TakenAt = time.Time{}
 	s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}
-	s.Again, s.Outdated = false, false
+	s.Again, s.Outdated, s.Traced = false, false, false
 	s.Counted = ""
 }
 

@@ -57,7 +57,7 @@ func (w Wire) attemptNames() (names []string, reserved int) {
 
 // ownFields are the fields of entries and results that have one name in all queues.
 var ownFields = []string{
-	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "reply_to", "v",
+	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "reply_to", traceparentName, "v",
 	"changed", "reason", "error_type", "retryable", "retry_after", "user_friendly_reason", "status", "progress", "worker", "processing_id",
 }
 
@@ -92,7 +92,7 @@ func (w Wire) reserved() []string {
 	if w.AttemptName == defaultAttemptName {
 		names = append(names, otherAttemptName)
 	}
-	return append(names, "attempt_no", "deadline_at", "planned_at", "reply_to")
+	return append(names, "attempt_no", "deadline_at", "planned_at", "reply_to", traceparentName)
 }
 
 // refuseReserved refuses a payload that uses a reserved name.

@@ -103,7 +103,7 @@ func TestANameThatMeansSomethingElseIsRefused(t *testing.T) {
 }
 
 func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
-	const old = "big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, reply_to"
+	const old = "big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, reply_to, traceparent"
 	flat := Wire{ModelName: "banner_uid", AttemptName: "try"}
 	for _, test := range []struct {
 		wire                 Wire
@@ -112,7 +112,7 @@ func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
 		{Wire{}, `{"deadline_at":1}`, "payload.deadline_at", old},
 		{Wire{}, `{"Refresh_Attempt_UID":1}`, "payload.Refresh_Attempt_UID", old},
 		{Wire{}, `{"v":1,"uid":1,"payload":1,"banner_uid":1}`, "-", ""},
-		{flat, `{"Banner_uid":1}`, "payload.Banner_uid", "banner_uid, try, attempt_no, deadline_at, planned_at, reply_to"},
+		{flat, `{"Banner_uid":1}`, "payload.Banner_uid", "banner_uid, try, attempt_no, deadline_at, planned_at, reply_to, traceparent"},
 		{flat, `{"big_table_uid":1,"refresh_attempt_uid":1}`, "-", ""},
 		{banners, `{"banner_uid":1,"try":1,"deadline_at":1,"payload":{}}`, "-", ""},
 	} {

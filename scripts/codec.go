@@ -138,6 +138,7 @@ func (c *codec) state(m *model.Model) {
 	c.text("worker", &m.Worker)
 	c.flag("again", &m.Again)
 	c.flag("outdated", &m.Outdated)
+	c.flag("traced", &m.Traced)
 	c.flag("refresh_disabled_until_update", &m.Disabled)
 	c.time("refresh_disabled_at", &m.DisabledAt)
 	c.text("refresh_disabled_user_friendly_reason", &m.DisabledReason)

@@ -104,7 +104,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 				record.Fault = "payload: " + err.Error()
 			}
 		}
-		record.QueueCircuit, record.ReplyTo, record.Wire = circuit, s.replyTo(), s.Wire()
+		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces = circuit, s.replyTo(), s.Wire(), s.config.Traces
 		records[uid] = record
 	}
 	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error

@@ -33,6 +33,8 @@ type Config struct {
 	// NewErrorAbove is how many models one signature of failures may stop before the operators are told of it; None: they never are.
 	// Defaults to 50.
 	NewErrorAbove int
+	// Traces lets the entry of each attempt that is started name its trace. Defaults to false.
+	Traces bool
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time
 }

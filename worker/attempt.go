@@ -15,6 +15,9 @@ type Attempt struct {
 	AttemptNo  int       // 1 is the first run since the last success; 0: not told
 	DeadlineAt time.Time // as it was when the attempt was taken: Deadline tells it as it is now. Zero: not told
 	PlannedAt  time.Time // the next planned refresh; zero: none
+	// Traceparent is the part of the trace of the attempt that the work belongs to, as W3C Trace Context writes it; a handler hands it on to what
+	// it calls. Empty: the attempt is not traced.
+	Traceparent string
 	// Payload is the model's own part of the entry: a JSON object.
 	Payload json.RawMessage
 	// Raw is the whole entry as it came.
@@ -71,6 +74,6 @@ func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
 	}
 	return &Attempt{
 		UID: e.UID, AttemptUID: e.AttemptUID, AttemptNo: e.AttemptNo, DeadlineAt: e.DeadlineAt, PlannedAt: e.PlannedAt,
-		Payload: e.Payload(), Raw: raw, entry: raw,
+		Traceparent: e.Traceparent, Payload: e.Payload(), Raw: raw, entry: raw,
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/model"
 )
 
 // Config tunes a pool. The zero value is usable.
@@ -51,6 +52,10 @@ type Config struct {
 	Backoff time.Duration
 	// MaxBackoff is the longest pause after an error of Redis. From Backoff to 1 min. Defaults to 5 s.
 	MaxBackoff time.Duration
+	// Trace is called when the work of an attempt begins that has a Traceparent, with the instant by the clock of Redis, and what it returns when
+	// that has ended: the type of the message is told, or none. It may set the Traceparent to a part of its own. Both must be quick. Defaults to
+	// nil: nobody is told.
+	Trace func(attempt *Attempt, begun time.Time) (ended func(model.MessageType))
 	// Log receives every error and, at debug level, what became of each attempt; at info level what became of one that failed
 	// with a Reason other than its error. Defaults to none.
 	Log *zerolog.Logger

@@ -23,6 +23,7 @@ type message struct {
 	Status             string            `json:"status,omitempty"`
 	Progress           *int              `json:"progress,omitempty"`
 	Worker             string            `json:"worker,omitempty"`
+	Traceparent        string            `json:"traceparent,omitempty"`
 
 	owner string // whose message it is
 	entry string // what stands in the taken list of owner

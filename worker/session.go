@@ -165,6 +165,9 @@ func (s *session) start(f *flight, now time.Time) {
 		f.cancel(ErrRequeued)
 	}
 	f.due(f.DeadlineAt, now, s.kick)
+	if s.config.Trace != nil && f.Traceparent != "" {
+		f.ended = s.config.Trace(f.Attempt, now)
+	}
 	started := f.message(model.MessageStarted)
 	started.Worker = s.config.Name
 	s.sender.add(started)
@@ -202,6 +205,12 @@ func (s *session) finish(f *flight, err error) {
 // end counts and tells how an attempt ended; without a type nothing is told.
 func (s *session) end(f *flight, m message) {
 	s.count(s.stats.counter(m.Type), 1)
+	if f.ended != nil {
+		f.ended(m.Type)
+	}
+	if m.Type != "" {
+		m.Traceparent = f.Traceparent
+	}
 	s.sender.add(f.over(m))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/internal/health"
 	"github.com/refreshd/refreshd/internal/metrics"
 	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/internal/traces"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -28,6 +29,7 @@ type app struct {
 	log     zerolog.Logger
 	checks  *health.Checks   // nil: nobody asks about health
 	metrics *metrics.Metrics // nil: nobody asks for numbers
+	traces  *traces.Traces   // nil: nobody asks for traces
 	entered bool             // the command itself has begun: what fails from here on is not wrong usage
 
 	// The settings of all commands. Each is a flag; settle says where else it may come from.
@@ -132,6 +134,7 @@ func (a *app) connectTo(address string) (*scripts.Clients, func(), error) {
 // storeConfig is what the flags say about the queue.
 func (a *app) storeConfig() scripts.Config {
 	config := a.store
+	config.Traces = a.traces != nil
 	config.HistoryCap, config.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
 	return config.WithDefaults()
 }

@@ -31,6 +31,7 @@ type loopFlags struct {
 	life     time.Duration // how long to run; 0: for ever
 	grace    time.Duration // how long the work in hand may go on when told to stop; 0: not at all; default 10 s
 	health   string        // address to tell about health at, as in 127.0.0.1:8080; "": nowhere
+	traces   string        // URL of a collector of OpenTelemetry; "": what the environment says, mostly nowhere
 	patience time.Duration // how long /livez stays well while Redis fails; default 10 min
 	checks   bool          // it checks its Redis before it begins
 	strict   bool          // a check that fails keeps it from beginning; default false
@@ -50,6 +51,7 @@ func (f *loopFlags) bindLife(flags *pflag.FlagSet) {
 	f.grace = worker.Config{}.WithDefaults().Grace
 	flags.Var((*duration)(&f.grace), "grace", "how long the work in hand may go on when told to stop, before it is handed back; to be told twice ends it")
 	flags.StringVar(&f.health, "health", "", "answer /livez, /readyz and /metrics over HTTP on `ADDRESS`, as in 127.0.0.1:8080 (default nowhere)")
+	flags.StringVar(&f.traces, "traces", "", "tell a collector of OpenTelemetry at `URL` of each attempt, by OTLP over HTTP, as in http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT; default nowhere)")
 	f.patience = 10 * time.Minute
 	flags.Var((*duration)(&f.patience), "health-patience", "how long /livez stays well while Redis fails, because a restart does not mend Redis")
 }
@@ -168,6 +170,11 @@ func (a *app) withLife(
 		return err
 	}
 	defer closeHealth()
+	closeTraces, err := a.openTraces(ctx, flags)
+	if err != nil {
+		return err
+	}
+	defer closeTraces()
 	a.log.Info().Str("part", name).Stringer("queue", &a.queues).Str("redis", redisurl.Redacted(address)).
 		Str("version", readVersion().Version).Msg("started")
 	return a.eachQueue(ctx, name, clients, flags, do)

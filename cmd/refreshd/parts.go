@@ -39,7 +39,7 @@ func forParts[D daemon](
 			log = new(a.log.With().Str("queue", part.Keys.Queue()).Logger())
 		}
 		var err error
-		if daemons[i], err = build(observed(part, measured), log, both(a.checks.Loop(loop, tick, false).Begin, measured)); err != nil {
+		if daemons[i], err = build(a.observed(queue.Name, part, measured), log, both(a.checks.Loop(loop, tick, false).Begin, measured)); err != nil {
 			return nil, err
 		}
 	}

@@ -77,6 +77,9 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 	return func(queue *scripts.Queue) (daemon, error) {
 		config := config
 		config.Log = a.logOf(queue.Name)
+		if a.traces != nil {
+			config.Trace = a.traces.Run(queue.Name)
+		}
 		pool, err := worker.NewForParts(a.checked(queue, config), a.metrics.Work(queue.Name, handlers[queue.Name]), config)
 		if err == nil {
 			a.metrics.Pool(queue.Name, pool, config.WithDefaults().Concurrency)

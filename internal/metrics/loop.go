@@ -75,6 +75,9 @@ func (l *Loop) Begin() (ended func(error)) {
 
 // Committed counts a batch, of which codes tell what became. Without codes it is unknown whether it was applied.
 func (l *Loop) Committed(batch scripts.Batch, codes []scripts.Code) {
+	if l == nil {
+		return
+	}
 	loops := &l.metrics.loops
 	if len(batch.Items) > 0 {
 		loops.items.WithLabelValues(l.queue, l.name).Observe(float64(len(batch.Items)))

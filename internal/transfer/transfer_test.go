@@ -133,7 +133,7 @@ func fill(t *testing.T, structure reflect.Value) {
 }
 
 // inForce are the fields of a model that are none of its hash.
-var inForce = strings.Fields("Policy Schedule Window Fault RuleError QueueCircuit QueueDepth Taken ReplyTo Wire")
+var inForce = strings.Fields("Policy Schedule Window Fault RuleError QueueCircuit QueueDepth Taken ReplyTo Wire Traces")
 
 // full is a model with every field that there is. Its state makes no sense.
 func full(t *testing.T) model.Model {
@@ -159,7 +159,7 @@ func full(t *testing.T) model.Model {
 func idle(m model.Model) model.Model {
 	s := &m.State
 	m.Cause = model.CauseRetry
-	s.AttemptUID, s.Worker, s.Again, s.Outdated, s.Counted, s.Reserved = "", "", false, false, "", ""
+	s.AttemptUID, s.Worker, s.Again, s.Outdated, s.Traced, s.Counted, s.Reserved = "", "", false, false, false, "", ""
 	s.StartedAt, s.DeadlineAt, s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	s.TakenAt, s.ProcessingAt = time.Time{}, time.Time{}
 	s.Disabled, s.DisabledAt, s.DisabledBy, s.DisabledReason, s.DisabledWho = false, time.Time{}, "", "", ""

@@ -85,6 +85,9 @@ func environment(a *worker.Attempt) []string {
 		"REFRESHD_DEADLINE_AT=" + model.FormatTime(a.DeadlineAt),
 		"REFRESHD_PLANNED_AT=" + model.FormatTime(a.PlannedAt),
 	}
+	if a.Traceparent != "" {
+		env = append(env, "TRACEPARENT="+a.Traceparent)
+	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(a.Payload, &fields) != nil {
 		return env // a payload is an object wherever it comes from; a test may give none

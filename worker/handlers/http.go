@@ -27,7 +27,7 @@ type HTTPOptions struct {
 const maxReply = 64 << 10
 
 // HTTP returns a handler that POSTs the payload of every attempt, a JSON object, to a URL. The attempt stands in the headers
-// Refreshd-Uid, Refreshd-Attempt-Uid, Refreshd-Attempt-No and Refreshd-Deadline-At. The status is the result:
+// Refreshd-Uid, Refreshd-Attempt-Uid, Refreshd-Attempt-No and Refreshd-Deadline-At, and in Traceparent if it is traced. The status is the result:
 //
 //	2xx            success; with the JSON body {"changed":false} the refresh found nothing new
 //	304            success that found nothing new
@@ -72,6 +72,9 @@ func (c *caller) call(ctx context.Context, attempt *worker.Attempt) error {
 	request.Header.Set("Refreshd-Attempt-Uid", attempt.AttemptUID)
 	request.Header.Set("Refreshd-Attempt-No", strconv.Itoa(attempt.AttemptNo))
 	request.Header.Set("Refreshd-Deadline-At", model.FormatTime(attempt.DeadlineAt))
+	if attempt.Traceparent != "" {
+		request.Header.Set("Traceparent", attempt.Traceparent)
+	}
 	response, err := c.client.Do(request)
 	if err != nil {
 		return requestError(ctx, err)
