@@ -25,7 +25,7 @@ type viewing struct {
 	leave  func()
 }
 
-func (d *desk) view(path string) *viewing {
+func (d *visitor) view(path string) *viewing {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
 	request := d.request("GET", path, nil).WithContext(ctx)

@@ -19,7 +19,7 @@ var (
 )
 
 // walk follows the pages of a list, and returns the uids of each.
-func (d *desk) walk(path string) (pages [][]string) {
+func (d *visitor) walk(path string) (pages [][]string) {
 	d.t.Helper()
 	for path != "" {
 		page := d.page(path)
@@ -124,7 +124,7 @@ func TestUIDsOfAllCharactersHaveAPage(t *testing.T) {
 
 func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		d := sit(t, server, func(c *Config) { c.By = "desk" })
+		d := sit(t, server, func(c *Config) { c.By = "ann" })
 		d.put(`"uid":"a","rrule":"every day at 6 AM"`)
 		model := home + "model/"
 		expect(t, d.press(model+"run", "uid", "a"), "a was asked for. Now it is due: waits for a dispatcher")
@@ -136,13 +136,13 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		if after := d.Attempt("a"); after == before || after == "" {
 			t.Errorf("expected another attempt, found %q after %q", after, before)
 		}
-		expect(t, d.press(model+"disable", "uid", "a", "reason", "moved <b>"), "a is disabled until somebody enables it.", "disabled by desk, until it is enabled: moved &lt;b&gt;")
+		expect(t, d.press(model+"disable", "uid", "a", "reason", "moved <b>"), "a is disabled until somebody enables it.", "disabled by ann, until it is enabled: moved &lt;b&gt;")
 		expect(t, d.press(model+"enable", "uid", "a"), "a is enabled. Now it is scheduled: starts in")
 		expect(t, d.press(model+"enable", "uid", "a"), "a: nothing had to be changed.")
 		page := d.press(model+"hold", "uid", "a", "reason", "a <i>pause</i>", "for", "2h")
-		expect(t, page, "a is held (hold h", "of uid=a, by desk: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by desk")
+		expect(t, page, "a is held (hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by ann")
 		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(page)[1]
-		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by desk")
+		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by ann")
 		expectNone(t, d.press(model+"release", "id", id, "back", home+"model?uid=a"), "Release "+id)
 		expect(t, d.press(model+"release", "id", id), id+": expected a hold, found that it has ended", "<h1>Overview</h1>")
 		expect(t, d.press(model+"hold", "uid", "a"), "reason: expected why")

@@ -19,8 +19,8 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// desk is somebody with a browser before the dashboard of a queue, and the daemons that serve it.
-type desk struct {
+// visitor is somebody with a browser before the dashboard of a queue, and the daemons that serve it.
+type visitor struct {
 	*fixture.Queue
 	t          *testing.T
 	dashboard  *Dashboard
@@ -31,16 +31,16 @@ type desk struct {
 }
 
 // sit opens a dashboard of a queue whose clock is turned by hand, and with it that of sessions. change changes its settings; nil: nothing.
-func sit(t *testing.T, server *testkit.Server, change func(*Config)) *desk {
+func sit(t *testing.T, server *testkit.Server, change func(*Config)) *visitor {
 	t.Helper()
 	q := fixture.New(t, server)
 	return sitAt(t, q, q.Redis, change)
 }
 
 // sitAt opens the dashboard of a queue that asks Redis by a client.
-func sitAt(t *testing.T, q *fixture.Queue, client redis.UniversalClient, change func(*Config)) *desk {
+func sitAt(t *testing.T, q *fixture.Queue, client redis.UniversalClient, change func(*Config)) *visitor {
 	t.Helper()
-	d := &desk{Queue: q, t: t}
+	d := &visitor{Queue: q, t: t}
 	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Clock: q.Clock.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func sitAt(t *testing.T, q *fixture.Queue, client redis.UniversalClient, change 
 }
 
 // ask sends a request, and follows no redirect.
-func (d *desk) ask(request *http.Request) (*http.Response, string) {
+func (d *visitor) ask(request *http.Request) (*http.Response, string) {
 	d.t.Helper()
 	once := *d.browser
 	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -89,7 +89,7 @@ func (d *desk) ask(request *http.Request) (*http.Response, string) {
 	return response, string(text)
 }
 
-func (d *desk) request(method, path string, fields url.Values) *http.Request {
+func (d *visitor) request(method, path string, fields url.Values) *http.Request {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), method, d.server.URL+path, strings.NewReader(fields.Encode()))
 	if err != nil {
@@ -103,7 +103,7 @@ func (d *desk) request(method, path string, fields url.Values) *http.Request {
 }
 
 // page reads a page that must be there.
-func (d *desk) page(path string) string {
+func (d *visitor) page(path string) string {
 	d.t.Helper()
 	response, text := d.ask(d.request(http.MethodGet, path, nil))
 	if response.StatusCode != http.StatusOK {
@@ -113,14 +113,14 @@ func (d *desk) page(path string) string {
 }
 
 // status reads a page that need not be there.
-func (d *desk) status(path string) (int, string) {
+func (d *visitor) status(path string) (int, string) {
 	d.t.Helper()
 	response, text := d.ask(d.request(http.MethodGet, path, nil))
 	return response.StatusCode, text
 }
 
 // press sends a form as the page with it would, and returns the page that follows.
-func (d *desk) press(path string, fields ...string) string {
+func (d *visitor) press(path string, fields ...string) string {
 	d.t.Helper()
 	form := url.Values{"csrf": {d.dashboard.csrf}}
 	for i := 0; i < len(fields); i += 2 {
@@ -134,7 +134,7 @@ func (d *desk) press(path string, fields ...string) string {
 }
 
 // put saves models, each a JSON object without its braces.
-func (d *desk) put(models ...string) {
+func (d *visitor) put(models ...string) {
 	d.t.Helper()
 	for _, one := range models {
 		d.Command(`{"type":"put",` + one + `}`)
@@ -143,7 +143,7 @@ func (d *desk) put(models ...string) {
 }
 
 // apply lets the poller apply all that was said.
-func (d *desk) apply() {
+func (d *visitor) apply() {
 	d.t.Helper()
 	for {
 		round, err := d.poller.RunOnce(d.t.Context())
@@ -157,7 +157,7 @@ func (d *desk) apply() {
 }
 
 // start lets the dispatcher look, and a worker take what it hands out.
-func (d *desk) start() {
+func (d *visitor) start() {
 	d.t.Helper()
 	if _, err := d.dispatcher.RunOnce(d.t.Context()); err != nil {
 		d.t.Fatal(err)
@@ -168,7 +168,7 @@ func (d *desk) start() {
 }
 
 // answer is what a worker says of the running attempt of a model.
-func (d *desk) answer(kind, uid string, fields ...string) {
+func (d *visitor) answer(kind, uid string, fields ...string) {
 	d.t.Helper()
 	d.Say(fixture.Result(kind, uid, d.Attempt(uid), fields...))
 	d.apply()
