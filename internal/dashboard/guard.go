@@ -12,8 +12,11 @@ import (
 const largestForm = 256 << 10
 
 // policyOfContent lets a page load nothing but what this server sends. Pictures of attempts have a policy of their own.
-const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// policyOfDrawn also lets a page hold pictures that were drawn for it alone.
+var policyOfDrawn = strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1)
 
 // guard stands before all pages: it sets the headers, refuses foreign names and sites, and asks who it is.
 func (d *Dashboard) guard(next http.Handler) http.Handler {

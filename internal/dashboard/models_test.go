@@ -140,13 +140,13 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		expect(t, d.press(model+"enable", "uid", "a"), "a is enabled. Now it is scheduled: starts in")
 		expect(t, d.press(model+"enable", "uid", "a"), "a: nothing had to be changed.")
 		page := d.press(model+"hold", "uid", "a", "reason", "a <i>pause</i>", "for", "2h")
-		expect(t, page, "a is held (hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by ann")
+		expect(t, page, "a is held. The hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by ann")
 		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(page)[1]
 		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by ann")
 		expectNone(t, d.press(model+"release", "id", id, "back", home+"model?uid=a"), "Release "+id)
 		expect(t, d.press(model+"release", "id", id), id+": expected a hold, found that it has ended", "<h1>Overview</h1>")
 		expect(t, d.press(model+"hold", "uid", "a"), "reason: expected why")
-		expect(t, d.press(model+"hold", "uid", "a", "reason", "x", "for", "soon"), "for: expected a length of time such as 2h")
+		expect(t, d.press(model+"hold", "uid", "a", "reason", "x", "for", "soon"), "end: expected a length of time such as 2h")
 		expect(t, d.press(model+"run", "uid", "gone"), "gone: expected the uid of a stored model")
 	})
 }

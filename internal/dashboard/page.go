@@ -25,6 +25,8 @@ type page struct {
 	read func(ctx context.Context, v *visit) (any, error)
 	// live are the fragments that are sent again when they differ.
 	live []string
+	// drawn: it holds pictures that are drawn for it alone, as data.
+	drawn bool
 	// form: the page also takes its fields by POST, as they may be long. It changes nothing.
 	form bool
 }
@@ -190,6 +192,9 @@ func (d *Dashboard) onSite(do func(http.ResponseWriter, *http.Request, *site)) h
 
 // show answers with a page.
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
+	if page.drawn {
+		w.Header().Set("Content-Security-Policy", policyOfDrawn)
+	}
 	query := r.URL.Query()
 	f := d.frame(site, page, query)
 	if r.Method == http.MethodPost {

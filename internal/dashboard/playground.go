@@ -18,7 +18,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-var playgroundPage = page{path: "playground", title: "Playground", nav: true, file: "playground", read: readPlayground, form: true}
+var playgroundPage = page{path: "playground", title: "Playground", nav: true, file: "playground", read: readPlayground, form: true, drawn: true}
 
 // playground is a policy that somebody tries. Nothing of it is stored.
 type playground struct {

@@ -2,10 +2,8 @@ package dashboard
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/commands"
@@ -75,30 +73,10 @@ func holdModel(ctx context.Context, v *visit) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	done := outcome{next: v.link("model", "uid", uid)}
-	now, err := v.queue.Of(uid).Now(ctx)
-	if err != nil {
-		return done, err
-	}
-	hold := &model.Hold{ID: "h" + strings.ToLower(rand.Text()[:6]), Since: now, Reason: document.OneLine(strings.TrimSpace(v.get("reason"))), By: v.by}
-	if hold.Reason == "" {
-		return done, document.Refuse("reason", "why, for whoever wonders", "nothing")
-	}
-	if hold.Selector, err = model.ParseSelector(model.SelectUID + "=" + uid); err != nil {
-		return done, err
-	}
-	if length := strings.TrimSpace(v.get("for")); length != "" {
-		lasts, err := document.ParseDuration(length)
-		if err != nil || lasts <= 0 {
-			return done, document.Refuse("for", "a length of time such as 2h", document.Found(length))
-		}
-		hold.Until = now.Add(lasts)
-	}
-	if err := hold.Validate(); err != nil {
-		return done, err
-	}
-	done.told = uid + " is held (hold " + hold.ID + ")."
-	return done, v.queue.PutHold(ctx, hold)
+	v.query.Set("selector", model.SelectUID+"="+uid)
+	v.query.Set("end", v.get("for"))
+	done, err := putHold(ctx, v)
+	return outcome{told: uid + " is held. " + done.told, next: v.link("model", "uid", uid)}, err
 }
 
 // releaseHold ends a hold.
