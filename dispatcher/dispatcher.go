@@ -31,6 +31,7 @@ type Store interface {
 	Forget(ctx context.Context, uid string, gate model.Gate) error
 	WaitWake(ctx context.Context) (bool, error)
 	MeasureCircuit(ctx context.Context, now time.Time) (scripts.CircuitChange, error)
+	TrimOutbox(ctx context.Context) (unread int, err error)
 }
 
 // Dispatcher starts due models and ends expired attempts of one queue.
@@ -38,6 +39,7 @@ type Dispatcher struct {
 	store    Store
 	config   Config
 	measured time.Time       // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
+	trimmed  time.Time       // when the outbox was trimmed, likewise; run goroutine only
 	looked   time.Time       // when the front of the input list was looked at, on the same clock; run goroutine only
 	pace     pace            // run goroutine only
 	odd      bool            // what is urgent has got the last odd place; run goroutine only

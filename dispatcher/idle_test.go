@@ -57,8 +57,12 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 				if looks := counts["lrange"]; looks > 2*4*seconds || looks > 0 && name != "a full input list" {
 					t.Errorf("want four looks a second at what waits in line, got %v", counts)
 				}
+				if trims := counts["xinfo"]; trims > int(idleFor/time.Minute)+2 {
+					t.Errorf("want one look a minute at who reads the outbox, got %v", counts)
+				}
 				delete(counts, "zrem")
 				delete(counts, "lrange")
+				delete(counts, "xinfo")
 				if counts["evalsha"]+counts["eval"] > rounds+seconds+2 || counts["blpop"] > seconds || len(counts) > 4 { // and hello
 					t.Errorf("want at most %d scripts and %d calls that wait, got %v", rounds+seconds+2, seconds, counts)
 				}

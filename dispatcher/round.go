@@ -49,6 +49,9 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err := d.measureCircuit(ctx, due.Now); err != nil {
 		return Round{}, err
 	}
+	if err := d.trimOutbox(ctx, due.Now); err != nil {
+		return Round{}, err
+	}
 	if len(due.Ended) > 0 {
 		if err := d.store.ForgetLimits(ctx, due.Ended); err != nil {
 			return Round{}, err
@@ -159,6 +162,25 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, now time.Time) error {
 		d.config.Log.Info().Msg("dispatcher: the circuit of the queue is closed: attempts succeed again")
 	}
 	return nil
+}
+
+// trimEvery is how often a dispatcher trims the outbox.
+const trimEvery = time.Minute
+
+// trimOutbox keeps the outbox bounded, also where no notifier runs. A user who may not do that loses nothing but the bound.
+func (d *Dispatcher) trimOutbox(ctx context.Context, now time.Time) error {
+	if backoff.Recent(d.trimmed, now, trimEvery) {
+		return nil
+	}
+	d.trimmed = now
+	unread, err := d.store.TrimOutbox(ctx)
+	if unread > 0 {
+		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")
+	}
+	if scripts.Refused(err) { // it was made by an older release
+		return nil
+	}
+	return err
 }
 
 // sleep is how long nothing is expected to happen if this round finds nothing to do.

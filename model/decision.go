@@ -73,6 +73,8 @@ type Decision struct {
 	// WasFreshness is the freshness before. TellsFresh: the owner, who was told that the model is stale, is told that it is fresh again.
 	WasFreshness Freshness
 	TellsFresh   bool
+	// TellsFailing: the owner is told that the model fails.
+	TellsFailing bool
 	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.
 	Message string
 	// MustBeQueued: the decision holds only if no worker has taken the running attempt. If one has, decide again with Model.Taken.

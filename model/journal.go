@@ -83,8 +83,9 @@ type Notification struct {
 	Notice    policy.Notice
 	At        time.Time
 	AttemptNo int
-	Reason    string // of a disabled model
-	Why       string // likewise
+	Reason    string // of a disabled model, or of the last failure of a failing one
+	ErrorType string // of a failing one
+	Why       string // of both
 	// LastSuccessAt is that of a stale model; zero: it never succeeded.
 	LastSuccessAt time.Time
 }
@@ -97,6 +98,9 @@ func (d *Decision) Notifications(uid string, now time.Time) (all []Notification)
 	if d.TellsFresh {
 		all = append(all, d.notification(policy.NoticeFresh, uid, now))
 	}
+	if d.TellsFailing {
+		all = append(all, d.notification(policy.NoticeFailing, uid, now))
+	}
 	return all
 }
 
@@ -108,6 +112,8 @@ func (d *Decision) notification(notice policy.Notice, uid string, now time.Time)
 	switch notice {
 	case policy.NoticeDisabled:
 		n.Reason, n.Why = d.Next.DisabledReason, d.Next.Why
+	case policy.NoticeFailing:
+		n.Reason, n.ErrorType, n.Why = d.Ended.Reason, d.Ended.ErrorType, d.Next.Why
 	case policy.NoticeStale:
 		n.LastSuccessAt = d.Next.LastSuccessAt
 	}

@@ -13,19 +13,20 @@ func (s *Store) TrimWake(ctx context.Context) error {
 
 // Backlog is what waits in a queue for others than the daemons, and the calls that wait.
 type Backlog struct {
-	Outbox, Rejected, Wake int64
-	OldestNotice           time.Time
+	Outbox, Undelivered, Rejected, Wake int64
+	OldestNotice                        time.Time
 }
 
 // Backlog reads what waits. A key of the wrong type counts as empty.
 func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	pipe, k := s.clients.Read.Pipeline(), s.Keys
-	outbox, rejected, wake := pipe.XLen(ctx, k.Outbox()), pipe.LLen(ctx, k.Rejected()), pipe.LLen(ctx, k.Wake())
+	rejected, undelivered, wake := pipe.LLen(ctx, k.Rejected()), pipe.LLen(ctx, k.Undelivered()), pipe.LLen(ctx, k.Wake())
 	oldest := pipe.XRangeN(ctx, k.Outbox(), "-", "+", 1)
+	outbox := pipe.XLen(ctx, k.Outbox()) // last, as miniredis answers it twice where the type is wrong
 	if err := execReads(ctx, pipe); err != nil {
 		return Backlog{}, fmt.Errorf("read what waits: %w", err)
 	}
-	b := Backlog{Outbox: outbox.Val(), Rejected: rejected.Val(), Wake: wake.Val()}
+	b := Backlog{Outbox: outbox.Val(), Undelivered: undelivered.Val(), Rejected: rejected.Val(), Wake: wake.Val()}
 	if entries := oldest.Val(); len(entries) > 0 {
 		b.OldestNotice = readNotification(entries[0].Values).At
 	}

@@ -49,7 +49,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<key>"
 	fleet.was.errorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
 	put.Transition = &fleet
-	var errs [20]error
+	var errs [24]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureCircuit(ctx, b.now)
@@ -70,6 +70,10 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	errs[19] = b.ForgetLimits(ctx, []EndedLimit{{"<name>", "{}"}})
 	errs[18] = b.turn(CircuitOpened, "<name>", 0)
 	_, errs[17] = b.DropProbe(ctx, "<key>", "<uid>", b.now)
+	_, errs[20] = b.TrimOutbox(ctx)
+	_, errs[21] = b.Route(ctx, []Routed{{ID: "1-1", Told: []Addressed{{"<name>", "<name>", b.now, "{}"}, {"<name>", "<name>", b.now, "{}"}}}})
+	_, errs[22] = b.Settle(ctx, &Line{Channel: "<name>", Recipient: "<name>"}, Settlement{At: b.now, Next: b.now})
+	_, errs[23] = b.RequeueUndelivered(ctx, []Undelivered{{Channel: "<name>", Recipient: "<name>", Notices: []string{"{}"}}})
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

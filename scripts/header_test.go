@@ -199,7 +199,7 @@ var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
 	switch method {
 	case "Claimed", "Taken":
 		return "<owner>"
-	case "Bulk", "Reply", "Error", "Label", "ParkedBy", "Limit", "Rate":
+	case "Bulk", "Reply", "Error", "Label", "ParkedBy", "Limit", "Rate", "Recipients", "Notices", "Told":
 		return "<name>"
 	case "Circuit":
 		return "<key>"

@@ -22,6 +22,11 @@ func (w *wording) notifications(t *Transition, now time.Time) {
 		switch {
 		case n.Notice == policy.NoticeDisabled:
 			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
+		case n.Notice == policy.NoticeFailing:
+			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
+			if n.ErrorType != "" {
+				f = append(f, "error_type", n.ErrorType)
+			}
 		case !n.LastSuccessAt.IsZero():
 			f = append(f, "last_success_at", model.FormatTime(n.LastSuccessAt))
 		}
@@ -55,6 +60,7 @@ func readNotification(values map[string]any) (n model.Notification) {
 	c.time("at", &n.At)
 	c.number("attempt_no", &n.AttemptNo)
 	c.text("reason", &n.Reason)
+	c.text("error_type", &n.ErrorType)
 	c.text("refresh_why", &n.Why)
 	c.time("last_success_at", &n.LastSuccessAt)
 	return n

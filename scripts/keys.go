@@ -172,8 +172,23 @@ func (k Keys) Journal() string { return k.queue + ":journal" }
 // Created is a stream: the entries of the journal that tell of a create, with a cap of their own, so that an import displaces nothing else.
 func (k Keys) Created() string { return k.queue + ":created" }
 
-// Outbox is a stream: notifications, never trimmed before delivery.
+// Outbox is a stream: notices for whoever tells people. An entry goes when all groups have acknowledged it, or nobody has in time.
 func (k Keys) Outbox() string { return k.queue + ":outbox" }
+
+// Recipients is a zset: recipient of one channel to when it is told next in Unix ms, as long as something waits, or would have to.
+func (k Keys) Recipients(channel string) string { return k.queue + ":recipients:" + channel }
+
+// Notices is a list: what waits for one recipient, oldest first, bounded.
+func (k Keys) Notices(recipient string) string { return k.queue + ":notices:" + recipient }
+
+// Deliveries is a hash: recipient to the message in hand for it.
+func (k Keys) Deliveries() string { return k.queue + ":deliveries" }
+
+// Undelivered is a list: messages that could not be delivered, oldest first, capped.
+func (k Keys) Undelivered() string { return k.queue + ":undelivered" }
+
+// Told is a list: notices for other programs, RPUSH / LPOP, capped.
+func (k Keys) Told(name string) string { return k.queue + ":told:" + name }
 
 // Rejected is a list: messages that could not be handled, with the reason and the raw bytes, capped.
 func (k Keys) Rejected() string { return k.queue + ":rejected" }

@@ -18,6 +18,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Taken": "q:taken:u", "Workers": "q:workers",
 		"Journal": "q:journal", "Created": "q:created", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "FormerCircuit": "q:brake", "Front": "q:front",
 		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Bulk": "q:bulk:u", "Bulks": "q:bulks", "BulksEnded": "q:bulks_ended",
+		"Recipients": "q:recipients:u", "Notices": "q:notices:u", "Deliveries": "q:deliveries", "Undelivered": "q:undelivered", "Told": "q:told:u",
 	}
 	keys, err := NewKeys("q")
 	if err != nil {

@@ -35,6 +35,10 @@ type Config struct {
 	NewErrorAbove int
 	// Traces lets the entry of each attempt that is started name its trace. Defaults to false.
 	Traces bool
+	// OutboxKeep is how long the outbox keeps an entry that somebody has not acknowledged, at least a minute. Defaults to 7 days.
+	OutboxKeep time.Duration
+	// OutboxCap is how many entries the outbox keeps, whoever reads it. Defaults to 100,000.
+	OutboxCap int
 	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
 	Clock func() time.Time
 }
@@ -53,6 +57,7 @@ func (c Config) WithDefaults() Config {
 	c.RejectedCap = cmp.Or(c.RejectedCap, 1_000)
 	c.MessageCap = cmp.Or(c.MessageCap, 1<<20)
 	c.NewErrorAbove = cmp.Or(c.NewErrorAbove, 50)
+	c.OutboxKeep, c.OutboxCap = cmp.Or(c.OutboxKeep, 7*24*time.Hour), cmp.Or(c.OutboxCap, 100_000)
 	return c
 }
 
@@ -65,6 +70,9 @@ func (c Config) Validate() error {
 	}
 	if c.RejectedCap < 1 {
 		return fmt.Errorf("rejected cap: expected at least 1, found %d", c.RejectedCap)
+	}
+	if c.OutboxKeep < time.Minute || c.OutboxCap < 1 {
+		return fmt.Errorf("outbox: expected to keep at least 1 entry for 1m, found %d for %s", c.OutboxCap, c.OutboxKeep)
 	}
 	if c.MessageCap < 4<<10 || c.MessageCap > 64<<20 {
 		return fmt.Errorf("message cap: expected 4096 to 67108864 bytes, found %d", c.MessageCap)

@@ -25,7 +25,7 @@ func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
 	}
 	expectContains(t, c.do("acl", "--role", "viewer,worker", "--queue", "{q:1}"), "ACL SETUSER viewer-{q:1} reset on ", "ACL SETUSER worker-{q:1} reset on ", "~{q:1}:taken:*", "+cluster|slots")
 	expectContains(t, c.do("acl", "--role", "poller", "--parts"), "ACL SETUSER poller-bigtables reset on ", "~{bigtables:[0-9]*}-control", "%R~{bigtables}:settings", "+cluster|slots")
-	expectContains(t, c.fail(exitUsage, "acl", "--role", "root"), `--role: expected one of dispatcher, poller, worker, foreign-worker, application, operator, viewer, found "root"`)
+	expectContains(t, c.fail(exitUsage, "acl", "--role", "root"), `--role: expected one of dispatcher, poller, worker, notifier, foreign-worker, application, subscriber, operator, viewer, found "root"`)
 	expectContains(t, c.fail(exitUsage, "acl", "--password-file", file(t, "two", "a\nb\n")), "--password-file: expected one line with a password")
 	c.fail(exitUsage, "acl", "--password-file", "/no/such/file")
 	c.fail(exitUsage, "acl", "--queue", "a b")

@@ -69,8 +69,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 	root.Version = readVersion().line()
 	root.SetVersionTemplate("refreshd {{.Version}}\n")
 	root.AddCommand(
-		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a), dashboardCommand(a),
-		modelCommand(a), applyCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), freshnessCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a),
+		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a), notifierCommand(a), dashboardCommand(a),
+		modelCommand(a), applyCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), freshnessCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a), undeliveredCommand(a),
 		bulkCommand(a), failuresCommand(a), holdCommand(a), releaseCommand(a), limitCommand(a), circuitCommand(a), calendarCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a), simulateCommand(a),
 		benchCommand(a), shadowCommand(a), conformanceCommand(a), aclCommand(a), healthCommand(a), versionCommand(a))
 	groupCommands(root)
@@ -94,6 +94,8 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.IntVar(&a.journalCap, "journal-cap", defaults.JournalCap, "transitions to keep in the journal, about; 0: none")
 	flags.Var(count[int]{&a.store.MessageCap, "4096 to 67108864"}, "message-cap", "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
 	flags.Var(count[int]{&a.store.RejectedCap, "at least 1"}, "rejected-cap", "unusable messages to keep (default 1000)")
+	flags.Var(count[int]{&a.store.OutboxCap, "at least 1"}, "outbox-cap", "entries of the outbox to keep, whoever reads them (default 100000)")
+	flags.Var((*duration)(&a.store.OutboxKeep), "outbox-keep", "how long the outbox keeps an entry that somebody has not acknowledged (default 168h)")
 }
 
 // prepare completes the flags from environment and file, and sets up logging, before any command begins.

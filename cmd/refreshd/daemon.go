@@ -86,10 +86,10 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 		return nil, err
 	}
 	return func(queue *scripts.Queue) (daemon, error) {
-		return forParts(a, queue, "dispatcher", loop.tick, func(part store, log *zerolog.Logger, observe func() func(error)) (*dispatcher.Dispatcher, error) {
+		return forParts(a, queue, "dispatcher", loop.tick, func(at place) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
-			config.Log, config.Observe = log, observe
-			return dispatcher.New(part, config)
+			config.Log, config.Observe = at.log, at.observe
+			return dispatcher.New(at.observed, config)
 		})
 	}, nil
 }
@@ -114,10 +114,10 @@ func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*scrip
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Clock = time.Now
 	return func(queue *scripts.Queue) (parts[*poller.Poller], error) {
-		return forParts(a, queue, "poller", loop.tick, func(part store, log *zerolog.Logger, observe func() func(error)) (*poller.Poller, error) {
+		return forParts(a, queue, "poller", loop.tick, func(at place) (*poller.Poller, error) {
 			config := config // each part has its own
-			config.Log, config.Observe = log, observe
-			return poller.New(part, config)
+			config.Log, config.Observe = at.log, at.observe
+			return poller.New(at.observed, config)
 		})
 	}, config.WithDefaults().Validate()
 }

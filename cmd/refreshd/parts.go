@@ -26,11 +26,16 @@ func (p parts[D]) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// forParts builds a daemon for each part of a queue. Each is told where to log and how to report its rounds to the health checks.
-func forParts[D daemon](
-	a *app, queue *scripts.Queue, name string, tick time.Duration,
-	build func(part store, log *zerolog.Logger, observe func() func(error)) (D, error),
-) (parts[D], error) {
+// place is where a daemon of one part of a queue works, where it logs, and how it reports its rounds to the health checks.
+type place struct {
+	part     *scripts.Store
+	observed store // the same part, with what is committed measured and traced
+	log      *zerolog.Logger
+	observe  func() func(error)
+}
+
+// forParts builds a daemon for each part of a queue.
+func forParts[D daemon](a *app, queue *scripts.Queue, name string, tick time.Duration, build func(place) (D, error)) (parts[D], error) {
 	daemons, measured := make(parts[D], len(queue.Parts)), a.metrics.Loop(queue.Name, name)
 	for i, part := range queue.Parts {
 		loop, log := a.loopName(name, queue.Name), a.logOf(queue.Name)
@@ -39,7 +44,7 @@ func forParts[D daemon](
 			log = new(a.log.With().Str("queue", part.Keys.Queue()).Logger())
 		}
 		var err error
-		if daemons[i], err = build(a.observed(queue.Name, part, measured), log, both(a.checks.Loop(loop, tick, false).Begin, measured)); err != nil {
+		if daemons[i], err = build(place{part, a.observed(queue.Name, part, measured), log, both(a.checks.Loop(loop, tick, false).Begin, measured)}); err != nil {
 			return nil, err
 		}
 	}

@@ -72,7 +72,7 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 		{[]string{"name", "policy", "readable"}, []string{"ls"}},
 		{[]string{"english", "name"}, []string{"english", "nightly"}},
 		{[]string{"differences", "plan"}, []string{"diff", "nightly", "default"}},
-		{[]string{"alignment", "circuit", "closed", "delays_by_error", "disabled_reason", "fresh_within", "give_up_after", "jitter", "limits", "misfire", "name", "never_retry",
+		{[]string{"alignment", "circuit", "closed", "delays_by_error", "disabled_reason", "email", "failing_from", "fresh_within", "give_up_after", "jitter", "limits", "misfire", "name", "never_retry",
 			"notify", "on_exhausted", "queue_timeout", "retries", "retry_after_scope", "retry_window", "rrule", "spread", "timeout", "warn_within"}, []string{"get", "nightly"}},
 	} {
 		decoder := json.NewDecoder(strings.NewReader(c.do(append([]string{"policy", "-o", "json"}, test.args...)...)))

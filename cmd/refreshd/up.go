@@ -26,6 +26,7 @@ type upFlags struct {
 	dispatcher dispatcher.Config
 	poller     poller.Config
 	worker     workerFlags
+	routes     string // file of the notifier; "": there is none
 	models     string // file with models to save at the start; "": none
 	port       int    // of the embedded Redis; 0: any that is free
 	pages      string // address of the dashboard; "" or off: none
@@ -36,7 +37,7 @@ func upCommand(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up [--models FILE] [--exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR]",
 		Short: "Run all daemons in one process, with a Redis of its own if none is given",
-		Long: `Run a dispatcher, a poller and, if --exec, --http or --fetch is given, a worker in one process.
+		Long: `Run a dispatcher, a poller, a worker if --exec, --http or --fetch is given, and a notifier if --routes is, in one process.
 
 Without --redis it brings a Redis along, on the loopback interface and in memory: for development, because everything is
 forgotten at the end. The models of --models are saved at the start; one with an error is named, and the others run.`,
@@ -50,6 +51,7 @@ forgotten at the end. The models of --models are saved at the start; one with an
 	bindDispatcher(set, &flags.dispatcher)
 	bindPoller(set, &flags.poller)
 	flags.worker.bind(set)
+	bindRoutes(set, &flags.routes)
 	set.StringVar(&flags.models, "models", "", "save the models of `FILE` at the start")
 	set.IntVar(&flags.port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
 	bindPages(set, &flags.pages)
@@ -134,6 +136,7 @@ type daemons struct {
 	dispatcher daemon
 	worker     daemon               // nil: those of other processes work
 	dashboard  *dashboard.Dashboard // nil: none
+	notifier   daemon               // nil: nobody is told
 	pollers    parts[*poller.Poller]
 	flags      *upFlags
 }
@@ -153,6 +156,12 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 			return nil, err
 		}
 	}
+	var notifier prepared
+	if flags.routes != "" {
+		if notifier, err = a.prepareNotifier(&flags.loop, flags.routes); err != nil {
+			return nil, err
+		}
+	}
 	pollers, err := a.preparePollers(&flags.loop, flags.poller)
 	return func(queue *scripts.Queue) (_ *daemons, err error) {
 		d := &daemons{app: a, queue: queue, flags: flags}
@@ -161,6 +170,11 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 		}
 		if worker != nil {
 			if d.worker, err = worker(queue); err != nil {
+				return nil, err
+			}
+		}
+		if notifier != nil {
+			if d.notifier, err = notifier(queue); err != nil {
 				return nil, err
 			}
 		}
@@ -173,6 +187,16 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 // then the worker, and the poller goes on meanwhile: a worker that has to stop hands its attempts back as messages, and whoever applies them
 // must still be there, or these models would wait for their deadlines.
 func (d *daemons) run(ctx context.Context) error {
+	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTelling()
+	told := make(chan error, 1)
+	go func() {
+		var err error
+		if d.notifier != nil {
+			err = d.app.runDaemon(telling, "notifier", d.queue, d.notifier, d.flags.loop.grace)
+		}
+		told <- err
+	}()
 	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPolling()
 	polled := make(chan error, 1)
@@ -199,7 +223,9 @@ func (d *daemons) run(ctx context.Context) error {
 	stopWorking()
 	err = errors.Join(err, <-worked)
 	stopPolling()
-	return errors.Join(err, <-polled, <-served, d.drain(ctx))
+	err = errors.Join(err, <-polled, <-served, d.drain(ctx))
+	stopTelling()
+	return errors.Join(err, <-told)
 }
 
 // drainTime bounds how long up applies at its end what workers, also those of other processes, say meanwhile.

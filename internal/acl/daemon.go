@@ -35,7 +35,7 @@ func numbers(k scope) []grant {
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"forget-limits.lua", nobody}},
+		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"forget-limits.lua", nobody}, {"trim-outbox.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input()}},
@@ -51,6 +51,7 @@ func dispatcher(k scope) part {
 		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
 			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
+			allow("xinfo|groups xpending", reading(k.Outbox())),
 			allow("lrange", reading(k.Input(), k.Front())),
 			allow("zrange", reading(k.ParkedBy(all))),
 			allow("zcount", reading(k.Limit(all))),
@@ -101,6 +102,28 @@ func worker(k scope) part {
 			opening(k),
 		},
 	}
+}
+
+func notifier(k scope) part {
+	return part{
+		runs: []run{{"route-notices.lua", nobody}, {"settle-notices.lua", nobody}},
+		direct: append(models(k), opening(k),
+			allow("xreadgroup xautoclaim xgroup|create", both(k.Outbox())),
+			allow("zrangebyscore", reading(k.Recipients(all))),
+			allow("lrange", reading(k.Notices(all))),
+			allow("hget", reading(k.Deliveries())),
+			allow("rpush ltrim", writing(k.Told(all))),
+		),
+	}
+}
+
+// subscriber reads the outbox by a group of its own, or takes from a list what the notifier pushes there.
+func subscriber(k scope) part {
+	return part{direct: []grant{
+		opening(k),
+		allow("xreadgroup xack xautoclaim xclaim xpending xgroup|create xgroup|createconsumer xgroup|delconsumer", both(k.Outbox())),
+		allow("lpop blpop", both(k.Told(all))),
+	}}
 }
 
 func foreignWorker(k scope) part {

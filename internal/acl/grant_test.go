@@ -24,7 +24,7 @@ func TestEachScriptIsRunByARole(t *testing.T) {
 	keys, _ := scripts.NewKeys("q")
 	scope := Queue{keys, true}.scope()
 	var runs []run
-	for _, part := range []part{dispatcher(scope), poller(scope), worker(scope), operator(scope)} {
+	for _, part := range []part{dispatcher(scope), poller(scope), worker(scope), notifier(scope), operator(scope)} {
 		runs = append(runs, part.runs...)
 	}
 	for file := range scripts.Sources() {

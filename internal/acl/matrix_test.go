@@ -25,7 +25,7 @@ var probes = map[string]map[string]string{
 	"list":   {"r": "LRANGE %s 0 -1", "a": "RPUSH %s x", "p": "LPUSH %s x", "t": "LPOP %s", "m": "LMOVE %s %[1]s LEFT LEFT", "w": "BLMOVE %s %[1]s LEFT LEFT 1", "c": "LREM %s 1 x", "d": "DEL %s"},
 	"hash":   {"r": "HGETALL %s", "f": "HMGET %s x", "a": "HSET %s f v", "c": "HDEL %s f", "d": "DEL %s"},
 	"zset":   {"r": "ZRANGEBYSCORE %s 0 1", "s": "ZSCAN %s 0", "a": "ZADD %s 1 m", "c": "ZREM %s m", "d": "DEL %s"},
-	"stream": {"r": "XRANGE %s - +", "a": "XADD %s * f v", "c": "XTRIM %s MAXLEN 0", "d": "DEL %s"},
+	"stream": {"r": "XRANGE %s - +", "a": "XADD %s * f v", "g": "XREADGROUP GROUP g c STREAMS %s >", "c": "XTRIM %s MAXLEN 0", "d": "DEL %s"},
 	"set":    {"s": "SSCAN %s 0", "a": "SADD %s m", "c": "SREM %s m", "d": "DEL %s"},
 	"string": {"r": "GET %s", "a": "SET %s v", "d": "DEL %s"},
 }
@@ -38,6 +38,7 @@ var everyKey = map[string]string{
 	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list", "q:errors": "zset", "q:past_errors": "zset", "q:error:x": "hash",
 	"q:failing": "zset", "q:disabled": "zset", "q:parked": "zset", "q:label:tenant=t1": "set", "q:gates": "zset", "q:parked:hold:h1": "zset", "q:holds": "hash", "q:limits": "hash",
 	"q:calendars": "hash", "q:limit:host=h": "zset", "q:rate:host=h": "string", "q:circuit:host=h": "hash", "q:circuit:queue": "hash",
+	"q:recipients:ops": "zset", "q:notices:ops": "list", "q:deliveries": "hash", "q:undelivered": "list", "q:told:ops": "list",
 }
 
 // matrix says for each role what it may do with each key: r read all, f read fields it knows, s scan, a add or set, p push in front,
@@ -46,7 +47,7 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
-		"q:journal": "ac", "q:outbox": "ar", "q:stats": "cr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adpr",
+		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adpr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "ac", "q:limits": "cr",
 		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
@@ -57,8 +58,13 @@ var matrix = map[acl.Role]map[string]string{
 		"q:commands": "ac", "q:reply:r": "a", "q:holds": "a",
 		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
-	acl.Worker:        {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
-	acl.ForeignWorker: {"q-input": "t", "q-output": "a"}, // and HGET of a fence
+	acl.Worker: {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
+	acl.Notifier: { // and XACK
+		"q:model:m": "r", "q:payload:m": "r", "q:policies": "f", "q:circuit:queue": "f", "q:outbox": "g",
+		"q:recipients:ops": "acr", "q:notices:ops": "ar", "q:deliveries": "ac", "q:undelivered": "a", "q:told:ops": "a",
+	},
+	acl.Subscriber:    {"q:outbox": "g", "q:told:ops": "t"}, // and XACK
+	acl.ForeignWorker: {"q-input": "t", "q-output": "a"},    // and HGET of a fence
 	acl.Application:   {"q-control": "a", "q:reply:r": "rt"},
 	acl.Operator: {
 		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",
@@ -66,6 +72,7 @@ var matrix = map[acl.Role]map[string]string{
 		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:created": "acr", "q:outbox": "ar",
 		"q:rejected": "cr", "q:stats": "cfr", "q:circuit:queue": "acfr", "q:brake": "fr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "acr", "q:circuit:host=h": "acfr", "q:disabled": "acrs", "q:failing": "acrs", "q:gates": "as", "q:holds": "ar", "q:label:tenant=t1": "acs", "q:limit:host=h": "acs", "q:limits": "acr",
+		"q:recipients:ops": "ars", "q:notices:ops": "ar", "q:deliveries": "fr", "q:undelivered": "cr", "q:told:ops": "r",
 		"q:parked": "acrs", "q:parked:hold:h1": "acs", "q:rate:host=h": "ar",
 	},
 	acl.Viewer: {
@@ -74,6 +81,7 @@ var matrix = map[acl.Role]map[string]string{
 		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:created": "r", "q:outbox": "r",
 		"q:rejected": "r", "q:stats": "fr", "q:circuit:queue": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "r", "q:circuit:host=h": "fr", "q:disabled": "rs", "q:failing": "rs", "q:gates": "s", "q:holds": "r", "q:label:tenant=t1": "s", "q:limit:host=h": "s", "q:limits": "r",
+		"q:recipients:ops": "rs", "q:notices:ops": "r", "q:deliveries": "fr", "q:undelivered": "r", "q:told:ops": "r",
 		"q:parked": "rs", "q:parked:hold:h1": "s", "q:rate:host=h": "r",
 	},
 }

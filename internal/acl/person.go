@@ -3,10 +3,10 @@ package acl
 // viewer may read everything of its queue, and change nothing. It may run no script: Redis takes every key of a script for one that is
 // written.
 func viewer(k scope) part {
-	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder())
-	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Wake(), k.Front())
-	sets := reading(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Late(), k.Stale(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked(), k.Errors(), k.PastErrors())
-	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Forwarded(), k.Bulk(all), k.Error(all))
+	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Holder(), k.Notices(all), k.Told(all))
+	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Undelivered(), k.Wake(), k.Front())
+	sets := reading(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Late(), k.Stale(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked(), k.Errors(), k.PastErrors(), k.Recipients(all))
+	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Forwarded(), k.Bulk(all), k.Error(all), k.Deliveries())
 	streams := reading(k.Journal(), k.Created(), k.Outbox())
 	settings := []string{k.Settings()}
 	if k.several {
@@ -17,9 +17,10 @@ func viewer(k scope) part {
 		allow("hgetall hmget hget", reading(k.Model(all)), hashes),
 		allow("hkeys hscan hexists", hashes),
 		allow("get", reading(k.Payload(all), k.Holder())),
-		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all)), lists),
+		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Notices(all), k.Told(all)), lists),
 		allow("zscore zrank zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xrevrange xread", streams),
+		allow("xinfo|groups xpending", reading(k.Outbox())),
 		allow("ttl", reading(k.Error(all))),
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
 		// What keeps models from starting, and what waits for it.
@@ -36,7 +37,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},

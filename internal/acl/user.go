@@ -19,7 +19,9 @@ type Role string
 const (
 	Dispatcher    Role = "dispatcher"
 	Poller        Role = "poller"
-	Worker        Role = "worker"         // worker pools of refreshd
+	Worker        Role = "worker" // worker pools of refreshd
+	Notifier      Role = "notifier"
+	Subscriber    Role = "subscriber"     // programs that read the outbox, or what the notifier pushes for them
 	ForeignWorker Role = "foreign-worker" // workers that know nothing but the input and the output list
 	Application   Role = "application"    // programs that push commands to the control list
 	Operator      Role = "operator"       // people who use the command line
@@ -28,7 +30,7 @@ const (
 
 // Roles are all roles.
 func Roles() []Role {
-	return []Role{Dispatcher, Poller, Worker, ForeignWorker, Application, Operator, Viewer}
+	return []Role{Dispatcher, Poller, Worker, Notifier, ForeignWorker, Application, Subscriber, Operator, Viewer}
 }
 
 // Queue is what users are made for.
@@ -75,7 +77,7 @@ type User struct {
 // NewUser returns the user for a role in a queue.
 func NewUser(role Role, queue Queue) (User, error) {
 	part, known := map[Role]func(scope) part{
-		Dispatcher: dispatcher, Poller: poller, Worker: worker, ForeignWorker: foreignWorker,
+		Dispatcher: dispatcher, Poller: poller, Worker: worker, Notifier: notifier, ForeignWorker: foreignWorker, Subscriber: subscriber,
 		Application: application, Operator: operator, Viewer: viewer,
 	}[role]
 	if !known {
@@ -106,9 +108,9 @@ func NewUser(role Role, queue Queue) (User, error) {
 func session(role Role) []string {
 	commands := []string{"ping", "select", "client|setname"}
 	switch role {
-	case ForeignWorker, Application:
+	case ForeignWorker, Application, Subscriber:
 		return commands
-	case Worker:
+	case Worker, Notifier:
 		return append(commands, "time")
 	case Dispatcher: // it and the poller load the scripts for all
 		return append(commands, "time", "multi", "exec", "info", "script|load")

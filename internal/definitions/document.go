@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -13,8 +14,9 @@ import (
 
 // Document is one decoded model or policy.
 type Document struct {
-	Value any   // as model.ParseDefinition and policy.Parse take it
-	Err   error // why it cannot be decoded; nil: it can
+	Value    any   // as model.ParseDefinition and policy.Parse take it
+	Err      error // why it cannot be decoded; nil: it can
+	SaysMail bool  // a sentence says that somebody gets e-mail
 	// Position says where a field stands, as in "tables.yaml line 7"; "": the document itself.
 	Position func(field string) string
 }
@@ -51,4 +53,26 @@ func skipMark(in *bufio.Reader) {
 	if start, _ := in.Peek(len(mark)); string(start) == mark {
 		_, _ = in.Discard(len(mark)) // just peeked at
 	}
+}
+
+// ReadOne reads a file of one document, in JSON or YAML. An error names its position.
+func ReadOne(name string, in io.Reader) (Document, error) {
+	text, err := io.ReadAll(io.LimitReader(in, maxPolicies+1))
+	if err != nil {
+		return Document{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > maxPolicies {
+		return Document{}, fmt.Errorf("%s: expected at most %d MiB", name, maxPolicies>>20)
+	}
+	docs, err := readYAML(name, text, rooted("")) // YAML reads JSON too
+	if err != nil {
+		return Document{}, err
+	}
+	if len(docs) != 1 {
+		return Document{}, fmt.Errorf("%s: expected one document, found %d", name, len(docs))
+	}
+	if docs[0].Err != nil {
+		return Document{}, docs[0].At(docs[0].Err)
+	}
+	return docs[0], nil
 }

@@ -16,6 +16,10 @@ func LintPolicy(doc Document, p policy.Policy, now time.Time) (warnings []policy
 		missing := "is missing: " + document.FormatDuration(p.Timeout) + ", that of the policy default"
 		warnings = append(warnings, policy.Warning{Field: "timeout", Text: missing})
 	}
+	if doc.SaysMail && p.Email == (policy.Recipient{}) {
+		warnings = append(warnings, policy.Warning{Field: "notify",
+			Text: `says e-mail, and not to whom: "Email the customer at owner_email of the payload", or "at the label owner"`})
+	}
 	m := model.Model{UID: "policy"}
 	if m.Resolve(p, schedule.Parse) != nil {
 		return warnings // it was parsed, so it compiles

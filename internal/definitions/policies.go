@@ -77,5 +77,5 @@ func readEnglish(name, text string) ([]Document, error) {
 		}
 		return name
 	}
-	return []Document{{Value: value, Position: position}}, nil
+	return []Document{{Value: value, SaysMail: lines.SaysMail(), Position: position}}, nil
 }

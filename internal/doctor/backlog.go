@@ -3,12 +3,16 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
 )
 
-// manyNotices is a backlog that no notifier is working on.
-const manyNotices = 1000
+// A backlog that no notifier is working on: so many notices, or one that waits so long.
+const (
+	manyNotices = 1000
+	noticeWaits = time.Hour
+)
 
 // backlog checks what waits for people and programs that give no sign of life.
 func (c *checker) backlog(ctx context.Context) error {
@@ -19,10 +23,13 @@ func (c *checker) backlog(ctx context.Context) error {
 	k := c.store.Keys
 	if b.Outbox > 0 {
 		kind := outbox
-		if b.Outbox > manyNotices {
+		if b.Outbox > manyNotices || !b.OldestNotice.IsZero() && c.now.Sub(b.OldestNotice) > noticeWaits {
 			kind = outboxLong
 		}
 		c.note(kind, k.Outbox(), fmt.Sprintf("%d that wait, the oldest of %s", b.Outbox, model.FormatTime(b.OldestNotice)))
+	}
+	if b.Undelivered > 0 {
+		c.note(undelivered, k.Undelivered(), fmt.Sprintf("%d that could not", b.Undelivered))
 	}
 	if b.Rejected > 0 && !c.wrongType[k.Rejected()] {
 		reason, err := c.store.LastRejected(ctx)

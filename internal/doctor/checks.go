@@ -136,6 +136,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 		k.Stats(): "hash", k.QueueCircuit(): "hash", k.FormerCircuit(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
 		k.Forwarded(): "hash", k.Commands(): "zset", k.Errors(): "zset", k.PastErrors(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
 		k.Failing(): "zset", k.Disabled(): "zset", k.Parked(): "zset", k.Gates(): "zset", k.Holds(): "hash", k.Limits(): "hash", k.Calendars(): "hash",
+		k.Deliveries(): "hash", k.Undelivered(): "list",
 	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Types(ctx, names)

@@ -233,7 +233,13 @@ var damages = map[string]damage{
 		q.ok(r.HSet(ctx, k.QueueCircuit(), "on", "1", "opened_at", "2026-11-21T00:00:00.000Z").Err())
 	}},
 	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", "2026-11-21T00:00:00.000Z"}}).Err())
+		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits))}}).Err())
+	}},
+	"a notification that waits for hours": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits - time.Second))}}).Err())
+	}},
+	"a message that could not be delivered": {"undelivered", Warning, "bigtables:undelivered", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Undelivered(), "{}").Err())
 	}},
 	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
 		pipe := r.Pipeline()

@@ -136,7 +136,8 @@ var (
 	workerMissing     = kind{"worker-missing", Error, "a worker for ", "start workers"}
 
 	outbox      = kind{"outbox", Info, "notifications that are delivered", ""}
-	outboxLong  = kind{"outbox", Warning, "notifications that are delivered", "deliver them, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
+	outboxLong  = kind{"outbox", Warning, "notifications that are delivered", "refreshd notifier --routes FILE, or XTRIM <where> MAXLEN 0 if nobody is to be told"}
+	undelivered = kind{"undelivered", Warning, "messages that can be delivered", "refreshd undelivered ls, and then requeue or drop"}
 	rejected    = kind{"rejected", Warning, "messages that can be handled", "refreshd rejected ls, and then requeue or drop"}
 	wakeLong    = kind{"wake-long", Warning, "at most one call", repairWake}
 	circuitOpen = kind{"circuit-open", Warning, "a closed circuit of the queue", "look why attempts fail; then refreshd circuit close queue"}

@@ -39,6 +39,8 @@ type canonicalDocument struct {
 	FreshWithin     string      `json:"fresh_within,omitempty"`
 	WarnWithin      string      `json:"warn_within,omitempty"`
 	Notify          *[]Notice   `json:"notify,omitempty"`
+	FailingFrom     any         `json:"failing_from,omitempty"` // nil: left out
+	Email           any         `json:"email,omitempty"`        // nil: left out
 	DisabledReason  *string     `json:"disabled_reason,omitempty"`
 }
 
@@ -46,7 +48,7 @@ type canonicalDocument struct {
 var fieldNames = []string{
 	"name", "rrule", "timezone", "dtstart", "timeout", "queue_timeout", "retries", "jitter", "alignment", "on_exhausted",
 	"give_up_after", "retry_on", "never_retry", "delays_by_error", "retry_window", "misfire", "spread",
-	"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "notify", "disabled_reason",
+	"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "notify", "failing_from", "email", "disabled_reason",
 }
 
 // none is how a policy says that it has nothing of a kind: no deadline, no retries, no window.
@@ -96,6 +98,12 @@ func (p *Policy) document() canonicalDocument {
 	if len(p.Muted) > 0 {
 		d.Notify = p.told()
 	}
+	if p.FailingFrom > 0 {
+		d.FailingFrom = p.FailingFrom
+	}
+	if p.Email != (Recipient{}) {
+		d.Email = p.Email.document()
+	}
 	if p.DisabledReason != "" {
 		d.DisabledReason = &p.DisabledReason
 	}
@@ -115,6 +123,10 @@ func (p Policy) Whole() any {
 	d.DelaysByError = p.Classes.delaysDocument()
 	d.Limits, d.RetryAfterScope = p.limitsDocument(), cmp.Or(d.RetryAfterScope, scopeAuto)
 	d.FreshWithin, d.WarnWithin = cmp.Or(d.FreshWithin, none), cmp.Or(d.WarnWithin, none)
+	d.Email = p.Email.document()
+	if d.FailingFrom == nil {
+		d.FailingFrom = none
+	}
 	if d.Circuit == nil {
 		d.Circuit = none
 	}

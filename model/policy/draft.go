@@ -30,7 +30,7 @@ func Read(value any) (Draft, error) {
 	for _, read := range []func(document.Object) error{
 		p.readName, p.readSchedule, p.readTimes, p.readRetries, p.readEnd, p.Classes.read,
 		p.readWindow, p.Misfire.read, p.readLimits, p.readCircuit, p.readRetryAfterScope, p.readClosed, p.readFreshness,
-		p.readNotify, p.readReason,
+		p.readNotify, p.readTold, p.readReason,
 	} {
 		if err := read(doc); err != nil {
 			return Draft{}, err
@@ -113,6 +113,8 @@ var inherited = []struct {
 	{[]string{"fresh_within"}, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }},
 	{[]string{"warn_within", "fresh_within"}, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }},
 	{[]string{"notify"}, func(p, usual *Policy) { p.Muted = usual.Muted }},
+	{[]string{"failing_from"}, func(p, usual *Policy) { p.FailingFrom = usual.FailingFrom }},
+	{[]string{"email"}, func(p, usual *Policy) { p.Email = usual.Email }},
 	{[]string{"disabled_reason"}, func(p, usual *Policy) { p.DisabledReason = usual.DisabledReason }},
 }
 

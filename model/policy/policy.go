@@ -48,6 +48,10 @@ type Policy struct {
 
 	// Muted lists what nobody is told of.
 	Muted []Notice
+	// FailingFrom is the failure in a row with which the owner is told that the model fails, 1 to 1000; 0: of none.
+	FailingFrom int
+	// Email is who gets e-mail about a model, where that is sent to whom the policy says.
+	Email Recipient
 	// DisabledReason is what the owner of a disabled model reads when the worker said nothing fit for him; empty: a template.
 	DisabledReason string
 }
@@ -133,6 +137,7 @@ const (
 	NoticeRecovered Notice = "recovered" // the first success after a final failure
 	NoticeStale     Notice = "stale"     // the model is older than fresh_within
 	NoticeFresh     Notice = "fresh"     // the first success after that
+	NoticeFailing   Notice = "failing"   // the failure of failing_from, unless it disabled the model
 )
 
 // Notices are what `notify` may list.

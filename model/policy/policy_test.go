@@ -67,6 +67,10 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"name":"a b"}`:              `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "a b"`,
 		`{"queue_timeout":true}`:      "queue_timeout: expected a text or a number, found true",
 		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled, recovered, stale and fresh, found "x"`,
+		`{"failing_from":0}`:          "failing_from: expected a whole number from 1 to 1000, found 0",
+		`{"email":"ann"}`:             `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found "ann"`,
+		`{"email":"a@b\r\nBcc: c@d"}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found "a@b\r\nBcc: c@d"`,
+		`{"email":{"payload":"a b"}}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found an object`,
 		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
 	} {
 		if _, err := Parse(jsonOf(t, text)); err == nil || err.Error() != want {

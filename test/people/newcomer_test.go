@@ -2,6 +2,7 @@ package people
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -47,7 +48,7 @@ func TestANewcomerSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *te
 	long.Only(t)
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
 	python, environ := testkit.Interpreter(t, "python")
-	tab, mail := browser.Open(t), post.Serve(t)
+	tab, mail := browser.Open(t), post.Open(t, nil)
 	feeds := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/feed.csv" {
 			http.NotFound(w, r)
@@ -97,10 +98,7 @@ policy: mine
 	tab.AwaitText("http_404")
 	tab.Follow("my_table")
 	tab.AwaitText(reason)
-	letter := testkit.Await(t, mail.Letters, "the mail about the disabled table")
-	if text := letter.Text(t); letter.To != "owner@example.com" || !strings.Contains(text, reason) || !strings.Contains(text, "my_table") {
-		t.Errorf("the mail to %s says\n%s", letter.To, text)
-	}
+	requireMail(t, mail, 1, "my_table", reason)
 
 	// They mend it, and see on the open page how it recovers.
 	me.write("models.yaml", strings.Replace(model, "/fed.csv", "/feed.csv", 1))
@@ -108,11 +106,21 @@ policy: mine
 	tab.AwaitText("success")
 	tab.AwaitText("2 rows")
 	me.prints("last_success_at", "redis-cli", "-p", port, "HKEYS", "bigtables:model:my_table")
-	letter = testkit.Await(t, mail.Letters, "the mail about the recovery")
-	if text := letter.Text(t); letter.To != "owner@example.com" || !strings.Contains(text, "my_table") {
-		t.Errorf("the mail to %s says\n%s", letter.To, text)
-	}
+	requireMail(t, mail, 2, "my_table", "recovered")
 	me.run(me.refreshd, "doctor")
+}
+
+// requireMail waits for the n-th letter, and checks that its text tells the owner this.
+func requireMail(t *testing.T, office *post.Office, n int, texts ...string) {
+	t.Helper()
+	testkit.Eventually(t, fmt.Sprintf("letter %d came", n), func() bool { return len(office.Letters()) >= n })
+	letter := office.Letters()[n-1]
+	plain := letter.Parts(t)["text/plain"]
+	for _, text := range texts {
+		if letter.To != "owner@example.com" || !strings.Contains(plain, text) {
+			t.Errorf("want %q told to the owner, got to %s\n%s", text, letter.To, plain)
+		}
+	}
 }
 
 // clone copies what a clone of the repository would have, with what is not committed yet, to an empty directory.

@@ -19,9 +19,9 @@ var actions = []form{
 	{"disable|stop", `<the model>`, "Disable auto-refresh", (*draft).giveUp},
 	{"disable|stop", `<the model> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, (*draft).disable},
 	{"mark", `<the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, (*draft).mark},
-	{"email|e-mail|notify|tell", `<reader> (?:that|when) .*\b(?:disabled)`,
+	{"email|e-mail|notify|tell", `<reader>(?: at <mailbox>)? (?:that|when) .*\b(?:disabled)`,
 		"Email the customer that the refresh has been disabled", (*draft).notifyDisabled},
-	{"send", `(?:an email to <reader>|<reader> an email) (?:that|notifying (?:them|him|her|it) that|saying that) .*\b(?:disabled)`,
+	{"send", `(?:an email to <reader>(?: at <mailbox>)?|<reader> an email(?: at <mailbox>)?) (?:that|notifying (?:them|him|her|it) that|saying that) .*\b(?:disabled)`,
 		"Send the customer an email notifying them that refresh has been disabled", (*draft).notifyDisabled},
 }
 
@@ -107,9 +107,12 @@ func (d *draft) mark(slots []string) error {
 	return d.set("disabled_reason", cutFullStop(d.now.value(slots[0])))
 }
 
-func (d *draft) notifyDisabled([]string) error {
+func (d *draft) notifyDisabled(slots []string) error {
 	if d.at != nil {
 		d.at.final = true
+	}
+	if err := d.emailTo(slots); err != nil {
+		return err
 	}
 	return d.notify(policy.NoticeDisabled)
 }

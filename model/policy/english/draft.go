@@ -2,6 +2,7 @@ package english
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ type draft struct {
 	doc      map[string]any
 	lines    map[string]int
 	failures map[int]*outcome
+
+	mails bool // a sentence says e-mail
 
 	now      *sentence // the one being read
 	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
@@ -55,7 +58,7 @@ func Parse(text string) (map[string]any, *Source, error) {
 	if err := d.retries(); err != nil {
 		return nil, nil, err
 	}
-	return d.doc, &Source{d.lines}, nil
+	return d.doc, &Source{d.lines, d.mails}, nil
 }
 
 // read takes one sentence into account. Inside a block an action belongs to its heading.
@@ -165,7 +168,7 @@ var subjects = map[string]string{
 	"timeout": "the timeout", "queue_timeout": "the time in the queue", "retries": "when to retry", "jitter": "varying the delays",
 	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
 	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
-	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "disabled_reason": "the reason",
+	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "email": "who gets e-mail", "failing_from": "which failure to tell of", "disabled_reason": "the reason",
 	"limits": "what runs at a time", "circuit": "the circuit", "circuit.on": "what counts for the circuit", "circuit.probe": "the probe of the circuit",
 	"retry_after_scope": "what a retry_after holds back", "closed": "the calendars", "fresh_within": "freshness", "warn_within": "when to warn",
 }
@@ -183,6 +186,7 @@ func (d *draft) exhausted(what string) error {
 
 // notify adds a notice to those that the owner gets.
 func (d *draft) notify(notice policy.Notice) error {
+	d.mail()
 	before, found := d.doc["notify"].([]any)
 	switch {
 	case !found:
@@ -199,6 +203,11 @@ func (d *draft) notify(notice policy.Notice) error {
 	d.doc["notify"] = all
 	return nil
 }
+
+var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
+
+// mail notes whether the sentence at hand says e-mail.
+func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.text) }
 
 func (d *draft) refuse(want, found string) error { return refuse(d.now.line, want, found) }
 

@@ -1,6 +1,7 @@
 package english
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -78,12 +79,47 @@ func (d *draft) misfireYounger(slots []string) error {
 	return d.set("misfire", "run_if_younger_than "+age)
 }
 
+// emailTo takes who gets e-mail from the slot that says it, if any. Several sentences may say the same.
+func (d *draft) emailTo(slots []string) error {
+	text := strings.TrimSpace(strings.Join(slots, ""))
+	if text == "" {
+		return nil
+	}
+	var to any = d.now.value(text)
+	if kind, name, is := strings.Cut(strings.Trim(text, "{}"), ":"); is && text[0] == '{' {
+		to = map[string]any{strings.ToLower(kind): strings.TrimSpace(name)}
+	} else if words := strings.Fields(text); len(words) == 4 {
+		to = map[string]any{"payload": words[0]}
+	} else if len(words) == 3 {
+		to = map[string]any{"label": words[2]}
+	}
+	if reflect.DeepEqual(d.doc["email"], to) {
+		return nil
+	}
+	return d.set("email", to)
+}
+
+func (d *draft) notifyFailing(slots []string) error {
+	k, known := words.Ordinal(slots[1])
+	if !known {
+		return errNotKnown
+	}
+	d.mail()
+	if err := d.emailTo(slots[:1]); err != nil {
+		return err
+	}
+	return d.set("failing_from", float64(k))
+}
+
 func (d *draft) notifyOwner(slots []string) error {
+	if err := d.emailTo(slots[:1]); err != nil {
+		return err
+	}
 	words := map[policy.Notice]string{
 		policy.NoticeDisabled: "disabled", policy.NoticeRecovered: "recover", policy.NoticeStale: "stale", policy.NoticeFresh: "fresh again",
 	}
 	for _, notice := range policy.Notices {
-		if strings.Contains(strings.ToLower(slots[0]), words[notice]) {
+		if strings.Contains(strings.ToLower(slots[1]), words[notice]) {
 			if err := d.notify(notice); err != nil {
 				return err
 			}

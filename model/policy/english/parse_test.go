@@ -201,12 +201,20 @@ func TestEverySentenceIsRead(t *testing.T) {
 
 		// Notices
 		"Notify nobody": `{"notify":[]}`,
-		"Notify the owner when refresh is disabled":                               `{"notify":["disabled"]}`,
-		"Email the customer that the BigTable refresh has been disabled.":         `{"notify":["disabled"]}`,
-		"Tell the owner when it has recovered":                                    `{"notify":["recovered"]}`,
-		"Notify the owner when refresh is disabled or has recovered":              `{"notify":["disabled","recovered"]}`,
-		"Notify the owner when it recovers\nNotify the owner when it is disabled": `{"notify":["disabled","recovered"]}`,
-		"Send an email to the customer saying that refresh has been disabled":     `{"notify":["disabled"]}`,
+		"Send no e-mail. Notify the owner of no failure":                                   `{"email":"none","failing_from":"none"}`,
+		"Email the customer at owner_email of the payload":                                 `{"email":{"payload":"owner_email"}}`,
+		"Email the owner at its label owner.mail when it is disabled":                      `{"notify":["disabled"],"email":{"label":"owner.mail"}}`,
+		"Email the customer at {payload: owner_email} that refresh has been disabled.":     `{"notify":["disabled"],"email":{"payload":"owner_email"}}`,
+		"Email the owner at ops@example.com when it recovers":                              `{"notify":["recovered"],"email":"ops@example.com"}`,
+		"Send an email to the customer at \"a@b.c\" saying that refresh has been disabled": `{"notify":["disabled"],"email":"a@b.c"}`,
+		"Tell the owner of the first failure in a row":                                     `{"failing_from":1}`,
+		"Email the owner at Mail of the payload of the 12th failure":                       `{"failing_from":12,"email":{"payload":"Mail"}}`,
+		"Notify the owner when refresh is disabled":                                        `{"notify":["disabled"]}`,
+		"Email the customer that the BigTable refresh has been disabled.":                  `{"notify":["disabled"]}`,
+		"Tell the owner when it has recovered":                                             `{"notify":["recovered"]}`,
+		"Notify the owner when refresh is disabled or has recovered":                       `{"notify":["disabled","recovered"]}`,
+		"Notify the owner when it recovers\nNotify the owner when it is disabled":          `{"notify":["disabled","recovered"]}`,
+		"Send an email to the customer saying that refresh has been disabled":              `{"notify":["disabled"]}`,
 	} {
 		doc, _, err := Parse(text)
 		if diff := cmp.Diff(decoded(t, want), doc); err != nil || diff != "" {

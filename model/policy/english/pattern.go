@@ -30,8 +30,12 @@ var slotPatterns = strings.NewReplacer(
 	"<planned>", `(?:until|for) (?:the )?next (?:scheduled|planned) refresh`,
 	"<else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is (?:scheduled|planned)))?`,
 	"<the model>", `(?:auto-?refresh|refresh(?:ing)?|(?:the|this|its) [\w-]+|it)`,
+	"<mailbox>", `(`+someMailbox+`)`,
 	"<reader>", `(?:(?:the|its) )?(?:customer|owner|user|client)`,
 )
+
+// someMailbox is who gets e-mail: a field of the payload, a label or an address.
+const someMailbox = `[a-z_][\w-]* of (?:the|its) payload|(?:the|its) label [a-z][\w.-]*|\{(?:payload|label): ?[\w.-]+\}|"\d+"|[^\s"{}]+@[^\s"]+`
 
 const someName = `(?:"\d+"|[a-z_][\w.:/-]*)`
 

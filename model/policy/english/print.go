@@ -26,6 +26,7 @@ func Print(p policy.Policy) string {
 	out.retries(&p)
 	out.errors(&p)
 	out.end(&p)
+	out.told(&p)
 	out.limits(&p)
 	out.circuit(&p)
 	out.promises(&p)
@@ -250,6 +251,25 @@ func (out *printer) end(p *policy.Policy) {
 		out.say("Notify the owner when refresh %s", told[0])
 	default:
 		out.say("Notify the owner when refresh %s or %s", strings.Join(told[:last], ", "), told[last])
+	}
+}
+
+// told says who gets e-mail, and of which failure the owner is told.
+func (out *printer) told(p *policy.Policy) {
+	switch to := p.Email; {
+	case to.Payload != "":
+		out.say("Email the owner at %s of the payload", to.Payload)
+	case to.Label != "":
+		out.say("Email the owner at the label %s", to.Label)
+	case to.Address != "":
+		out.say("Email the owner at %q", to.Address)
+	default:
+		out.sayUsual("Send no e-mail")
+	}
+	if p.FailingFrom == 0 {
+		out.sayUsual("Notify the owner of no failure")
+	} else {
+		out.say("Notify the owner of the %s failure in a cycle", words.FormatOrdinal(p.FailingFrom))
 	}
 }
 

@@ -104,6 +104,8 @@ func somePolicy(t *rapid.T) map[string]any {
 		{"misfire", rapid.OneOf(rapid.SampledFrom([]any{"run_once", "skip"}), rapid.Map(someLength(0), func(text string) any { return "run_if_younger_than " + text }))},
 		{"spread", someLength(0).AsAny()},
 		{"notify", rapid.SampledFrom([]any{[]any{}, []any{"disabled"}, []any{"recovered"}, []any{"recovered", "disabled"}, []any{"stale", "disabled", "fresh"}, []any{"disabled", "recovered", "stale", "fresh"}})},
+		{"email", rapid.SampledFrom([]any{"none", "o'x-1+a@mail.example.com", map[string]any{"payload": "Owner_mail-2"}, map[string]any{"label": "owner.mail-2"}})},
+		{"failing_from", rapid.SampledFrom([]any{"none", 1, 3, 21, 1000})},
 		{"disabled_reason", someReason().AsAny()},
 		{"limits", rapid.Custom(someLimits).AsAny()},
 		{"circuit", rapid.Custom(someCircuit).AsAny()},
@@ -278,14 +280,14 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner of everything. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
+			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"retries":["1m"],"on_exhausted":"give_up","alignment":"until_success"}`: `- Allow 10 minutes to complete
 - On the first failure, retry after 1 minute
 - Retry until success, whatever is scheduled
 - Give up after the final unsuccessful retry
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner of everything. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
+			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"retries":[],"misfire":"skip","delays_by_error":{"Gone":"never"},"notify":[],"queue_timeout":"1m","spread":"1m","disabled_reason":"x","give_up_after":"1d","retry_window":"FREQ=DAILY","never_retry":["Gone"]}`: `- Allow 10 minutes to complete
 - Allow 1 minute in the queue
 - Spread the refreshes over 1 minute
@@ -298,7 +300,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Give up after 1 day of unsuccessful attempts
 - Give the reason "x"
 - Notify nobody
-- Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
+- Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 `,
 		`{"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}],"retry_after_scope":"key",
 			"circuit":{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","5xx",429,"Too busy"]},"closed":["nightly-maintenance","holidays"],
@@ -319,7 +321,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Keep the model fresh within 1 day 2 hours
 - Warn after 1 day without a success
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure
 `,
 		`{"name":"nightly","rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","timeout":"90m","retries":[0,"next"],"on_exhausted":"next_planned",
 			"give_up_after":"1w","notify":["disabled"],"delays_by_error":{"Gone":"never"},"jitter":0.07}`: `- This policy is called "nightly"
@@ -333,7 +335,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Give up after 1 week of unsuccessful attempts
 - Notify the owner when refresh is disabled
-- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Give the usual reason. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Give the usual reason. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 `,
 		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","give_up_after":"10d12h","on_exhausted":"give_up","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
 - Refresh also by the rule EXDATE:20260105T000000
@@ -344,7 +346,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Give up after 10 days 12 hours of unsuccessful attempts
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Give the usual reason. Notify the owner of everything` +
-			`. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
+			`. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 `,
 	} {
 		if diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy)))); diff != "" {

@@ -62,7 +62,12 @@ var settings = []form{
 
 	{"notify|email|tell", `nobody`, "Notify nobody", set("notify", []any{})},
 	{"notify|email|e-mail|tell", `<reader> of everything`, "Notify the owner of everything", (*draft).notifyAll},
-	{"notify|email|e-mail|tell", `<reader> (?:when|if|that) (.*\b(?:disabled|recovers|recovered|stale|fresh again))`,
+	{"send", `no e-?mail`, "Send no e-mail", set("email", "none")},
+	{"email|e-mail", `<reader> at <mailbox>`, "Email the customer at owner_email of the payload", (*draft).emailTo},
+	{"notify|email|e-mail|tell", `<reader> of no failure`, "Notify the owner of no failure", set("failing_from", "none")},
+	{"notify|email|e-mail|tell", `<reader>(?: at <mailbox>)? of the <ordinal> failure(?: in a (?:row|cycle))?`,
+		"Notify the owner of the third failure in a cycle", (*draft).notifyFailing},
+	{"notify|email|e-mail|tell", `<reader>(?: at <mailbox>)? (?:when|if|that) (.*\b(?:disabled|recovers|recovered|stale|fresh again))`,
 		"Notify the owner when refresh is disabled or has recovered", (*draft).notifyOwner},
 }
 

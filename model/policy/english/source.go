@@ -31,7 +31,11 @@ func (e *Error) Unwrap() error { return e.FieldError }
 // Source knows which line of a text said which field of its policy.
 type Source struct {
 	lines map[string]int
+	mails bool
 }
+
+// SaysMail reports whether a sentence says that somebody gets e-mail.
+func (s *Source) SaysMail() bool { return s.mails }
 
 // Line returns the line (1 is the first) that said a field such as "timeout", "retries[2]" or "delays_by_error.Gone". A
 // field that no sentence names belongs to the line of the nearest field around it; 0 when there is none.

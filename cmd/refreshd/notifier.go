@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/refreshd/refreshd/internal/notifier"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func notifierCommand(a *app) *cobra.Command {
+	var routes string
+	command := a.loopCommand("notifier --routes FILE", "Tell people and programs what the outbox holds: by webhook, by e-mail or in a list",
+		func(f *loopFlags, set *pflag.FlagSet) {
+			f.bindLife(set)
+			set.Var((*duration)(&f.tick), "tick", "longest sleep between two rounds (default 1s)")
+		},
+		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
+			return a.prepareNotifier(loop, routes)
+		})
+	command.Long = `Deliver what the outbox holds, at least once each: models that were disabled, recovered, fail, are stale or fresh again, circuits that opened or
+closed, and new errors that stop many models. FILE says which channels there are and which events go to which of them. What cannot be delivered is tried
+again, and at last kept: see refreshd undelivered.`
+	bindRoutes(command.Flags(), &routes)
+	return command
+}
+
+func bindRoutes(set *pflag.FlagSet, routes *string) {
+	set.StringVar(routes, "routes", "", "`FILE` with the channels of the notifier, and what goes to which of them")
+}
+
+// notifiers tell of all parts of a queue, by the same channels.
+type notifiers struct {
+	parts[*notifier.Notifier]
+	routes *notifier.Routes
+}
+
+// Run runs all of them until ctx ends.
+func (n notifiers) Run(ctx context.Context) error {
+	defer n.routes.Close()
+	return n.parts.Run(ctx)
+}
+
+func (a *app) prepareNotifier(loop *loopFlags, path string) (prepared, error) {
+	if path == "" {
+		return nil, errors.New("--routes: expected a file, found nothing")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--routes: %w", err)
+	}
+	routes, err := notifier.Read(path, bytes.NewReader(text), a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	config := notifier.Config{Tick: loop.tick, Backoff: loop.backoff, Clock: time.Now}
+	if err := config.WithDefaults().Validate(); err != nil {
+		return nil, err
+	}
+	return func(queue *scripts.Queue) (daemon, error) {
+		if err := queue.RequireWhole(); err != nil {
+			return nil, err
+		}
+		all, err := forParts(a, queue, "notifier", loop.tick, func(at place) (*notifier.Notifier, error) {
+			config.Log, config.Observe = at.log, at.observe
+			return notifier.New(at.part, routes, config)
+		})
+		return notifiers{all, routes}, err
+	}, nil
+}

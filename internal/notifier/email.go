@@ -1,0 +1,191 @@
+package notifier
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"embed"
+	"errors"
+	"fmt"
+	htmltemplate "html/template"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// email sends messages by SMTP.
+type email struct {
+	from, domain string
+	server       string
+	options      []mail.Option
+	templates    templates
+}
+
+// smtpSettings are what a channel says of its server.
+type smtpSettings struct {
+	server         string // host:port
+	security       string // starttls, tls or none
+	user, password string
+	authorities    string // file; empty: those of the system
+	from           string
+	timeout        time.Duration
+}
+
+func newEmail(s smtpSettings, t templates) (*email, error) {
+	host, portText, err := net.SplitHostPort(s.server)
+	if err != nil {
+		return nil, document.Refuse("email", `the host and port of a server, such as "smtp.example.com:587"`, document.Found(s.server))
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil || port < 1 || port > 65535 || host == "" {
+		return nil, document.Refuse("email", "a host, and a port from 1 to 65535", document.Found(s.server))
+	}
+	security := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	if s.authorities != "" {
+		text, err := os.ReadFile(s.authorities)
+		security.RootCAs = x509.NewCertPool()
+		if err != nil || !security.RootCAs.AppendCertsFromPEM(text) {
+			return nil, document.Refuse("ca", "a file of PEM certificates", document.Found(s.authorities))
+		}
+	}
+	_, domain, _ := strings.Cut(s.from, "@")
+	e := &email{from: s.from, domain: domain, server: host, templates: t}
+	e.options = []mail.Option{mail.WithPort(port), mail.WithTimeout(s.timeout), mail.WithTLSConfig(security), mail.WithHELO(domain), mail.WithoutNoop()}
+	switch s.security {
+	case "tls":
+		e.options = append(e.options, mail.WithSSL())
+	case "none":
+		e.options = append(e.options, mail.WithTLSPolicy(mail.NoTLS))
+	default:
+		e.options = append(e.options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if s.user != "" {
+		e.options = append(e.options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.user), mail.WithPassword(s.password))
+	}
+	return e, nil
+}
+
+func (e *email) send(ctx context.Context, m message) error {
+	letter, err := e.letter(m)
+	if err != nil {
+		return finalError{err}
+	}
+	client, err := mail.NewClient(e.server, e.options...)
+	if err != nil {
+		return err
+	}
+	err = client.DialAndSendWithContext(ctx, letter)
+	if refused, is := errors.AsType[*mail.SendError](err); is && !refused.IsTemp() && refused.ErrorCode() >= 500 {
+		return finalError{err}
+	}
+	return err
+}
+
+func (*email) close() {}
+
+// letter renders a message. Its id follows from that of the message, so that a mailbox may tell a repetition.
+func (e *email) letter(m message) (*mail.Msg, error) {
+	subject, text, html, err := e.templates.render(m)
+	if err != nil {
+		return nil, err
+	}
+	letter := mail.NewMsg()
+	if err := errors.Join(letter.From(e.from), letter.To(m.address)); err != nil {
+		return nil, err
+	}
+	letter.SetMessageIDWithValue(m.id() + "@" + e.domain)
+	letter.SetDateWithValue(m.at)
+	letter.SetGenHeader("Auto-Submitted", "auto-generated")
+	letter.Subject(subject)
+	letter.SetBodyString(mail.TypeTextPlain, text)
+	if html != "" {
+		letter.AddAlternativeString(mail.TypeTextHTML, html)
+	}
+	return letter, nil
+}
+
+//go:embed templates
+var embedded embed.FS
+
+// templates are those of one channel. What they are given cannot end a line, nor be HTML.
+type templates struct {
+	subject, text *template.Template
+	html          *htmltemplate.Template // nil: text alone
+}
+
+// The files of templates.
+const (
+	subjectFile = "subject.txt"
+	textFile    = "text.txt"
+	htmlFile    = "html.html"
+)
+
+// readTemplates reads the templates of a directory; a file that is not there is the embedded one.
+func readTemplates(directory string) (t templates, err error) {
+	read := func(name string) string {
+		text, failed := fs.ReadFile(embedded, "templates/"+name)
+		if directory != "" {
+			if own, missing := os.ReadFile(directory + "/" + name); !errors.Is(missing, fs.ErrNotExist) {
+				text, failed = own, missing
+			}
+		}
+		err = errors.Join(err, failed)
+		return string(text)
+	}
+	subject, text, html := read(subjectFile), read(textFile), read(htmlFile)
+	if err != nil {
+		return t, err
+	}
+	if t.subject, err = template.New(subjectFile).Option("missingkey=zero").Parse(subject); err != nil {
+		return t, err
+	}
+	if t.text, err = template.New(textFile).Option("missingkey=zero").Parse(text); err != nil {
+		return t, err
+	}
+	if strings.TrimSpace(html) != "" {
+		if t.html, err = htmltemplate.New(htmlFile).Option("missingkey=zero").Parse(html); err != nil {
+			return t, err
+		}
+	}
+	one := Notice{fieldEvent: "disabled", fieldUID: "m", fieldAt: "2026-11-21T07:00:00.000Z"}
+	_, _, _, err = t.render(message{notices: []Notice{one, one}})
+	return t, err
+}
+
+// letterData is what templates are given.
+type letterData struct {
+	Count   int
+	Notices []Notice
+	// Events counts the notices of each event.
+	Events map[string]int
+}
+
+// maxSubject bounds the subject, in characters.
+const maxSubject = 150
+
+func (t templates) render(m message) (subject, text, html string, err error) {
+	data := letterData{Count: len(m.notices), Events: make(map[string]int)}
+	for _, notice := range m.notices {
+		clean := notice.clean()
+		data.Notices = append(data.Notices, clean)
+		data.Events[clean[fieldEvent]]++
+	}
+	var out [3]bytes.Buffer
+	err = errors.Join(t.subject.Execute(&out[0], data), t.text.Execute(&out[1], data))
+	if t.html != nil {
+		err = errors.Join(err, t.html.Execute(&out[2], data))
+	}
+	if err != nil {
+		return "", "", "", fmt.Errorf("render: %w", err)
+	}
+	return document.Cut(strings.TrimSpace(document.OneLine(out[0].String())), maxSubject), out[1].String(), out[2].String(), nil
+}

@@ -1,0 +1,207 @@
+package notifier
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+const mailRoutes = `
+channels:
+  owners: {email: "%s", tls: none, from: refreshd@example.com, to: %s, gather: 5s, retries: [1m]}
+routes:
+- {events: [disabled, stale], channels: [owners]}
+`
+
+// parts are the decoded bodies of a letter, by their type.
+func (l *letter) parts(t *testing.T) map[string]string {
+	t.Helper()
+	m := l.parse(t)
+	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, reader := map[string]string{}, multipart.NewReader(m.Body, params["boundary"])
+	for {
+		part, err := reader.NextRawPart()
+		if err == io.EOF { //nolint:errorlint // as documented
+			return parts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(quotedprintable.NewReader(part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, _, _ := strings.Cut(part.Header.Get("Content-Type"), ";")
+		parts[kind] = string(text)
+	}
+}
+
+func subject(t *testing.T, l letter) string {
+	t.Helper()
+	text, err := new(mime.WordDecoder).DecodeHeader(l.parse(t).Header.Get("Subject"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestAMailGoesToWhomPayloadLabelOrPolicyNameAndToNobodyWithoutAValidAddress(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		for to, want := range map[string]string{
+			"{payload: owner}": "[a@example.com b@example.com]", "{label: mail}": "[l@example.com]", "policy": "[a@example.com p@example.com]", "ops@example.com": "[ops@example.com]",
+		} {
+			t.Run(to, func(t *testing.T) {
+				p := newPost(t, nil)
+				b := setup(t, server, fmt.Sprintf(mailRoutes, p.address, to))
+				b.Server.Flush(t)
+				b.save("a", `"payload":{"owner":"a@example.com"},"policy":{"timeout":"1m","email":{"payload":"owner"}}`)
+				b.save("b", `"payload":{"owner":"b@example.com"},"labels":{"mail":"l@example.com"},"policy":{"timeout":"1m","email":"p@example.com"}`)
+				b.save("c", `"payload":{"owner":"nobody"},"labels":{"mail":"nobody"},"policy":{"timeout":"1m","email":{"label":"mail"}}`)
+				b.save("d", `"payload":{"owner":"x@example.com\r\nBcc: y@example.com"},"policy":{"timeout":"1m"}`)
+				b.tell(disabled("a", "gone"), disabled("b", "gone"), disabled("c", "gone"), disabled("d", "gone"), disabled("removed", "gone"))
+				b.round(b.Notifier)
+				b.Clock.Turn(5 * time.Second)
+				b.round(b.Notifier)
+				var told []string
+				for _, l := range p.letters() {
+					told = append(told, l.to)
+				}
+				if got := sorted(told); got != want {
+					t.Errorf("told %s, want %s", got, want)
+				}
+				nobody := 5 - strings.Count(want, "@")
+				if to == "ops@example.com" {
+					nobody = 0
+				}
+				if got := b.Stats()["notices_to_nobody"]; got != nobody || strings.Contains(b.log.String(), "nobody is told") != (nobody > 0) {
+					t.Errorf("counted %d to nobody, want %d; %s", got, nobody, b.log.String())
+				}
+			})
+		}
+	})
+}
+
+func TestNothingInANoticeBecomesAHeaderOrHTML(t *testing.T) {
+	p := newPost(t, nil)
+	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, p.address, "ops@example.com"))
+	evil := "gone\r\nBcc: evil@example.com\r\n\r\n<script>alert(1)</script>\r\n.\r\nMAIL FROM:<x@y>\u202e"
+	b.tell(disabled("m1\r\nBcc: evil@example.com", evil))
+	b.round(b.Notifier)
+	b.Clock.Turn(5 * time.Second)
+	b.round(b.Notifier)
+	letters := p.letters()
+	if len(letters) != 1 {
+		t.Fatalf("got %d letters; %s", len(letters), b.log.String())
+	}
+	m := letters[0].parse(t)
+	if letters[0].to != "ops@example.com" || letters[0].from != "refreshd@example.com" || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" {
+		t.Errorf("sent %+v", m.Header)
+	}
+	if got := subject(t, letters[0]); got != "refreshd: m1  Bcc: evil@example.com is disabled" {
+		t.Errorf("subject %q", got)
+	}
+	parts := letters[0].parts(t)
+	if html := parts["text/html"]; strings.Contains(html, "<script>") || !strings.Contains(html, "&lt;script&gt;") {
+		t.Errorf("HTML: %s", html)
+	}
+	if text := parts["text/plain"]; !strings.Contains(text, "gone  Bcc: evil@example.com    <script>") || strings.Contains(text, "\u202e") {
+		t.Errorf("text: %q", text)
+	}
+}
+
+func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
+	for name, test := range map[string]struct {
+		refuse error
+		want   string
+	}{
+		"busy":    {&smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "busy"}, "1 letters, 0 kept"},
+		"refused": {&smtp.SMTPError{Code: 554, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "no"}, "0 letters, 1 kept"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t, nil, test.refuse)
+			b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, p.address, "ops@example.com"))
+			b.tell(disabled("m1", "gone"), []string{"event", "stale", "uid", "m2", "at", "2026-11-21T07:00:00.000Z", "last_success_at", "2026-11-20T07:00:00.000Z"})
+			b.round(b.Notifier)
+			b.Clock.Turn(5 * time.Second)
+			b.round(b.Notifier)
+			b.Clock.Turn(time.Minute)
+			b.round(b.Notifier)
+			if got := fmt.Sprintf("%d letters, %d kept", len(p.letters()), len(b.undelivered())); got != test.want {
+				t.Errorf("got %s, want %s; %s", got, test.want, b.log.String())
+			}
+			for _, l := range p.letters() {
+				if got := subject(t, l); got != "refreshd: 2 notices, 1 disabled, 1 stale" {
+					t.Errorf("subject %q", got)
+				}
+			}
+		})
+	}
+}
+
+func TestAMailGoesByTLSWithAPassword(t *testing.T) {
+	ca := testkit.NewAuthority(t)
+	ca.Issue(t, "server", "127.0.0.1")
+	pair, err := tls.LoadX509KeyPair(ca.File("server.crt"), ca.File("server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPost(t, func(s *smtp.Server) {
+		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	})
+	const routes = `
+channels:
+  owners: {email: "%s", from: refreshd@example.com, to: ops@example.com, user: ann, password: {env: PASSWORD}, %s digest: none, retries: []}
+routes:
+- {events: [disabled], channels: [owners]}
+`
+	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(routes, p.address, "ca: "+ca.File("ca.crt")+","))
+	b.tell(disabled("m1", "gone"))
+	b.round(b.Notifier)
+	if len(p.letters()) != 1 || strings.Join(p.users, " ") != "ann:p4ss" {
+		t.Errorf("got %d letters of %v; %s", len(p.letters()), p.users, b.log.String())
+	}
+	stranger := b.another(fmt.Sprintf(routes, p.address, ""))
+	b.tell(disabled("m1", "gone"))
+	b.round(stranger)
+	if len(p.letters()) != 1 || len(b.undelivered()) != 1 {
+		t.Error("a server that nobody vouches for was believed")
+	}
+}
+
+func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"subject.txt": "{{.Count}} of us", "html.html": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, err := readTemplates(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, text, html, err := own.render(message{notices: []Notice{{"event": "disabled", "uid": "m1"}}})
+	if subject != "1 of us" || !strings.Contains(text, "m1") || html != "" || err != nil {
+		t.Errorf("%q %q %q %v", subject, text, html, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte("{{.Nothing}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTemplates(dir); err == nil {
+		t.Error("a template that cannot be rendered was taken")
+	}
+}

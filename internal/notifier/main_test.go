@@ -1,0 +1,9 @@
+package notifier
+
+import (
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }

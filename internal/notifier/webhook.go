@@ -1,0 +1,110 @@
+package notifier
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// webhook posts messages as Standard Webhooks does: https://www.standardwebhooks.com.
+type webhook struct {
+	url    string
+	secret []byte
+	client *http.Client
+}
+
+func newWebhook(url string, secret []byte) *webhook {
+	// A redirection would send what is signed for one host to another.
+	client := &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &webhook{url, secret, client}
+}
+
+const secretPrefix = "whsec_"
+
+// parseSecret reads a secret as Standard Webhooks writes it.
+func parseSecret(text string) ([]byte, error) {
+	encoded, is := strings.CutPrefix(text, secretPrefix)
+	secret, err := base64.StdEncoding.DecodeString(encoded)
+	if !is || err != nil || len(secret) < 16 {
+		return nil, errors.New("expected whsec_ and at least 16 bytes in base64") // without the secret
+	}
+	return secret, nil
+}
+
+// sign is the signature of a body under an id at an instant.
+func sign(secret []byte, id string, at time.Time, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	_, _ = fmt.Fprintf(mac, "%s.%d.%s", id, at.Unix(), body) // a hash takes everything
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// body is the payload: the notice, or all of a digest.
+func (m *message) body() []byte {
+	payload := struct {
+		Type      string `json:"type"`
+		Timestamp string `json:"timestamp"`
+		Data      any    `json:"data"`
+	}{"digest", m.at.UTC().Format(time.RFC3339), map[string]any{"count": len(m.notices), "notices": m.notices}}
+	if len(m.notices) == 1 {
+		payload.Type, payload.Timestamp, payload.Data = m.notices[0][fieldEvent], m.notices[0][fieldAt], m.notices[0]
+	}
+	text, _ := json.Marshal(payload) // texts and numbers only
+	return text
+}
+
+func (w *webhook) send(ctx context.Context, m message) error {
+	body := m.body()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "refreshd")
+	request.Header.Set("Webhook-Id", m.id())
+	request.Header.Set("Webhook-Timestamp", strconv.FormatInt(m.at.Unix(), 10))
+	request.Header.Set("Webhook-Signature", sign(w.secret, m.id(), m.at, body))
+	answer, err := w.client.Do(request)
+	if failed, is := errors.AsType[*url.Error](err); is {
+		return failed.Err // without the URL, which may hold a secret
+	}
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection may serve again
+	return judge(answer.StatusCode)
+}
+
+// judge says what an answer means. One that blames the request is final, unless it is about how much or how soon.
+func judge(status int) error {
+	if status >= 200 && status < 300 {
+		return nil
+	}
+	err := fmt.Errorf("HTTP %d", status)
+	switch {
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+		return err
+	}
+	return finalError{err}
+}
+
+func (w *webhook) close() { w.client.CloseIdleConnections() }
+
+// finalError is that of a message which no further try would deliver.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }

@@ -1,0 +1,213 @@
+package notifier
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+)
+
+// The test vector of the libraries of Standard Webhooks.
+func TestASignatureIsThatOfStandardWebhooks(t *testing.T) {
+	secret, err := parseSecret(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	if got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
+		t.Error(got)
+	}
+}
+
+const hookRoutes = `
+channels:
+  ops: {webhook: "%s", secret: {env: SECRET}, gather: 0s, digest: none, retries: [1m, 5m]}
+routes:
+- {events: [disabled, circuit_opened], channels: [ops]}
+`
+
+func TestAWebhookGetsEachNoticeSignedInOrderUntilItTakesIt(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		h := newHook(t, 503, 429)
+		b := setup(t, server, fmt.Sprintf(hookRoutes, h.URL))
+		b.tell(disabled("m1", "gone"), []string{"event", "fresh", "uid", "m1"}, []string{"event", "circuit_opened", "key", "host=a", "at", "2026-11-21T07:00:00.000Z"})
+		b.round(b.Notifier)
+		if got := h.all(); len(got) != 1 {
+			t.Fatalf("want one try, got %d", len(got))
+		}
+		b.Clock.Turn(59 * time.Second)
+		b.round(b.Notifier)
+		if got := h.all(); len(got) != 1 {
+			t.Fatalf("want no try before its time, got %d", len(got))
+		}
+		b.Clock.Turn(time.Second)
+		b.round(b.Notifier)
+		b.Clock.Turn(5 * time.Minute)
+		b.round(b.Notifier)
+		got := h.all()
+		if len(got) != 4 || got[0].id != got[1].id || got[1].id != got[2].id || got[2].id == got[3].id {
+			t.Fatalf("want three tries of one id and one of another, got %+v", got)
+		}
+		secret, _ := parseSecret(testSecret)
+		for i, r := range got {
+			var at int64
+			_, _ = fmt.Sscan(r.at, &at)
+			if want := sign(secret, r.id, time.Unix(at, 0), r.body); r.signature != want {
+				t.Errorf("the signature is %s, want %s", r.signature, want)
+			}
+			var body struct {
+				Type, Timestamp string
+				Data            map[string]string
+			}
+			if err := json.Unmarshal(r.body, &body); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"disabled", "disabled", "disabled", "circuit_opened"}[i]
+			if body.Type != want || body.Data["event"] != want || body.Timestamp != "2026-11-21T07:00:00.000Z" || !strings.HasPrefix(body.Data["id"], "bigtables/") {
+				t.Errorf("got %s", r.body)
+			}
+		}
+		if stats := b.Stats(); stats["notices_told"] != 2 || stats["notices_tries_failed"] != 2 {
+			t.Errorf("counted %v", stats)
+		}
+		if n := b.unread(); n != 0 {
+			t.Errorf("%d entries stand in the outbox", n)
+		}
+		b.Clock.Turn(time.Hour)
+		b.round(b.Notifier)
+		for _, key := range []string{b.Store.Keys.Recipients("ops"), b.Store.Keys.Notices("ops"), b.Store.Keys.Deliveries()} {
+			if b.Redis.Exists(t.Context(), key).Val() != 0 {
+				t.Errorf("%s is left", key)
+			}
+		}
+	})
+}
+
+func TestWhatAnswersMean(t *testing.T) {
+	for status, want := range map[int]string{
+		200: "done", 204: "done", 301: "final", 400: "final", 401: "final", 404: "final", 410: "final", 408: "again", 425: "again", 429: "again", 500: "again", 503: "again",
+	} {
+		got := "done"
+		if err := judge(status); err != nil {
+			got = "again"
+			if _, final := err.(finalError); final { //nolint:errorlint // it is never wrapped
+				got = "final"
+			}
+		}
+		if got != want {
+			t.Errorf("%d: %s, want %s", status, got, want)
+		}
+	}
+}
+
+// Each dead end is a server of its own: one that answers nothing, one that nobody serves, one that leads elsewhere.
+func TestADeadWebhookHoldsUpNobodyElseAndItsMessageIsKeptAndRequeued(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		release := make(chan struct{})
+		silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+		defer silent.Close()
+		defer close(release)
+		away := newHook(t)
+		redirect := httptest.NewServer(http.RedirectHandler(away.URL, http.StatusTemporaryRedirect))
+		defer redirect.Close()
+		well := newHook(t)
+		b := setup(t, server, fmt.Sprintf(`
+channels:
+  silent: {webhook: "%s/?token=s3cret", secret: {env: SECRET}, timeout: 20ms, gather: 0s, retries: [1m]}
+  refused: {webhook: "http://%s/?token=s3cret", secret: {env: SECRET}, gather: 0s, retries: [1m]}
+  redirect: {webhook: "%s", secret: {env: SECRET}, gather: 0s, retries: [1m]}
+  well: {webhook: "%s", secret: {env: SECRET}, gather: 0s, retries: [1m]}
+routes:
+- {events: [disabled], channels: [silent, refused, redirect, well]}
+`, silent.URL, testkit.FreeAddress(t), redirect.URL, well.URL))
+		b.tell(disabled("m1", "gone"))
+		b.round(b.Notifier)
+		b.Clock.Turn(time.Minute)
+		b.round(b.Notifier)
+		if len(well.all()) != 1 || len(away.all()) != 0 {
+			t.Errorf("the well one was told %d times, where the redirection leads %d times", len(well.all()), len(away.all()))
+		}
+		var told []string
+		kept := b.undelivered()
+		for _, one := range kept {
+			told = append(told, fmt.Sprintf("%s %d %s", one.Recipient, one.Tries, one.Reason))
+			if strings.Contains(one.Reason, "s3cret") || one.At == "" {
+				t.Errorf("kept %+v", one)
+			}
+		}
+		if text := strings.Join(told, "; "); !strings.Contains(text, "redirect 1 HTTP 307") || !strings.Contains(text, "silent 2 context deadline exceeded") ||
+			!strings.Contains(text, "refused 2 dial tcp") || len(told) != 3 {
+			t.Errorf("kept %s", text)
+		}
+		n := b.another(fmt.Sprintf(hookRoutes, well.URL)) // the same name is another place now
+		kept[0].Channel, kept[0].Recipient = "ops", "ops"
+		if moved, err := b.Store.RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 1 {
+			t.Fatalf("requeued %d, %v", moved, err)
+		}
+		if moved, err := b.Store.RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 0 {
+			t.Errorf("requeued %d again, %v", moved, err)
+		}
+		b.round(n)
+		if got := well.all(); len(got) != 2 || got[0].id != got[1].id {
+			t.Errorf("want the requeued message under its id, got %+v", got)
+		}
+		if dropped, err := b.Store.DropUndelivered(t.Context(), kept); err != nil || dropped != 2 || len(b.undelivered()) != 0 {
+			t.Errorf("dropped %d, %v", dropped, err)
+		}
+	})
+}
+
+func TestManyNoticesForOneRecipientAreOneMessage(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		h := newHook(t, 500)
+		b := setup(t, server, fmt.Sprintf(`
+channels:
+  ops: {webhook: "%s", secret: {env: SECRET}, gather: 5s, digest: {above: 2, within: 10m}, retries: [1m]}
+routes:
+- {events: [disabled], channels: [ops]}
+`, h.URL))
+		for i := range 300 {
+			b.tell(disabled(fmt.Sprintf("m%d", i), "the host is down"))
+		}
+		b.round(b.Notifier)
+		if len(h.all()) != 0 {
+			t.Fatal("it did not wait for others to come along")
+		}
+		b.Clock.Turn(5 * time.Second)
+		b.round(b.Notifier) // 500
+		b.tell(disabled("late", "the host is down"))
+		b.round(b.Notifier)
+		b.Clock.Turn(time.Minute)
+		b.round(b.Notifier)
+		sizes := func() (sizes []int) {
+			for _, r := range h.all() {
+				var body struct {
+					Type string
+					Data struct{ Count int }
+				}
+				_ = json.Unmarshal(r.body, &body)
+				sizes = append(sizes, body.Data.Count)
+			}
+			return sizes
+		}
+		if got := fmt.Sprint(sizes()); got != "[300 300]" || h.all()[0].id != h.all()[1].id {
+			t.Fatalf("want the same message twice, got %s", got)
+		}
+		b.Clock.Turn(8 * time.Minute)
+		b.round(b.Notifier)
+		if got := fmt.Sprint(sizes()); got != "[300 300]" {
+			t.Fatalf("want no message within ten minutes, got %s", got)
+		}
+		b.Clock.Set(fixture.Start.Add(5*time.Second + 10*time.Minute))
+		b.round(b.Notifier)
+		if got := fmt.Sprint(sizes()); got != "[300 300 0]" {
+			t.Errorf("want the one that came late by itself, got %s", got)
+		}
+	})
+}

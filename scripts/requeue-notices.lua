@@ -1,0 +1,30 @@
+-- Puts a message that could not be delivered back in the line of its recipient, behind what waits there. One that is no
+-- longer kept was requeued or dropped by somebody else, and is left alone.
+--
+-- KEYS[1] <queue>:undelivered list
+-- KEYS[2] <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms
+-- KEYS[3] <queue>:notices:<name> list
+-- ARGV[1] the message as it is kept
+-- ARGV[2] recipient
+-- ARGV[3] now in Unix ms
+-- ARGV[4..] its notices
+-- Returns how many were requeued
+-- include: types
+local undelivered, recipients, notices = KEYS[1], KEYS[2], KEYS[3]
+local message, recipient, now = ARGV[1], ARGV[2], ARGV[3]
+
+-- Check
+local wrong = wrong_type({'list', 'zset', 'list'})
+if wrong then
+  return wrong
+end
+
+-- Write
+local moved = redis.call('LREM', undelivered, 1, message)
+if moved == 1 then
+  for i = 4, #ARGV do
+    redis.call('RPUSH', notices, ARGV[i])
+  end
+  redis.call('ZADD', recipients, 'LT', now, recipient)
+end
+return moved

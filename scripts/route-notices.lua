@@ -1,0 +1,47 @@
+-- Puts entries of the outbox in the lines of those who are to be told, and acknowledges them. An entry that is not
+-- pending any more was routed by another notifier, and is left alone.
+--
+-- KEYS[1] <queue>:outbox stream
+-- KEYS[2] <queue>:stats hash
+-- KEYS[3..] per notice <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms, and
+--   <queue>:notices:<name> list
+-- ARGV[1] consumer group
+-- ARGV[2] cap of a line, in notices
+-- ARGV[3..] per entry its id, how many routes of it lead to nobody, and how many are told; of each the recipient,
+--   when it is told in Unix ms, and the notice
+-- Returns how many entries were routed
+-- include: types
+local outbox, stats = KEYS[1], KEYS[2]
+local group, most = ARGV[1], tonumber(ARGV[2])
+
+-- Check
+local wrong = wrong_type({'stream', 'hash'})
+if wrong then
+  return wrong
+end
+
+-- Write
+local at, key, routed = 3, 3, 0
+while at <= #ARGV do
+  local id, nobody, told = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  at = at + 3
+  local mine = redis.call('XACK', outbox, group, id) == 1
+  if mine then
+    routed = routed + 1
+    if nobody > 0 then
+      redis.call('HINCRBY', stats, 'notices_to_nobody', nobody)
+    end
+  end
+  for _ = 1, told do
+    local recipients, notices = KEYS[key], KEYS[key + 1]
+    if mine and redis.call('LLEN', notices) >= most then
+      redis.call('HINCRBY', stats, 'notices_dropped', 1)
+    elseif mine then
+      redis.call('RPUSH', notices, ARGV[at + 2])
+      redis.call('ZADD', recipients, 'NX', ARGV[at + 1], ARGV[at])
+    end
+    at = at + 3
+    key = key + 2
+  end
+end
+return routed

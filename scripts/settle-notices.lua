@@ -1,0 +1,54 @@
+-- Takes a message for a recipient in hand, or says what became of it: unless somebody else has done so since it was
+-- read. What is done with leaves the line of the recipient; what cannot be delivered is kept apart.
+--
+-- KEYS[1] <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms
+-- KEYS[2] <queue>:notices:<name> list
+-- KEYS[3] <queue>:deliveries hash, recipient -> the message in hand
+-- KEYS[4] <queue>:undelivered list
+-- KEYS[5] <queue>:stats hash
+-- ARGV[1] recipient
+-- ARGV[2] its delivery as it was read, "" = none
+-- ARGV[3] its delivery as it is to be, "" = none
+-- ARGV[4] when it is told next in Unix ms, "" = no more, as nothing stands in its line
+-- ARGV[5] how many notices are done with
+-- ARGV[6] counter, "" = none
+-- ARGV[7] what could not be delivered, "" = nothing
+-- ARGV[8] cap of what could not be delivered, in messages
+-- Returns 1: done, 0: it has changed since it was read
+-- include: types
+local recipients, notices, deliveries, undelivered, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local recipient, was, is, next_ms, done = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local counter, lost, cap = ARGV[6], ARGV[7], tonumber(ARGV[8])
+
+-- Check
+local wrong = wrong_type({'zset', 'list', 'hash', 'list', 'hash'})
+if wrong then
+  return wrong
+end
+local changed = (redis.call('HGET', deliveries, recipient) or '') ~= was
+if changed or next_ms == '' and redis.call('LLEN', notices) > done then
+  return 0
+end
+
+-- Write
+if done > 0 then
+  redis.call('LTRIM', notices, done, -1)
+end
+if is == '' then
+  redis.call('HDEL', deliveries, recipient)
+else
+  redis.call('HSET', deliveries, recipient, is)
+end
+if next_ms == '' then
+  redis.call('ZREM', recipients, recipient)
+else
+  redis.call('ZADD', recipients, next_ms, recipient)
+end
+if lost ~= '' then
+  redis.call('RPUSH', undelivered, lost)
+  redis.call('LTRIM', undelivered, -cap, -1)
+end
+if counter ~= '' then
+  redis.call('HINCRBY', stats, counter, math.max(done, 1))
+end
+return 1
