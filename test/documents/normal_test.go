@@ -27,3 +27,23 @@ func inOrder(command string, output []string) []string {
 	slices.Sort(fields)
 	return fields
 }
+
+// varying is what differs from one run to the next: instants, lengths of time, uids, and numbers of Redis.
+var varying = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{streamID, "ID"},
+	{regexp.MustCompile(`\b[a-z2-7]{26}\b`), "UID"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`), "TIME"},
+	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|µs|s|m|h|d) ?)+`), "LENGTH"},
+	{regexp.MustCompile(`\b1\d{12}\b`), "MS"},
+	{regexp.MustCompile(`[ \t]+`), " "},
+}
+
+func normal(text string) string {
+	for _, v := range varying {
+		text = v.pattern.ReplaceAllString(text, v.instead)
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,207 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// pages are README.md and all of docs.
+func pages(t testing.TB) []string {
+	t.Helper()
+	found := must(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
+	pages := []string{"README.md"}
+	for _, path := range found {
+		pages = append(pages, "docs/"+filepath.Base(path))
+	}
+	return pages
+}
+
+// shells are the fences of command blocks.
+var shells = []string{"sh", "bash", "shell", "console", "zsh"}
+
+// command is how a block of commands begins, fenced or not.
+var command = regexp.MustCompile(`^(\$ |\./|(sudo|go|git|make|docker|kubectl|apt|apt-get|npm|pip|curl|cat|export|refreshd|redis-cli|systemctl|[A-Z_]+=\S+) )`)
+
+// commands are the command blocks of a page. What looks like one and is not marked as one is an error.
+func commands(t testing.TB, page string) (found []*block) {
+	t.Helper()
+	_, blocks := read(t, page)
+	for _, b := range blocks {
+		switch {
+		case slices.Contains(shells, b.fence):
+			found = append(found, b)
+		case b.fence == "" && len(b.lines) > 0 && command.MatchString(b.lines[0]):
+			t.Errorf("%s line %d: expected ```sh above commands, so that they are run, found a block without it", page, b.line)
+		}
+	}
+	return found
+}
+
+// fleet is what the page of the fleet is about: a model that fails.
+func fleet(t *testing.T, server *testkit.Server) {
+	t.Helper()
+	q := fixture.Live(t, server)
+	ctx := context.Background()
+	d, err := dispatcher.New(q.Store, dispatcher.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := poller.New(q.Store, poller.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := func() {
+		t.Helper()
+		_, failed := p.RunOnce(ctx)
+		_, failedToo := d.RunOnce(ctx)
+		if failed != nil || failedToo != nil {
+			t.Fatal(failed, failedToo)
+		}
+	}
+	q.Command(`{"type":"put","uid":"tbl_1","payload":{"input_url":"https://down.example/feed.csv"},"labels":{"tenant":"t1"},"policy":{"retries":["1h"],"fresh_within":"26h"}}`)
+	work()
+	q.Say(fixture.Result("failure", "tbl_1", q.Attempt("tbl_1"), `"reason":"GET https://down.example/feed.csv: 503 Service Unavailable"`, `"error_type":"http_503"`))
+	work()
+	testkit.Refreshd(t, "poller", "--redis", server.URL)
+}
+
+// prepared is what a page needs to stand in Redis before its first block.
+var prepared = map[string]func(*testing.T, *testkit.Server){"docs/fleet.md": fleet}
+
+func TestEveryCommandBlockOfAPageRuns(t *testing.T) {
+	for _, page := range pages(t) {
+		if page == cookbook {
+			continue
+		}
+		if found := commands(t, page); len(found) > 0 {
+			t.Run(filepath.Base(page), func(t *testing.T) {
+				t.Parallel()
+				s, ran := newSession(t, page), 0
+				if prepare := prepared[page]; prepare != nil {
+					prepare(t, s.server)
+				}
+				for _, b := range found {
+					if _, runs := s.add(b); runs {
+						ran++
+					}
+				}
+				if ran > 0 {
+					s.run()
+				}
+			})
+		}
+	}
+}
+
+// maxNotRun bounds the command blocks that no test runs.
+const maxNotRun = 30
+
+func TestFewCommandBlocksAreNotRunAndEachSaysWhy(t *testing.T) {
+	var notRun []string
+	for _, page := range pages(t) {
+		for _, b := range commands(t, page) {
+			reason, is := strings.CutPrefix(b.marker, markNotRun)
+			if is {
+				notRun = append(notRun, fmt.Sprintf("%s line %d: %s", page, b.line, reason))
+			}
+			if is && len(strings.Fields(reason)) < 2 {
+				t.Errorf("%s line %d: expected why it is not run, found %q", page, b.line, reason)
+			}
+			if !is && b.marker != "" && b.marker != markLong && b.marker != markGoesOn {
+				t.Errorf("%s line %d: expected %q, %q or %q, found %q", page, b.line, markNotRun+"why", markLong, markGoesOn, b.marker)
+			}
+		}
+	}
+	t.Logf("%d command blocks are not run:\n%s", len(notRun), strings.Join(notRun, "\n"))
+	if len(notRun) > maxNotRun {
+		t.Errorf("want at most %d blocks that are not run, got %d", maxNotRun, len(notRun))
+	}
+}
+
+var (
+	link   = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)|(?:href|src)="([^"]+)"`)
+	anchor = regexp.MustCompile(`<a id="([^"]+)"`)
+	code   = regexp.MustCompile("`[^`]*`")
+	// dropped is what a forge leaves out of the anchor of a heading.
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are what links within a page may lead to.
+func anchors(t testing.TB, page string) map[string]bool {
+	t.Helper()
+	lines, blocks := read(t, page)
+	within := inBlocks(blocks)
+	found, times := map[string]bool{}, map[string]int{}
+	for i, line := range lines {
+		if within[i+1] {
+			continue
+		}
+		for _, named := range anchor.FindAllStringSubmatch(line, -1) {
+			found[named[1]] = true
+		}
+		if strings.HasPrefix(line, "#") {
+			title := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.TrimSpace(strings.TrimLeft(line, "#")), "")
+			name := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+			if times[name]++; times[name] > 1 {
+				name = fmt.Sprint(name, "-", times[name]-1)
+			}
+			found[name] = true
+		}
+	}
+	return found
+}
+
+// inBlocks are the lines that stand in blocks, from 1.
+func inBlocks(blocks []*block) map[int]bool {
+	within := map[int]bool{}
+	for _, b := range blocks {
+		for i := range b.lines {
+			within[b.line+i] = true
+		}
+	}
+	return within
+}
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	links := 0
+	for _, page := range pages(t) {
+		lines, blocks := read(t, page)
+		within := inBlocks(blocks)
+		for i, line := range lines {
+			if within[i+1] {
+				continue
+			}
+			for _, found := range link.FindAllStringSubmatch(code.ReplaceAllString(line, "``"), -1) {
+				target := found[1] + found[2]
+				if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+					continue
+				}
+				links++
+				path, fragment, _ := strings.Cut(target, "#")
+				to := page
+				if path != "" {
+					to = filepath.Join(filepath.Dir(page), path)
+				}
+				if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+					t.Errorf("%s line %d: %s: no such file", page, i+1, target)
+				} else if fragment != "" && strings.HasSuffix(to, ".md") && !anchors(t, to)[fragment] {
+					t.Errorf("%s line %d: %s: no such heading", page, i+1, target)
+				}
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("want the links of the pages checked, got %d", links)
+	}
+}

@@ -1,0 +1,180 @@
+package documents
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+)
+
+// session is a shell in which the blocks of a page run one after the other: in a directory of its own that looks like a clone, with a Redis
+// of its own, and with every port of the page somewhere else.
+type session struct {
+	t      *testing.T
+	page   string
+	dir    string
+	server *testkit.Server
+	ports  map[string]string // of the page, where they are
+	script strings.Builder
+	steps  []step // compared
+	lines  []int  // where they stand in the page
+}
+
+// mark stands before and behind what a compared command prints.
+const mark = "\x1e"
+
+func newSession(t *testing.T, page string) *session {
+	t.Helper()
+	testkit.RequireProgram(t, "bash", "bash")
+	testkit.RequireProgram(t, "redis-cli", "redis-tools")
+	s := &session{t: t, page: page, dir: t.TempDir(), server: testkit.Redis(t), ports: map[string]string{}}
+	_, port, _ := net.SplitHostPort(s.server.Addr)
+	s.ports["6379"] = port
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		from, err := filepath.Abs(filepath.Join(root, entry.Name()))
+		if err == nil && !strings.HasPrefix(entry.Name(), ".") {
+			err = os.Symlink(from, filepath.Join(s.dir, entry.Name()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	programs := filepath.Join(s.dir, ".programs")
+	if err := os.Mkdir(programs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	binary, cli := testkit.Binary(t), must(exec.LookPath("redis-cli"))(t)
+	program(t, programs, "refreshd", fmt.Sprintf(`case "$1" in up|demo) ;; *) export REDIS_URL=${REDIS_URL:-%s} ;; esac
+exec %q "$@"`, s.server.URL, binary))
+	program(t, programs, "redis-cli", fmt.Sprintf("exec %q -p %s \"$@\"", cli, port))
+	program(t, programs, "go", fmt.Sprintf(`case "$1 $2 $3 $4" in
+"run ./cmd/refreshd "*) shift 2; exec "${0%%/*}/refreshd" "$@";;
+"build -o refreshd ./cmd/refreshd") exec cp "${0%%/*}/refreshd" refreshd;;
+*) cd %[1]q && exec %[2]q "$@";;
+esac`, must(filepath.Abs(root))(t), must(exec.LookPath("go"))(t)))
+	return s
+}
+
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+var portOf = regexp.MustCompile(`(127\.0\.0\.1:|localhost:|-p |--port )(\d{4,5})\b`)
+
+// elsewhere moves the ports of a text to free ones.
+func (s *session) elsewhere(text string) string {
+	return portOf.ReplaceAllStringFunc(text, func(found string) string {
+		parts := portOf.FindStringSubmatch(found)
+		if s.ports[parts[2]] == "" {
+			listener := must(net.Listen("tcp", "127.0.0.1:0"))(s.t)
+			_, s.ports[parts[2]], _ = net.SplitHostPort(listener.Addr().String())
+			_ = listener.Close()
+		}
+		return parts[1] + s.ports[parts[2]]
+	})
+}
+
+const (
+	markLong   = "takes long"
+	markGoesOn = "goes on"
+	markNotRun = "not run: "
+)
+
+// add adds a block to the script; false: it does not run here, and why.
+func (s *session) add(b *block) (why string, runs bool) {
+	if reason, is := strings.CutPrefix(b.marker, markNotRun); is {
+		return reason, false
+	}
+	if b.marker == markLong && !long.Enabled() {
+		return markLong, false
+	}
+	fmt.Fprintf(&s.script, "printf '%%s' %q >.at\n", fmt.Sprint("line ", b.line))
+	text := s.elsewhere(strings.Join(b.lines, "\n"))
+	switch {
+	case b.asks():
+		for _, found := range b.steps() {
+			s.steps, s.lines = append(s.steps, found), append(s.lines, b.line+found.at-1)
+			fmt.Fprintf(&s.script, "printf '%s'\n%s\n", mark, s.elsewhere(found.command))
+		}
+		fmt.Fprintf(&s.script, "printf '%s%s'\n", mark, mark)
+	case b.marker == markGoesOn:
+		fmt.Fprintf(&s.script, "(%s) >>.background 2>&1 &\n", text)
+		if port := portOf.FindStringSubmatch(text); port != nil {
+			fmt.Fprintf(&s.script, "for _ in $(seq 600); do [ \"$(redis-cli -p %s ping 2>/dev/null)\" = PONG ] && break; sleep 0.05; done\n", port[2])
+		}
+	default:
+		fmt.Fprintf(&s.script, "%s\n", text)
+	}
+	return "", true
+}
+
+// run runs the script and compares what it printed.
+func (s *session) run() {
+	s.t.Helper()
+	shell := exec.Command("bash", "-e", "-c", s.script.String())
+	shell.Dir = s.dir
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.Env = append(os.Environ(), "PATH="+filepath.Join(s.dir, ".programs")+":"+os.Getenv("PATH"), "REDIS_URL=", "TZ=UTC")
+	out := must(os.Create(filepath.Join(s.dir, ".out")))(s.t) // a pipe would be held open by what goes on
+	defer out.Close()
+	shell.Stdout, shell.Stderr = out, must(os.Create(filepath.Join(s.dir, ".complaints")))(s.t)
+	if err := shell.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
+	stuck := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
+	err := shell.Wait()
+	stuck.Stop()
+	text, _ := os.ReadFile(out.Name())
+	if err != nil {
+		at, _ := os.ReadFile(filepath.Join(s.dir, ".at"))
+		said, _ := os.ReadFile(filepath.Join(s.dir, ".complaints"))
+		behind, _ := os.ReadFile(filepath.Join(s.dir, ".background"))
+		s.t.Fatalf("%s: the block at %s: %v\n%s\n%s%s", s.page, at, err, text, said, behind)
+	}
+	s.compare(string(bytes.TrimSuffix(text, []byte("\n"))))
+}
+
+func (s *session) compare(text string) {
+	s.t.Helper()
+	var outputs []string
+	for part := range strings.SplitSeq(text, mark+mark) {
+		if pieces := strings.Split(part, mark); len(pieces) > 1 {
+			outputs = append(outputs, pieces[1:]...)
+		}
+	}
+	if len(outputs) != len(s.steps) {
+		s.t.Fatalf("%s: want what %d commands print, got %d: %q", s.page, len(s.steps), len(outputs), text)
+	}
+	for i, found := range s.steps {
+		want, got := normal(strings.Join(found.output, "\n")), normal(strings.TrimRight(outputs[i], "\n"))
+		for from, to := range s.ports {
+			got = strings.ReplaceAll(got, to, from)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			s.t.Errorf("%s line %d: %s (-page +printed):\n%s\nwhole:\n%s", s.page, s.lines[i], found.command, diff, outputs[i])
+		}
+	}
+}
