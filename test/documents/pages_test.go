@@ -109,10 +109,12 @@ const maxNotRun = 30
 
 func TestFewCommandBlocksAreNotRunAndEachSaysWhy(t *testing.T) {
 	var notRun []string
+	run := 0
 	for _, page := range pages(t) {
 		for _, b := range commands(t, page) {
 			reason, is := strings.CutPrefix(b.marker, markNotRun)
-			if is {
+			if run++; is {
+				run--
 				notRun = append(notRun, fmt.Sprintf("%s line %d: %s", page, b.line, reason))
 			}
 			if is && len(strings.Fields(reason)) < 2 {
@@ -123,9 +125,36 @@ func TestFewCommandBlocksAreNotRunAndEachSaysWhy(t *testing.T) {
 			}
 		}
 	}
+	if run < 40 {
+		t.Errorf("want the command blocks of all pages run, got %d", run)
+	}
 	t.Logf("%d command blocks are not run:\n%s", len(notRun), strings.Join(notRun, "\n"))
 	if len(notRun) > maxNotRun {
 		t.Errorf("want at most %d blocks that are not run, got %d", maxNotRun, len(notRun))
+	}
+}
+
+// measured are the numbers that README.md takes from docs/performance.md, which make bench writes anew.
+var measured = regexp.MustCompile(`\b\d{1,2},\d{3}\b|\b\d+\.\d µs|\b\d+ to \d+ bytes`)
+
+func TestTheFirstScreensAreShortAndTheirNumbersAreThoseOfTheMeasurement(t *testing.T) {
+	lines, _ := read(t, "README.md")
+	if len(lines) > 200 {
+		t.Errorf("README.md: want at most 200 lines, got %d", len(lines))
+	}
+	text := strings.Join(lines, "\n")
+	_, text, _ = strings.Cut(text, "\n## Measured\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	page, _ := read(t, "docs/performance.md")
+	numbers := measured.FindAllString(text, -1)
+	for _, number := range numbers {
+		plain := strings.TrimSuffix(strings.ReplaceAll(number, ",", ""), " µs")
+		if all := strings.ReplaceAll(strings.Join(page, "\n"), ",", ""); !strings.Contains(all, strings.TrimSuffix(plain, " bytes")) {
+			t.Errorf("README.md: %s: expected a number of docs/performance.md", number)
+		}
+	}
+	if len(numbers) < 5 {
+		t.Errorf("want the numbers of README.md checked, got %v", numbers)
 	}
 }
 
