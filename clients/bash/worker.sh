@@ -6,8 +6,8 @@
 # PROGRAM gets the attempt as one line of JSON on stdin. Exit code 0 is success; otherwise its last line on stderr is the reason. It is ended by
 # SIGTERM when the attempt no longer counts. What it prints on stdout is told to the owner of the model, line by line.
 #
-# It asks Redis once a second, and does not know names of its own, parts, or how to push again what Redis did not take: for those take one of
-# the other clients, or `refreshd worker --exec PROGRAM`, which needs neither jq nor this script.
+# It asks Redis once a second, and knows neither queues of several parts nor names of their own: for those take one of the other clients, or
+# `refreshd worker --exec PROGRAM`, which needs neither jq nor this script.
 set -uo pipefail
 set -m # each program leads a process group of its own
 
@@ -18,11 +18,12 @@ redis() { redis-cli -u "$url" --no-auth-warning "$@"; }
 stopping=
 trap 'stopping=1' TERM INT
 
-# say TYPE [JQ-ARGUMENTS...] pushes a message about the attempt in hand; further --arg become fields.
+# say TYPE [JQ-ARGUMENTS...] pushes a message about the attempt in hand; further --arg become fields. What Redis did not take is pushed again.
 say() {
-  local type=$1
+  local type=$1 message tries=30
   shift
-  redis RPUSH "$queue-output" "$(jq -cn --arg type "$type" --arg uid "$uid" --arg refresh_attempt_uid "$fence" "$@" '$ARGS.named')" >/dev/null
+  message=$(jq -cn --arg type "$type" --arg uid "$uid" --arg refresh_attempt_uid "$fence" "$@" '$ARGS.named')
+  until redis RPUSH "$queue-output" "$message" >/dev/null || ! ((tries--)); do sleep 1; done
 }
 
 current() { [ "$(redis HGET "$queue:model:$uid" attempt_uid)" = "$fence" ]; }

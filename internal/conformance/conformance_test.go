@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -9,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/conformance"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -23,10 +24,8 @@ const patience = time.Minute
 func play(t *testing.T, config conformance.Config) (conformance.Report, []string) {
 	t.Helper()
 	var output testkit.Buffer
-	config.Environ, config.Stderr, config.Flood = append(os.Environ(), config.Environ...), &output, long.Or(50, 200)
-	if config.Patience == 0 {
-		config.Patience = patience
-	}
+	config.Environ, config.Stderr = append(os.Environ(), config.Environ...), &output
+	config.Flood, config.Patience = cmp.Or(config.Flood, long.Or(50, 200)), cmp.Or(config.Patience, patience)
 	report, err := conformance.Run(context.Background(), config)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output.String())
@@ -109,7 +108,8 @@ func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
 	testkit.RequireProgram(t, "jq", "jq")
 	report, failing := play(t, conformance.Config{
-		Command: []string{fromRoot(t, "clients/bash/worker.sh"), fromRoot(t, "clients/bash/conformance.sh")}, Patience: 30 * time.Second,
+		Command:  []string{fromRoot(t, "clients/bash/worker.sh"), fromRoot(t, "clients/bash/conformance.sh")},
+		Patience: 30 * time.Second, Flood: 20, // each attempt of it starts some twenty programs
 	})
 	want := []string{
 		"should success: the owner is told how far it is: user_friendly_status, progress",
@@ -119,7 +119,7 @@ func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 		"should names: works in a queue with names of its own and a nested payload",
 		"should parts: works on all parts of a queue, and answers to reply_to",
 	}
-	if diff := cmp.Diff(want, failing); diff != "" || !report.Holds {
+	if diff := gocmp.Diff(want, failing); diff != "" || !report.Holds {
 		t.Errorf("failing (-want +got):\n%s", diff)
 	}
 }

@@ -20,6 +20,7 @@ type proxy struct {
 
 	mu         sync.Mutex
 	open       map[net.Conn]bool // guarded by mu
+	losing     bool              // guarded by mu: the next result is lost
 	outage     chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
 	commands   int               // guarded by mu
 	roundTrips int               // guarded by mu: requests that followed a reply, or were the first
@@ -57,8 +58,13 @@ func (p *proxy) serve(worker net.Conn) {
 	}
 	defer func() { _ = redis.Close() }()
 	answered := &turn{turned: true}
+	asked := func(words []string) {
+		if p.count(words, answered.take()) {
+			_ = redis.Close() // before it was told
+		}
+	}
 	p.copying.Go(func() {
-		_, _ = io.Copy(redis, io.TeeReader(worker, &requests{asked: func(words []string) { p.count(words, answered.take()) }}))
+		_, _ = io.Copy(redis, io.TeeReader(worker, &requests{asked: asked}))
 		_ = redis.Close()
 	})
 	_, _ = io.Copy(worker, io.TeeReader(redis, answered))
@@ -83,18 +89,14 @@ func (p *proxy) leave(conn net.Conn) {
 	delete(p.open, conn)
 }
 
-// count counts a command, and the results that it carries.
-func (p *proxy) count(words []string, roundTrip bool) {
+// count counts a command, and the results that it carries; true: it is to be lost.
+func (p *proxy) count(words []string, roundTrip bool) (lose bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, word := range words {
-		if strings.HasPrefix(word, "{") {
-			message, err := model.Wire{}.DecodeMessage([]byte(word))
-			switch {
-			case err != nil, message.Type == model.MessageStarted, message.Type == model.MessageStatus:
-			default:
-				p.results[message.AttemptUID]++
-			}
+		if uid := ended(word); uid != "" {
+			p.results[uid]++
+			lose, p.losing = p.losing, false
 		}
 	}
 	if p.commands++; p.commands == 1 {
@@ -103,6 +105,26 @@ func (p *proxy) count(words []string, roundTrip bool) {
 	if roundTrip {
 		p.roundTrips++
 	}
+	return lose
+}
+
+// ended is the attempt of which a word tells how it ended; empty: of none.
+func ended(word string) (attemptUID string) {
+	if !strings.HasPrefix(word, "{") {
+		return ""
+	}
+	message, err := model.Wire{}.DecodeMessage([]byte(word))
+	if err != nil || message.Type == model.MessageStarted || message.Type == model.MessageStatus {
+		return ""
+	}
+	return message.AttemptUID
+}
+
+// loseResult lets the connection on which the next result comes break before Redis is told.
+func (p *proxy) loseResult() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.losing = true
 }
 
 // counted is what has been asked for so far.

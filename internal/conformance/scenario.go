@@ -144,23 +144,26 @@ func playDeadline(ctx context.Context, s *stage) {
 	s.should("says nothing more about it", s.proxy.resultsOf(s.first(model.EventStart).AttemptUID) == 0, "a result")
 }
 
-// outage is how long Redis does not answer.
-const outage = 300 * time.Millisecond
+// outage is how long Redis does not answer: longer than the work that is under way.
+const outage = 600 * time.Millisecond
 
-// playReconnect cuts the connections to Redis, as its restart does, while the worker works and while it waits.
+// playReconnect breaks the connection on which a result comes, and then all of them, as a restart of Redis does, while the worker works and
+// while it waits.
 func playReconnect(ctx context.Context, s *stage) {
-	s.put(ctx, "a", work{"do": "succeed", "after_ms": 500})
-	s.inHand(ctx, "a")
-	s.proxy.cut()
-	wait := time.AfterFunc(2*outage+outage, s.proxy.restore) // longer than the work takes: its result finds no Redis
-	defer wait.Stop()
+	s.proxy.loseResult()
+	s.put(ctx, "a", succeed)
 	s.should("a result that Redis did not take is pushed again", s.until(ctx, "a", model.EventSuccess), silence)
-	s.put(ctx, "b", succeed)
-	s.must("works on when the connections were cut during the work", s.until(ctx, "b", model.EventSuccess), silence)
+	s.put(ctx, "b", work{"do": "succeed", "after_ms": 300})
+	s.inHand(ctx, "b")
+	s.proxy.cut()
+	wait := time.AfterFunc(outage, s.proxy.restore)
+	defer wait.Stop()
+	s.put(ctx, "c", succeed)
+	s.must("works on when the connections were cut during the work", s.until(ctx, "c", model.EventSuccess), silence)
 	s.proxy.cut()
 	s.proxy.restore()
-	s.put(ctx, "c", succeed)
-	s.must("works on when the connections were cut while it waited", s.until(ctx, "c", model.EventSuccess), silence)
+	s.put(ctx, "d", succeed)
+	s.must("works on when the connections were cut while it waited", s.until(ctx, "d", model.EventSuccess), silence)
 }
 
 // playShutdown asks the worker to end while it works and more is in line.
