@@ -24,7 +24,7 @@ type proxy struct {
 	outage     chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
 	commands   int               // guarded by mu
 	roundTrips int               // guarded by mu: requests that followed a reply, or were the first
-	results    map[string]int    // guarded by mu: attempt uid to how often the worker has said how it ended
+	results    map[string]int    // guarded by mu: attempt uid to how often the worker has said that it succeeded or failed
 }
 
 func newProxy(redis string) (*proxy, error) {
@@ -108,13 +108,13 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool) {
 	return lose
 }
 
-// ended is the attempt of which a word tells how it ended; empty: of none.
+// ended is the attempt of which a word tells that it succeeded or failed; empty: of none.
 func ended(word string) (attemptUID string) {
 	if !strings.HasPrefix(word, "{") {
 		return ""
 	}
 	message, err := model.Wire{}.DecodeMessage([]byte(word))
-	if err != nil || message.Type == model.MessageStarted || message.Type == model.MessageStatus {
+	if err != nil || message.Type != model.MessageSuccess && message.Type != model.MessageFailure {
 		return ""
 	}
 	return message.AttemptUID
@@ -134,7 +134,7 @@ func (p *proxy) counted() (commands, roundTrips int) {
 	return p.commands, p.roundTrips
 }
 
-// resultsOf is how often the worker has said how an attempt ended.
+// resultsOf is how often the worker has said that an attempt succeeded or failed.
 func (p *proxy) resultsOf(attemptUID string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
