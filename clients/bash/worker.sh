@@ -13,7 +13,12 @@ set -m # each program leads a process group of its own
 
 queue=${REFRESHD_QUEUE:-bigtables}
 url=${REDIS_URL:-redis://127.0.0.1:6379}
-redis() { redis-cli -u "$url" --no-auth-warning "$@"; }
+# calm runs a program that a signal to the worker does not end, too: it may hold an attempt.
+calm() (
+  trap '' TERM INT
+  exec "$@"
+)
+redis() { calm redis-cli -u "$url" --no-auth-warning "$@"; }
 
 stopping=
 trap 'stopping=1' TERM INT
@@ -22,11 +27,16 @@ trap 'stopping=1' TERM INT
 say() {
   local type=$1 message tries=30
   shift
-  message=$(jq -cn --arg type "$type" --arg uid "$uid" --arg refresh_attempt_uid "$fence" "$@" '$ARGS.named')
+  message=$(calm jq -cn --arg type "$type" --arg uid "$uid" --arg refresh_attempt_uid "$fence" "$@" '$ARGS.named')
   until redis RPUSH "$queue-output" "$message" >/dev/null || ! ((tries--)); do sleep 1; done
 }
 
-current() { [ "$(redis HGET "$queue:model:$uid" attempt_uid)" = "$fence" ]; }
+# current: does the attempt in hand count? While Redis does not answer it does.
+current() {
+  local found
+  found=$(redis HGET "$queue:model:$uid" attempt_uid) || return 0
+  [ "$found" = "$fence" ]
+}
 
 # work does the attempt in hand, in the background so that a signal and a lost fence are noticed.
 work() {
@@ -58,8 +68,8 @@ work() {
 }
 
 while [ -z "$stopping" ]; do
-  entry=$(redis BLPOP "$queue-input" 1 | tail -n +2)
-  if ! read -r uid fence < <(jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != ""))"' <<<"$entry" 2>/dev/null); then
+  entry=$(redis BLPOP "$queue-input" 1 | calm tail -n +2)
+  if ! read -r uid fence < <(calm jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != ""))"' <<<"$entry" 2>/dev/null); then
     continue # nothing came, or what nobody can be told about
   fi
   if ! current; then continue; fi # superseded while it stood in line

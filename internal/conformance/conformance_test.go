@@ -83,13 +83,11 @@ func TestThePythonClientDoesAllThatAWorkerShould(t *testing.T) {
 
 func TestTheNodeClientDoesAllThatAWorkerShould(t *testing.T) {
 	long.Only(t)
-	t.Parallel()
 	expectAll(t, in(t, "node", "clients/node/examples/conformance.js"))
 }
 
 func TestThePHPClientDoesAllThatAWorkerShould(t *testing.T) {
 	long.Only(t)
-	t.Parallel()
 	expectAll(t, in(t, "php", "clients/php/examples/conformance.php"))
 }
 
@@ -104,7 +102,6 @@ func expectAll(t *testing.T, config conformance.Config) {
 // TestTheBashWorkerDoesAllThatAWorkerMust also says what it does not do.
 func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 	long.Only(t)
-	t.Parallel()
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
 	testkit.RequireProgram(t, "jq", "jq")
 	report, failing := play(t, conformance.Config{

@@ -87,7 +87,7 @@ func (s *stage) open(ctx context.Context, scenario scenario) (err error) {
 	if s.queue, err = scripts.Open(ctx, s.clients, config); err != nil {
 		return err
 	}
-	s.app, err = client.New(s.queue, client.Config{By: "conformance"})
+	s.app, err = client.New(s.queue, client.Config{By: "conformance", Timeout: startup}) // it waits for our own poller, not for the worker
 	return err
 }
 
@@ -157,7 +157,7 @@ func (s *stage) startWorker(ctx context.Context) {
 	}
 }
 
-// startup is how long the start of a worker may take.
+// startup is how long the start of a worker may take, and our own answers.
 const startup = time.Minute
 
 // fail notes why the scenario cannot be played.
