@@ -75,7 +75,7 @@ func (a *app) eachQueue(ctx context.Context, part string, clients *scripts.Clien
 			case err != nil:
 				return usageError{err}
 			}
-			if part != "worker" { // there may be thousands, and each would ask Redis the same
+			if part == "dispatcher" || part == "poller" || part == "up" { // of workers there may be thousands, and each would ask Redis the same
 				a.metrics.Queue(queue)
 			}
 			return do(ctx, queue)

@@ -38,18 +38,20 @@ func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
 
 func TestAProgramGetsThePayloadAndTheAttempt(t *testing.T) {
 	var out testkit.Buffer
-	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT"
+	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT $TRACEPARENT"
 		echo "$REFRESHD_PAYLOAD_INPUT_URL $OWN"; pwd`
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	handler := shell(t, script, ExecOptions{Stdout: &out, Dir: dir, Env: []string{"OWN=yes", "PATH=" + os.Getenv("PATH")}})
-	if err := handler(t.Context(), example()); err != nil {
+	attempt := example()
+	attempt.Traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	if err := handler(t.Context(), attempt); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"input_url":"http://x/?a=1&b=2"}
-m a1 2 2026-11-21T07:00:00.000Z 2026-11-21T08:00:00.000Z
+m a1 2 2026-11-21T07:00:00.000Z 2026-11-21T08:00:00.000Z 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 http://x/?a=1&b=2 yes
 ` + dir + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
