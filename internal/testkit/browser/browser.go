@@ -15,6 +15,9 @@ import (
 
 const program = "chromium"
 
+// limit bounds the life of a tab.
+const limit = testkit.Limit
+
 // start starts the browser of this process, at the first tab.
 var start = sync.OnceValues(func() (context.Context, error) {
 	path, err := exec.LookPath(program)
@@ -25,6 +28,8 @@ var start = sync.OnceValues(func() (context.Context, error) {
 		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoFirstRun,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-extensions", true),
+		// A tab behind others is as quick as the one in front.
+		chromedp.Flag("disable-background-timer-throttling", true), chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("disable-backgrounding-occluded-windows", true),
 		chromedp.Flag("disable-default-apps", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-GB"))
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -45,7 +50,7 @@ func open(t testing.TB, listen func(event any)) context.Context {
 	}
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(listen))
 	t.Cleanup(closeTab)
-	bounded, cancel := context.WithTimeout(ctx, testkit.Limit)
+	bounded, cancel := context.WithTimeout(ctx, limit)
 	t.Cleanup(cancel)
 	return bounded
 }

@@ -47,6 +47,7 @@ func Open(t testing.TB) *Tab {
 		call(runtime.AddBinding, runtime.AddBindingParams{Name: Hook}),
 		call(log.Enable, cdp.Empty{}),
 		call(network.Enable, network.EnableParams{}),
+		call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
 		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 			_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
 			return err
@@ -166,12 +167,16 @@ func (tab *Tab) Address() string { tab.t.Helper(); return Eval[string](tab, `loc
 // Await waits until an expression holds in the page, or in the one that comes behind it.
 func (tab *Tab) Await(expression string) {
 	tab.t.Helper()
+	seen := ""
 	testkit.Eventually(tab.t, expression, func() bool {
 		holds, err := chromedp.Run(tab.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		if text, err := chromedp.Run(tab.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText")); err == nil {
+			seen = text
+		}
 		return err == nil && holds || tab.ctx.Err() != nil
 	})
 	if err := tab.ctx.Err(); err != nil {
-		tab.t.Fatalf("the browser: never: %s: %v", expression, err)
+		tab.t.Fatalf("the browser: never: %s: %v; the page is\n%s", expression, err, seen)
 	}
 }
 
@@ -215,11 +220,11 @@ func (tab *Tab) Press(name string) {
 	}
 }
 
-// Fill sets the fields of the page that have these names, as if somebody had typed.
+// Fill sets the field of the page that has this id, or else the first of this name, as if somebody had typed.
 func (tab *Tab) Fill(name, value string) {
 	tab.t.Helper()
 	if !Eval[bool](tab, `((name, value) => {
-		const field = document.getElementsByName(name)[0]
+		const field = document.getElementById(name) || document.getElementsByName(name)[0]
 		if (!field) return false
 		field.value = value
 		field.dispatchEvent(new Event('input', {bubbles: true}))
