@@ -212,7 +212,7 @@ const (
 	BulkUnreadable BulkState = "unreadable" // by this release
 )
 
-// Over: pollers have nothing to do for it.
+// Over reports whether pollers have nothing more to do for it.
 func (s BulkState) Over() bool { return s == BulkDone || s == BulkCancelled }
 
 // State is how far it is, in a word.

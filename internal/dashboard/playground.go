@@ -73,7 +73,7 @@ rrule: FREQ=HOURLY
 timezone: Europe/Berlin
 timeout: 10m
 retries: [0, 2m, 5m, 15m]
-align: until_success
+alignment: until_success
 on_exhausted: next_planned
 `},
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-var rejectedPage = page{path: "rejected", title: "Rejected messages", nav: true, file: "rejected", read: readRejected, live: []string{"rejected-list"}}
+var rejectedPage = page{path: "rejected", title: "Rejected", nav: true, file: "rejected", read: readRejected, live: []string{"rejected-list"}}
 
 // rejections are the rejected messages of a page, newest first.
 type rejections struct {

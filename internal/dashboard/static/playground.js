@@ -16,7 +16,7 @@
       if (!found) return;
       const open = [...result.querySelectorAll("details")].map((details) => details.open);
       result.replaceChildren(...found.childNodes);
-      result.querySelectorAll("details").forEach((details, i) => { details.open = Boolean(open[i]); });
+      result.querySelectorAll("details").forEach((details, i) => { if (i < open.length) details.open = open[i]; });
     } catch (error) {
       if (error.name !== "AbortError") form.submit(); // the server tells what is wrong
     }
