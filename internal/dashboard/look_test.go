@@ -1,0 +1,39 @@
+package dashboard
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit/browser"
+)
+
+// everyPage are addresses of all pages, of the demo.
+var everyPage = []string{
+	"", "models?sort=failing", "model?uid=umbrella%2Fproducts-de", "failures", "steering", "rejected", "policies", "policy?name=hourly-feeds",
+	"playground?example=yaml", "model?uid=nobody",
+}
+
+func TestEveryPageIsAccessibleInLightAndDarkAndOnAPhone(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, Config{})
+	tab := browser.Open(t)
+	f.demo()
+	for _, path := range everyPage {
+		tab.Go(f.url(path))
+		browser.Eval[int](tab, "[...document.querySelectorAll('details')].map(d => d.open = true).length")
+		tab.Look()
+	}
+}
+
+func TestEveryPageIsListedHere(t *testing.T) {
+	seen := map[string]bool{}
+	for _, address := range everyPage {
+		path, _, _ := strings.Cut(address, "?")
+		seen[path] = true
+	}
+	for _, page := range pages {
+		if !seen[page.path] {
+			t.Errorf("expected the page %q among those that are looked at", page.path)
+		}
+	}
+}
