@@ -10,7 +10,7 @@ import (
 
 func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	users := fixture.WithUsers(t, "bigtables")
-	d := sitAt(t, fixture.New(t, users.Server), users.Client(t, acl.Viewer), nil)
+	d := sitAt(t, fixture.New(t, users.Server), "", users.Client(t, acl.Viewer), nil)
 	d.put(failingModel)
 	d.start()
 	d.answer("failure", "a", `"reason":"503"`)
@@ -29,7 +29,7 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 
 func TestAnOperatorMayDoAllThatTheDashboardOffers(t *testing.T) {
 	users := fixture.WithUsers(t, "bigtables")
-	d := sitAt(t, fixture.New(t, users.Server), users.Client(t, acl.Operator), nil)
+	d := sitAt(t, fixture.New(t, users.Server), "", users.Client(t, acl.Operator), nil)
 	d.put(failingModel)
 	users.Forgive(t)
 	for _, action := range []string{"disable", "enable", "hold", "run"} {

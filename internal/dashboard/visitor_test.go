@@ -34,14 +34,14 @@ type visitor struct {
 func sit(t *testing.T, server *testkit.Server, change func(*Config)) *visitor {
 	t.Helper()
 	q := fixture.New(t, server)
-	return sitAt(t, q, q.Redis, change)
+	return sitAt(t, q, "", q.Redis, change)
 }
 
-// sitAt opens the dashboard of a queue that asks Redis by a client.
-func sitAt(t *testing.T, q *fixture.Queue, client redis.UniversalClient, change func(*Config)) *visitor {
+// sitAt opens the dashboard of a queue that asks Redis by a client; an empty name is that of the fixture.
+func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalClient, change func(*Config)) *visitor {
 	t.Helper()
 	d := &visitor{Queue: q, t: t}
-	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Clock: q.Clock.Now})
+	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: name, Clock: q.Clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
