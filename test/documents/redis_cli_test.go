@@ -172,7 +172,7 @@ func (k *kitchen) run(command string) []string {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	var complaint strings.Builder
 	shell := exec.CommandContext(k.t.Context(), "bash", "-c", command)
 	name, secret := k.users.Credentials(k.t, role(command))

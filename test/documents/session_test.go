@@ -138,7 +138,7 @@ func (s *session) run() {
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Env = append(os.Environ(), "PATH="+filepath.Join(s.dir, ".programs")+":"+os.Getenv("PATH"), "REDIS_URL=", "TZ=UTC")
 	out := must(os.Create(filepath.Join(s.dir, ".out")))(s.t) // a pipe would be held open by what goes on
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	shell.Stdout, shell.Stderr = out, must(os.Create(filepath.Join(s.dir, ".complaints")))(s.t)
 	if err := shell.Start(); err != nil {
 		s.t.Fatal(err)
