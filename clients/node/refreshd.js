@@ -70,7 +70,9 @@ class Attempt {
     /** @type {Date|null} it moves when the work begins; null: there is none */
     this.deadline = time(entry.deadline_at);
     this.plannedAt = time(entry.planned_at);
-    const { [names.model]: _1, [names.attempt]: _2, attempt_no, deadline_at, planned_at, reply_to, ...rest } = entry;
+    const { [names.model]: _1, [names.attempt]: _2, attempt_no, deadline_at, planned_at, reply_to, traceparent, ...rest } = entry;
+    /** @type {string|undefined} of W3C Trace Context; undefined: the attempt is not traced */
+    this.traceparent = traceparent;
     /** @type {Record<string, any>} */
     this.payload = names.nested ? entry.payload ?? {} : rest;
     this.changed = true;

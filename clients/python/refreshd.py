@@ -69,7 +69,8 @@ class Attempt:
         self.attempt_no = entry.get("attempt_no", 0)
         self.deadline = _time(entry.get("deadline_at"))  # moves when the work begins; None: there is none
         self.planned_at = _time(entry.get("planned_at"))
-        ours = (names.model, names.attempt, "attempt_no", "deadline_at", "planned_at", "reply_to")
+        self.traceparent = entry.get("traceparent")  # of W3C Trace Context; None: the attempt is not traced
+        ours = (names.model, names.attempt, "attempt_no", "deadline_at", "planned_at", "reply_to", "traceparent")
         self.payload = entry.get("payload", {}) if names.nested else {k: v for k, v in entry.items() if k not in ours}
         self.stopped = threading.Event()  # set as soon as the work no longer counts
         self.why = None  # it was stopped: see Stopped

@@ -66,6 +66,8 @@ class Attempt
     public readonly string $attemptUid;
     public readonly int $attemptNo;
     public readonly ?DateTimeImmutable $plannedAt;
+    /** Of W3C Trace Context; null: the attempt is not traced. */
+    public readonly ?string $traceparent;
     /** @var array<string, mixed> */
     public readonly array $payload;
     /** It moves when the work begins; null: there is none. */
@@ -88,7 +90,8 @@ class Attempt
         [$this->uid, $this->attemptUid, $this->attemptNo] = [$uid, $attemptUid, (int) ($entry['attempt_no'] ?? 0)];
         $this->deadline = self::time($entry['deadline_at'] ?? null);
         $this->plannedAt = self::time($entry['planned_at'] ?? null);
-        $ours = [$names->model, $names->attempt, 'attempt_no', 'deadline_at', 'planned_at', 'reply_to'];
+        $this->traceparent = $entry['traceparent'] ?? null;
+        $ours = [$names->model, $names->attempt, 'attempt_no', 'deadline_at', 'planned_at', 'reply_to', 'traceparent'];
         $this->payload = $names->nested ? $entry['payload'] ?? [] : array_diff_key($entry, array_flip($ours));
         $queue = substr($list, 0, -strlen('-input'));
         $this->modelKey = "$queue:model:$uid";
