@@ -135,10 +135,13 @@ func (s *Store) Settle(ctx context.Context, line *Line, to Settlement) (bool, er
 		}) // texts and numbers only
 		lost, to.Delivery.Tries = string(text), 0
 	}
-	next := millis(to.Next)
-	settled, err := run(ctx, s.clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered).Bool()
+	next, first := millis(to.Next), ""
+	if len(line.Notices) > 0 {
+		first = line.Notices[0]
+	}
+	settled, err := run(ctx, s.clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
 	if settled {
-		line.Delivery, line.text = to.Delivery, to.Delivery.text()
+		line.Delivery, line.text, line.Notices = to.Delivery, to.Delivery.text(), line.Notices[to.Done:]
 	}
 	return settled, wrap(err, "settle what a recipient is told")
 }

@@ -54,13 +54,14 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		push("n2")
 		settle("told", mine, Settlement{Next: b.now, Done: 1, Counter: "notices_told"}, true)
 		b.unchanged(func() {
+			// The delivery is what it was when that one read: none.
 			settle("told again", other, Settlement{Next: b.now, Done: 1, Counter: "notices_told"}, false)
 			settle("over, though another has come", mine, Settlement{}, false)
 		})
 		if rest := line(); len(rest.Notices) != 1 || rest.Notices[0] != "n2" {
 			t.Errorf("left %v", rest.Notices)
 		}
-		settle("given up", mine, Settlement{Delivery: Delivery{Tries: 3}, Next: b.now, Done: 0}, true)
+		settle("failed", line(), Settlement{Delivery: Delivery{Tries: 3}, Next: b.now, Done: 0}, true)
 		last := line()
 		settle("given up", last, Settlement{Delivery: last.Delivery, Next: b.now, Done: 1, Undelivered: "HTTP 500"}, true)
 		settle("over", line(), Settlement{}, true)
