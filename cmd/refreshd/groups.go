@@ -14,7 +14,7 @@ var groups = []struct {
 	{"Run it", []string{"demo", "up", "dispatcher", "poller", "worker", "notifier", "dashboard"}},
 	{"Models and policies", []string{"model", "history", "explain", "policy", "apply", "schedule", "simulate"}},
 	{"Many models", []string{"hold", "release", "calendar", "limit", "circuit", "bulk", "failures", "freshness", "forecast", "level"}},
-	{"Look after it", []string{"stats", "doctor", "rejected", "health", "queue", "acl", "bench"}},
+	{"Look after it", []string{"stats", "doctor", "rejected", "undelivered", "health", "queue", "acl", "bench"}},
 	{"Beside what you have", []string{"shadow", "conformance"}},
 }
 
