@@ -64,7 +64,7 @@ func readManifest(t *testing.T) (objects []object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	documents := yaml.NewDecoder(file)
 	for {
 		var o object

@@ -89,7 +89,7 @@ func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		files, _ := untar(t, file)
 		return files
 	}
