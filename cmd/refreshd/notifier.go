@@ -69,6 +69,7 @@ func (a *app) prepareNotifier(loop *loopFlags, path string) (prepared, error) {
 			return nil, err
 		}
 		all, err := forParts(a, queue, "notifier", loop.tick, func(at place) (*notifier.Notifier, error) {
+			config := config // queues are opened side by side
 			config.Log, config.Observe = at.log, at.observe
 			return notifier.New(at.part, routes, config)
 		})
