@@ -82,8 +82,8 @@ func TestComposeAsksEachDaemonForItsHealth(t *testing.T) {
 		}
 		expectAccepted(t, name, test[2:])
 	}
-	if daemons != 4 {
-		t.Errorf("want dispatcher, poller, worker and dashboard, got %d daemons", daemons)
+	if daemons != 5 {
+		t.Errorf("want dispatcher, poller, worker, dashboard and notifier, got %d daemons", daemons)
 	}
 	if test := readCompose(t)["redis"].Healthcheck.Test; len(test) == 0 {
 		t.Error("want Redis asked too")
@@ -92,7 +92,7 @@ func TestComposeAsksEachDaemonForItsHealth(t *testing.T) {
 
 func TestComposeShowsPeopleMoreUnderAProfile(t *testing.T) {
 	for name, service := range readCompose(t) {
-		extra := slices.Contains([]string{"dashboard", "prometheus", "grafana"}, name)
+		extra := slices.Contains([]string{"dashboard", "notifier", "prometheus", "grafana"}, name)
 		if got := slices.Equal(service.Profiles, []string{"observe"}); got != extra {
 			t.Errorf("%s: profiles %q", name, service.Profiles)
 		}
@@ -101,6 +101,19 @@ func TestComposeShowsPeopleMoreUnderAProfile(t *testing.T) {
 			if _, err := os.Stat(filepath.Join("../..", from)); strings.HasPrefix(from, ".") && err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes starts it with each for a moment, and without a Redis.
+func TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes(t *testing.T) {
+	inside := filepath.Join(t.TempDir(), "routes.yaml")
+	if err := os.WriteFile(inside, []byte(readManifest(t)[0].Data["routes.yaml"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, routes := range []string{"../../deploy/routes.yaml", inside} {
+		if told, err := exec.Command(testkit.Binary(t), "notifier", "--redis", "redis://127.0.0.1:1", "--routes", routes, "--for", "1ms").CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", routes, err, told)
 		}
 	}
 }

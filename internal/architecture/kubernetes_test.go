@@ -18,6 +18,7 @@ const manifest = "../../deploy/kubernetes/refreshd.yaml"
 type object struct {
 	Kind     string
 	Metadata struct{ Name string }
+	Data     map[string]string
 	Spec     struct {
 		Replicas     int
 		MinAvailable int `yaml:"minAvailable"`
@@ -129,8 +130,8 @@ func expectContained(t *testing.T, c container) {
 // TestKubernetesKnowsEveryFieldOfTheManifest reads it with the types of Kubernetes, strictly.
 func TestKubernetesKnowsEveryFieldOfTheManifest(t *testing.T) {
 	long.Only(t)
-	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, "go vet . && go run . <../refreshd.yaml"); told != "9 objects\n" {
-		t.Errorf("want 9 objects, got %s", told)
+	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, "go vet . && go run . <../refreshd.yaml"); told != "11 objects\n" {
+		t.Errorf("want 11 objects, got %s", told)
 	}
 	wrong := "sed 's/readOnlyRootFilesystem/readonlyRootFilesystem/' ../refreshd.yaml | go run . 2>&1 | grep -c 'unknown field'"
 	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, wrong); told != "1\n" {

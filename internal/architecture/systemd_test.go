@@ -28,7 +28,7 @@ func systemdUnits(t *testing.T) map[string]string {
 }
 
 // daemonsToDeploy are the daemons that a deployment may have.
-var daemonsToDeploy = []string{"dispatcher", "poller", "worker", "dashboard"}
+var daemonsToDeploy = []string{"dispatcher", "poller", "worker", "dashboard", "notifier"}
 
 func TestSystemdRunsCommandsThatAreAccepted(t *testing.T) {
 	for name, unit := range systemdUnits(t) {
