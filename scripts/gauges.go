@@ -3,7 +3,6 @@ package scripts
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -78,9 +77,6 @@ func (s *Store) countParked(ctx context.Context, gates []string, g *Gauges) erro
 	}
 	for i, gate := range gates {
 		kind, _ := model.Gate(gate).Split()
-		if !slices.Contains(model.GateKinds, kind) {
-			continue
-		}
 		g.ParkedBy[kind] += waiting[i].Val()
 		if kind == model.GateCircuit && waiting[i].Val() > 0 {
 			g.OpenCircuits++

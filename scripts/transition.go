@@ -41,12 +41,20 @@ func (t *Transition) AttemptUID() string { return t.attemptUID }
 // Decision is what was decided. It must not be changed.
 func (t *Transition) Decision() *model.Decision { return &t.decision }
 
-// Was is the state before the transition, as far as it can be read; for those who measure.
-func (t *Transition) Was() model.State {
-	if t.before == nil {
-		return model.State{}
-	}
-	return decode(t.uid, t.before).State
+// Was is what was so of a model before a transition, as far as it can be read.
+type Was struct {
+	RefreshAt, ProcessingAt time.Time
+	Parked, Traced          bool
+}
+
+// Was tells what was so before, for those who measure.
+func (t *Transition) Was() (w Was) {
+	c := codec{get: t.before.of}
+	c.time(fieldRefreshAt, &w.RefreshAt)
+	c.time("processing_at", &w.ProcessingAt)
+	c.flag("traced", &w.Traced)
+	w.Parked = t.was.parked != 0
+	return w
 }
 
 // Attempt is the attempt that a transition at now has started, changed or ended; without a uid: none.
@@ -57,7 +65,8 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 	}
 	running, ended := next, time.Time{}
 	if !next.Running() && t.attemptUID != "" { // it ends without a record of it
-		running, ended = new(t.Was()), now
+		before := decode(t.uid, t.before)
+		running, ended = &before.State, now
 	}
 	return model.Attempt{
 		AttemptUID: running.AttemptUID, AttemptNo: running.AttemptNo, StartedAt: running.StartedAt, EndedAt: ended,

@@ -108,7 +108,7 @@ func (l *Loop) transition(t *scripts.Transition, now time.Time) {
 	d := t.Decision()
 	switch {
 	case event == model.EventStart:
-		if was := t.Was(); !was.Parked() && !was.RefreshAt.IsZero() {
+		if was := t.Was(); !was.Parked && !was.RefreshAt.IsZero() {
 			loops.lateness.WithLabelValues(l.queue).Observe(seconds(was.RefreshAt, now))
 		}
 	case event == model.EventStarted:
