@@ -174,7 +174,7 @@ func (s *narrator) present() []string {
 	return lines
 }
 
-// inLine tells how many are taken before a model, and how fast they go.
+// InLine tells how many are taken before a model, and how fast they go.
 func InLine(place scripts.InLine) string {
 	text := nth(place.No) + " in line"
 	if place.Rate > 0 {
