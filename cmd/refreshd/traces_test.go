@@ -70,7 +70,7 @@ func TestARefreshIsOneTraceOfFourParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := redis.NewClient(options)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	var attempt string
 	testkit.Eventually(t, "its result is applied", func() bool {
 		attempt = client.HGet(t.Context(), "bigtables:model:a", "last_attempt_uid").Val()

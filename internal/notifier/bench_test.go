@@ -218,7 +218,7 @@ func newPost(t *testing.T, change func(*smtp.Server), refuse ...error) *post {
 	p.address = listener.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(listener) }()
-	t.Cleanup(func() { _ = p.Server.Close(); _ = <-served })
+	t.Cleanup(func() { _ = p.Server.Close(); <-served })
 	return p
 }
 

@@ -54,7 +54,7 @@ func Open(t testing.TB, change func(*smtp.Server), refuse ...error) *Office {
 	o.Address = listener.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- o.Serve(listener) }()
-	t.Cleanup(func() { _ = o.Server.Close(); _ = <-served })
+	t.Cleanup(func() { _ = o.Server.Close(); <-served })
 	return o
 }
 
