@@ -216,9 +216,9 @@ func newPost(t *testing.T, change func(*smtp.Server), refuse ...error) *post {
 		t.Fatal(err)
 	}
 	p.address = listener.Addr().String()
-	served := make(chan error, 1)
-	go func() { served <- p.Serve(listener) }()
-	t.Cleanup(func() { _ = p.Server.Close(); <-served })
+	served := make(chan struct{})
+	go func() { defer close(served); _ = p.Serve(listener) }()
+	t.Cleanup(func() { _ = p.Close(); <-served })
 	return p
 }
 
