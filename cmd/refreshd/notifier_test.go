@@ -43,8 +43,7 @@ func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecovery(t *testing.T) {
 	if err := os.WriteFile(well, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.do("--redis", hint.Redis, "model", "enable", "a")
-	c.do("--redis", hint.Redis, "model", "run", "a")
+	c.do("--redis", hint.Redis, "model", "enable", "a") // which starts a one-shot at once
 	if told := testkit.Await(t, got, "recovered"); told["event"] != "recovered" || told["uid"] != "a" {
 		t.Errorf("told %v, want the recovery", told)
 	}
