@@ -41,7 +41,8 @@ const ownPolicy = `- This policy is called mine
 - Never retry on http_404
 - On the first failure, give up:
   - Disable auto-refresh
-  - Email the customer that the refresh has been disabled
+  - Email the customer at owner_email of the payload that the refresh has been disabled
+- Email the customer when it recovers
 `
 
 func TestANewcomerSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *testing.T) {
@@ -67,7 +68,7 @@ func TestANewcomerSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *te
 	pages := testkit.FreeAddress(t)
 	me.environ = append(me.environ, "REDIS_URL=redis://"+redis.Addr, "PYTHONPATH="+filepath.Join(me.dir, "clients/python"))
 	me.write("routes.yaml", `channels:
-  owners: {email: "`+mail.Address+`", tls: none, from: refreshd@example.com, to: {payload: owner_email}, gather: 1s, digest: none}
+  owners: {email: "`+mail.Address+`", tls: none, from: refreshd@example.com, to: policy, gather: 1s, digest: none}
 routes:
 - {events: [disabled, recovered], channels: [owners]}
 `)
@@ -104,10 +105,10 @@ policy: mine
 	me.write("models.yaml", strings.Replace(model, "/fed.csv", "/feed.csv", 1))
 	me.run(me.refreshd, "model", "put", "models.yaml")
 	tab.AwaitText("success")
-	tab.AwaitText("2 rows")
 	me.prints("last_success_at", "redis-cli", "-p", port, "HKEYS", "bigtables:model:my_table")
 	requireMail(t, mail, 2, "my_table", "recovered")
 	me.run(me.refreshd, "doctor")
+	tab.Leave()
 }
 
 // requireMail waits for the n-th letter, and checks that its text tells the owner this.

@@ -1,7 +1,6 @@
 package people
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +23,7 @@ const (
 )
 
 const fleetPolicy = `name: hosted
-timeout: 30s
+timeout: 10s
 retries: [1s, 1s, next]
 spread: 30s
 circuit: {key: "{label.host}", open_after: 5 of 10, probe: 2s}
@@ -38,23 +37,17 @@ type internet struct {
 }
 
 func (i *internet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var attempt struct {
-		UID  string `json:"big_table_uid"`
-		Host string `json:"host"`
-	}
-	text, _ := io.ReadAll(r.Body)
-	if err := json.Unmarshal(text, &attempt); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
+	uid := r.Header.Get("Refreshd-Uid")
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.out && attempt.Host == badHost {
+	if i.out && ofBadHost(uid) {
 		http.Error(w, `{"reason":"host is out"}`, http.StatusServiceUnavailable)
 		return
 	}
-	i.refreshed[attempt.UID]++
+	i.refreshed[uid]++
 }
+
+func ofBadHost(uid string) bool { return strings.HasPrefix(uid, badHost+"-") }
 
 // turn lets the bad host go out, or come back, and counts anew.
 func (i *internet) turn(out bool) {
@@ -64,15 +57,15 @@ func (i *internet) turn(out bool) {
 }
 
 // done is how many models were refreshed, and how many of those of the bad host.
-func (i *internet) done() (all, ofBadHost int) {
+func (i *internet) done() (all, bad int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for uid := range i.refreshed {
-		if strings.HasPrefix(uid, badHost+"-") {
-			ofBadHost++
+		if ofBadHost(uid) {
+			bad++
 		}
 	}
-	return len(i.refreshed), ofBadHost
+	return len(i.refreshed), bad
 }
 
 func TestAnOperatorIsCalledOnceForAnOutageOfOneHostHoldsItReleasesItAndNothingIsLost(t *testing.T) {
@@ -130,13 +123,13 @@ routes:
 	world.turn(false)
 	testkit.Eventually(t, "all other models were refreshed", func() bool { all, _ := world.done(); return all >= (hosts-1)*perHost })
 	// An attempt that had begun before the hold may still have ended.
-	if _, ofBadHost := world.done(); ofBadHost > 1 {
-		t.Errorf("%d models of the held host were refreshed", ofBadHost)
+	if _, bad := world.done(); bad > 1 {
+		t.Errorf("%d models of the held host were refreshed", bad)
 	}
 
 	// The release: each of its models is refreshed, nothing is lost, and nobody was called again.
 	tab.Press(`[aria-label^="Release"]`)
-	testkit.Eventually(t, "all models of the host were refreshed", func() bool { _, ofBadHost := world.done(); return ofBadHost == perHost })
+	testkit.Eventually(t, "all models of the host were refreshed", func() bool { _, bad := world.done(); return bad == perHost })
 	me.prints(`"failing":0`, me.refreshd, "-o", "json", "failures")
 	prometheus.await(t)
 	me.run(me.refreshd, "doctor")
@@ -146,6 +139,7 @@ routes:
 	if all := prometheus.fired(t); !slices.Equal(all, []string{"RefreshdOutage"}) {
 		t.Errorf("the alerts were %s, want RefreshdOutage alone", all)
 	}
+	tab.Leave()
 }
 
 // fleet is the definitions of all models, as JSON lines.

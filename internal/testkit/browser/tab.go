@@ -115,6 +115,9 @@ func (tab *Tab) Go(url string) {
 	tab.do(chromedp.Navigate(url))
 }
 
+// Leave closes the page, so that its server may end.
+func (tab *Tab) Leave() { tab.t.Helper(); tab.Go("about:blank") }
+
 // Size sets the size of the window in CSS pixels.
 func (tab *Tab) Size(width, height int64) {
 	tab.t.Helper()
