@@ -1,6 +1,7 @@
 package people
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -81,11 +82,11 @@ func TestAnOperatorIsCalledOnceForAnOutageOfOneHostHoldsItReleasesItAndNothingIs
 
 	// A fleet of 10,000 models, and each daemon in a process of its own.
 	me := &desk{t: t, dir: t.TempDir(), refreshd: testkit.Binary(t)}
-	me.environ = []string{"REDIS_URL=redis://" + redis.Addr, "PATH=/usr/bin:/bin", "HOME=" + me.dir}
+	me.environ = []string{"REDIS_URL=redis://" + redis.Addr, "PATH=/usr/bin:/bin", "HOME=" + me.dir, "PAGER_SECRET=whsec_" + base64.StdEncoding.EncodeToString([]byte("the secret of the pager"))}
 	me.write("policy.yaml", fleetPolicy)
 	me.write("models.jsonl", fleet())
 	me.write("routes.yaml", `channels:
-  pager: {webhook: "`+pages+`", gather: 1s}
+  pager: {webhook: "`+pages+`", secret: {env: PAGER_SECRET}, gather: 1s}
 routes:
 - {events: [circuit_opened, new_error], channels: [pager]}
 `)
