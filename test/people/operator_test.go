@@ -129,9 +129,9 @@ routes:
 	}
 
 	// The release: each of its models is refreshed, nothing is lost, and nobody was called again.
-	tab.Press(`[aria-label^="Release"]`)
+	tab.Follow(`[aria-label^="Release"]`)
 	testkit.Eventually(t, "all models of the host were refreshed", func() bool { _, bad := world.done(); return bad == perHost })
-	me.prints(`"failing":0`, me.refreshd, "-o", "json", "failures")
+	testkit.Eventually(t, "nothing fails", func() bool { return me.run(me.refreshd, "-o", "json", "failures") == "" })
 	prometheus.await(t)
 	me.run(me.refreshd, "doctor")
 	if more := len(pager); more > 0 {
