@@ -3,20 +3,15 @@ package notifier
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/mail"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -186,97 +181,6 @@ func (h *hook) all() []received {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.got)
-}
-
-// post is a real SMTP server that takes what it is given, unless it is told to refuse.
-type post struct {
-	*smtp.Server
-	address string
-	mu      sync.Mutex // guards what follows
-	refuse  []error
-	got     []letter
-	users   []string
-}
-
-type letter struct {
-	from, to string
-	raw      string
-}
-
-func newPost(t *testing.T, change func(*smtp.Server), refuse ...error) *post {
-	t.Helper()
-	p := &post{refuse: refuse}
-	p.Server = smtp.NewServer(p)
-	p.Domain, p.AllowInsecureAuth = "localhost", false
-	if change != nil {
-		change(p.Server)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.address = listener.Addr().String()
-	served := make(chan struct{})
-	go func() { defer close(served); _ = p.Serve(listener) }()
-	t.Cleanup(func() { _ = p.Close(); <-served })
-	return p
-}
-
-func (p *post) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{post: p}, nil }
-
-func (p *post) letters() []letter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.got)
-}
-
-type session struct {
-	post *post
-	letter
-}
-
-func (*session) AuthMechanisms() []string { return []string{sasl.Plain} }
-
-func (s *session) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, password string) error {
-		s.post.mu.Lock()
-		defer s.post.mu.Unlock()
-		s.post.users = append(s.post.users, user+":"+password)
-		if password != "p4ss" {
-			return errors.New("wrong password")
-		}
-		return nil
-	}), nil
-}
-
-func (s *session) Mail(from string, _ *smtp.MailOptions) error { s.from = from; return nil }
-
-func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error { s.to += to; return nil }
-
-func (s *session) Data(r io.Reader) error {
-	raw, err := io.ReadAll(r)
-	s.raw = string(raw)
-	s.post.mu.Lock()
-	defer s.post.mu.Unlock()
-	if len(s.post.refuse) > 0 {
-		err, s.post.refuse = s.post.refuse[0], s.post.refuse[1:]
-		return err
-	}
-	s.post.got = append(s.post.got, s.letter)
-	return err
-}
-
-func (*session) Reset() {}
-
-func (*session) Logout() error { return nil }
-
-func (l *letter) parse(t *testing.T) *mail.Message {
-	t.Helper()
-	m, err := mail.ReadMessage(strings.NewReader(l.raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 func (b *bench) undelivered() []scripts.Undelivered {

@@ -3,10 +3,7 @@ package notifier
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
 	"mime"
-	"mime/multipart"
-	"mime/quotedprintable"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/post"
 )
 
 const mailRoutes = `
@@ -25,35 +23,9 @@ routes:
 - {events: [disabled, stale], channels: [owners]}
 `
 
-// parts are the decoded bodies of a letter, by their type.
-func (l *letter) parts(t *testing.T) map[string]string {
+func subject(t *testing.T, l post.Letter) string {
 	t.Helper()
-	m := l.parse(t)
-	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, reader := map[string]string{}, multipart.NewReader(m.Body, params["boundary"])
-	for {
-		part, err := reader.NextRawPart()
-		if err == io.EOF { //nolint:errorlint // as documented
-			return parts
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(quotedprintable.NewReader(part))
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind, _, _ := strings.Cut(part.Header.Get("Content-Type"), ";")
-		parts[kind] = string(text)
-	}
-}
-
-func subject(t *testing.T, l letter) string {
-	t.Helper()
-	text, err := new(mime.WordDecoder).DecodeHeader(l.parse(t).Header.Get("Subject"))
+	text, err := new(mime.WordDecoder).DecodeHeader(l.Parse(t).Header.Get("Subject"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +38,8 @@ func TestAMailGoesToWhomPayloadLabelOrPolicyNameAndToNobodyWithoutAValidAddress(
 			"{payload: owner}": "[a@example.com b@example.com]", "{label: mail}": "[l@example.com]", "policy": "[a@example.com p@example.com]", "ops@example.com": "[ops@example.com]",
 		} {
 			t.Run(to, func(t *testing.T) {
-				p := newPost(t, nil)
-				b := setup(t, server, fmt.Sprintf(mailRoutes, p.address, to))
+				p := post.Open(t, nil)
+				b := setup(t, server, fmt.Sprintf(mailRoutes, p.Address, to))
 				b.Server.Flush(t)
 				b.save("a", `"payload":{"owner":"a@example.com"},"policy":{"timeout":"1m","email":{"payload":"owner"}}`)
 				b.save("b", `"payload":{"owner":"b@example.com"},"labels":{"mail":"l@example.com"},"policy":{"timeout":"1m","email":"p@example.com"}`)
@@ -78,8 +50,8 @@ func TestAMailGoesToWhomPayloadLabelOrPolicyNameAndToNobodyWithoutAValidAddress(
 				b.Clock.Turn(5 * time.Second)
 				b.round(b.Notifier)
 				var told []string
-				for _, l := range p.letters() {
-					told = append(told, l.to)
+				for _, l := range p.Letters() {
+					told = append(told, l.To)
 				}
 				if got := sorted(told); got != want {
 					t.Errorf("told %s, want %s", got, want)
@@ -97,25 +69,25 @@ func TestAMailGoesToWhomPayloadLabelOrPolicyNameAndToNobodyWithoutAValidAddress(
 }
 
 func TestNothingInANoticeBecomesAHeaderOrHTML(t *testing.T) {
-	p := newPost(t, nil)
-	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, p.address, "ops@example.com"))
+	p := post.Open(t, nil)
+	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, p.Address, "ops@example.com"))
 	evil := "gone\r\nBcc: evil@example.com\r\n\r\n<script>alert(1)</script>\r\n.\r\nMAIL FROM:<x@y>\u202e"
 	b.tell(disabled("m1\r\nBcc: evil@example.com", evil))
 	b.round(b.Notifier)
 	b.Clock.Turn(5 * time.Second)
 	b.round(b.Notifier)
-	letters := p.letters()
+	letters := p.Letters()
 	if len(letters) != 1 {
 		t.Fatalf("got %d letters; %s", len(letters), b.log.String())
 	}
-	m := letters[0].parse(t)
-	if letters[0].to != "ops@example.com" || letters[0].from != "refreshd@example.com" || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" {
+	m := letters[0].Parse(t)
+	if letters[0].To != "ops@example.com" || letters[0].From != "refreshd@example.com" || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" {
 		t.Errorf("sent %+v", m.Header)
 	}
 	if got := subject(t, letters[0]); got != "refreshd: m1  Bcc: evil@example.com is disabled" {
 		t.Errorf("subject %q", got)
 	}
-	parts := letters[0].parts(t)
+	parts := letters[0].Parts(t)
 	if html := parts["text/html"]; strings.Contains(html, "<script>") || !strings.Contains(html, "&lt;script&gt;") {
 		t.Errorf("HTML: %s", html)
 	}
@@ -133,18 +105,18 @@ func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
 		"refused": {&smtp.SMTPError{Code: 554, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "no"}, "0 letters, 1 kept"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPost(t, nil, test.refuse)
-			b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, p.address, "ops@example.com"))
+			p := post.Open(t, nil, test.refuse)
+			b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, p.Address, "ops@example.com"))
 			b.tell(disabled("m1", "gone"), []string{"event", "stale", "uid", "m2", "at", "2026-11-21T07:00:00.000Z", "last_success_at", "2026-11-20T07:00:00.000Z"})
 			b.round(b.Notifier)
 			b.Clock.Turn(5 * time.Second)
 			b.round(b.Notifier)
 			b.Clock.Turn(time.Minute)
 			b.round(b.Notifier)
-			if got := fmt.Sprintf("%d letters, %d kept", len(p.letters()), len(b.undelivered())); got != test.want {
+			if got := fmt.Sprintf("%d letters, %d kept", len(p.Letters()), len(b.undelivered())); got != test.want {
 				t.Errorf("got %s, want %s; %s", got, test.want, b.log.String())
 			}
-			for _, l := range p.letters() {
+			for _, l := range p.Letters() {
 				if got := subject(t, l); got != "refreshd: 2 notices, 1 disabled, 1 stale" {
 					t.Errorf("subject %q", got)
 				}
@@ -160,7 +132,7 @@ func TestAMailGoesByTLSWithAPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPost(t, func(s *smtp.Server) {
+	p := post.Open(t, func(s *smtp.Server) {
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	})
 	const routes = `
@@ -169,16 +141,16 @@ channels:
 routes:
 - {events: [disabled], channels: [owners]}
 `
-	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(routes, p.address, "ca: "+ca.File("ca.crt")+","))
+	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(routes, p.Address, "ca: "+ca.File("ca.crt")+","))
 	b.tell(disabled("m1", "gone"))
 	b.round(b.Notifier)
-	if len(p.letters()) != 1 || strings.Join(p.users, " ") != "ann:p4ss" {
-		t.Errorf("got %d letters of %v; %s", len(p.letters()), p.users, b.log.String())
+	if len(p.Letters()) != 1 || strings.Join(p.Users(), " ") != "ann:p4ss" {
+		t.Errorf("got %d letters of %v; %s", len(p.Letters()), p.Users(), b.log.String())
 	}
-	stranger := b.another(fmt.Sprintf(routes, p.address, ""))
+	stranger := b.another(fmt.Sprintf(routes, p.Address, ""))
 	b.tell(disabled("m1", "gone"))
 	b.round(stranger)
-	if len(p.letters()) != 1 || len(b.undelivered()) != 1 {
+	if len(p.Letters()) != 1 || len(b.undelivered()) != 1 {
 		t.Error("a server that nobody vouches for was believed")
 	}
 }

@@ -52,9 +52,9 @@ func Open(t testing.TB, change func(*smtp.Server), refuse ...error) *Office {
 		t.Fatal(err)
 	}
 	o.Address = listener.Addr().String()
-	served := make(chan error, 1)
-	go func() { served <- o.Serve(listener) }()
-	t.Cleanup(func() { _ = o.Server.Close(); <-served })
+	served := make(chan struct{})
+	go func() { defer close(served); _ = o.Serve(listener) }()
+	t.Cleanup(func() { _ = o.Close(); <-served })
 	return o
 }
 
