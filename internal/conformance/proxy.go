@@ -24,7 +24,7 @@ type proxy struct {
 	outage     chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
 	commands   int               // guarded by mu
 	roundTrips int               // guarded by mu: requests that followed a reply, or were the first
-	results    map[string]int    // guarded by mu: attempt uid to how often the worker has said that it succeeded or failed
+	results    map[result]int    // guarded by mu: how often the worker has said it
 }
 
 func newProxy(redis string) (*proxy, error) {
@@ -32,7 +32,7 @@ func newProxy(redis string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, results: map[string]int{}, begun: make(chan struct{})}
+	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, results: map[result]int{}, begun: make(chan struct{})}
 	p.copying.Go(p.accept)
 	return p, nil
 }
@@ -94,8 +94,8 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, word := range words {
-		if uid := ended(word); uid != "" {
-			p.results[uid]++
+		if end, is := ended(word); is {
+			p.results[end]++
 			lose, p.losing = p.losing, false
 		}
 	}
@@ -108,16 +108,22 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool) {
 	return lose
 }
 
-// ended is the attempt of which a word tells that it succeeded or failed; empty: of none.
-func ended(word string) (attemptUID string) {
+// result is what a worker has said of an attempt.
+type result struct {
+	attemptUID string
+	kind       model.MessageType // success or failure
+}
+
+// ended reads that an attempt succeeded or failed; false: a word tells no such thing.
+func ended(word string) (result, bool) {
 	if !strings.HasPrefix(word, "{") {
-		return ""
+		return result{}, false
 	}
 	message, err := model.Wire{}.DecodeMessage([]byte(word))
 	if err != nil || message.Type != model.MessageSuccess && message.Type != model.MessageFailure {
-		return ""
+		return result{}, false
 	}
-	return message.AttemptUID
+	return result{message.AttemptUID, message.Type}, true
 }
 
 // loseResult lets the connection on which the next result comes break before Redis is told.
@@ -138,7 +144,14 @@ func (p *proxy) counted() (commands, roundTrips int) {
 func (p *proxy) resultsOf(attemptUID string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.results[attemptUID]
+	return p.results[result{attemptUID, model.MessageSuccess}] + p.results[result{attemptUID, model.MessageFailure}]
+}
+
+// failed reports whether the worker has said that an attempt failed.
+func (p *proxy) failed(attemptUID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.results[result{attemptUID, model.MessageFailure}] > 0
 }
 
 // cut closes all connections. New ones are not answered until restore is called.
