@@ -150,9 +150,11 @@ func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time, pati
 	return errors.Join(s.Store.NoteFront(ctx, ticket, since, patience), s.Store.NoteFront(ctx, 0, since, patience))
 }
 
-// unseeing never looks at the input list.
+// unseeing never looks at the input list, and never trims the outbox.
 type unseeing struct{ queue }
 
 func (unseeing) InputPart(context.Context, int64, int64) ([]scripts.InputEntry, error) {
 	return nil, nil
 }
+
+func (unseeing) TrimOutbox(context.Context) (int, error) { return 0, nil }
