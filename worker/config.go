@@ -24,7 +24,7 @@ type Config struct {
 	PerHost int
 	// Name is who works, for people: it is stored with the attempt. At most 60 bytes are kept. Defaults to the host's name.
 	Name string
-	// FenceEvery is how often all attempts in flight are compared with Redis, and how long one comparison may take.
+	// FenceEvery is how often all attempts in flight are compared with Redis. One comparison may take as long, or 1 s if that is more.
 	// 10 ms to 1 min. Defaults to 1 s.
 	FenceEvery time.Duration
 	// Lease is how long another pool may give no heartbeat before this one requeues what it had taken. All pools of a queue

@@ -47,6 +47,9 @@ func (s *session) checkOnce(ctx context.Context) error {
 	return err
 }
 
+// fencePatience is how long a comparison may take at least: on a busy machine one takes longer than the shortest time between two.
+const fencePatience = time.Second
+
 // fences reads what the models of attempts are running, and the clock.
 func (s *session) fences(ctx context.Context, flights []*flight) ([]scripts.Fence, time.Time, error) {
 	if len(flights) == 0 {
@@ -56,7 +59,7 @@ func (s *session) fences(ctx context.Context, flights []*flight) ([]scripts.Fenc
 	for i, f := range flights {
 		uids[i] = f.UID
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.FenceEvery)
+	ctx, cancel := context.WithTimeout(ctx, max(s.config.FenceEvery, fencePatience))
 	defer cancel()
 	return s.queue.Fences(ctx, uids)
 }
