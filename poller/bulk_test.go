@@ -247,7 +247,8 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 			text  string
 			count int
 			per   time.Duration
-		}{{"3/s", 3, time.Second}, {"2/m", 2, time.Minute}} {
+			turn  time.Duration // from one round to the next
+		}{{"3/s", 3, time.Second, 170 * time.Millisecond}, {"2/m", 2, time.Minute, 1700 * time.Millisecond}} {
 			t.Run(kind+" fails, "+rate.text, func(t *testing.T) {
 				testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 					b := setup(t, server)
@@ -266,7 +267,7 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 						if started := b.Stats()["run"]; started > most {
 							t.Fatalf("%v after it began: want at most %d runs, found %d", elapsed, most, started)
 						}
-						b.Clock.Turn(170 * time.Millisecond)
+						b.Clock.Turn(rate.turn)
 					}
 					if started := b.Stats()["run"]; started != 25 {
 						t.Errorf("want each model run once, found %d runs", started)

@@ -34,9 +34,6 @@ const benchQueue = "{bigtables}"
 func newBench(t testing.TB, server *testkit.Server, tune ...func(*Config)) *bench {
 	t.Helper()
 	b := &bench{t: t, server: server, redis: server.Client(t), now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
-	if server.Mini != nil {
-		server.Mini.ClockTTL(false) // it looks at every key before every command, and nothing of a queue expires
-	}
 	config := Config{Queue: benchQueue, Clock: func() time.Time { return b.now }}
 	for _, change := range tune {
 		change(&config)

@@ -35,6 +35,9 @@ var foreign = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+
 // tellUnknownVariables warns of variables that look like settings and are none. It refuses none of them: an environment is shared, and much
 // is put into it by others.
 func (a *app) tellUnknownVariables(root *cobra.Command) {
+	if !slices.ContainsFunc(a.environ, func(set string) bool { return strings.HasPrefix(set, variablePrefix) }) {
+		return
+	}
 	var known []string
 	for flag, is := range knownFlags(root) {
 		if is || flag == "config" {

@@ -16,13 +16,9 @@ import (
 
 // Server is a running embedded Redis.
 type Server struct {
-	mini *miniredis.Miniredis
-	stop chan struct{}
-	aged sync.WaitGroup
+	mini      *miniredis.Miniredis
+	stopAging func()
 }
-
-// tick is how often keys grow older: a key with a time to live outlives it by as much at most.
-const tick = time.Second
 
 // Start runs a server on a port of 127.0.0.1; 0 takes a free one. The caller closes it.
 func Start(port int) (*Server, error) {
@@ -33,28 +29,34 @@ func Start(port int) (*Server, error) {
 	if err := mini.StartAddr(net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
 		return nil, fmt.Errorf("start the embedded redis: %w", err)
 	}
-	s := &Server{mini: mini, stop: make(chan struct{})}
-	s.aged.Go(s.age)
-	return s, nil
+	return &Server{mini, Age(mini, time.Second)}, nil
 }
 
-// age lets keys expire, which miniredis does not do by itself. Its own ClockTTL would look at every key before every
-// command: with 5,000 models that made a batch of starts a hundred times slower.
-func (s *Server) age() {
+// Age lets keys expire, which miniredis does not do by itself: a key with a time to live outlives it by a tick at most. Its own ClockTTL would
+// look at every key before every command: with 5,000 models that made a batch of starts a hundred times slower. The caller calls the
+// returned function before it closes the server.
+func Age(mini *miniredis.Miniredis, tick time.Duration) (stop func()) {
+	stopped, aging := make(chan struct{}), sync.WaitGroup{}
 	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	var last time.Time
-	for {
-		select {
-		case <-s.stop:
-			return
-		case now := <-ticker.C:
-			if last.IsZero() {
-				last = now.Add(-tick)
+	aging.Go(func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-stopped:
+				return
+			case now := <-ticker.C:
+				if last.IsZero() {
+					last = now.Add(-tick)
+				}
+				mini.FastForward(now.Sub(last))
+				last = now
 			}
-			s.mini.FastForward(now.Sub(last))
-			last = now
 		}
+	})
+	return func() {
+		close(stopped)
+		aging.Wait()
 	}
 }
 
@@ -66,7 +68,6 @@ func (s *Server) Port() string { return s.mini.Port() }
 
 // Close ends the server and every connection to it.
 func (s *Server) Close() {
-	close(s.stop)
-	s.aged.Wait()
+	s.stopAging()
 	s.mini.Close()
 }

@@ -1,4 +1,4 @@
-package embedded
+package embedded_test
 
 import (
 	"net"
@@ -9,14 +9,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-func start(t *testing.T, port int) *Server {
+func start(t *testing.T, port int) *embedded.Server {
 	t.Helper()
-	server, err := Start(port)
+	server, err := embedded.Start(port)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,7 @@ func start(t *testing.T, port int) *Server {
 	return server
 }
 
-func connect(t *testing.T, server *Server) *redis.Client {
+func connect(t *testing.T, server *embedded.Server) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(server.URL())
 	if err != nil {
@@ -66,7 +67,7 @@ func TestAPortThatCannotBeHadIsRefused(t *testing.T) {
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	number, _ := strconv.Atoi(port)
 	for port, want := range map[int]string{number: "address already in use", -1: "expected 0 to 65535, found -1", 65536: "found 65536"} {
-		if _, err := Start(port); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := embedded.Start(port); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("port %d: expected %q, found %v", port, want, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/backoff"
 )
 
-// build compiles the binary once per test process.
+// build compiles the binary once per test process. `go run` keeps what it has linked, which `go build` does not.
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "refreshd-")
 	if err != nil {
@@ -22,7 +22,7 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	built = dir
 	binary := filepath.Join(dir, "refreshd")
-	output, err := exec.Command("go", "build", "-o", binary, "github.com/refreshd/refreshd/cmd/refreshd").CombinedOutput()
+	output, err := exec.Command("go", "run", "-exec", "cp", "github.com/refreshd/refreshd/cmd/refreshd", binary).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build refreshd: %w\n%s", err, output)
 	}

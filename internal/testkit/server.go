@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/refreshd/refreshd/internal/embedded"
 )
 
 // Server is one Redis that a test may use as it likes until the test ends.
@@ -39,15 +42,15 @@ func Both(t *testing.T, test func(t *testing.T, s *Server)) {
 	})
 }
 
-// Miniredis starts an in-process server whose TTLs follow its clock.
+// Miniredis starts an in-process server whose keys expire, as those of a real one, whatever its clock was set to.
 func Miniredis(t testing.TB) *Server {
 	t.Helper()
 	mini := miniredis.NewMiniRedis()
-	mini.ClockTTL(true)
 	if err := mini.Start(); err != nil {
 		t.Fatalf("start miniredis: %v", err)
 	}
 	t.Cleanup(mini.Close)
+	t.Cleanup(embedded.Age(mini, 100*time.Millisecond))
 	s := newServer([]string{mini.Addr()})
 	s.Mini = mini
 	return s

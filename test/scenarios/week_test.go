@@ -3,6 +3,8 @@ package scenarios
 import (
 	"strings"
 	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 const goesOn = at6And16 + `"timezone":"Europe/Berlin","policy":{` + sixRetries + `,"on_exhausted":"next_planned"}`
@@ -45,6 +47,7 @@ var afternoon = []step{
 
 // This policy has no give_up_after: a window after which such a model would give up all the same.
 func TestABigTableThatGoesOnIsNeverDisabledInAWeekOfFailures(t *testing.T) {
+	long.Only(t)
 	steps := []step{{at: "2026-01-04T20:00:00+01:00", do: "save " + feed, no: 0, refresh: "2026-01-05T06:00:00+01:00", why: "planned"}}
 	week := []string{"2026-01-05", "2026-01-06", "2026-01-07", "2026-01-08", "2026-01-09", "2026-01-10", "2026-01-11", "2026-01-12"}
 	for day := range 7 {

@@ -123,7 +123,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the circuit of the queue is opened by few failures", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if not opened and count.failed > 0 then"},
 	{name: "the circuit of the queue never closes", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
 	{name: "the circuit of the queue counts old attempts too", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "oldest", line: "if false then"},
-	{name: "a measurement closes at once what somebody has opened", queueCircuit: true, file: "measure-circuit.lua", mark: "probed", line: "local probed = true"},
+	{name: "a measurement closes at once what somebody has opened", slow: true, queueCircuit: true, file: "measure-circuit.lua", mark: "probed", line: "local probed = true"},
 	{name: "to open an open circuit is told again", queueCircuit: true, file: "turn-circuit.lua", mark: "told once", line: "if false then"},
 	{name: "what was counted before somebody opened the circuit closes it", queueCircuit: true, slow: true, file: "turn-circuit.lua", mark: "forget"},
 	{name: "nobody looks at the circuit of the queue", queueCircuit: true, slow: true, store: func(s *scripts.Store) queue {
@@ -147,7 +147,7 @@ var bugs = slices.Concat([]bug{
 			}
 		}}
 	}},
-	{name: "a model is in both sets", file: "commit.lua", mark: "calm"},
+	{name: "a model is in both sets", slow: true, file: "commit.lua", mark: "calm"},
 	{name: "what is urgent is due only", file: "commit.lua", mark: "urgent", line: "urgent_at[uid] = '' due_at[uid] = due_ms .. urgent_ms"},
 	{name: "what is urgent is never read", slow: true, file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
 	{name: "what is urgent comes last", hands: true, slow: true, store: func(s *scripts.Store) queue { return calmer{s} }},
@@ -173,7 +173,7 @@ var bugs = slices.Concat([]bug{
 	{name: "what was claimed is taken for handled", store: func(s *scripts.Store) queue { return unclaimed{s} }},
 	{name: "messages are settled before they are decided", slow: true, store: func(s *scripts.Store) queue { return hasty{s} }},
 	{name: "a walk forgets its step when it is killed", rules: true, slow: true, store: func(s *scripts.Store) queue { return &forgetful{Store: s} }},
-	{name: "a bulk starts twice after a kill", rules: true, store: func(s *scripts.Store) queue { return relapsing{s, new(int)} }},
+	{name: "a bulk starts twice after a kill", slow: true, rules: true, store: func(s *scripts.Store) queue { return relapsing{s, new(int)} }},
 	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s *scripts.Store) queue { return impatient{s} }},
 	{name: "a start that is not due", slow: true, store: func(s *scripts.Store) queue { return early{s} }},
 }, steeredBugs, fleetBugs)

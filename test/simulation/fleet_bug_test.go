@@ -48,7 +48,7 @@ var fleetBugs = []bug{
 	{name: "an import is written over what has changed", moves: true, slow: true, file: "commit.lua", mark: "fence",
 		line: "elseif refused[uid] or not attempts and ((is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid) or held and kind.fenced then"},
 
-	{name: "what is urgent waits behind gates", steers: true, store: func(s *scripts.Store) queue { return calmer{s} }},
+	{name: "what is urgent waits behind gates", slow: true, steers: true, store: func(s *scripts.Store) queue { return calmer{s} }},
 }
 
 // repeating lets a dispatcher look at what is stale once more.

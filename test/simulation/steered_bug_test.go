@@ -12,7 +12,7 @@ import (
 var steeredBugs = []bug{
 	{name: "an end does not free its key", steers: true, file: "commit.lua", mark: "free the key", line: "next_key('limit')"},
 	{name: "a slot is leaked by a kill", steers: true, file: "commit.lua", mark: "take the key", line: "redis.call('ZADD', limit, '+inf', uid)"},
-	{name: "a start takes one of two keys", steers: true, file: "commit.lua", mark: "take the key",
+	{name: "a start takes one of two keys", slow: true, steers: true, file: "commit.lua", mark: "take the key",
 		line: "if i == 1 then redis.call('ZADD', limit, running_ms, uid) end"},
 	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, slow: true, file: "commit.lua", mark: "full key"},
 	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, file: "commit.lua", mark: "slot"},
@@ -21,7 +21,7 @@ var steeredBugs = []bug{
 		line: "redis.call('SET', rate, string.format('%.0f %.0f', till, till), 'PX', lasts)"},
 	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
 	{name: "a key that has had enough stays open", steers: true, keyed: ratedPolicy, slow: true, file: "commit.lua", mark: "close the key"},
-	{name: "what goes on holds its key no longer", steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
+	{name: "what goes on holds its key no longer", slow: true, steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
 
 	{name: "a start ignores the changes of holds", steers: true, file: "commit.lua", mark: "hold"},
 	{name: "what is held counts towards giving up", steers: true, keyed: tiredPolicy, store: func(s *scripts.Store) queue {
@@ -32,13 +32,13 @@ var steeredBugs = []bug{
 		}}
 	}},
 	{name: "a parked model is forgotten", steers: true, file: "commit.lua", mark: "look"},
-	{name: "a gate is forgotten with its models", steers: true, file: "move-gates.lua", mark: "models wait", line: "if true then"},
+	{name: "a gate is forgotten with its models", slow: true, steers: true, file: "move-gates.lua", mark: "models wait", line: "if true then"},
 	{name: "a gate that was opened meanwhile is closed", steers: true, deeds: holding, slow: true, file: "move-gates.lua", mark: "opened meanwhile", line: "if true then"},
 	{name: "what has left a gate stands there still", steers: true, file: "commit.lua", mark: "leave the gate", line: "next_key('parked')"},
-	{name: "what is parked no more stands there still", steers: true, file: "commit.lua", mark: "parked no more"},
+	{name: "what is parked no more stands there still", slow: true, steers: true, file: "commit.lua", mark: "parked no more"},
 
-	{name: "a probe that never ends", steers: true, keyed: triedPolicy, file: "commit.lua", mark: "probe anew"},
-	{name: "anybody closes a circuit", steers: true, keyed: triedPolicy, file: "commit.lua", mark: "probe alone", line: "if false then"},
+	{name: "a probe that never ends", slow: true, steers: true, keyed: triedPolicy, file: "commit.lua", mark: "probe anew"},
+	{name: "anybody closes a circuit", slow: true, steers: true, keyed: triedPolicy, file: "commit.lua", mark: "probe alone", line: "if false then"},
 	{name: "a circuit never opens", steers: true, keyed: triedPolicy, file: "commit.lua", mark: "open"},
 	{name: "a circuit never closes", steers: true, keyed: triedPolicy, file: "commit.lua", mark: "close"},
 
