@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -50,6 +51,9 @@ func run(m *testing.M, options ...goleak.Option) int {
 	// More tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
 	_ = flag.Set("test.parallel", "8") // flag.Parse lets the command line have the last word
 	flag.Parse()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // many small values that live shortly: memory is cheaper than time
+	}
 	kept = true
 	code := m.Run()
 	for _, end := range ends { // no test is left that could hold the lock

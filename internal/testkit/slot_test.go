@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // replicate writes a key, and returns when a replica has it too.
@@ -42,6 +44,7 @@ func role(t *testing.T, address string) (role string) {
 }
 
 func TestAPromotedReplicaServesWhatWasWrittenBefore(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := ReplicatedCluster(t)
 	replicate(t, s, "{a}1", "before")
@@ -63,6 +66,7 @@ func TestAPromotedReplicaServesWhatWasWrittenBefore(t *testing.T) {
 }
 
 func TestAReplicatedClusterIsEmptiedAtItsMasters(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := ReplicatedCluster(t)
 	replicate(t, s, "k", "v")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -95,6 +97,7 @@ func TestSpoiltServerIsNotLentAgain(t *testing.T) {
 }
 
 func TestAClusterWithAMovedSlotIsNotLentAgain(t *testing.T) {
+	long.Only(t)
 	var moved *Server
 	t.Run("moves a slot", func(t *testing.T) {
 		moved = Cluster(t)

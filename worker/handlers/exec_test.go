@@ -169,6 +169,7 @@ func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{
 }
 
 func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"stops when told":                 `exec 3>"$0"; sleep 1000 & wait`,
 		"ignores the signal":              `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
@@ -304,6 +305,7 @@ func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
 }
 
 func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
+	t.Parallel()
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `exec 3>"$0"; sleep 1000`, path}, ExecOptions{})
 	if err != nil {
@@ -323,6 +325,7 @@ func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
 }
 
 func TestManyProgramsAtOnce(t *testing.T) {
+	t.Parallel()
 	p, _ := start(t, testkit.Miniredis(t), shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{}))
 	for i := range 40 {
 		p.offer(fmt.Sprint("m", i), "http://x/")

@@ -40,6 +40,7 @@ func TestAFeedIsFetchedAndTheNextTimeOnlyWhenItHasChanged(t *testing.T) {
 }
 
 func TestAConditionIsOnlySentForTheFileThatIsThere(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(f *feed) (url string){
 		"another URL":  func(f *feed) string { return f.url + "?v=2" },
 		"file is gone": func(f *feed) string { _ = os.Remove(filepath.Join(f.dir, "tbl%2F1")); return f.url },

@@ -192,6 +192,7 @@ func TestTheClientOfTheCallerIsNotChanged(t *testing.T) {
 }
 
 func TestAPoolPostsToAService(t *testing.T) {
+	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"changed":false}`)
 	})

@@ -14,6 +14,7 @@ import (
 )
 
 func TestADownloadThatStallsIsGivenUpAndLeavesTheOldFile(t *testing.T) {
+	t.Parallel()
 	for name, stall := range map[string]func(w http.ResponseWriter){
 		"no response": func(http.ResponseWriter) {},
 		"no body":     func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() },

@@ -65,6 +65,7 @@ func TestAFileThatCannotBeWrittenIsToldWithoutItsPath(t *testing.T) {
 }
 
 func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
+	t.Parallel()
 	queue := fixture.Live(t, testkit.Miniredis(t))
 	p := &pool{t, queue.Store, queue.Redis}
 	lines := make(testkit.Lines, 100)
