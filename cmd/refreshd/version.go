@@ -12,7 +12,7 @@ import (
 type versionView struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
-	Commit  string `json:"commit"`
+	Commit  string `json:"commit"`  // empty: the build was not told
 	Changed bool   `json:"changed"` // since the commit
 }
 
@@ -22,33 +22,35 @@ func versionCommand(a *app) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			return a.print(v, [][2]string{
-				{"refreshd", v.Version}, {"go", v.Go}, {"commit", v.Commit}, {"changed", mark(v.Changed, "since the commit")},
+				{"refreshd", v.Version}, {"go", v.Go},
+				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not tell")},
+				{"changed", mark(v.Changed, "since the commit")},
 			})
 		},
 	}
 }
 
+// short is the commit for people, as long as Go writes it into a version; programs get all of it.
+func (v versionView) short() string { return v.Commit[:min(12, len(v.Commit))] }
+
 // line is all of it for a person, in one line.
 func (v versionView) line() string {
-	text := v.Version + ", " + v.Go
-	if v.Commit != "" {
-		text += ", commit " + v.Commit
-	}
-	return text + mark(v.Changed, ", changed since")
+	return v.Version + ", " + v.Go + ", commit " + cmp.Or(v.short(), "unknown") + mark(v.Changed, ", changed since")
 }
 
 // release is what a build calls the version: -ldflags "-X main.release=v1.2.3". Empty: what Go has found out about the checkout.
 var release string
 
 func readVersion() versionView {
-	v := versionView{Version: "(devel)", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
-	if ok {
-		v.Version = info.Main.Version
+	if !ok {
+		info = &debug.BuildInfo{GoVersion: runtime.Version()}
 	}
-	if v.Version = cmp.Or(release, v.Version, "(devel)"); !ok {
-		return v
-	}
+	return versionOf(info, release)
+}
+
+func versionOf(info *debug.BuildInfo, release string) versionView {
+	v := versionView{Version: cmp.Or(release, info.Main.Version, "(devel)"), Go: info.GoVersion}
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":
