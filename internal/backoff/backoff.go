@@ -1,4 +1,5 @@
-// Package backoff spaces out the calls of an operation that fails, and samples what is logged about it.
+// Package backoff spaces out the calls of an operation that fails, samples what is logged about it, and reads how
+// long servers want to be left alone.
 package backoff
 
 import (

@@ -151,6 +151,7 @@ type hook struct {
 	*httptest.Server
 	mu      sync.Mutex // guards what follows
 	answers []int
+	headers map[string]string // of these answers
 	got     []received
 }
 
@@ -172,6 +173,9 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.mu.Unlock()
 	h.got = append(h.got, received{r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp"), r.Header.Get("webhook-signature"), body})
 	if len(h.answers) > 0 {
+		for name, value := range h.headers {
+			w.Header().Set(name, value)
+		}
 		w.WriteHeader(h.answers[0])
 		h.answers = h.answers[1:]
 	}

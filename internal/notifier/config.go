@@ -226,7 +226,7 @@ const (
 )
 
 // defaultRetries try for some ten hours.
-var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": "2h", "count": "14"}
+var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": document.FormatDuration(maxAsked), "count": "14"}
 
 // readCommon reads when messages are sent, and sent again.
 func (c *Channel) readCommon(doc document.Object) (err error) {

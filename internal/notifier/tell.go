@@ -114,12 +114,16 @@ func (n *Notifier) settle(c *Channel, line *scripts.Line, m *message, failed err
 	reason := document.Shorten(failed.Error(), document.MaxText)
 	next.Tries++
 	at, again := c.retry(next.Tries, m.id(), now)
+	floor := asked(failed, now)
+	if at.Before(floor) {
+		at = floor
+	}
 	if _, final := errors.AsType[finalError](failed); again && !final {
 		next.Size, next.Error = size, reason
 		return scripts.Settlement{Delivery: next, Next: at, Counter: counterTries, At: now}
 	}
 	n.config.Log.Error().Str("channel", c.Name).Str("recipient", line.Recipient).Int("notices", size).Int("tries", next.Tries).Str("reason", reason).
 		Msg("notifier: a message could not be delivered")
-	done.Delivery, done.Counter, done.Undelivered = next, counterUndelivered, reason
+	done.Delivery, done.Next, done.Counter, done.Undelivered = next, floor, counterUndelivered, reason
 	return done
 }

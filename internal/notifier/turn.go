@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -39,6 +40,26 @@ func (c *Channel) turn(d scripts.Delivery, waiting int, now time.Time) (next scr
 		d.Size, d.Sent = 1, d.Sent+1
 	}
 	return d, time.Time{}
+}
+
+// maxAsked is the longest that a server is left alone because it asks for it: the longest pause of the built-in retries. What is longer may be
+// a mistake, and would keep people from being told.
+const maxAsked = 2 * time.Hour
+
+// asked is the first instant at which the server that answered at now by an error may be told anything.
+func asked(failed error, now time.Time) time.Time {
+	later, is := errors.AsType[laterError](failed)
+	if !is {
+		return now
+	}
+	at := later.asked.At(now)
+	switch {
+	case at.Before(now):
+		return now
+	case at.After(now.Add(maxAsked)):
+		return now.Add(maxAsked)
+	}
+	return at
 }
 
 // retry is when a message is tried again that has failed so many times; false: never.

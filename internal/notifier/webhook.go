@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/backoff"
 )
 
 // webhook posts messages as Standard Webhooks does: https://www.standardwebhooks.com.
@@ -86,7 +88,12 @@ func (w *webhook) send(ctx context.Context, m message) error {
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection may serve again
-	return judge(answer.StatusCode)
+	err = judge(answer.StatusCode)
+	asked, found := backoff.RetryAfter(answer.Header)
+	if _, final := errors.AsType[finalError](err); err == nil || final || !found {
+		return err
+	}
+	return laterError{err, asked}
 }
 
 // judge says what an answer means. One that blames the request is final, unless it is about how much or how soon.
@@ -108,3 +115,11 @@ func (w *webhook) close() { w.client.CloseIdleConnections() }
 type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
+
+// laterError is that of a message which the server wants no sooner than it says.
+type laterError struct {
+	error
+	asked backoff.Asked
+}
+
+func (e laterError) Unwrap() error { return e.error }

@@ -106,6 +106,47 @@ func TestWhatAnswersMean(t *testing.T) {
 	}
 }
 
+func TestAWebhookIsLeftAloneForAsLongAsItAsks(t *testing.T) {
+	const date = "Sat, 21 Nov 2026 09:30:00 GMT" // the clock of the server is not ours
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		for i, test := range []struct {
+			status  int
+			after   string
+			retries string
+			want    time.Duration // from its answer to the next message
+		}{
+			{429, "600", "[1m]", 10 * time.Minute},
+			{503, "Sat, 21 Nov 2026 09:40:00 GMT", "[1m]", 10 * time.Minute},
+			{503, "30", "[1m]", time.Minute},
+			{503, "Sat, 21 Nov 2026 09:20:00 GMT", "[1m]", time.Minute},
+			{503, "soon", "[1m]", time.Minute},
+			{429, "86400", "[1m]", 2 * time.Hour},
+			{429, "86400", "[3h]", 3 * time.Hour},
+			{429, "600", "[]", 10 * time.Minute}, // the message is given up, and the one behind it waits
+			{400, "600", "[1m]", 0},
+		} {
+			h := newHook(t, test.status)
+			h.headers = map[string]string{"Retry-After": test.after, "Date": date}
+			b := setup(t, server, strings.Replace(fmt.Sprintf(hookRoutes, h.URL), "[1m, 5m]", test.retries, 1))
+			b.tell(disabled("m1", "gone"), disabled("m2", "gone"))
+			b.round(b.Notifier)
+			if test.want > 0 {
+				b.Clock.Turn(test.want - time.Millisecond)
+				b.round(b.Notifier)
+				if got := h.all(); len(got) != 1 {
+					t.Errorf("%d: want no word before %s, got %d", i, test.want, len(got))
+				}
+				b.Clock.Turn(time.Millisecond)
+				b.round(b.Notifier)
+			}
+			if got := h.all(); len(got) < 2 {
+				t.Errorf("%d: want the next message after %s, got none", i, test.want)
+			}
+			b.Redis.FlushAll(t.Context())
+		}
+	})
+}
+
 // Each dead end is a server of its own: one that answers nothing, one that nobody serves, one that leads elsewhere.
 func TestADeadWebhookHoldsUpNobodyElseAndItsMessageIsKeptAndRequeued(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {

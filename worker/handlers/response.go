@@ -7,9 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
-	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -31,21 +30,16 @@ func ownersFault(err error, kind, text string) error {
 	return worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, text), kind))
 }
 
-// waitAsAsked adds the wish of a Retry-After header: seconds, or an HTTP date. A date is measured by the server's own clock
-// where it tells one, because its clock need not be ours.
+// waitAsAsked adds the wish of a Retry-After header. An instant is left to the clock of Redis.
 func waitAsAsked(err error, header http.Header) error {
-	text := header.Get("Retry-After")
-	if seconds, failed := strconv.ParseUint(text, 10, 63); failed == nil {
-		return worker.RetryAfter(err, time.Duration(min(seconds, uint64(worker.MaxWait.Seconds())))*time.Second)
-	}
-	at, failed := http.ParseTime(text)
-	if failed != nil {
+	asked, found := backoff.RetryAfter(header)
+	switch {
+	case !found:
 		return err
+	case !asked.Until.IsZero():
+		return worker.RetryAt(err, asked.Until)
 	}
-	if now, failed := http.ParseTime(header.Get("Date")); failed == nil {
-		return worker.RetryAfter(err, at.Sub(now))
-	}
-	return worker.RetryAt(err, at)
+	return worker.RetryAfter(err, asked.Wait)
 }
 
 // requestError is the failure of a request that got no response, or only half of one. The texts of net/http repeat the whole
