@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -69,6 +70,29 @@ func TestFilesOfSeveralQueuesDoNotMeet(t *testing.T) {
 			c.awaitStatus(queue, "same", "finished")
 			if got, err := os.ReadFile(filepath.Join(dir, queue, "same")); string(got) != "/"+queue {
 				t.Errorf("expected the feed of %s, found %s, %v", queue, got, err)
+			}
+		}
+		if code := up.stop(); code != exitDone {
+			t.Errorf("expected exit code 0, found %d\n%s", code, up.stderr)
+		}
+	})
+}
+
+func TestAServiceIsToldWhichOfSeveralQueuesAsks(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		asked := make(chan string, 2)
+		service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			asked <- strings.Join(r.Header.Values("Refreshd-Queue"), ",") + " " + r.Header.Get("Refreshd-Uid") + " " + string(body)
+		}))
+		t.Cleanup(service.Close)
+		c := at(t, server)
+		up := c.start("up", "--queue", "a,b", "--http", service.URL, "--http-header", "Refreshd-Queue: forged", "--dashboard", "off")
+		for _, queue := range []string{"a", "b"} {
+			c.save(queue, "same", `{"of":"`+queue+`"}`)
+			c.awaitStatus(queue, "same", "finished")
+			if got, want := <-asked, queue+` same {"of":"`+queue+`"}`; got != want {
+				t.Errorf("expected %s, found %s", want, got)
 			}
 		}
 		if code := up.stop(); code != exitDone {

@@ -25,8 +25,8 @@ type ExecOptions struct {
 	// Dir is where the program runs. Defaults to the directory of this process.
 	Dir string
 	// Env is what the program finds in its environment beside the REFRESHD_ variables, as "name=value". Defaults to the
-	// environment of this process without REDIS_URL and its REFRESHD_ variables, which are settings of refreshd and hold secrets. That
-	// keeps nobody from looking for them: a program of the same user may read the environment of its parent, where the system lets it.
+	// environment of this process without REDIS_URL, its REFRESHD_ variables and the headers for a collector of traces, which are settings
+	// of refreshd and hold secrets. That keeps nobody from looking for them: a program of the same user may read the environment of its parent, where the system lets it.
 	Env []string
 	// Stdout and Stderr get what the program writes, beside the part of stderr that is read for the reason. They must
 	// be safe for concurrent use. Default to nothing.
@@ -41,10 +41,7 @@ func (o ExecOptions) withDefaults() ExecOptions {
 	o.KillAfter = cmp.Or(o.KillAfter, 2*time.Second)
 	o.MaxOutput = cmp.Or(o.MaxOutput, 1<<20)
 	if o.Env == nil {
-		o.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
-			name, _, _ := strings.Cut(variable, "=")
-			return name == "REDIS_URL" || strings.HasPrefix(name, "REFRESHD_")
-		})
+		o.Env = slices.DeleteFunc(os.Environ(), isSetting)
 	}
 	if o.Queue != "" {
 		o.Env = append(slices.Clip(o.Env), "REFRESHD_QUEUE="+o.Queue)
@@ -53,6 +50,16 @@ func (o ExecOptions) withDefaults() ExecOptions {
 		o.Stderr = io.Discard
 	}
 	return o
+}
+
+// isSetting says whether a variable, as "name=value", is a setting of refreshd that may hold a secret.
+func isSetting(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	switch name {
+	case "REDIS_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS":
+		return true
+	}
+	return strings.HasPrefix(name, "REFRESHD_")
 }
 
 // exitError is the failure that an exit code means. Some have a meaning in sysexits.h.

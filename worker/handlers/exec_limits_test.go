@@ -22,13 +22,16 @@ func TestAProgramDoesNotInheritTheSettingsOfRefreshd(t *testing.T) {
 	t.Setenv("REDIS_URL", "redis://:geheim@127.0.0.1")
 	t.Setenv("REFRESHD_REDIS", "redis://:geheim@127.0.0.1")
 	t.Setenv("REFRESHD_HTTP_HEADER", "Authorization: geheim")
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=geheim")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "authorization=geheim")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
 	t.Setenv("OWN", "yes")
 	var out bytes.Buffer
 	if err := runShell(t, `env`, ExecOptions{Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
-	if strings.Contains(text, "geheim") || !strings.Contains(text, "OWN=yes") || !strings.Contains(text, "REFRESHD_UID=m\n") || !strings.Contains(text, "REFRESHD_PAYLOAD_N=1") {
+	if strings.Contains(text, "geheim") || !strings.Contains(text, "OWN=yes") || !strings.Contains(text, "OTEL_EXPORTER_OTLP_ENDPOINT=http") || !strings.Contains(text, "REFRESHD_UID=m\n") || !strings.Contains(text, "REFRESHD_PAYLOAD_N=1") {
 		t.Errorf("want the environment without secrets, got\n%s", text)
 	}
 }
