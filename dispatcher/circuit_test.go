@@ -89,15 +89,21 @@ func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 		b := setup(t, server)
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 4)
+		if _, err := b.Store.OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
 		b.finish("t2/m00")
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
 		probe := b.runs()["t1"]
-		if len(probe) != 1 {
-			t.Fatalf("want one probe, got %v", probe)
+		if hash := b.circuit("host=t1"); len(probe) != 1 || hash["reason"] != "they move" {
+			t.Fatalf("want one probe, and the reason, got %v, %v", probe, hash)
 		}
 		b.finish(probe...)
 		b.settle(d)
+		if hash := b.circuit("host=t1"); hash["by"] != "" || hash["reason"] != "" {
+			t.Errorf("want neither name nor reason of a closed one, got %v", hash)
+		}
 		if n := len(b.runs()["t1"]); n != 3 {
 			t.Errorf("want the other three running behind the success of the probe, got %d", n)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // KeyCircuit is the circuit of one key, with what it has counted.
@@ -19,6 +20,7 @@ type KeyCircuit struct {
 	Recent string // the last attempts, oldest first: 1 has failed, 0 was answered
 	Opened int64  // how often it has opened
 	By     string // who has opened it by hand; empty: nobody
+	Reason string // why, as they said
 	Parked int64  // models that wait for it
 
 	OpenParts int // of a queue of several parts: in how many it is open
@@ -42,13 +44,18 @@ func (s *Store) Circuits(ctx context.Context, names ...string) (circuits []KeyCi
 			return nil, fmt.Errorf("read circuits: %w", err)
 		}
 		for i, name := range chunk {
-			fields := hashes[i].Val()
-			circuits = append(circuits, KeyCircuit{
-				Key: name, CircuitState: *readCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"], Parked: parked[i].Val(),
-			})
+			circuit := newKeyCircuit(name, hashes[i].Val())
+			circuit.Parked = parked[i].Val()
+			circuits = append(circuits, circuit)
 		}
 	}
 	return circuits, nil
+}
+
+func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
+	return KeyCircuit{
+		Key: name, CircuitState: *readCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"], Reason: fields["reason"],
+	}
 }
 
 // circuitNames lists the keys that have a circuit.
@@ -66,22 +73,22 @@ func (s *Store) circuitNames(ctx context.Context) (names []string, err error) {
 
 var turnCircuit = load("turn-circuit.lua")
 
-// OpenCircuit opens the circuit of a key by hand, with the name of who does it, until an instant at least: from then on a probe may close it, or
-// what that of the queue has counted since. true: it was closed before, and its opening is told.
-func (s *Store) OpenCircuit(ctx context.Context, key, by string, probeAt, now time.Time) (bool, error) {
+// OpenCircuit opens the circuit of a key by hand, with the name of who does it, and why or nothing, until an instant at least: from then on a
+// probe may close it, or what that of the queue has counted since. true: it was closed before, and its opening is told.
+func (s *Store) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
 	kept := max(circuitKept, 2*probeAt.Sub(now))
-	return s.turnCircuit(ctx, CircuitOpened, key, by, model.FormatTime(probeAt), kept, now)
+	return s.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
 }
 
 // CloseCircuit closes the circuit of a key by hand: what it has counted is forgotten, and its models are let go. false: it was not open.
 func (s *Store) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
-	return s.turnCircuit(ctx, CircuitClosed, key, by, "", circuitKept, now)
+	return s.turnCircuit(ctx, CircuitClosed, key, by, "", "", circuitKept, now)
 }
 
 // circuitKept is how long a circuit is kept after its last attempt.
 const circuitKept = 7 * 24 * time.Hour
 
-func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, probeAt string, kept time.Duration, now time.Time) (bool, error) {
+func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
 	keys := []string{s.Keys.Circuit(key), s.Keys.Gates(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox()}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
@@ -89,6 +96,6 @@ func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, prob
 	}
 	gate := string(model.NewGate(model.GateCircuit, key))
 	changed, err := run(ctx, s.clients.Write, turnCircuit, keys, string(to), key, gate, by, millis(now), model.FormatTime(now),
-		probeAt, keep, s.config.JournalCap).Bool()
+		probeAt, keep, s.config.JournalCap, reason).Bool()
 	return changed, wrap(err, "turn a circuit")
 }

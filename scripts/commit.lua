@@ -285,7 +285,7 @@ local function settle_circuit(uid, fleet)
     return
   end
   if is[2] and outcome == '0' then
-    redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent', 'by') --@ close
+    redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent', 'by', 'reason') --@ close
     redis.call('ZADD', gates, 'XX', fleet.ms, gate) --@ let go
     tell_circuit('closed', name, instant, journal_cap)
     call = true

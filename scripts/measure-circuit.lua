@@ -68,7 +68,7 @@ if changed == 'opened' then
   redis.call('HSET', circuit, 'opened_at', text)
   redis.call('HINCRBY', circuit, 'opened', 1)
 elseif changed == 'closed' then
-  redis.call('HDEL', circuit, 'opened_at', 'probe_at', 'by')
+  redis.call('HDEL', circuit, 'opened_at', 'probe_at', 'by', 'reason')
 end
 if changed ~= '' then
   tell_circuit(changed, 'queue', text, cap, 'successes', count.ok, 'failures', count.failed)

@@ -89,7 +89,7 @@ func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndClosedByHalfOfIt(t *test
 func (b *bench) turn(to CircuitChange, key string, probeAfter time.Duration) error {
 	var err error
 	if to == CircuitOpened {
-		_, err = b.OpenCircuit(b.t.Context(), key, "ann", b.now.Add(probeAfter), b.now)
+		_, err = b.OpenCircuit(b.t.Context(), key, "ann", "a new proxy", b.now.Add(probeAfter), b.now)
 	} else {
 		_, err = b.CloseCircuit(b.t.Context(), key, "ann", b.now)
 	}
@@ -279,7 +279,7 @@ func TestAnOpenCircuitOfAQueueThatIsOffIsClosedByHandOnly(t *testing.T) {
 	})
 }
 
-func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidIt(t *testing.T) {
+func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, key := range []string{"queue", "host=h"} {
 			b.server.Flush(t)
@@ -288,21 +288,32 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidIt(t *testing.T) {
 				for _, stream := range []string{b.Keys.Journal(), b.Keys.Outbox()} {
 					var got []string
 					for _, entry := range b.redis.XRange(t.Context(), stream, "-", "+").Val() {
-						got = append(got, fmt.Sprint(entry.Values["event"], " ", entry.Values["key"], " ", entry.Values["by"], " ", entry.Values["at"]))
+						got = append(got, fmt.Sprint(entry.Values["event"], " ", entry.Values["key"], " ", entry.Values["by"], " ", entry.Values["reason"], " ", entry.Values["at"]))
 					}
 					expectEqual(t, stream, want, got)
 				}
 			}
-			opened, closed := "circuit_opened "+key+" ann "+model.FormatTime(b.now), "circuit_closed "+key+" ann "+model.FormatTime(b.now)
+			opened, closed := "circuit_opened "+key+" ann a new proxy "+model.FormatTime(b.now), "circuit_closed "+key+" ann <nil> "+model.FormatTime(b.now)
 			must(t, b.turn(CircuitClosed, key, 0))
 			told()
 			must(t, b.turn(CircuitOpened, key, time.Minute))
 			must(t, b.turn(CircuitOpened, key, time.Hour))
 			told(opened)
 			expectEqual(t, "probe_at", model.FormatTime(b.now.Add(time.Hour)), b.redis.HGet(t.Context(), b.Keys.Circuit(key), "probe_at").Val())
+			expectEqual(t, "reason", "a new proxy", b.redis.HGet(t.Context(), b.Keys.Circuit(key), "reason").Val())
+			if _, err := b.OpenCircuit(t.Context(), key, "bob", "", b.now.Add(time.Hour), b.now); err != nil {
+				t.Fatal(err)
+			}
+			if fields := b.redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "bob" || fields["reason"] != "" {
+				t.Errorf("want the reason to be that of the last, got %v", fields)
+			}
+			must(t, b.turn(CircuitOpened, key, time.Hour))
 			must(t, b.turn(CircuitClosed, key, 0))
 			must(t, b.turn(CircuitClosed, key, 0))
 			told(opened, closed)
+			if fields := b.redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "" || fields["reason"] != "" {
+				t.Errorf("want neither name nor reason of a closed one, got %v", fields)
+			}
 			stats, err := b.Stats(t.Context())
 			expectEqual(t, "counters", map[string]int64{"circuit_opened": 1, "circuit_closed": 1}, stats.Counters)
 			if ttl := b.redis.TTL(t.Context(), b.Keys.Circuit(key)).Val(); err != nil || (ttl < 0) != (key == "queue") {

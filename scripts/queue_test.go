@@ -164,10 +164,10 @@ func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
 		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 2))
 		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
 		must(t, err)
-		_, err = q.Parts[1].OpenCircuit(t.Context(), "queue", "bob", time.Now().Add(time.Hour), time.Now())
+		_, err = q.Parts[1].OpenCircuit(t.Context(), "queue", "bob", "", time.Now().Add(time.Hour), time.Now())
 		must(t, err)
 		for _, turn := range []func() (bool, error){
-			func() (bool, error) { return q.OpenCircuit(t.Context(), "queue", "ann", time.Hour) }, // one of them is open already
+			func() (bool, error) { return q.OpenCircuit(t.Context(), "queue", "ann", "", time.Hour) }, // one of them is open already
 			func() (bool, error) { return q.CloseCircuit(t.Context(), "queue", "ann") },
 		} {
 			if changed, err := turn(); !changed || err != nil {

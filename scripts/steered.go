@@ -41,7 +41,8 @@ func (s *Store) Steered(ctx context.Context, m *model.Model, now time.Time) (w S
 		if err != nil {
 			return w, fmt.Errorf("read a circuit: %w", err)
 		}
-		w.Circuit = &KeyCircuit{Key: key, CircuitState: *readCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"]}
+		circuit := newKeyCircuit(key, fields)
+		w.Circuit = &circuit
 	}
 	if !m.Parked() {
 		return w, nil

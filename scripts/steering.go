@@ -43,9 +43,9 @@ func (q *Queue) RemoveCalendar(ctx context.Context, name string) (bool, error) {
 }
 
 // OpenCircuit opens the circuit of a key in every part, for a time; false: it was open in all of them. Each part tells of its own.
-func (q *Queue) OpenCircuit(ctx context.Context, key, by string, probeAfter time.Duration) (bool, error) {
+func (q *Queue) OpenCircuit(ctx context.Context, key, by, reason string, probeAfter time.Duration) (bool, error) {
 	return q.change(ctx, func(part *Store, now time.Time) (bool, error) {
-		return part.OpenCircuit(ctx, key, by, now.Add(probeAfter), now)
+		return part.OpenCircuit(ctx, key, by, reason, now.Add(probeAfter), now)
 	})
 }
 

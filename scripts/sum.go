@@ -114,7 +114,7 @@ func (c *KeyCircuit) add(other *KeyCircuit) {
 	}
 	c.OpenParts++
 	if !c.Open() || other.OpenedAt.Before(c.OpenedAt) {
-		c.CircuitState, c.By = other.CircuitState, other.By
+		c.CircuitState, c.By, c.Reason = other.CircuitState, other.By, other.Reason
 	}
 }
 

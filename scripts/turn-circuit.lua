@@ -1,5 +1,5 @@
--- Opens or closes the circuit of a key by hand. It is told if it was not so before, with who did it. What it has
--- counted is forgotten, and what waits for it is looked at at once.
+-- Opens or closes the circuit of a key by hand. It is told if it was not so before, with who did it and why. What it
+-- has counted is forgotten, and what waits for it is looked at at once.
 --
 -- KEYS[1] <queue>:circuit:<name> hash
 -- KEYS[2] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
@@ -15,11 +15,12 @@
 -- ARGV[7] from when on it may be tried, in RFC 3339; "" = it closes
 -- ARGV[8] for how many ms it is kept; "" = for ever
 -- ARGV[9] journal cap, in entries; below 1: there is no journal
+-- ARGV[10] why it is opened, for people; "" = nobody says
 -- Returns 1: it has changed; 0: it was so before
 -- include: types
 local circuit, gates, stats, journal, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local text, probe_at, kept, cap = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local text, probe_at, kept, cap, reason = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 -- include: circuit
 
 -- Check
@@ -36,12 +37,17 @@ for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
     redis.call('HDEL', stats, field) --@ forget
   end
 end
-redis.call('HDEL', circuit, 'probe', 'recent')
+redis.call('HDEL', circuit, 'probe', 'recent', 'reason')
 if change == 'closed' then
   redis.call('HDEL', circuit, 'opened_at', 'probe_at', 'by')
 else
   redis.call('HSETNX', circuit, 'opened_at', text)
   redis.call('HSET', circuit, 'probe_at', probe_at, 'by', by)
+end
+local why = {}
+if reason ~= '' then
+  redis.call('HSET', circuit, 'reason', reason)
+  why = {'reason', reason}
 end
 if kept ~= '' then
   redis.call('PEXPIRE', circuit, kept)
@@ -53,5 +59,5 @@ end
 if change == 'opened' then
   redis.call('HINCRBY', circuit, 'opened', 1)
 end
-tell_circuit(change, name, text, cap, 'by', by)
+tell_circuit(change, name, text, cap, 'by', by, unpack(why))
 return 1

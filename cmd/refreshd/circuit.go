@@ -30,7 +30,7 @@ it. It closes when attempts succeed again. Each part of a queue measures for its
 }
 
 func circuitOpenCommand(a *app) *cobra.Command {
-	probe := ""
+	var probe, reason string
 	command := &cobra.Command{
 		Use: "open KEY", Short: "Open a circuit by hand, until a probe is answered", Args: cobra.ExactArgs(1),
 		Long: `Open a circuit by hand. After --probe one of its models may try it, and an answer closes it. That of the queue closes then if attempts have succeeded
@@ -57,13 +57,14 @@ since it was opened; while it is off, it is closed by hand only. To open an open
 			if err != nil {
 				return err
 			}
-			if _, err := queue.OpenCircuit(ctx, keys[0], by, after); err != nil {
+			if _, err := queue.OpenCircuit(ctx, keys[0], by, reason, after); err != nil {
 				return err
 			}
 			return a.showCircuit(ctx, queue, keys)
 		}),
 	}
 	command.Flags().StringVar(&probe, "probe", "", "`DURATION` until it may be tried (default "+document.FormatDuration(policy.DefaultProbe)+"; of queue its window)")
+	command.Flags().StringVar(&reason, "reason", "", "`TEXT` for people: why")
 	a.bindBy(command.Flags())
 	return command
 }
@@ -90,6 +91,7 @@ type circuitView struct {
 	Recent   string  `json:"recent"` // the last attempts, oldest first: 1 has failed, 0 was answered
 	Opened   int64   `json:"opened"` // how often
 	By       string  `json:"by"`
+	Reason   string  `json:"reason"`
 	Parked   int64   `json:"parked"`
 	*queueCircuitView
 	*circuitParts
@@ -128,7 +130,7 @@ func readCircuits(ctx context.Context, queue *scripts.Queue, keys ...string) ([]
 	for i, c := range circuits {
 		v := &circuitView{Key: c.Key, Open: c.Open(), Recent: c.Recent, Opened: c.Opened, Parked: c.Parked}
 		if c.Open() {
-			v.OpenedAt, v.ProbeAt, v.Probe, v.By = optional(c.OpenedAt), optional(c.ProbeAt), c.Probe, c.By
+			v.OpenedAt, v.ProbeAt, v.Probe, v.By, v.Reason = optional(c.OpenedAt), optional(c.ProbeAt), c.Probe, c.By, c.Reason
 		}
 		if len(queue.Parts) > 1 {
 			v.circuitParts = &circuitParts{len(queue.Parts), c.OpenParts}
@@ -154,9 +156,9 @@ func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, _ []string
 		}
 		return nil
 	}
-	t := a.newTable("KEY", "STATE", "SINCE", "NEXT PROBE", "PROBED BY", "PARKED", "LAST ATTEMPTS", "BY")
+	t := a.newTable("KEY", "STATE", "SINCE", "NEXT PROBE", "PROBED BY", "PARKED", "LAST ATTEMPTS", "BY", "REASON")
 	for _, v := range views {
-		t.row(v.Key, v.state(), instant(v.OpenedAt), instant(v.ProbeAt), v.Probe, fmt.Sprint(v.Parked), v.lastAttempts(), v.By)
+		t.row(v.Key, v.state(), instant(v.OpenedAt), instant(v.ProbeAt), v.Probe, fmt.Sprint(v.Parked), v.lastAttempts(), v.By, v.Reason)
 	}
 	return t.Flush()
 }
@@ -178,7 +180,7 @@ func (a *app) showCircuit(ctx context.Context, queue *scripts.Queue, keys []stri
 		parked = fmt.Sprint(v.Parked)
 	}
 	pairs := [][2]string{
-		{"circuit", v.Key}, {"state", state}, {"parts", parts}, {"by", v.By}, {"next probe", instant(v.ProbeAt)}, {"probed by", v.Probe},
+		{"circuit", v.Key}, {"state", state}, {"parts", parts}, {"by", v.By}, {"reason", v.Reason}, {"next probe", instant(v.ProbeAt)}, {"probed by", v.Probe},
 		{"parked", parked}, {"last attempts", v.lastAttempts()}, {"times opened", fmt.Sprint(v.Opened)},
 	}
 	return a.print(v, append(pairs, v.pairs()...))

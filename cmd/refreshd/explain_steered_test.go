@@ -166,6 +166,8 @@ func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
 	s.dispatch("05:05:01")
 	expectContains(t, s.do("explain", "c"), "is the probe: the circuit of tenant=t1, open since 05:00:01 (5m ago): 2 of its last 2 attempts failed, it opens at 2 of 3; c tries it\n")
 	expectContains(t, s.do("explain", "d"), "waits for the circuit of tenant=t1, ", "; c tries it; 1st of 1 that wait\n")
+	s.do("circuit", "open", "tenant=t1", "--by", "ann", "--reason", "their proxy", "--probe", "1h")
+	expectContains(t, s.do("explain", "d"), "waits for the circuit of tenant=t1, open since 05:00:01 (5m ago) by ann: their proxy; the next probe at ")
 	s.do("circuit", "close", "tenant=t1")
 	s.told("d", "circuit:tenant=t1 is over: a dispatcher lets it go")
 }

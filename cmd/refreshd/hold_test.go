@@ -67,8 +67,9 @@ func TestALimitIsSetListedAndForgotten(t *testing.T) {
 func TestACircuitIsOpenedAndClosedByHand(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		expectContains(t, c.do("circuit", "open", "host=example.com", "--by", "ann", "--probe", "1h"), "host=example.com", "open", "ann")
-		if views := c.objects(c.do("circuit", "ls", "-o", "json")); len(views) != 1 || views[0]["open"] != true || views[0]["opened"] != 1.0 {
+		expectContains(t, c.do("circuit", "open", "host=example.com", "--by", "ann", "--probe", "1h", "--reason", "their\nproxy"), "host=example.com", "open", "by            ann\nreason        their proxy\n")
+		expectContains(t, c.do("circuit", "ls"), "ann  their proxy\n")
+		if views := c.objects(c.do("circuit", "ls", "-o", "json")); len(views) != 1 || views[0]["open"] != true || views[0]["opened"] != 1.0 || views[0]["reason"] != "their proxy" {
 			t.Errorf("the circuits are %v", views)
 		}
 		c.do("circuit", "close", "host=example.com")

@@ -12,7 +12,7 @@ func TestTheCircuitOfTheQueueIsOffUntilItIsSwitchedOnAndSet(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		want := map[string]any{
-			"key": "queue", "open": false, "opened_at": nil, "probe_at": nil, "probe": "", "recent": "", "opened": 0.0, "by": "", "parked": 0.0,
+			"key": "queue", "open": false, "opened_at": nil, "probe_at": nil, "probe": "", "recent": "", "opened": 0.0, "by": "", "reason": "", "parked": 0.0,
 			"on": false, "share": 0.5, "window": "5m", "min": 20.0, "successes": 0.0, "failures": 0.0,
 		}
 		expect := func(step string, args ...string) {

@@ -351,8 +351,8 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, limited := s.RemoveLimit(ctx, "host=h", now)
 		_, removed := s.RemoveCalendar(ctx, "nightly", now)
 		_, closed := s.CloseCircuit(ctx, "host=h", "me", now)
-		_, opened := s.OpenCircuit(ctx, "host=h", "me", now, now)
-		_, turned := s.OpenCircuit(ctx, "queue", "me", now, now)
+		_, opened := s.OpenCircuit(ctx, "host=h", "me", "why", now, now)
+		_, turned := s.OpenCircuit(ctx, "queue", "me", "", now, now)
 		_, dropped := s.DropProbe(ctx, "host=h", "m", now)
 		return map[string]error{
 			"hold": s.PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),

@@ -116,9 +116,10 @@ func TestTheFleetIsSteeredOnOnePage(t *testing.T) {
 
 	tab.Press("Open a circuit")
 	tab.Fill("circuit-key", "host=example.com")
+	tab.Fill("circuit-reason", "their proxy")
 	tab.Follow("form.stack[action$='circuit/open'] button")
 	tab.AwaitText("The circuit host=example.com is open")
-	if circuits, err := f.queue.Circuits(t.Context(), "host=example.com"); err != nil || !circuits[0].Open() || circuits[0].By != "ann" {
+	if circuits, err := f.queue.Circuits(t.Context(), "host=example.com"); err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy" {
 		t.Errorf("expected an open circuit, found %+v, %v", circuits, err)
 	}
 	tab.Press("Close")

@@ -46,7 +46,7 @@ func TestWhatUsersWriteIsNeverAScript(t *testing.T) {
 		tab.Await("document.readyState === 'complete'")
 		shown += tab.Text() + browser.Eval[string](tab, "[...document.querySelectorAll('input, textarea')].map(i => i.value).join('\\n')")
 	}
-	for _, field := range []string{"payload", "label", "reason", "status", "worker", "disabled", "hold", "raw", "models?l=", "steering?key="} {
+	for _, field := range []string{"payload", "label", "reason", "status", "worker", "disabled", "hold", "circuit", "raw", "models?l=", "steering?key="} {
 		if !strings.Contains(shown, "javascript:"+field) && !strings.Contains(shown, attack(field)[:20]) {
 			t.Errorf("expected to see the attack in %s as a text", field)
 		}
@@ -96,7 +96,7 @@ func (f *fleet) hostile() {
 			f.t.Fatal(err)
 		}
 	}
-	if _, err := f.queue.OpenCircuit(ctx, "host=example.com", attack("by"), time.Hour); err != nil {
+	if _, err := f.queue.OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour); err != nil {
 		f.t.Fatal(err)
 	}
 	if _, err := f.queue.BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")}); err != nil {

@@ -72,7 +72,7 @@ func openCircuit(ctx context.Context, v *visit) (outcome, error) {
 			return outcome{}, document.Refuse("probe", "a length of time such as 5m", document.Found(text))
 		}
 	}
-	_, err := v.queue.OpenCircuit(ctx, key, v.by, after)
+	_, err := v.queue.OpenCircuit(ctx, key, v.by, v.get("reason"), after)
 	return outcome{told: "The circuit " + key + " is open, for " + document.FormatDuration(after) + " at least.", next: v.link("steering", "key", key)}, err
 }
 

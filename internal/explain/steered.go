@@ -189,6 +189,9 @@ func (s *narrator) circuit(c *scripts.KeyCircuit) string {
 	text := "the circuit of " + c.Key + ", open since " + s.when(c.OpenedAt)
 	if c.By != "" {
 		text += " by " + c.By
+		if c.Reason != "" {
+			text += ": " + c.Reason
+		}
 	} else {
 		text += fmt.Sprintf(": %d of its last %s failed", strings.Count(c.Recent, "1"), words.Count(len(c.Recent), "attempt", "attempts"))
 	}

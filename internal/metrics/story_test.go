@@ -175,7 +175,7 @@ func (s *story) tell() {
 	s.work()
 	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
 	s.work()
-	if _, err := s.Store.OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", s.Clock.Now().Add(time.Hour), s.Clock.Now()); err != nil {
+	if _, err := s.Store.OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now()); err != nil {
 		s.t.Fatal(err)
 	}
 	s.Clock.Turn(2 * time.Hour)

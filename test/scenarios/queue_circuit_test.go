@@ -140,7 +140,7 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 func TestWhatSucceedsGoesOnWhileTheCircuitOfTheQueueIsOpen(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f := newFleet(t, server)
-		if _, err := f.Store.OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", f.Clock.Now().Add(time.Hour), f.Clock.Now()); err != nil {
+		if _, err := f.Store.OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", f.Clock.Now().Add(time.Hour), f.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		f.round(0, "success")

@@ -51,7 +51,7 @@ func (o *operatorRole) turn(ctx context.Context) error {
 	if o.rng.IntN(3) == 0 {
 		_, err = store.CloseCircuit(ctx, model.QueueCircuitKey, "ann", now)
 	} else {
-		_, err = store.OpenCircuit(ctx, model.QueueCircuitKey, "ann", now.Add(time.Duration(o.rng.IntN(4))*20*time.Second), now)
+		_, err = store.OpenCircuit(ctx, model.QueueCircuitKey, "ann", "", now.Add(time.Duration(o.rng.IntN(4))*20*time.Second), now)
 	}
 	return err
 }
