@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"hash/crc32"
 	"regexp"
 	"slices"
@@ -23,6 +24,9 @@ type Limit struct {
 	By      string
 }
 
+// MaxRunning is the largest number of attempts at a time that a limit may name.
+const MaxRunning = 100_000
+
 var limitName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}=[A-Za-z0-9_.:/@+~-]{1,100}$`)
 
 // Validate reports the first field out of range.
@@ -31,8 +35,8 @@ func (l *Limit) Validate() error {
 	switch {
 	case err != nil && !limitName.MatchString(l.Name):
 		return document.Refuse("key", "a key such as host=example.com, or a template such as {host(input_url)}", document.Found(l.Name))
-	case l.Running < 0 || l.Running > 100_000:
-		return document.Refuse("running", "1 to 100000", document.Found(l.Running))
+	case l.Running < 0 || l.Running > MaxRunning:
+		return document.Refuse("running", fmt.Sprint("1 to ", MaxRunning), document.Found(l.Running))
 	case l.Running == 0 && l.Rate.Count == 0:
 		return document.Refuse("", "running or rate, or both", "neither")
 	case !l.Until.IsZero() && !l.Until.After(l.Since):
@@ -48,18 +52,18 @@ type QueueLimit struct {
 	Limit
 }
 
-// over reports whether the limit is in force at now.
-func (l *Limit) over(now time.Time) bool { return !l.Until.IsZero() && !l.Until.After(now) }
+// Ended reports whether the limit is not in force at now any more.
+func (l *Limit) Ended(now time.Time) bool { return !l.Until.IsZero() && !l.Until.After(now) }
 
 // Ended names the limits set at run time that are not in force at now any more.
 func (g *Gates) Ended(now time.Time) (names []string) {
 	for name, limit := range g.Limits {
-		if limit.over(now) {
+		if limit.Ended(now) {
 			names = append(names, name)
 		}
 	}
 	for _, limit := range g.QueueLimits {
-		if limit.over(now) {
+		if limit.Ended(now) {
 			names = append(names, limit.Name)
 		}
 	}
@@ -97,7 +101,7 @@ func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 			return
 		}
 		l := Limit{Name: name, Running: limit.Running, Rate: limit.Rate}
-		if own, set := g.Limits[name]; set && !own.over(now) {
+		if own, set := g.Limits[name]; set && !own.Ended(now) {
 			l = own
 		}
 		limits = append(limits, l.part(g.Part, g.Parts))
@@ -106,7 +110,7 @@ func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 		add(limit)
 	}
 	for _, limit := range g.QueueLimits {
-		if !limit.over(now) {
+		if !limit.Ended(now) {
 			add(policy.Limit{Key: limit.Key, Running: limit.Running, Rate: limit.Rate})
 		}
 	}

@@ -50,7 +50,7 @@ func (s *Store) steeringText(key, name, raw string, now time.Time) SteeringText 
 	case s.Keys.Limits():
 		var limit model.Limit
 		limit, err = readLimit(name, raw)
-		one.Over = !limit.Until.IsZero() && !limit.Until.After(now)
+		one.Over = limit.Ended(now)
 	default:
 		calendar, unreadable := readCalendar(raw)
 		if err = unreadable; err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,8 @@ func exportCommand(a *app) *cobra.Command {
 		Long: `Write models as JSON lines, sorted by uid, so that model import can save them in another queue or Redis. Daemons may run.
 
 Without --state each line is a definition: {"kind":"model","uid":…,"payload":…,"rrule":…}. With --state it also has all that the queue knows of the
-model ("state": the fields of its hash, "history": its ended attempts), and the policies that the models use stand first: {"kind":"policy",…}.
+model ("state": the fields of its hash, "history": its ended attempts), and first stand the calendars, without -l the limits that were set, and the
+policies that the models use: {"kind":"calendar",…}, {"kind":"limit",…}, {"kind":"policy",…}. Holds and open circuits are not written.
 An attempt that is queued or running cannot be moved: "left_behind" names it, and model import makes the model due at once, not counted.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			picked, err := model.ParseSelector(selector)
@@ -37,7 +39,7 @@ An attempt that is queued or running cannot be moved: "left_behind" names it, an
 		},
 	}
 	command.Flags().StringVarP(&selector, "selector", "l", "", "only models that `SELECTOR` picks, such as tenant=t1,status=failing")
-	command.Flags().BoolVar(&state, "state", false, "with state and history, and the policies in use")
+	command.Flags().BoolVar(&state, "state", false, "with state and history, calendars, limits, and the policies in use")
 	return command
 }
 
@@ -57,7 +59,7 @@ func importCommand(a *app) *cobra.Command {
 	var replace bool
 	command := &cobra.Command{
 		Use: "import FILE|-", Short: "Save what model export has written, with its state",
-		Long: `Save the models and policies that model export has written. Daemons may run.
+		Long: `Save the models, policies, calendars and limits that model export has written. Daemons may run.
 
 What is stored just as a line says stays as it is, so that an import may be repeated. What is stored otherwise is refused, unless --replace; a refused
 line is named, and the others are saved. A model with a state waits for what it waited for where it came from: one that is due starts once. More
@@ -94,6 +96,8 @@ type refusedView struct {
 type importView struct {
 	Models          transfer.Count `json:"models"`
 	Policies        transfer.Count `json:"policies"`
+	Calendars       transfer.Count `json:"calendars"`
+	Limits          transfer.Count `json:"limits"`
 	ModelsPerSecond float64        `json:"models_per_second"`
 }
 
@@ -110,7 +114,7 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 	if told := a.tellImport(i, float64(i.Models.All())/elapsed.Seconds()); err == nil {
 		err = told
 	}
-	if err == nil && i.Models.Refused+i.Policies.Refused > 0 {
+	if err == nil && i.Models.Refused+i.Policies.Refused+i.Calendars.Refused+i.Limits.Refused > 0 {
 		return errReported
 	}
 	return err
@@ -130,11 +134,21 @@ func (a *app) refuseLine(position func(field string) string, uid string, err err
 
 func (a *app) tellImport(i *transfer.Import, rate float64) error {
 	if a.json() {
-		return printJSONLine(a.stdout, importView{i.Models, i.Policies, rate})
+		return printJSONLine(a.stdout, importView{i.Models, i.Policies, i.Calendars, i.Limits, rate})
 	}
-	m, p := i.Models, i.Policies
-	_, err := fmt.Fprintf(a.stdout, "%s: %d created, %d replaced, %d unchanged, %d refused; %s: %d created, %d replaced, %d unchanged, %d refused; %.0f models/s\n",
-		words.Count(m.All(), "model", "models"), m.Created, m.Replaced, m.Unchanged, m.Refused,
-		words.Count(p.All(), "policy", "policies"), p.Created, p.Replaced, p.Unchanged, p.Refused, rate)
+	told := []string{tellCount(i.Models, "model", "models"), tellCount(i.Policies, "policy", "policies")}
+	for _, few := range []struct {
+		count     transfer.Count
+		one, many string
+	}{{i.Calendars, "calendar", "calendars"}, {i.Limits, "limit", "limits"}} {
+		if few.count.All() > 0 {
+			told = append(told, tellCount(few.count, few.one, few.many))
+		}
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s; %.0f models/s\n", strings.Join(told, "; "), rate)
 	return err
+}
+
+func tellCount(c transfer.Count, one, many string) string {
+	return fmt.Sprintf("%s: %d created, %d replaced, %d unchanged, %d refused", words.Count(c.All(), one, many), c.Created, c.Replaced, c.Unchanged, c.Refused)
 }

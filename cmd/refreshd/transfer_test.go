@@ -19,6 +19,9 @@ func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
 		old.in = "uid: due\nlabels: {tenant: t1}\n---\nuid: planned\npolicy: nightly\n---\nuid: stopped\n"
 		old.do("model", "put", "-")
 		old.do("model", "disable", "stopped", "--reason", "has not paid")
+		old.in = "name: new-year\nrrule: FREQ=YEARLY\nfor: 2h\n"
+		old.do("calendar", "put", "-")
+		old.do("limit", "set", "host=example.com", "--running", "4")
 		lines := old.do("model", "export", "--state")
 
 		here.do("queue", "create", "--parts", "1")
@@ -27,7 +30,8 @@ func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
 		here.start("worker", "--exec", "true")
 		here.in = lines
 		told := here.do("model", "import", "-")
-		expectContains(t, told, "3 models: 3 created, 0 replaced, 0 unchanged, 0 refused; 2 policies: 1 created, 0 replaced, 1 unchanged, 0 refused; ", " models/s\n")
+		expectContains(t, told, "3 models: 3 created, 0 replaced, 0 unchanged, 0 refused; 2 policies: 1 created, 0 replaced, 1 unchanged, 0 refused; "+
+			"1 calendar: 1 created, 0 replaced, 0 unchanged, 0 refused; 1 limit: 1 created, 0 replaced, 0 unchanged, 0 refused; ", " models/s\n")
 		q := fixture.Live(t, server)
 		q.AwaitEvent(model.EventSuccess, 1)
 		if stats := q.Stats(); stats["import"] != 3 || stats["start"] != 1 || stats["success"] != 1 {
@@ -42,11 +46,11 @@ func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
 			t.Errorf("expected a model that is disabled by hand, found %v", got)
 		}
 		code, stdout, stderr := here.run("model", "import", "-", "-o", "json") // what was refreshed since is another model now
-		if code != exitFailed || !strings.Contains(stderr, "standard input line 3: uid: expected a model that is not stored yet") {
+		if code != exitFailed || !strings.Contains(stderr, "standard input line 5: uid: expected a model that is not stored yet") {
 			t.Errorf("expected one refused, found code %d, %s", code, stderr)
 		}
 		told = here.objects(stdout)[0]["error"].(string)
-		expectContains(t, told, "standard input line 3: uid: ")
+		expectContains(t, told, "standard input line 5: uid: ")
 		summary := here.objects(stdout)[1]["models"]
 		if diff := cmp.Diff(map[string]any{"created": 0.0, "replaced": 0.0, "unchanged": 2.0, "refused": 1.0}, summary); diff != "" {
 			t.Error(diff)

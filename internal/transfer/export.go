@@ -15,11 +15,11 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// Export writes models as JSON lines, sorted by uid. The same state of a queue gives the same bytes, whatever its parts and its Redis.
+// Export writes models as JSON lines, sorted by uid, behind what they go by. The same state of a queue gives the same bytes, whatever its parts and its Redis.
 type Export struct {
 	Queue    *scripts.Queue
 	Selector model.Selector
-	// State: all that the queue knows of the models is written too, and first of all the policies that they use.
+	// State: all that the queue knows of the models is written too, and first of all calendars, limits, and the policies that they use.
 	State bool
 	// Fault is told what cannot be exported, or only in part, a line each.
 	Fault func(text string)
@@ -41,6 +41,9 @@ func (e *Export) Write(ctx context.Context, to io.Writer) error {
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
 	if e.State {
+		if err := e.writeSteering(ctx, lines); err != nil {
+			return err
+		}
 		if err := e.writePolicies(ctx, slices.Sorted(maps.Keys(policies)), lines); err != nil {
 			return err
 		}

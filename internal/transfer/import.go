@@ -22,7 +22,7 @@ type Import struct {
 	// Refused is told why a line was refused, in the order of the lines.
 	Refused func(position func(field string) string, uid string, err error)
 
-	Models, Policies Count
+	Models, Policies, Calendars, Limits Count
 }
 
 // Count is what became of lines.
@@ -87,7 +87,7 @@ func (t *task) uid() string { return t.moved.UID }
 
 func (t *task) refuse(err error) { t.err, t.done = err, true }
 
-// batcher fills batches with lines. A policy stands alone, as what follows may need it, and a uid once.
+// batcher fills batches with lines. What is no model stands alone, as models may need it, and a uid once.
 type batcher struct {
 	ctx   context.Context
 	to    chan<- []*task
@@ -101,7 +101,7 @@ func (b *batcher) add(doc definitions.Document) error {
 	if err != nil {
 		t.refuse(err)
 	}
-	alone := e.kind == kindPolicy
+	alone := slices.Contains([]string{kindCalendar, kindLimit, kindPolicy}, e.kind)
 	if alone || b.uids[t.uid()] || len(b.batch) == importBatch {
 		if err := b.send(); err != nil {
 			return err
@@ -135,13 +135,26 @@ func (b *batcher) send() error {
 
 // batch imports lines and tells what became of them.
 func (i *Import) batch(ctx context.Context, batch []*task) error {
-	if first := batch[0]; first.kind == kindPolicy {
-		if err := i.importPolicy(ctx, first); err != nil {
-			return err
-		}
-		i.count(&i.Policies, first)
-		return nil
+	var store func(context.Context, *task) error
+	var count *Count
+	switch batch[0].kind {
+	case kindCalendar:
+		store, count = i.importCalendar, &i.Calendars
+	case kindLimit:
+		store, count = i.importLimit, &i.Limits
+	case kindPolicy:
+		store, count = i.importPolicy, &i.Policies
+	default:
+		return i.importModels(ctx, batch)
 	}
+	if err := store(ctx, batch[0]); err != nil {
+		return err
+	}
+	i.count(count, batch[0])
+	return nil
+}
+
+func (i *Import) importModels(ctx context.Context, batch []*task) error {
 	parts, within := errgroup.WithContext(ctx)
 	parts.SetLimit(sideBySide)
 	for part, tasks := range scripts.ByPart(i.Queue, undone(batch), (*task).uid) {
@@ -174,27 +187,34 @@ func (i *Import) count(c *Count, t *task) {
 	}
 }
 
-// importPolicy stores a policy in every part, unless all have the same.
 func (i *Import) importPolicy(ctx context.Context, t *task) error {
+	return i.store(t, "the policy "+t.policy.Name+" as it is here, which its models get", func(part *scripts.Store) (found, same bool, err error) {
+		stored, err := part.Policies(ctx, []string{t.policy.Name})
+		here, found := stored[t.policy.Name]
+		return found, found && here.Equal(t.policy), err
+	}, func() error { return i.Queue.PutPolicy(ctx, t.policy) })
+}
+
+// store stores in every part what a line says, unless all have just that. here says whether a part has something of that name, and whether it is the
+// same. wanted is what the line should say otherwise.
+func (i *Import) store(t *task, wanted string, here func(*scripts.Store) (found, same bool, err error), put func() error) error {
 	if t.done {
 		return nil
 	}
-	same := true
+	all := true
 	for _, part := range i.Queue.Parts {
-		stored, err := part.Policies(ctx, []string{t.policy.Name})
+		found, same, err := here(part)
 		if err != nil {
 			return i.Queue.PartError(part, err)
 		}
-		here, found := stored[t.policy.Name]
-		t.existed = t.existed || found && !here.Equal(t.policy)
-		same = same && found && here.Equal(t.policy)
+		t.existed, all = t.existed || found && !same, all && same
 	}
 	if t.existed && !i.Replace {
-		t.refuse(document.Refuse("policy", "the policy "+t.policy.Name+" as it is here, which its models get, or --replace", "another one"))
+		t.refuse(document.Refuse(t.kind, wanted+", or --replace", "another one"))
 	}
-	if t.done || same {
+	if t.done || all {
 		return nil
 	}
 	t.applied = true
-	return i.Queue.PutPolicy(ctx, t.policy)
+	return put()
 }

@@ -10,16 +10,19 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 // The kinds of lines. A reader refuses those that it does not know.
 const (
-	kindPolicy = "policy"
-	kindModel  = "model"
+	kindCalendar = "calendar"
+	kindLimit    = "limit"
+	kindPolicy   = "policy"
+	kindModel    = "model"
 )
 
-var kinds = []string{kindModel, kindPolicy}
+var kinds = []string{kindModel, kindPolicy, kindCalendar, kindLimit}
 
 // policyLine is a stored policy. It stands before the models.
 type policyLine struct {
@@ -70,10 +73,12 @@ func newModelLine(one *scripts.Export, own map[string]policy.Policy, state bool)
 type entry struct {
 	definitions.Document
 
-	kind   string
-	policy policy.Policy // of a policy
-	moved  model.Moved   // of a model
-	whole  bool          // it has its state
+	kind     string
+	calendar schedule.Calendar // of a calendar
+	limit    model.Limit       // of a limit
+	policy   policy.Policy     // of a policy
+	moved    model.Moved       // of a model
+	whole    bool              // it has its state
 }
 
 // readEntry reads a line. An error names the field.
@@ -90,6 +95,10 @@ func readEntry(doc definitions.Document) (e entry, err error) {
 		return e, err
 	}
 	switch e.kind {
+	case kindCalendar:
+		return e, e.readCalendar(fields)
+	case kindLimit:
+		return e, e.readLimit(fields)
 	case kindPolicy:
 		return e, e.readPolicy(fields)
 	case kindModel:
