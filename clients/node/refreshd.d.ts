@@ -1,0 +1,109 @@
+// Types of refreshd.js, which says what each of them does.
+
+/** Why the work no longer counts. */
+export type Why = 'fence_lost' | 'deadline' | 'shutdown';
+
+/** Thrown by a handler: the refresh has failed. */
+export class Failure extends Error {
+  constructor(reason: string, more?: {
+    errorType?: string;
+    retryable?: boolean;
+    /** seconds, or a time */
+    retryAfter?: number | string | Date;
+    userFriendlyReason?: string;
+  });
+}
+
+/** Thrown by a handler: it cannot be done now. */
+export class Postpone extends Error {
+  constructor(seconds: number);
+  readonly seconds: number;
+}
+
+/** The reason of attempt.signal. Let it pass. */
+export class Stopped extends Error {
+  constructor(why: Why);
+  readonly why: Why;
+}
+
+/** One attempt to refresh a model. */
+export class Attempt {
+  private constructor();
+  readonly uid: string;
+  readonly attemptUid: string;
+  readonly attemptNo: number;
+  readonly deadline: Date | null;
+  readonly plannedAt: Date | null;
+  readonly traceparent: string | undefined;
+  readonly payload: Record<string, any>;
+  readonly signal: AbortSignal;
+  readonly why: Why | undefined;
+  /** Throws Stopped once the work no longer counts. */
+  check(): void;
+  sleep(seconds: number): Promise<void>;
+  status(text: string, progress?: number): void;
+  unchanged(): void;
+}
+
+export class Worker {
+  constructor(refresh: (attempt: Attempt) => any, options?: {
+    /** a URL, or a client of node-redis */
+    redis?: any;
+    queue?: string;
+    concurrency?: number;
+    name?: string;
+    /** seconds */
+    fenceEvery?: number;
+    /** seconds */
+    grace?: number;
+  });
+  run(): Promise<void>;
+  stop(): void;
+}
+
+/** What became of a command, as docs/wire.md of refreshd has it. */
+export interface Reply {
+  outcome: 'applied' | 'unchanged' | 'duplicate' | 'refused';
+  [field: string]: any;
+}
+
+/** A command was refused. */
+export class Refused extends Error {
+  constructor(reply: Reply);
+  readonly reply: Reply;
+  /** busy, stopped, unknown_model, malformed, no_uid or unknown_type */
+  readonly counter: string;
+}
+
+/** No poller has answered in time. */
+export class NoReply extends Error {
+  constructor(commandId: string);
+  readonly commandId: string;
+}
+
+/** Commands return undefined with timeout 0, which waits for no reply. */
+export class Client {
+  constructor(options?: {
+    /** a URL, or a client of node-redis */
+    redis?: any;
+    queue?: string;
+    by?: string;
+    /** seconds */
+    timeout?: number;
+  });
+  put(uid: string, payload?: Record<string, any>, definition?: {
+    rrule?: string;
+    timezone?: string;
+    dtstart?: string;
+    refresh?: 'now' | 'planned';
+    /** the name of a stored one, or the policy itself */
+    policy?: any;
+    labels?: Record<string, string>;
+    commandId?: string;
+  }): Promise<Reply | undefined>;
+  run(uid: string, options?: { force?: boolean; commandId?: string }): Promise<Reply | undefined>;
+  enable(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
+  disable(uid: string, reason?: string, options?: { commandId?: string }): Promise<Reply | undefined>;
+  remove(uid: string, options?: { commandId?: string }): Promise<Reply | undefined>;
+  close(): Promise<void>;
+}
