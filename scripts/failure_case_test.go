@@ -68,3 +68,80 @@ func counting(counts scores, others scores) scores {
 	maps.Copy(counts, others)
 	return counts
 }
+
+// failureCases are failures by signature, and who is told.
+var failureCases = []eventCase{
+	{
+		name:    "failure by the same signature as before",
+		seed:    failingKeys(http503, keys{":errors": scores{http503: 2}, ":error:" + http503: http503Hash}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 2},
+			":error:" + http503: but(http503Hash, "last_at", "2026-11-21T06:00:00.000Z", "failures", "2")}),
+	},
+	{
+		name: "failure by another signature",
+		seed: failingKeys(otherError, keys{":errors": scores{http503: 1, otherError: 2}, ":error:" + otherError: hash{"began": "2"},
+			":error:" + http503: but(http503Hash, "uids", "m4 m1 m3", "first_at", "2026-11-21T05:00:00.000Z", "began", "4", "ended", "3", "failures", "7")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 2, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:" + http503: but(http503Hash, "uids", "m1 m4 m3", "first_at", "2026-11-21T05:00:00.000Z", "began", "5", "ended", "3", "failures", "8")}),
+	},
+	{
+		name: "failure by a signature that is past, of the last model of another one",
+		seed: failingKeys(otherError, keys{":errors": scores{otherError: 1}, ":error:" + otherError: hash{"began": "1"},
+			":past_errors": scores{http503: six - 1, "old": six - 24*60*minute}, ":error:" + http503: but(http503Hash, "ended", "1")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + otherError: hash{"began": "1", "ended": "1"}, ":past_errors": scores{otherError: six},
+			":error:" + http503: but(http503Hash, "ended", "1", "began", "2", "failures", "2")}),
+	},
+	{
+		name:    "failure by a signature beyond those that are kept apart",
+		seed:    failingKeys(otherError, keys{":errors": manyErrors(1000), ":error:" + otherError: hash{"began": "2"}}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys("other", keys{":errors": counting(manyErrors(1000), scores{otherError: 1, "other": 1}), ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:other": but(http503Hash, "signature", "other")}),
+	},
+	{
+		name:    "failure again by a signature beyond those that are kept apart",
+		seed:    failingKeys("other", keys{":errors": counting(manyErrors(1000), scores{"other": 2}), ":error:other": but(http503Hash, "signature", "other")}),
+		answers: "oanswer",
+		act:     fail503,
+		want:    failedKeys("other", keys{":errors": counting(manyErrors(1000), scores{"other": 2}), ":error:other": but(http503Hash, "signature", "other", "failures", "2")}),
+	},
+	{
+		name:    "failure that stops more models than may be untold",
+		seed:    failingKeys(otherError, keys{":errors": scores{http503: 50, otherError: 2}, ":error:" + otherError: hash{"began": "2"}, ":error:" + http503: but(http503Hash, "told_ms", "1795154400000")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 51, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:" + http503: but(http503Hash, "began", "2", "failures", "2", "told_ms", "1795240800000"), ":outbox": events{newError}}),
+	},
+	{
+		name:    "failure that stops more models, of which somebody was told today",
+		seed:    failingKeys(otherError, keys{":errors": scores{http503: 50, otherError: 2}, ":error:" + otherError: hash{"began": "2"}, ":error:" + http503: but(http503Hash, "told_ms", "1795154400001")}),
+		answers: "oanswer",
+		act:     fail503,
+		want: failedKeys(http503, keys{":errors": scores{http503: 51, otherError: 1}, ":error:" + otherError: hash{"began": "2", "ended": "1"},
+			":error:" + http503: but(http503Hash, "began", "2", "failures", "2", "told_ms", "1795154400001")}),
+	},
+	{
+		name:    "success of the last model of a signature",
+		seed:    failingKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + http503: http503Hash}),
+		answers: "oanswer",
+		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) },
+		want: and(rest, keys{
+			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
+				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "total_retries", "1", "successful_retries", "1", "retried_cycles", "1"),
+			":payload:m1":  `{"input_url":"u"}`,
+			":running":     scores{"m2": six},
+			":past_errors": scores{http503: six}, ":error:" + http503: but(http503Hash, "ended", "1"),
+			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
+			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"success","limit":600000,"why":"finished: one-shot"}`},
+			":stats":      hash{"success": "1", "total_retries": "1", "successful_retries": "1", "retried_cycles": "1"},
+		}),
+	},
+}
