@@ -3,7 +3,6 @@ package dispatcher_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -17,99 +16,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
-
-// fleet saves one-shots that are due now under a policy, each with the labels of its name: "t1/m1" has tenant t1 and the host t1.
-func (b *bundle) fleet(text string, uids ...string) {
-	b.t.Helper()
-	p := b.parse(text)
-	if err := b.Store.PutPolicy(b.t.Context(), p); err != nil {
-		b.t.Fatal(err)
-	}
-	now := b.now()
-	records, err := b.Store.Load(b.t.Context(), uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var transitions []*scripts.Transition
-	for _, uid := range uids {
-		tenant := uid[:2]
-		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://` + tenant + `/x"}`, PolicyName: "p", Labels: map[string]string{"tenant": tenant}}
-		decision, _, err := records[uid].Put(definition, p, false, now)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		transitions = append(transitions, records[uid].Decide(decision, now))
-	}
-	b.Commit(now, transitions...)
-}
-
-// uidsOf are uids of models of one tenant.
-func uidsOf(tenant string, n int) (uids []string) {
-	for i := range n {
-		uids = append(uids, fmt.Sprintf("%s/m%02d", tenant, i))
-	}
-	return uids
-}
-
-// finish answers the attempts of models, as a poller does.
-func (b *bundle) finish(uids ...string) {
-	b.t.Helper()
-	now := b.now()
-	records, err := b.Store.Load(b.t.Context(), uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, uid := range uids {
-		r := records[uid]
-		b.Commit(now, r.Decide(r.Succeed(now, nil), now))
-	}
-	b.Redis.Del(b.t.Context(), b.Store.Keys.Input())
-}
-
-func (b *bundle) failWith(failure policy.Failure, uids ...string) {
-	b.t.Helper()
-	now := b.now()
-	records, err := b.Store.Load(b.t.Context(), uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, uid := range uids {
-		r := records[uid]
-		b.Commit(now, r.Decide(r.Fail(failure, now), now))
-	}
-}
-
-// runs are the models that run, by tenant.
-func (b *bundle) runs() map[string][]string {
-	b.t.Helper()
-	all := map[string][]string{}
-	for _, uid := range slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Running()))) {
-		all[uid[:2]] = append(all[uid[:2]], uid)
-	}
-	return all
-}
-
-func counts(runs map[string][]string) map[string]int {
-	n := map[string]int{}
-	for tenant, uids := range runs {
-		n[tenant] = len(uids)
-	}
-	return n
-}
-
-// settle lets rounds follow until there is nothing left to do.
-func (b *bundle) settle(d *dispatcher.Dispatcher) (total dispatcher.Round) {
-	b.t.Helper()
-	for range 100 {
-		round := b.round(d)
-		total.Started, total.Parked, total.Released, total.TimedOut = total.Started+round.Started, total.Parked+round.Parked, total.Released+round.Released, total.TimedOut+round.TimedOut
-		if round.Started+round.Parked+round.Limited+round.Released+round.TimedOut+round.Refused == 0 && round.Sleep > 0 {
-			return total
-		}
-	}
-	b.t.Fatal("the rounds do not end")
-	return total
-}
 
 const fourAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":4}]}`
 
@@ -207,29 +113,6 @@ func TestWhatDiesFreesItsKeyAtItsDeadline(t *testing.T) {
 		b.settle(d)
 		if diff := cmp.Diff([]string{"t1/m04", "t1/m05"}, b.runs()["t1"]); diff != "" {
 			t.Error(diff)
-		}
-	})
-}
-
-func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.fleet(`{"timeout":"10m","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`, uidsOf("t1", 5)...)
-		b.settle(d)
-		want := map[string]int64{}
-		for i, uid := range uidsOf("t1", 5)[1:] {
-			want[uid] = fixture.Start.Add(time.Duration(i+1) * 10 * time.Second).UnixMilli()
-		}
-		if diff := cmp.Diff(want, b.Scores(b.Store.Keys.Due())); diff != "" {
-			t.Errorf("slots (-want +got):\n%s", diff)
-		}
-		for started := 1; started <= 5; started++ {
-			if n := len(b.runs()["t1"]); n != started {
-				t.Errorf("want %d started after %s, got %d", started, b.now().Sub(fixture.Start), n)
-			}
-			b.Clock.Turn(10 * time.Second)
-			b.settle(d)
 		}
 	})
 }
@@ -374,113 +257,6 @@ func TestALimitOfTheQueueBoundsAllModelsUntilItEnds(t *testing.T) {
 		b.settle(d)
 		if diff := cmp.Diff(map[string]int{"t1": 5, "t2": 5}, counts(b.runs())); diff != "" {
 			t.Error(diff)
-		}
-	})
-}
-
-const sixAMinute = `{"timeout":"1h","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`
-
-// begun are when the attempts of models were started, in seconds since the world began, in that order.
-func (b *bundle) begun(uids ...string) (at []string) {
-	b.t.Helper()
-	for _, uid := range uids {
-		if since := b.Model(uid)["started_at"]; since != "" {
-			began, err := time.Parse(time.RFC3339, since)
-			if err != nil {
-				b.t.Fatal(err)
-			}
-			at = append(at, fmt.Sprintf("%05.1f %s", began.Sub(fixture.Start).Seconds(), uid))
-		}
-	}
-	slices.Sort(at)
-	return at
-}
-
-func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		held, newcomers := uidsOf("t1", 5), []string{"t1/a0", "t1/a1"}
-		b.fleet(sixAMinute, held...)
-		b.settle(d)
-		b.Clock.Turn(25 * time.Second) // no dispatcher runs: two slots pass, and two are to come
-		b.settle(d)
-		if hash := b.Model("t1/m02"); hash["parked_by"] != "limit:host=t1" || hash["reserved"] != "host=t1" {
-			t.Errorf("what is late and not first waits at %q, and holds %q", hash["parked_by"], hash["reserved"])
-		}
-		b.fleet(sixAMinute, newcomers...)
-		for range 100 {
-			b.settle(d)
-			b.Clock.Turn(time.Second)
-		}
-		want := []string{"000.0 t1/m00", "025.0 t1/m01", "035.0 t1/m02", "045.0 t1/m03", "055.0 t1/m04", "065.0 t1/a0", "075.0 t1/a1"}
-		if diff := cmp.Diff(want, b.begun(append(held, newcomers...)...)); diff != "" {
-			t.Errorf("starts (-want +got):\n%s", diff)
-		}
-		if left := b.Scores(b.Store.Keys.Gates()); len(left) > 0 {
-			t.Errorf("still looked at: %v", left)
-		}
-	})
-}
-
-func TestALittleDelayOfARoundDelaysNothingBehindIt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.fleet(sixAMinute, uidsOf("t1", 3)...)
-		b.settle(d)
-		b.Clock.Turn(10*time.Second + 60*time.Millisecond)
-		b.settle(d)
-		b.Clock.Turn(10*time.Second - 60*time.Millisecond)
-		if total := b.settle(d); total.Started != 1 || total.Parked != 0 {
-			t.Errorf("want it started at its slot, got %+v", total)
-		}
-	})
-}
-
-func TestARetryAfterOfAStatus429LetsNobodyStartAtASlotBeforeThat(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		uids := uidsOf("t1", 4)
-		b.fleet(sixAMinute, uids...)
-		b.settle(d)
-		b.failWith(policy.Failure{ErrorType: "http_429", RetryAfter: 15 * time.Second}, uids[0])
-		b.fleet(sixAMinute, "t1/a0")
-		for range 50 {
-			b.settle(d)
-			b.Clock.Turn(time.Second)
-		}
-		if diff := cmp.Diff([]string{"015.0 t1/m01", "025.0 t1/m02", "035.0 t1/m03", "045.0 t1/a0"}, b.begun(append(uids, "t1/a0")...)); diff != "" {
-			t.Errorf("starts (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestTwoDispatchersStartNoTwoOfAKeyWithinAnInterval(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
-		held := uidsOf("t1", 3)
-		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 1})
-		b.fleet(sixAMinute, held...)
-		b.settle(other)
-		b.Clock.Turn(time.Minute)
-		b.refreshAt(held[2], fixture.Start.Add(5*time.Second)) // the first finds it before the other one
-		once := true
-		first := &interrupted{Store: b.Store, before: func() {
-			if once {
-				once = false
-				b.refreshAt(held[1], fixture.Start.Add(time.Second))
-				if round := b.round(other); round.Started != 1 {
-					t.Errorf("want the other to start one meanwhile, got %+v", round)
-				}
-			}
-		}}
-		if round := b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"})); round.Started != 0 || round.Refused != 2 {
-			t.Errorf("want all of the first refused, got %+v", round)
-		}
-		if n := len(b.runs()["t1"]); n != 2 {
-			t.Errorf("want one more started, %d run", n)
 		}
 	})
 }

@@ -1,0 +1,105 @@
+package dispatcher_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// fleet saves one-shots that are due now under a policy, each with the labels of its name: "t1/m1" has tenant t1 and the host t1.
+func (b *bundle) fleet(text string, uids ...string) {
+	b.t.Helper()
+	p := b.parse(text)
+	if err := b.Store.PutPolicy(b.t.Context(), p); err != nil {
+		b.t.Fatal(err)
+	}
+	now := b.now()
+	records, err := b.Store.Load(b.t.Context(), uids)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var transitions []*scripts.Transition
+	for _, uid := range uids {
+		tenant := uid[:2]
+		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://` + tenant + `/x"}`, PolicyName: "p", Labels: map[string]string{"tenant": tenant}}
+		decision, _, err := records[uid].Put(definition, p, false, now)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		transitions = append(transitions, records[uid].Decide(decision, now))
+	}
+	b.Commit(now, transitions...)
+}
+
+// uidsOf are uids of models of one tenant.
+func uidsOf(tenant string, n int) (uids []string) {
+	for i := range n {
+		uids = append(uids, fmt.Sprintf("%s/m%02d", tenant, i))
+	}
+	return uids
+}
+
+// finish answers the attempts of models, as a poller does.
+func (b *bundle) finish(uids ...string) {
+	b.t.Helper()
+	now := b.now()
+	records, err := b.Store.Load(b.t.Context(), uids)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, uid := range uids {
+		r := records[uid]
+		b.Commit(now, r.Decide(r.Succeed(now, nil), now))
+	}
+	b.Redis.Del(b.t.Context(), b.Store.Keys.Input())
+}
+
+func (b *bundle) failWith(failure policy.Failure, uids ...string) {
+	b.t.Helper()
+	now := b.now()
+	records, err := b.Store.Load(b.t.Context(), uids)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, uid := range uids {
+		r := records[uid]
+		b.Commit(now, r.Decide(r.Fail(failure, now), now))
+	}
+}
+
+// runs are the models that run, by tenant.
+func (b *bundle) runs() map[string][]string {
+	b.t.Helper()
+	all := map[string][]string{}
+	for _, uid := range slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Running()))) {
+		all[uid[:2]] = append(all[uid[:2]], uid)
+	}
+	return all
+}
+
+func counts(runs map[string][]string) map[string]int {
+	n := map[string]int{}
+	for tenant, uids := range runs {
+		n[tenant] = len(uids)
+	}
+	return n
+}
+
+// settle lets rounds follow until there is nothing left to do.
+func (b *bundle) settle(d *dispatcher.Dispatcher) (total dispatcher.Round) {
+	b.t.Helper()
+	for range 100 {
+		round := b.round(d)
+		total.Started, total.Parked, total.Released, total.TimedOut = total.Started+round.Started, total.Parked+round.Parked, total.Released+round.Released, total.TimedOut+round.TimedOut
+		if round.Started+round.Parked+round.Limited+round.Released+round.TimedOut+round.Refused == 0 && round.Sleep > 0 {
+			return total
+		}
+	}
+	b.t.Fatal("the rounds do not end")
+	return total
+}

@@ -1,0 +1,145 @@
+package dispatcher_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+const sixAMinute = `{"timeout":"1h","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`
+
+// begun are when the attempts of models were started, in seconds since the world began, in that order.
+func (b *bundle) begun(uids ...string) (at []string) {
+	b.t.Helper()
+	for _, uid := range uids {
+		if since := b.Model(uid)["started_at"]; since != "" {
+			began, err := time.Parse(time.RFC3339, since)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			at = append(at, fmt.Sprintf("%05.1f %s", began.Sub(fixture.Start).Seconds(), uid))
+		}
+	}
+	slices.Sort(at)
+	return at
+}
+
+func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.fleet(`{"timeout":"10m","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`, uidsOf("t1", 5)...)
+		b.settle(d)
+		want := map[string]int64{}
+		for i, uid := range uidsOf("t1", 5)[1:] {
+			want[uid] = fixture.Start.Add(time.Duration(i+1) * 10 * time.Second).UnixMilli()
+		}
+		if diff := cmp.Diff(want, b.Scores(b.Store.Keys.Due())); diff != "" {
+			t.Errorf("slots (-want +got):\n%s", diff)
+		}
+		for started := 1; started <= 5; started++ {
+			if n := len(b.runs()["t1"]); n != started {
+				t.Errorf("want %d started after %s, got %d", started, b.now().Sub(fixture.Start), n)
+			}
+			b.Clock.Turn(10 * time.Second)
+			b.settle(d)
+		}
+	})
+}
+
+func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		held, newcomers := uidsOf("t1", 5), []string{"t1/a0", "t1/a1"}
+		b.fleet(sixAMinute, held...)
+		b.settle(d)
+		b.Clock.Turn(25 * time.Second) // no dispatcher runs: two slots pass, and two are to come
+		b.settle(d)
+		if hash := b.Model("t1/m02"); hash["parked_by"] != "limit:host=t1" || hash["reserved"] != "host=t1" {
+			t.Errorf("what is late and not first waits at %q, and holds %q", hash["parked_by"], hash["reserved"])
+		}
+		b.fleet(sixAMinute, newcomers...)
+		for range 100 {
+			b.settle(d)
+			b.Clock.Turn(time.Second)
+		}
+		want := []string{"000.0 t1/m00", "025.0 t1/m01", "035.0 t1/m02", "045.0 t1/m03", "055.0 t1/m04", "065.0 t1/a0", "075.0 t1/a1"}
+		if diff := cmp.Diff(want, b.begun(append(held, newcomers...)...)); diff != "" {
+			t.Errorf("starts (-want +got):\n%s", diff)
+		}
+		if left := b.Scores(b.Store.Keys.Gates()); len(left) > 0 {
+			t.Errorf("still looked at: %v", left)
+		}
+	})
+}
+
+func TestALittleDelayOfARoundDelaysNothingBehindIt(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.fleet(sixAMinute, uidsOf("t1", 3)...)
+		b.settle(d)
+		b.Clock.Turn(10*time.Second + 60*time.Millisecond)
+		b.settle(d)
+		b.Clock.Turn(10*time.Second - 60*time.Millisecond)
+		if total := b.settle(d); total.Started != 1 || total.Parked != 0 {
+			t.Errorf("want it started at its slot, got %+v", total)
+		}
+	})
+}
+
+func TestARetryAfterOfAStatus429LetsNobodyStartAtASlotBeforeThat(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		uids := uidsOf("t1", 4)
+		b.fleet(sixAMinute, uids...)
+		b.settle(d)
+		b.failWith(policy.Failure{ErrorType: "http_429", RetryAfter: 15 * time.Second}, uids[0])
+		b.fleet(sixAMinute, "t1/a0")
+		for range 50 {
+			b.settle(d)
+			b.Clock.Turn(time.Second)
+		}
+		if diff := cmp.Diff([]string{"015.0 t1/m01", "025.0 t1/m02", "035.0 t1/m03", "045.0 t1/a0"}, b.begun(append(uids, "t1/a0")...)); diff != "" {
+			t.Errorf("starts (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTwoDispatchersStartNoTwoOfAKeyWithinAnInterval(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		held := uidsOf("t1", 3)
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 1})
+		b.fleet(sixAMinute, held...)
+		b.settle(other)
+		b.Clock.Turn(time.Minute)
+		b.refreshAt(held[2], fixture.Start.Add(5*time.Second)) // the first finds it before the other one
+		once := true
+		first := &interrupted{Store: b.Store, before: func() {
+			if once {
+				once = false
+				b.refreshAt(held[1], fixture.Start.Add(time.Second))
+				if round := b.round(other); round.Started != 1 {
+					t.Errorf("want the other to start one meanwhile, got %+v", round)
+				}
+			}
+		}}
+		if round := b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"})); round.Started != 0 || round.Refused != 2 {
+			t.Errorf("want all of the first refused, got %+v", round)
+		}
+		if n := len(b.runs()["t1"]); n != 2 {
+			t.Errorf("want one more started, %d run", n)
+		}
+	})
+}

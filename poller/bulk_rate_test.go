@@ -1,0 +1,129 @@
+package poller_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// unsteady loses its connection now and then: at each third call of one kind.
+type unsteady struct {
+	*scripts.Store
+	calls *int
+	kind  string
+}
+
+func (s unsteady) fails(kind string) bool {
+	if kind != s.kind {
+		return false
+	}
+	*s.calls++
+	return *s.calls%3 == 0
+}
+
+func (s unsteady) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+	codes, err := s.Store.Commit(ctx, batch)
+	if len(batch.Items) > 0 && s.fails("commit") {
+		return nil, errRedis // and nobody hears that it was done
+	}
+	return codes, err
+}
+
+func (s unsteady) MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error) {
+	if s.fails("move") {
+		return false, errRedis
+	}
+	return s.Store.MoveBulk(ctx, bulk, now)
+}
+
+func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
+	for _, kind := range []string{"none", "commit", "move"} {
+		for _, rate := range []struct {
+			text  string
+			count int
+			per   time.Duration
+			turn  time.Duration // from one round to the next
+		}{{"3/s", 3, time.Second, 170 * time.Millisecond}, {"2/m", 2, time.Minute, 1700 * time.Millisecond}} {
+			t.Run(kind+" fails, "+rate.text, func(t *testing.T) {
+				testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+					b := setup(t, server)
+					b.fleet(25, "t1")
+					b.begin("x", model.BulkRun, "tenant=t1", rate.text)
+					began, calls := b.Clock.Now(), 0
+					for i := 0; b.bulk("x").EndedAt.IsZero(); i++ {
+						if i > 20_000 {
+							t.Fatalf("want it over, found %+v", b.bulk("x"))
+						}
+						p := b.poller(unsteady{b.Store, &calls, kind}, poller.Config{Owner: fmt.Sprint("p", i/50%2)})
+						b.roundOf(p)
+						elapsed := b.Clock.Now().Sub(began)
+						burst := 1 + int(2*time.Second*time.Duration(rate.count)/rate.per)
+						most := burst + int(elapsed*time.Duration(rate.count)/rate.per)
+						if started := b.Stats()["run"]; started > most {
+							t.Fatalf("%v after it began: want at most %d runs, found %d", elapsed, most, started)
+						}
+						b.Clock.Turn(rate.turn)
+					}
+					if started := b.Stats()["run"]; started != 25 {
+						t.Errorf("want each model run once, found %d runs", started)
+					}
+					least := time.Duration(25-10) * rate.per / time.Duration(rate.count)
+					if took := b.Clock.Now().Sub(began); kind == "none" && (took < least || took > 2*least+20*time.Second) { // two leases
+						t.Errorf("want about %v, found %v", least, took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// cancelling cancels the bulk when it has just been read for a step.
+type cancelling struct{ *scripts.Store }
+
+func (s cancelling) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
+	bulks, err := s.Store.Bulks(ctx)
+	for _, bulk := range bulks {
+		if _, err := s.CancelBulk(ctx, bulk.ID); err != nil {
+			return nil, err
+		}
+	}
+	return bulks, err
+}
+
+func TestABulkWithARateThatIsCancelledWhileAStepBeginsChangesNothing(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.fleet(5, "t1")
+		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
+		b.roundOf(b.poller(cancelling{b.Store}, poller.Config{}))
+		if runs := b.Stats()["run"]; runs != 0 || !b.bulk("x").Cancelled {
+			t.Errorf("want nothing run, found %d and %+v", runs, b.bulk("x"))
+		}
+	})
+}
+
+func TestSeveralBulksTakeTurns(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.fleet(30, "t1")
+		for _, id := range []string{"x", "y", "z"} {
+			b.begin(id, model.BulkRun, "tenant=t1", "1000/s")
+		}
+		b.Clock.Turn(time.Second)
+		p := b.poller(b.Store, poller.Config{Batch: 5})
+		for range 3 {
+			b.roundOf(p)
+		}
+		for _, id := range []string{"x", "y", "z"} {
+			if bulk := b.bulk(id); bulk.Seen != 5 {
+				t.Errorf("%s: want a step taken, found %+v", id, bulk)
+			}
+		}
+	})
+}
