@@ -7,6 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/simulate"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Options say how strictly is compared.
@@ -64,6 +65,8 @@ func (c *Comparison) Take(run Run) error {
 		return t.take(run)
 	}
 }
+
+var errOrder = document.Refuse("", "the runs of a model in the order of time", "one that is older than the line of this model before")
 
 // extend notes that the log reaches to an instant.
 func (c *Comparison) extend(at time.Time) {

@@ -2,7 +2,6 @@ package shadow
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
@@ -52,7 +51,9 @@ func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.Lin
 		if errors.Is(err, io.EOF) {
 			return each(wire.rest(), take)
 		}
-		number++
+		if number++; number == 1 {
+			line = strings.TrimPrefix(line, "\ufeff") // the mark by which programs of Windows begin a file
+		}
 		if err != nil && !errors.Is(err, errLong) {
 			return err
 		}
@@ -122,7 +123,6 @@ func readLine(in *bufio.Reader) (string, error) {
 
 // parser reads lines like the first one; header says that this holds no run.
 func (l *Log) parser(first string, wire *tap) (parse func(string) ([]Run, error), header bool, err error) {
-	first = strings.TrimPrefix(first, "\ufeff")
 	format := l.Format
 	if format == FormatAuto {
 		switch {
@@ -187,7 +187,7 @@ func (l *Log) csv(header string) (func(string) ([]Run, error), error) {
 // csvFields reads one line by itself, so that a quote that is never closed costs no more than its line.
 func csvFields(line string, comma rune) ([]string, error) {
 	reader := csv.NewReader(strings.NewReader(line))
-	reader.Comma, reader.LazyQuotes = comma, false
+	reader.Comma = comma
 	fields, err := reader.Read()
 	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
 		err = document.Refuse("", "a line of CSV", parse.Err.Error())
@@ -197,7 +197,7 @@ func csvFields(line string, comma rune) ([]string, error) {
 
 // parseLine reads a JSON object.
 func (l *Log) parseLine(line string) ([]Run, error) {
-	decoder := json.NewDecoder(bytes.NewReader([]byte(line)))
+	decoder := json.NewDecoder(strings.NewReader(line))
 	decoder.UseNumber()
 	var fields map[string]any
 	if err := decoder.Decode(&fields); err != nil || decoder.More() {

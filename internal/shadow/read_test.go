@@ -43,6 +43,8 @@ func TestALogIsReadAsItsFirstLineSays(t *testing.T) {
 			"failed;tbl_1;2026-10-05T14:00:00Z;HTTP;\n\n;7;1791208801000;;\n",
 		"JSON lines": "\n" + `{"table_id":"tbl_1","started":"2026-10-05 06:00","finished":"2026-10-05 06:03","status":"done"}` + "\n" +
 			`{"table_id":"tbl_1","started":"2026-10-05T14:00:00Z","status":"error","kind":"HTTP","more":[1]}` + "\n\n" + `{"table_id":7,"started":1791208801}`,
+		"JSON lines behind a mark": "\ufeff\n" + `{"table_id":"tbl_1","started":"2026-10-05 06:00","finished":"2026-10-05 06:03","status":"done"}` + "\n" +
+			`{"table_id":"tbl_1","started":"2026-10-05T14:00:00Z","status":"error","kind":"HTTP"}` + "\n\n" + `{"table_id":7,"started":1791208801}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := logOf(berlin)
@@ -64,7 +66,7 @@ func TestWhatAnOldSystemPushesIsReadFromTheWire(t *testing.T) {
 		`1791180002.0 [0 127.0.0.1:50002] "RPUSH" "bigtables-output" ` + fmt.Sprintf(result, "success", "old") + "\n" +
 		`1791180003.5 [0 lua] "RPUSH" "bigtables-output" ` + fmt.Sprintf(result, "user_friendly_status", "a") + " " + fmt.Sprintf(result, "failure", "a") + "\n" +
 		`1791180004.0 [0 unix:/run/redis.sock] "RPUSH" "bigtables-input" ` + fmt.Sprintf(entry, "b") + "\n" +
-		`1791180005.0 [0 127.0.0.1:50001] "RPUSH" "bigtables-input" ` + fmt.Sprintf(entry, "c") + "\n" +
+		`1791180005.0 [0 [::1]:50001] "RPUSH" "bigtables-input" ` + fmt.Sprintf(entry, "c") + "\n" +
 		`1791180006.0 [0 127.0.0.1:50001] "RPUSH" "bigtables-input" "nothing"` + "\n" +
 		`1791180007.0 [0 127.0.0.1:50001] "SET" "a` + "\n"
 	runs, refused := read(t, logOf(time.UTC), text)
@@ -80,6 +82,7 @@ func TestWhatAnOldSystemPushesIsReadFromTheWire(t *testing.T) {
 func TestALineThatIsNoRunHarmsItselfOnly(t *testing.T) {
 	for name, test := range map[string]struct{ line, want string }{
 		"a time":              {"m,soon,,", `line 2: started_at: expected a time such as 2026-11-21T06:00`},
+		"a day with dots":     {"m,21.11.2026,,", `line 2: started_at: expected a time such as`},
 		"an end before":       {"m,2026-10-05T06:00:00Z,2026-10-05T05:00:00Z,", "line 2: ended_at: expected a time from started_at on"},
 		"an outcome":          {"m,2026-10-05T06:00:00Z,,1", `line 2: outcome: expected success, failure or lost, or a word that was given for one, found "1"`},
 		"a uid":               {"a b,2026-10-05T06:00:00Z,,", "line 2: uid: expected 1-200 letters"},

@@ -1,7 +1,7 @@
 package shadow
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,9 +114,8 @@ func (c *Columns) run(get func(column string) string, zone *time.Location) (r Ru
 // parseTime reads a time as package simulate does, or seconds or milliseconds since 1970.
 func parseTime(text string, zone *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
-	var seconds float64
 	if strings.Trim(text, "0123456789.") == "" && len(text) >= 9 {
-		if _, err := fmt.Sscan(text, &seconds); err == nil {
+		if seconds, err := strconv.ParseFloat(text, 64); err == nil {
 			if seconds >= 1e11 { // the year 5138 in seconds: these are milliseconds
 				seconds /= 1000
 			}

@@ -12,8 +12,9 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// monitored matches a line of `redis-cli monitor`: the time, who sent it, and the command with its arguments.
-var monitored = regexp.MustCompile(`^(\d+\.\d+) \[[^]]*\] ("(?:[^"\\]|\\.)*"(?: "(?:[^"\\]|\\.)*")*)$`)
+// monitored matches a line of `redis-cli monitor`: the time, who sent it (an address of IPv6 has brackets of its own), and the command with its
+// arguments.
+var monitored = regexp.MustCompile(`^(\d+\.\d+) \[\d+ [^"]*\] ("(?:[^"\\]|\\.)*"(?: "(?:[^"\\]|\\.)*")*)$`)
 
 var argument = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 

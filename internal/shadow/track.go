@@ -6,11 +6,8 @@ import (
 
 	"github.com/refreshd/refreshd/internal/simulate"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
-
-var errOrder = document.Refuse("", "the runs of a model in the order of time", "one that is older than the line of this model before")
 
 // track is one model: as we would have it, and the run of the old system that is to be judged when the one after it is known.
 type track struct {
