@@ -9,26 +9,12 @@ import (
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
-
-// open opens a queue.
-func open(t *testing.T, s *testkit.Server) *scripts.Queue {
-	t.Helper()
-	clients, err := scripts.Connect(s.URL, scripts.ConnectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = clients.Close() })
-	queue, err := scripts.Open(t.Context(), clients, scripts.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return queue
-}
 
 // serve runs a poller for each part until the test ends.
 func serve(t *testing.T, queue *scripts.Queue) {
@@ -63,7 +49,7 @@ func newClient(t *testing.T, queue *scripts.Queue, config client.Config) *client
 
 func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
-		queue := open(t, s)
+		queue := fixture.Open(t, s.URL, scripts.Config{})
 		serve(t, queue)
 		ctx, shop := t.Context(), newClient(t, queue, client.Config{By: "shop", Timeout: testkit.Limit})
 		feed := client.Definition{
@@ -103,7 +89,7 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 
 func TestARefusalNamesTheField(t *testing.T) {
 	t.Parallel()
-	queue := open(t, testkit.Miniredis(t))
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, scripts.Config{})
 	serve(t, queue)
 	_, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1", Timezone: "Mars/Base"})
 	refused, is := errors.AsType[*client.RefusedError](err)
@@ -114,7 +100,7 @@ func TestARefusalNamesTheField(t *testing.T) {
 
 func TestWithoutAPollerThereIsNoReply(t *testing.T) {
 	t.Parallel()
-	queue := open(t, testkit.Miniredis(t))
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, scripts.Config{})
 	_, err := newClient(t, queue, client.Config{Timeout: time.Second}).Enable(t.Context(), "tbl_1")
 	if !errors.Is(err, client.ErrNoReply) {
 		t.Errorf("expected no reply, found %v", err)
@@ -131,7 +117,7 @@ func TestWithoutAPollerThereIsNoReply(t *testing.T) {
 
 func TestACommandThatWasSentBeforeIsADuplicate(t *testing.T) {
 	t.Parallel()
-	queue := open(t, testkit.Miniredis(t))
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, scripts.Config{})
 	serve(t, queue)
 	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit, NewID: func() string { return "c1" }})
 	for _, want := range []client.Outcome{client.Applied, client.Duplicate} {
@@ -144,15 +130,11 @@ func TestACommandThatWasSentBeforeIsADuplicate(t *testing.T) {
 func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 	t.Parallel()
 	s := testkit.Miniredis(t)
-	clients, err := scripts.Connect(s.URL, scripts.ConnectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = clients.Close() }()
+	clients := fixture.Connect(t, s.URL)
 	if err := scripts.Create(t.Context(), clients, scripts.Config{}, 4); err != nil {
 		t.Fatal(err)
 	}
-	queue := open(t, s)
+	queue := fixture.Open(t, s.URL, scripts.Config{})
 	serve(t, queue)
 	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit})
 	for _, uid := range []string{"a", "b", "c", "d"} {
@@ -165,10 +147,7 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 			t.Errorf("expected nothing to be passed on, found %v, %v", stats.Counters, err)
 		}
 	}
-	part, err := scripts.Open(t.Context(), clients, scripts.Config{Queue: queue.Parts[0].Keys.Queue()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := fixture.Open(t, s.URL, scripts.Config{Queue: queue.Parts[0].Keys.Queue()})
 	if _, err := client.New(part, client.Config{}); err == nil {
 		t.Error("expected a part of a queue to be refused")
 	}

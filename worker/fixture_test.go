@@ -16,6 +16,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -50,12 +51,7 @@ func (r *queueFixture) WaitInput(ctx context.Context) (bool, error) {
 
 func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
 	t.Helper()
-	clients, err := scripts.Connect(server.URL, scripts.ConnectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = clients.Close() })
-	store, err := scripts.New(clients, scripts.Config{})
+	store, err := scripts.New(fixture.Connect(t, server.URL), scripts.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *scripts.Store) e
 func TestAfterAScriptFlushEachRoleWorksAsSoonAsADispatcherOrAPollerDoes(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
-	work := func(role acl.Role) error { return workAfterAFlush[role](t.Context(), storeOf(t, users, role)) }
+	work := func(role acl.Role) error { return workAfterAFlush[role](t.Context(), users.Store(t, role)) }
 	for _, loader := range []acl.Role{acl.Dispatcher, acl.Poller} {
 		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)

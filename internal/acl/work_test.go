@@ -16,22 +16,11 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// storeOf is the queue q as a role sees it.
-func storeOf(t *testing.T, users *fixture.Users, role acl.Role) *scripts.Store {
-	t.Helper()
-	client := users.Client(t, role)
-	store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: "q"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return store
-}
-
 func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	users.Server.Client(t).ZAdd(t.Context(), "q:gates", redis.Z{Score: 1, Member: "hold:h1"})
 	for _, role := range acl.Roles() {
-		_, err := storeOf(t, users, role).Gauges(t.Context())
+		_, err := users.Store(t, role).Gauges(t.Context())
 		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
 		if reads && err != nil || !reads && !scripts.Refused(err) {
 			t.Errorf("%s: found %v", role, err)
@@ -42,7 +31,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 // TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer walks each source: all models, a label and the sets of a status.
 func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
-	operator, daemon, viewer := storeOf(t, users, acl.Operator), storeOf(t, users, acl.Poller), storeOf(t, users, acl.Viewer)
+	operator, daemon, viewer := users.Store(t, acl.Operator), users.Store(t, acl.Poller), users.Store(t, acl.Viewer)
 	if err := daemon.LoadScripts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +72,7 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 // TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer does what the commands do, under the users of both.
 func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
-	operator, daemon, viewer, now := storeOf(t, users, acl.Operator), storeOf(t, users, acl.Dispatcher), storeOf(t, users, acl.Viewer), time.Now()
+	operator, daemon, viewer, now := users.Store(t, acl.Operator), users.Store(t, acl.Dispatcher), users.Store(t, acl.Viewer), time.Now()
 	calendar, err := schedule.ParseCalendar(map[string]any{"name": "nightly", "rrule": "FREQ=DAILY;BYHOUR=2", "dtstart": "2026-01-01T00:00:00", "for": "1h"})
 	if err != nil {
 		t.Fatal(err)

@@ -74,11 +74,11 @@ func startDaemons(t *testing.T, users *fixture.Users) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
-	d, err := dispatcher.New(storeAs(t, users, acl.Dispatcher), dispatcher.Config{})
+	d, err := dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := poller.New(storeAs(t, users, acl.Poller), poller.Config{})
+	p, err := poller.New(users.Store(t, acl.Poller), poller.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,36 +94,17 @@ func startDaemons(t *testing.T, users *fixture.Users) {
 	})
 }
 
-func storeAs(t *testing.T, users *fixture.Users, role acl.Role) *scripts.Store {
-	t.Helper()
-	return queueAt(t, users.URL(t, role)).Parts[0]
-}
-
-func queueAt(t *testing.T, url string) *scripts.Queue {
-	t.Helper()
-	clients, err := scripts.Connect(url, scripts.ConnectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = clients.Close() })
-	queue, err := scripts.Open(t.Context(), clients, scripts.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return queue
-}
-
 // awaitSuccess saves a model with the Go client, as an application too, and waits until it has been refreshed.
 func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	app, err := client.New(queueAt(t, users.URL(t, acl.Application)), client.Config{})
+	app, err := client.New(fixture.Open(t, users.URL(t, acl.Application), scripts.Config{}), client.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}}); err != nil {
 		t.Fatal(err)
 	}
-	viewer := storeAs(t, users, acl.Viewer)
+	viewer := users.Store(t, acl.Viewer)
 	for after := scripts.TailStart; ; {
 		entries, next, err := viewer.Tail(t.Context(), after)
 		if err != nil {

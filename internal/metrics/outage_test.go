@@ -7,17 +7,14 @@ import (
 
 	"github.com/refreshd/refreshd/internal/metrics"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 // away are the metrics of a process whose Redis should answer at an address.
 func away(t *testing.T, address string) *metrics.Metrics {
 	t.Helper()
-	clients, err := scripts.Connect(address, scripts.ConnectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = clients.Close() })
+	clients := fixture.Connect(t, address)
 	store, err := scripts.New(clients, scripts.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/internal/acl"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay plays a notifier, a dispatcher and a foreign program, each as its own user of Redis.
@@ -21,20 +20,12 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	if err := b.Store.LoadScripts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	as := func(role acl.Role) *scripts.Store {
-		client := users.Client(t, role)
-		store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return store
-	}
 	b.tell(disabled("m1", "gone"))
 	foreign, key := users.Client(t, acl.Subscriber), b.Store.Keys.Outbox()
 	if err := foreign.XGroupCreateMkStream(t.Context(), key, "billing", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := New(as(acl.Notifier), b.routes, Config{})
+	n, err := New(users.Store(t, acl.Notifier), b.routes, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +51,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	if err := foreign.XAck(t.Context(), key, "billing", streams[0].Messages[0].ID).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := as(acl.Dispatcher).TrimOutbox(t.Context()); err != nil {
+	if _, err := users.Store(t, acl.Dispatcher).TrimOutbox(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left := b.Redis.XLen(t.Context(), key).Val(); left != 0 {
@@ -69,7 +60,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	if err := b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered(), `{"channel":"all","recipient":"all","notices":["{}"]}`).Err(); err != nil {
 		t.Fatal(err)
 	}
-	operator := as(acl.Operator)
+	operator := users.Store(t, acl.Operator)
 	all, err := operator.Undelivered(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
