@@ -19,23 +19,15 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // serve runs a poller for each part until the test ends.
 func serve(t *testing.T, queue *scripts.Queue) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
+	var pollers []func(context.Context) error
 	for _, part := range queue.Parts {
 		p, err := poller.New(part, poller.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { ended <- p.Run(ctx) }()
+		pollers = append(pollers, p.Run)
 	}
-	t.Cleanup(func() {
-		cancel()
-		for range queue.Parts {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	testkit.Run(t, pollers...)
 }
 
 func newClient(t *testing.T, queue *scripts.Queue, config client.Config) *client.Client {

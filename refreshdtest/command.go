@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -16,21 +17,15 @@ import (
 // replyName is the list on which commands are answered.
 const replyName = "refreshdtest"
 
-// Reply is what became of a command.
-type Reply struct {
-	Outcome string `json:"outcome"` // applied, unchanged, duplicate or refused
-	Reason  string `json:"reason"`  // of what was refused
-}
-
 // Command pushes one command as an application does, a JSON object, and lets it be applied. See docs/wire.md for what there is.
-func (q *Queue) Command(text string) (reply Reply) {
+func (q *Queue) Command(text string) client.Reply {
 	q.t.Helper()
 	fields := map[string]any{}
 	q.must(json.Unmarshal([]byte(text), &fields), "read the command")
 	return q.command(fields)
 }
 
-func (q *Queue) command(fields map[string]any) (reply Reply) {
+func (q *Queue) command(fields map[string]any) (reply client.Reply) {
 	q.t.Helper()
 	ctx, list := q.t.Context(), q.store.Keys.Reply(replyName)
 	fields["reply_to"] = list
@@ -52,7 +47,7 @@ func (q *Queue) command(fields map[string]any) (reply Reply) {
 func (q *Queue) want(kind model.CommandType, fields map[string]any) {
 	q.t.Helper()
 	fields["type"] = kind
-	if reply := q.command(fields); reply.Outcome == "refused" {
+	if reply := q.command(fields); reply.Outcome == client.Refused {
 		q.t.Fatalf("%s %v: %s", kind, fields["uid"], reply.Reason)
 	}
 }

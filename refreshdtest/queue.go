@@ -3,6 +3,7 @@ package refreshdtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,9 +160,7 @@ func (q *Queue) Attempts(uid string) []model.Attempt {
 	q.t.Helper()
 	attempts, err := q.store.History(q.t.Context(), uid)
 	q.must(err, "read the history")
-	for i, j := 0, len(attempts)-1; i < j; i, j = i+1, j-1 {
-		attempts[i], attempts[j] = attempts[j], attempts[i]
-	}
+	slices.Reverse(attempts)
 	return attempts
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/refreshdtest"
@@ -130,7 +131,7 @@ func TestAModelThatIsDisabledStandsStillUntilItIsEnabled(t *testing.T) {
 		q.Put(hourly)
 		q.Disable("tbl_1", "The feed is being moved")
 		q.Advance(5 * time.Hour)
-		if reply := q.Command(`{"type":"run","uid":"tbl_1"}`); reply.Outcome != "refused" {
+		if reply := q.Command(`{"type":"run","uid":"tbl_1"}`); reply.Outcome != client.Refused {
 			t.Errorf("expected a run to be refused, found %+v", reply)
 		}
 		if n := len(q.Attempts("tbl_1")); n != 0 {

@@ -33,15 +33,7 @@ func runParts(t *testing.T, queues []Queue, config Config, handler Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- pool.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Run(t, pool.Run)
 }
 
 func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"testing"
@@ -72,8 +71,6 @@ func TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone(t *testing.T) {
 // startDaemons runs a dispatcher and a poller, each as its own user, until the test ends.
 func startDaemons(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
 	d, err := dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -82,16 +79,7 @@ func startDaemons(t *testing.T, users *fixture.Users) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- d.Run(ctx) }()
-	go func() { ended <- p.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		for range cap(ended) {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	testkit.Run(t, d.Run, p.Run)
 }
 
 // awaitSuccess saves a model with the Go client, as an application too, and waits until it has been refreshed.

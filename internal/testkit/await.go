@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -36,4 +37,22 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 			t.Fatalf("never: %s", what)
 		}
 	}
+}
+
+// Run runs daemons until the test ends, and fails it with what they return.
+func Run(t testing.TB, daemons ...func(context.Context) error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	for _, run := range daemons {
+		go func() { ended <- run(ctx) }()
+	}
+	t.Cleanup(func() {
+		stop()
+		for range daemons {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
