@@ -160,9 +160,9 @@ func (k *kitchen) cook() {
 // awaitReader waits until somebody waits for an entry of a stream.
 func (k *kitchen) awaitReader() {
 	k.t.Helper()
-	for !strings.Contains(k.Redis.Info(k.t.Context(), "clients").Val(), "blocked_clients:1") {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(k.t, "somebody waits for an entry", func() bool {
+		return strings.Contains(k.Redis.Info(k.t.Context(), "clients").Val(), "blocked_clients:1")
+	})
 }
 
 // run runs a line as a reader would, and returns what stands on the screen.

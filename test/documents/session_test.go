@@ -88,9 +88,7 @@ func (s *session) elsewhere(text string) string {
 	return portOf.ReplaceAllStringFunc(text, func(found string) string {
 		parts := portOf.FindStringSubmatch(found)
 		if s.ports[parts[2]] == "" {
-			listener := must(net.Listen("tcp", "127.0.0.1:0"))(s.t)
-			_, s.ports[parts[2]], _ = net.SplitHostPort(listener.Addr().String())
-			_ = listener.Close()
+			_, s.ports[parts[2]], _ = net.SplitHostPort(testkit.FreeAddress(s.t))
 		}
 		return parts[1] + s.ports[parts[2]]
 	})

@@ -15,9 +15,6 @@ import (
 
 const program = "chromium"
 
-// limit bounds the life of a tab.
-const limit = testkit.Limit
-
 // start starts the browser of this process, at the first tab.
 var start = sync.OnceValues(func() (context.Context, error) {
 	path, err := exec.LookPath(program)
@@ -50,7 +47,7 @@ func open(t testing.TB, listen func(event any)) context.Context {
 	}
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(listen))
 	t.Cleanup(closeTab)
-	bounded, cancel := context.WithTimeout(ctx, limit)
+	bounded, cancel := context.WithTimeout(ctx, testkit.Limit)
 	t.Cleanup(cancel)
 	return bounded
 }
