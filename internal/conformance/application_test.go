@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +64,20 @@ func TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone(t *testing.T) {
 			}
 			if err := worker.Wait(); err != nil {
 				t.Errorf("%v: %s", err, said.String())
+			}
+		})
+	}
+}
+
+func TestAnApplicationThatMayNotSendCommandsIsToldSo(t *testing.T) {
+	users := fixture.WithUsers(t, scripts.DefaultQueue)
+	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
+		t.Run(language, func(t *testing.T) {
+			program, environ := testkit.Interpreter(t, language)
+			command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/application."+extension))
+			command.Env = append(environ, "REDIS_URL="+users.URL(t, acl.Viewer))
+			if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), "no permissions") || strings.Contains(string(output), "no reply") {
+				t.Errorf("expected that Redis refuses the user, found %v, %s", err, output)
 			}
 		})
 	}

@@ -444,8 +444,11 @@ class Connection
                 return $this->use($call);
             } catch (RedisException $error) {
                 self::log('redis', $error);
-                if ($enough() || preg_match('/^(NOAUTH|NOPERM|WRONGPASS|WRONGTYPE)/', $error->getMessage())) {
-                    return $enough() ? null : throw $error;
+                if (preg_match('/^(NOAUTH|NOPERM|WRONGPASS|WRONGTYPE)/', $error->getMessage())) {
+                    throw $error;
+                }
+                if ($enough()) {
+                    return null;
                 }
                 usleep((int) ($pause * 1e6));
             }
