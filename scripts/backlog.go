@@ -26,11 +26,9 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	if err := execReads(ctx, pipe); err != nil {
 		return Backlog{}, fmt.Errorf("read what waits: %w", err)
 	}
-	b := Backlog{Outbox: outbox.Val(), Undelivered: undelivered.Val(), Rejected: rejected.Val(), Wake: wake.Val()}
-	if entries := oldest.Val(); len(entries) > 0 {
-		b.OldestNotice = readNotification(entries[0].Values).At
-	}
-	return b, nil
+	return Backlog{
+		Outbox: outbox.Val(), Undelivered: undelivered.Val(), Rejected: rejected.Val(), Wake: wake.Val(), OldestNotice: noticedAt(oldest.Val()),
+	}, nil
 }
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.

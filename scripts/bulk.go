@@ -334,22 +334,6 @@ func (s *Store) replacePolicy(ctx context.Context, name string, after policy.Pol
 	return err
 }
 
-// BeginBulk begins a bulk in every part; each has its share of the rate. After an error it may have begun in some.
-func (q *Queue) BeginBulk(ctx context.Context, id string, wish model.Bulk) error {
-	wish.Rate = wish.Rate.Share(len(q.Parts))
-	return q.write(func(part *Store) error { _, err := part.BeginBulk(ctx, id, wish); return err })
-}
-
-// CancelBulk ends a bulk in every part; false: it is in none, or over in all.
-func (q *Queue) CancelBulk(ctx context.Context, id string) (cancelled bool, err error) {
-	err = q.Each(func(part *Store) error {
-		is, err := part.CancelBulk(ctx, id)
-		cancelled = cancelled || is
-		return err
-	})
-	return cancelled, err
-}
-
 // FindBulk reads a bulk at one instant with whether it stands among those that are not over.
 func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
 	pipe := s.clients.Read.TxPipeline()
@@ -369,4 +353,32 @@ func (s *Store) ListBulk(ctx context.Context, b Bulk) error {
 // UnlistBulk forgets that a bulk is to be carried out.
 func (s *Store) UnlistBulk(ctx context.Context, id string) error {
 	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Bulks(), id).Err(), "forget a bulk")
+}
+
+// BulkState is how far a bulk is, in a word.
+type BulkState string
+
+// The states of a bulk.
+const (
+	BulkRunning    BulkState = "running"
+	BulkDone       BulkState = "done"
+	BulkCancelled  BulkState = "cancelled"
+	BulkUnreadable BulkState = "unreadable" // by this release
+)
+
+// Over reports whether pollers have nothing more to do for it.
+func (s BulkState) Over() bool { return s == BulkDone || s == BulkCancelled }
+
+// State is how far it is, in a word.
+func (b *Bulk) State() BulkState {
+	switch {
+	case b.Problem != "":
+		return BulkUnreadable
+	case b.EndedAt.IsZero():
+		return BulkRunning
+	case b.Cancelled:
+		return BulkCancelled
+	default:
+		return BulkDone
+	}
 }

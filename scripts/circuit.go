@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,4 +99,24 @@ func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, reas
 	changed, err := run(ctx, s.clients.Write, turnCircuit, keys, string(to), key, gate, by, millis(now), model.FormatTime(now),
 		probeAt, keep, s.config.JournalCap, reason).Bool()
 	return changed, wrap(err, "turn a circuit")
+}
+
+// Circuits reads the circuits of these keys from all parts, or those of all keys; open ones first. One that is open in several parts is told as where
+// it opened first.
+func (q *Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
+	read := func(part *Store) ([]KeyCircuit, error) { return part.Circuits(ctx, keys...) }
+	return sumOf(q, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
+		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
+	})
+}
+
+func (c *KeyCircuit) add(other *KeyCircuit) {
+	c.Key, c.Opened, c.Parked, c.Recent = other.Key, c.Opened+other.Opened, c.Parked+other.Parked, c.Recent+other.Recent
+	if !other.Open() {
+		return
+	}
+	c.OpenParts++
+	if !c.Open() || other.OpenedAt.Before(c.OpenedAt) {
+		c.CircuitState, c.By, c.Reason = other.CircuitState, other.By, other.Reason
+	}
 }

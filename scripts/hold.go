@@ -3,9 +3,11 @@ package scripts
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -129,3 +131,53 @@ func (s *Store) ReleaseHold(ctx context.Context, id string, within time.Duration
 	}
 	return true, s.PutHold(ctx, &hold)
 }
+
+// HoldSum is a hold in all parts of a queue.
+type HoldSum struct {
+	model.Hold
+	Parked   int64 // models that wait for it
+	Released bool  // its models are being let go
+}
+
+// Holds reads the holds of all parts, oldest first.
+func (q *Queue) Holds(ctx context.Context) ([]HoldSum, error) {
+	read := func(part *Store) (sums []HoldSum, err error) {
+		now, err := part.Now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		holds, problem, err := part.Holds(ctx)
+		if err := cmp.Or(err, problem); err != nil {
+			return nil, err
+		}
+		for _, hold := range holds {
+			parked, err := part.CountParked(ctx, hold.Gate())
+			if err != nil {
+				return nil, err
+			}
+			sums = append(sums, HoldSum{hold, parked, hold.Ended(now)})
+		}
+		return sums, nil
+	}
+	add := func(sum, more *HoldSum) {
+		if sum.ID == "" {
+			sum.Hold = more.Hold
+		}
+		sum.Parked, sum.Released = sum.Parked+more.Parked, more.Released
+	}
+	return sumOf(q, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
+}
+
+// CancelHeld begins a bulk that takes back what runs of the models which a hold picks.
+func (q *Queue) CancelHeld(ctx context.Context, hold *model.Hold) (id string, err error) {
+	runs := model.SelectStatus + "=" + string(model.StatusRunning)
+	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
+	if err != nil {
+		return "", err
+	}
+	id = "cancel-" + hold.ID
+	return id, q.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Since: hold.Since})
+}
+
+// NewHoldID is a name for a hold to which nobody has given one.
+func NewHoldID() string { return "h" + strings.ToLower(rand.Text()[:6]) }

@@ -96,3 +96,22 @@ func (s *Store) CountParked(ctx context.Context, gate model.Gate) (int64, error)
 	n, err := s.clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
 	return n, wrap(err, "count what waits for a gate")
 }
+
+// LimitUses reads the keys of limits of all parts, in their order; without keys, of all that count anything or were set: it walks over the keys of
+// Redis then.
+func (q *Queue) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
+	read := func(part *Store) ([]LimitUse, error) { return part.LimitUses(ctx, keys...) }
+	return sumOf(q, read, func(u *LimitUse) string { return u.Limit.Name }, (*LimitUse).add, func(a, b LimitUse) int {
+		return cmp.Compare(a.Limit.Name, b.Limit.Name)
+	})
+}
+
+func (u *LimitUse) add(other *LimitUse) {
+	u.Running, u.Parked = u.Running+other.Running, u.Parked+other.Parked
+	if !other.Free.IsZero() {
+		u.Free = other.Free
+	}
+	if other.Set || u.Limit.Name == "" {
+		u.Set, u.Limit = other.Set, other.Limit
+	}
+}

@@ -2,12 +2,9 @@ package scripts
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -168,10 +165,7 @@ type Undelivered struct {
 }
 
 // ID names the message for people.
-func (u *Undelivered) ID() string {
-	sum := sha256.Sum256([]byte(u.text))
-	return hex.EncodeToString(sum[:6])
-}
+func (u *Undelivered) ID() string { return shortID(u.text) }
 
 // Undelivered reads the messages that could not be delivered, oldest first.
 func (s *Store) Undelivered(ctx context.Context) ([]Undelivered, error) {
@@ -213,19 +207,6 @@ func (s *Store) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 
 // DropUndelivered forgets messages, and returns how many were still kept.
 func (s *Store) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
-	for chunk := range slices.Chunk(all, rejectedBatch) {
-		pipe := s.clients.Write.Pipeline()
-		replies := make([]*redis.IntCmd, len(chunk))
-		for i, one := range chunk {
-			replies[i] = pipe.LRem(ctx, s.Keys.Undelivered(), 1, one.text)
-		}
-		_, err := pipe.Exec(ctx)
-		for _, reply := range replies {
-			dropped += int(reply.Val())
-		}
-		if err != nil {
-			return dropped, fmt.Errorf("drop what could not be delivered: %w", err)
-		}
-	}
-	return dropped, nil
+	dropped, err = dropKept(ctx, s, s.Keys.Undelivered(), all, func(u *Undelivered) string { return u.text })
+	return dropped, wrap(err, "drop what could not be delivered")
 }

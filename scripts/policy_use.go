@@ -1,8 +1,10 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -132,3 +134,31 @@ func (s *Store) Recount(ctx context.Context, use PolicyUse) (bool, error) {
 	written, err := run(ctx, s.clients.Write, recountPolicy, keys, use.Name, use.recorded, is).Bool()
 	return written, wrap(err, "recount the models of a policy")
 }
+
+// CountPolicies counts the models that use each policy, of at most about so many models in each part; all: there are no others.
+func (q *Queue) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
+	uses, all = map[string]int{}, true
+	err = q.Each(func(part *Store) error {
+		looked := 0
+		err := part.EachModel(ctx, "", func(uids []string) error {
+			if looked >= most {
+				return errCounted
+			}
+			names, err := part.PoliciesOf(ctx, uids)
+			for _, name := range names {
+				uses[cmp.Or(name, DefaultPolicyName)]++
+			}
+			looked += len(uids)
+			return err
+		})
+		models += looked
+		if errors.Is(err, errCounted) {
+			all, err = false, nil
+		}
+		return err
+	})
+	return uses, models, all, err
+}
+
+// errCounted ends a walk that has counted enough.
+var errCounted = errors.New("counted enough")

@@ -237,6 +237,28 @@ func (q *Queue) Each(do func(*Store) error) error {
 	return errors.Join(failed...)
 }
 
+// sumOf adds up what all parts of a queue have under the same id, in the order of compare. add gets an empty sum first.
+func sumOf[T any](q *Queue, read func(*Store) ([]T, error), id func(*T) string, add func(sum, more *T), compare func(a, b T) int) ([]T, error) {
+	sums := map[string]*T{}
+	err := q.Each(func(part *Store) error {
+		found, err := read(part)
+		for i := range found {
+			name := id(&found[i])
+			if sums[name] == nil {
+				sums[name] = new(T)
+			}
+			add(sums[name], &found[i])
+		}
+		return err
+	})
+	all := make([]T, 0, len(sums))
+	for _, sum := range sums {
+		all = append(all, *sum)
+	}
+	slices.SortFunc(all, compare)
+	return all, err
+}
+
 // PartError says in which part something went wrong, if there are several.
 func (q *Queue) PartError(part *Store, err error) error {
 	if err != nil && len(q.Parts) > 1 {

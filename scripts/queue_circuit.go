@@ -110,3 +110,17 @@ func (s *Store) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit,
 	_, err = s.CloseCircuit(ctx, model.QueueCircuitKey, by, now)
 	return err
 }
+
+// QueueCircuit adds up what all parts have counted. The settings are those of the first.
+func (q *Queue) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
+	err = q.Each(func(part *Store) error {
+		status, err := part.QueueCircuit(ctx)
+		if part == q.Parts[0] {
+			sum = status
+			return err
+		}
+		sum.Successes, sum.Failures = sum.Successes+status.Successes, sum.Failures+status.Failures
+		return err
+	})
+	return sum, err
+}

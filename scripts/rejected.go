@@ -38,10 +38,7 @@ type Rejected struct {
 }
 
 // ID names the entry for people: it follows from its text. Two that are alike in all have one ID.
-func (r *Rejected) ID() string {
-	sum := sha256.Sum256([]byte(r.text))
-	return hex.EncodeToString(sum[:6])
-}
+func (r *Rejected) ID() string { return shortID(r.text) }
 
 // Message is what the sender wrote, byte for byte; an error: not all of it is kept.
 func (r *Rejected) Message() (string, error) {
@@ -165,19 +162,48 @@ func (s *Store) RequeueRejected(ctx context.Context, entries []Rejected) (moved 
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (s *Store) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
+	dropped, err = dropKept(ctx, s, s.Keys.Rejected(), entries, func(r *Rejected) string { return r.text })
+	return dropped, wrap(err, "drop rejected messages")
+}
+
+// dropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
+func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
 	for chunk := range slices.Chunk(entries, rejectedBatch) {
 		pipe := s.clients.Write.Pipeline()
 		replies := make([]*redis.IntCmd, len(chunk))
-		for i, entry := range chunk {
-			replies[i] = pipe.LRem(ctx, s.Keys.Rejected(), 1, entry.text)
+		for i := range chunk {
+			replies[i] = pipe.LRem(ctx, key, 1, text(&chunk[i]))
 		}
 		_, err := pipe.Exec(ctx)
 		for _, reply := range replies {
 			dropped += int(reply.Val())
 		}
 		if err != nil {
-			return dropped, fmt.Errorf("drop rejected messages: %w", err)
+			return dropped, err
 		}
 	}
 	return dropped, nil
+}
+
+// shortID names a text for people.
+func shortID(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// PartRejected are rejected messages of one part of a queue.
+type PartRejected struct {
+	Part    *Store
+	Entries []Rejected
+}
+
+// Rejected reads those rejected messages of all parts that are wanted, oldest first in each.
+func (q *Queue) Rejected(ctx context.Context, wanted func(*Rejected) bool) (found []PartRejected, err error) {
+	err = q.Each(func(part *Store) error {
+		entries, err := part.Rejected(ctx)
+		entries = slices.DeleteFunc(entries, func(r Rejected) bool { return !wanted(&r) })
+		found = append(found, PartRejected{part, entries})
+		return err
+	})
+	return found, err
 }

@@ -210,23 +210,7 @@ func (s *Store) RecountError(ctx context.Context, was ErrorCount, models int64, 
 
 // SumSignatures adds up the parts of a queue, that of most models first.
 func (q *Queue) SumSignatures(read func(*Store) ([]Signature, error)) ([]Signature, error) {
-	sums := map[string]*Signature{}
-	err := q.Each(func(part *Store) error {
-		all, err := read(part)
-		for i := range all {
-			if sums[all[i].ID] == nil {
-				sums[all[i].ID] = &Signature{}
-			}
-			sums[all[i].ID].Add(&all[i])
-		}
-		return err
-	})
-	sorted := make([]Signature, 0, len(sums))
-	for _, one := range sums {
-		sorted = append(sorted, *one)
-	}
-	slices.SortFunc(sorted, func(a, b Signature) int {
+	return sumOf(q, read, func(s *Signature) string { return s.ID }, (*Signature).Add, func(a, b Signature) int {
 		return cmp.Or(cmp.Compare(b.Models, a.Models), b.PastAt.Compare(a.PastAt), b.LastAt.Compare(a.LastAt), cmp.Compare(a.ID, b.ID))
 	})
-	return sorted, err
 }
