@@ -2,26 +2,22 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func rejectedCommand(a *app) *cobra.Command {
 	command := group("rejected", "List the messages that could not be handled, requeue or drop them",
 		a.rejectedList(),
-		a.rejectedChange("requeue", "Move rejected messages back to the list that they came from, to be handled again", rejection{
-			(*scripts.Store).RequeueRejected, func(r *scripts.Rejected) error { _, err := r.Message(); return err },
-		}),
-		a.rejectedChange("drop", "Forget rejected messages", rejection{
-			(*scripts.Store).DropRejected, func(*scripts.Rejected) error { return nil },
-		}))
+		a.changeRejected("requeue", "Move rejected messages back to the list that they came from, to be handled again",
+			(*scripts.Store).RequeueRejected, func(r *scripts.Rejected) error { _, err := r.Message(); return err }),
+		a.changeRejected("drop", "Forget rejected messages",
+			(*scripts.Store).DropRejected, func(*scripts.Rejected) error { return nil }))
 	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
 such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
 more than 16 KiB only the beginning is kept; it can only be dropped.
@@ -83,69 +79,36 @@ func (a *app) printRejected(queue *scripts.Queue, found []scripts.PartRejected) 
 	return table.Flush()
 }
 
-// rejection is what may be done with rejected messages.
-type rejection struct {
-	do func(*scripts.Store, context.Context, []scripts.Rejected) (int, error)
-	// refuses says why it cannot be done with one of them.
-	refuses func(*scripts.Rejected) error
-}
-
-// rejectedChange is a command that does something with the rejected messages that are named, or with all.
-func (a *app) rejectedChange(use, short string, change rejection) *cobra.Command {
-	var all bool
-	command := &cobra.Command{
-		Use: use + " [ID...|--all]", Short: short, ValidArgsFunction: a.completeRejected,
-		Args: func(_ *cobra.Command, ids []string) error {
-			if all == (len(ids) > 0) {
-				return fmt.Errorf("expected the IDs of rejected messages, or --all, found %s", map[bool]string{true: "both", false: "neither"}[all])
+// changeRejected is a command that does something with rejected messages. Those for which refuses says why that cannot be are told, and left where
+// they are.
+func (a *app) changeRejected(
+	use, short string, do func(*scripts.Store, context.Context, []scripts.Rejected) (int, error), refuses func(*scripts.Rejected) error,
+) *cobra.Command {
+	command := a.changeKept(use, short, "a rejected", func(ctx context.Context, queue *scripts.Queue, wanted func(string) bool) (done, refused int, err error) {
+		found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool {
+			if !wanted(r.ID()) {
+				return false
 			}
-			return nil
-		},
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, ids []string) error {
-			if err := queue.RequireWhole(); err != nil {
-				return err
+			err := refuses(r)
+			if err != nil {
+				refused++
+				a.complain(r.ID() + ": " + err.Error())
 			}
-			return a.changeRejected(ctx, queue, change, ids)
-		}),
-	}
-	command.Flags().BoolVar(&all, "all", false, "all that are kept")
-	return command
-}
-
-// changeRejected does something with rejected messages, with all if none is named. Those with which it cannot be done are told, and left
-// where they are.
-func (a *app) changeRejected(ctx context.Context, queue *scripts.Queue, change rejection, ids []string) error {
-	unknown := slices.Clone(ids)
-	refused := 0
-	found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool {
-		unknown = slices.DeleteFunc(unknown, func(id string) bool { return id == r.ID() })
-		if len(ids) > 0 && !slices.Contains(ids, r.ID()) {
-			return false
-		}
-		err := change.refuses(r)
+			return err == nil
+		})
 		if err != nil {
-			refused++
-			a.complain(r.ID() + ": " + err.Error())
+			return 0, refused, err
 		}
-		return err == nil
+		for _, kept := range found {
+			count, err := do(kept.Part, ctx, kept.Entries)
+			if done += count; err != nil {
+				return done, refused, queue.PartError(kept.Part, err)
+			}
+		}
+		return done, refused, nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, id := range unknown {
-		a.complain(id + ": expected the ID of a rejected message, found none of that ID")
-	}
-	done := 0
-	for _, kept := range found {
-		count, err := change.do(kept.Part, ctx, kept.Entries)
-		if done += count; err != nil {
-			return queue.PartError(kept.Part, err)
-		}
-	}
-	if _, err := fmt.Fprintln(a.stdout, words.Count(done, "message", "messages")); err != nil || refused+len(unknown) == 0 {
-		return err
-	}
-	return errReported
+	command.ValidArgsFunction = a.completeRejected
+	return command
 }
 
 // completeRejected offers the IDs of the rejected messages.

@@ -116,7 +116,7 @@ func TestWhatCannotBeRequeuedIsToldAndTheRestGoes(t *testing.T) {
 	if left, back := r.ids(), r.queue.List(r.queue.Store.Keys.Output()); len(left) != 1 || len(back) != 1 || back[0] != "garbage" {
 		t.Errorf("expected one left and one back, found %v and %q", left, back)
 	}
-	expectContains(t, r.fail(exitUsage, "rejected", "requeue"), "expected the IDs of rejected messages, or --all, found neither")
+	expectContains(t, r.fail(exitUsage, "rejected", "requeue"), "expected the ID of a rejected message, or several, or --all, found neither")
 	expectContains(t, r.fail(exitUsage, "rejected", "drop", "--all", "x"), "found both")
 	expectContains(t, r.do("__complete", "rejected", "drop", ""), r.ids()[0]+"\t")
 }

@@ -31,7 +31,7 @@ func TestWhatCouldNotBeDeliveredIsListedRequeuedAndDropped(t *testing.T) {
 			t.Errorf("%v waits", waits)
 		}
 		expectContains(t, c.fail(exitFailed, "undelivered", "requeue", id), "expected the ID of an undelivered message")
-		expectContains(t, c.fail(exitUsage, "undelivered", "drop"), "expected the IDs of undelivered messages, or --all, found neither")
+		expectContains(t, c.fail(exitUsage, "undelivered", "drop"), "expected the ID of an undelivered message, or several, or --all, found neither")
 		expectContains(t, c.do("undelivered", "drop", "--all"), "2 messages\n")
 		if left := q.List(keys.Undelivered()); len(left) != 0 {
 			t.Errorf("%v are left", left)
