@@ -29,7 +29,8 @@ type Routes struct {
 type Channel struct {
 	Name string
 
-	sender  sender
+	list    string    // of Redis, for other programs; empty: it has a sender
+	sender  sender    // nil: it has a list
 	to      addressee // of e-mail
 	gather  time.Duration
 	digest  digest
@@ -77,18 +78,10 @@ func Read(name string, in io.Reader, environment Secrets) (*Routes, error) {
 // Close ends idle connections.
 func (r *Routes) Close() {
 	for _, channel := range r.channels {
-		channel.sender.close()
-	}
-}
-
-// Lists are the names of the lists that other programs read.
-func (r *Routes) Lists() (names []string) {
-	for _, channel := range r.channels {
-		if list, is := channel.sender.(*list); is {
-			names = append(names, list.name)
+		if channel.sender != nil {
+			channel.sender.close()
 		}
 	}
-	return names
 }
 
 func (r *Routes) read(value any, environment Secrets) error {
@@ -380,6 +373,6 @@ func (c *Channel) readList(doc document.Object) error {
 	if err == nil && !channelName.MatchString(name) {
 		err = document.Refuse("list", "a name of 1-40 lower-case letters, digits, _ or -", document.Found(name))
 	}
-	c.sender = &list{name: cmp.Or(name, c.Name)}
+	c.list = cmp.Or(name, c.Name)
 	return err
 }

@@ -11,27 +11,10 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// sender is one way to send messages. A finalError says that no further try would help.
+// sender is one way to send messages beyond Redis. A finalError says that no further try would help.
 type sender interface {
 	send(ctx context.Context, m message) error
-	// most is how many notices go at once where there are no digests.
-	most() int
 	close()
-}
-
-func (*webhook) most() int { return 1 }
-
-func (*email) most() int { return 1 }
-
-// list gives notices to other programs, in a list of Redis.
-type list struct{ name string }
-
-func (*list) most() int { return 100 }
-
-func (*list) close() {}
-
-func (*list) send(context.Context, message) error {
-	return errors.New("expected a notifier to push to the list")
 }
 
 const (
@@ -95,8 +78,8 @@ func (n *Notifier) tell(ctx context.Context, c *Channel, recipient string, now t
 func (n *Notifier) send(ctx context.Context, c *Channel, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if list, is := c.sender.(*list); is {
-		return n.store.PushTold(ctx, list.name, m.texts)
+	if c.list != "" {
+		return n.store.PushTold(ctx, c.list, m.texts)
 	}
 	return c.sender.send(ctx, m)
 }

@@ -15,6 +15,9 @@ type digest struct {
 	within time.Duration
 }
 
+// mostInList is how many notices go into a list at once.
+const mostInList = 100
+
 // turn decides what a recipient is told at now, of so many notices that wait: what the delivery is from now on, of which Size notices are told, or
 // until when they wait. Neither: nothing waits, and the delivery is forgotten.
 func (c *Channel) turn(d scripts.Delivery, waiting int, now time.Time) (next scripts.Delivery, until time.Time) {
@@ -25,7 +28,9 @@ func (c *Channel) turn(d scripts.Delivery, waiting int, now time.Time) (next scr
 		d.Size = min(d.Size, waiting)
 		return d, time.Time{}
 	case c.digest.above == 0:
-		d.Size = min(waiting, c.sender.most())
+		if d.Size = 1; c.list != "" {
+			d.Size = min(waiting, mostInList)
+		}
 		return d, time.Time{}
 	}
 	since := time.UnixMilli(d.Since)
