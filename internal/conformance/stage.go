@@ -253,9 +253,9 @@ func (s *stage) inHand(ctx context.Context, uid string) {
 	s.within(ctx, 3*time.Second, func() bool { return s.times(uid, model.EventStarted) > 0 })
 }
 
-// inLine counts the entries of each model that no worker has taken.
+// inLine counts the entries of each model that no worker has taken, in a queue of one part.
 func (s *stage) inLine(ctx context.Context) map[string]int {
-	entries, err := s.queue.Of("").InputPart(ctx, 0, 1000)
+	entries, err := s.queue.Parts[0].InputPart(ctx, 0, 1000)
 	if ctx.Err() == nil {
 		s.fail(err)
 	}

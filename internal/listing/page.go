@@ -46,6 +46,3 @@ func ReadPage(text, sort string) (p Page, err error) {
 	}
 	return p, nil
 }
-
-// stepSize is how many models are read at once.
-const stepSize = 200

@@ -34,6 +34,9 @@ type placed struct {
 	page Page
 }
 
+// stepSize is how many models are read at once.
+const stepSize = 200
+
 // Walk lists models, each step at most some hundreds.
 func Walk(ctx context.Context, queue *scripts.Queue, which Which, visit Visit) error {
 	if which.Sort != "" {

@@ -73,18 +73,18 @@ func (p *pools) Describe(descs chan<- *prometheus.Desc) {
 }
 
 func (p *pools) Collect(metrics chan<- prometheus.Metric) {
-	for _, c := range p.all() {
-		c.collect(metrics)
+	for _, n := range p.all() {
+		n.collect(metrics)
 	}
 }
 
-func (c *poolNumbers) collect(metrics chan<- prometheus.Metric) {
-	s := c.pool.Stats()
-	metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, c.slots, c.queue)
+func (n *poolNumbers) collect(metrics chan<- prometheus.Metric) {
+	s := n.pool.Stats()
+	metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, n.slots, n.queue)
 	for outcome, count := range map[string]int64{
 		"taken": s.Taken, "unreadable": s.Unreadable, "stale": s.Stale, "succeeded": s.Succeeded, "failed": s.Failed,
 		"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled, "requeued": s.Requeued,
 	} {
-		metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), c.queue, outcome)
+		metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), n.queue, outcome)
 	}
 }

@@ -74,43 +74,43 @@ func (q *queues) Describe(descs chan<- *prometheus.Desc) {
 
 func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 	var reading sync.WaitGroup
-	for _, c := range q.all() {
-		reading.Go(func() { c.collect(metrics) })
+	for _, n := range q.all() {
+		reading.Go(func() { n.collect(metrics) })
 	}
 	reading.Wait()
 }
 
 // read reads all parts, unless that was done just now.
-func (c *queueNumbers) read() ([]scripts.Gauges, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.clock()
-	if age := now.Sub(c.readAt); age >= 0 && age < fresh {
-		return c.gauges, c.err
+func (n *queueNumbers) read() ([]scripts.Gauges, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.clock()
+	if age := now.Sub(n.readAt); age >= 0 && age < fresh {
+		return n.gauges, n.err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c.gauges = make([]scripts.Gauges, len(c.queue.Parts))
+	n.gauges = make([]scripts.Gauges, len(n.queue.Parts))
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.SetLimit(atOnce)
-	for i, part := range c.queue.Parts {
+	for i, part := range n.queue.Parts {
 		reading.Go(func() (err error) {
-			c.gauges[i], err = part.Gauges(ctx)
+			n.gauges[i], err = part.Gauges(ctx)
 			return err
 		})
 	}
-	c.err, c.readAt = reading.Wait(), c.clock()
-	return c.gauges, c.err
+	n.err, n.readAt = reading.Wait(), n.clock()
+	return n.gauges, n.err
 }
 
-func (c *queueNumbers) collect(metrics chan<- prometheus.Metric) {
-	parts, err := c.read()
+func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
+	parts, err := n.read()
 	tell := func(desc *prometheus.Desc, value float64, labels ...string) {
 		kind := prometheus.GaugeValue
 		if desc == queueCounted {
 			kind = prometheus.CounterValue
 		}
-		metrics <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{c.queue.Name}, labels...)...)
+		metrics <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{n.queue.Name}, labels...)...)
 	}
 	if err != nil {
 		tell(queueUp, 0)
@@ -129,7 +129,7 @@ func (c *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 	for list, of := range lists {
 		tell(queueEntries, sum(of), list)
 	}
-	for _, freshness := range []model.Freshness{model.Fresh, model.FreshnessLate, model.FreshnessStale} {
+	for _, freshness := range model.Freshnesses {
 		tell(queueFreshness, sum(func(g *scripts.Gauges) int64 { return g.Freshness[freshness] }), string(freshness))
 	}
 	for _, names := range counters {
