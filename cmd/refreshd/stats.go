@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -96,7 +97,7 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 
 func (v statsView) pairs() [][2]string {
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
-	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %d models are failing: refreshd failures", v.Causes, v.Failing))
+	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %s: refreshd failures", v.Causes, words.Count(int(v.Failing), "model is failing", "models are failing")))
 	pairs := [][2]string{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
 		{"due", count(v.Due) + "  to be started now"}, {"urgent", count(v.Urgent) + "  asked for at once, started first"}, {"waiting", count(v.Waiting) + "  for their time"},
