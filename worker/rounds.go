@@ -42,15 +42,13 @@ func (r *Rounds) Tell(ctx context.Context) (told int, err error) {
 	return told, errors.Join(err, s.checkOnce(ctx))
 }
 
-// Rest waits until ctx ends, a handler has told something, or the deadline of an attempt has passed. False: ctx has ended.
-func (r *Rounds) Rest(ctx context.Context) bool {
+// Rest waits until ctx ends, a handler has told something, or the deadline of an attempt has passed.
+func (r *Rounds) Rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-		return false
 	case <-r.session.sender.news:
 	case <-r.session.overdue:
 	}
-	return true
 }
 
 // Stop ends the contexts of all handlers, waits until they have returned, and hands back what they did not finish.

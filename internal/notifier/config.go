@@ -218,7 +218,7 @@ const (
 	maxTimeout     = time.Minute
 )
 
-// defaultRetries try for some ten hours.
+// defaultRetries try for some eleven hours.
 var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": document.FormatDuration(maxAsked), "count": "14"}
 
 // readCommon reads when messages are sent, and sent again.
