@@ -3,9 +3,12 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/client"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -143,4 +146,43 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 	if _, err := client.New(part, client.Config{}); err == nil {
 		t.Error("expected a part of a queue to be refused")
 	}
+}
+
+// severed loses the connection behind the first command of an application: it is pushed, and nobody hears of it.
+type severed struct{ lost bool }
+
+func (*severed) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*severed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *severed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		err := next(ctx, command)
+		if command.Name() == "rpush" && !s.lost {
+			s.lost = true
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+}
+
+func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce(t *testing.T) {
+	t.Parallel()
+	s := testkit.Miniredis(t)
+	serve(t, fixture.Open(t, s.URL, scripts.Config{}))
+	clients := fixture.Connect(t, s.URL)
+	clients.Write.AddHook(&severed{})
+	queue, err := scripts.Open(t.Context(), clients, scripts.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"}); reply.Outcome != client.Applied || err != nil {
+		t.Fatalf("expected it applied, found %+v, %v", reply, err)
+	}
+	testkit.Eventually(t, "the second one is a duplicate", func() bool {
+		stats, err := queue.Parts[0].Stats(t.Context())
+		return err == nil && stats.Counters["create"] == 1 && stats.Counters["duplicate"] == 1
+	})
 }

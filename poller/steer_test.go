@@ -144,7 +144,10 @@ func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResul
 			t.Errorf("want two commands left, got %+v", round)
 		}
 		store.err = nil
-		b.Clock.Turn(time.Minute)
+		if round := b.roundOf(p); round.Waiting != 2 {
+			t.Errorf("want them to wait a moment, got %+v", round)
+		}
+		b.Clock.Turn(-time.Hour) // the clock of Redis is set back: they do not wait for the hour to pass again
 		b.roundOf(p)
 		if got := b.Stats(); got["hold"] != 1 || got["release"] != 1 || len(b.List(b.Store.Keys.Lane())) > 0 {
 			t.Errorf("want both carried out, got %v", got)

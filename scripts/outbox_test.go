@@ -117,3 +117,11 @@ func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
 		}
 	})
 }
+
+func TestTheIDsOfAStreamAreComparedAsNumbers(t *testing.T) {
+	for _, ids := range [][2]string{{"9-0", "10-0"}, {"1-9", "1-10"}, {"1-0", "1-1"}} {
+		if !before(ids[0], ids[1]) || before(ids[1], ids[0]) || before(ids[0], ids[0]) {
+			t.Errorf("want %s before %s alone", ids[0], ids[1])
+		}
+	}
+}

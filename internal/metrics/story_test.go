@@ -292,3 +292,22 @@ func series(families map[string]*dto.MetricFamily) map[string]bool {
 	}
 	return all
 }
+
+func TestTheStartOfAModelThatWaitedForAnotherOfItsHostIsNotLate(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, testkit.Miniredis(t))
+	for _, uid := range []string{"m1", "m2"} {
+		s.Command(fmt.Sprintf(`{"type":"put","uid":%q,"refresh":"now","payload":{"input_url":"http://h/"},"policy":{"limits":[{"key":"{host(input_url)}","running":1}]}}`, uid))
+	}
+	s.work()
+	s.Clock.Turn(5 * time.Minute)
+	for uid, attempt := range s.take() {
+		s.Say(fixture.Result("success", uid, attempt))
+	}
+	s.work()
+	got := values(s.scrape())
+	started, late := got["refreshd_transitions_total{event=start,loop=dispatcher,queue=bigtables}"], got["refreshd_start_lateness_seconds{queue=bigtables} sum"]
+	if started != 2 || late != 0 {
+		t.Errorf("expected two starts that are not late, found %g, late by %g s", started, late)
+	}
+}

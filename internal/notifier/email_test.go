@@ -1,9 +1,12 @@
 package notifier
 
 import (
+	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"mime"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,5 +178,34 @@ func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
 	}
 	if _, err := readTemplates(dir); err == nil {
 		t.Error("a template that cannot be rendered was taken")
+	}
+}
+
+func TestAServerOfMailThatHangsUpIsAskedAgain(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	testkit.Run(t, func(context.Context) error {
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		lines := bufio.NewScanner(conn)
+		fmt.Fprint(conn, "220 hello\r\n")
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "MAIL") {
+			fmt.Fprint(conn, "250 localhost\r\n")
+		}
+		return nil
+	})
+	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, listener.Addr(), "ops@example.com"))
+	b.tell(disabled("m1", "gone"))
+	b.round(b.Notifier)
+	b.Clock.Turn(5 * time.Second)
+	b.round(b.Notifier)
+	if stats := b.Stats(); stats["notices_tries_failed"] != 1 || stats["notices_undelivered"] != 0 {
+		t.Errorf("want one try that is followed by another, got %v", stats)
 	}
 }

@@ -144,3 +144,12 @@ func FuzzCompare(f *testing.F) {
 		}
 	})
 }
+
+func TestARunThatTakesLongerThanItsAttemptMayWaitInLineIsNotTooLong(t *testing.T) {
+	source := defined(t, map[string]any{"rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "policy": map[string]any{
+		"timeout": "1h", "queue_timeout": "5m", "retries": []any{}, "on_exhausted": "next_planned"}})
+	told, report := compared(t, runs("5 06:00 30 ok", "5 16:00 30 ok"), Options{Within: time.Minute}, map[string]Source{"m": source})
+	if len(told) > 0 || report.Agreed != 2 {
+		t.Errorf("expected two runs that agree, found %v, %+v", told, report)
+	}
+}
