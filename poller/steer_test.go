@@ -44,6 +44,23 @@ func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 	})
 }
 
+func TestAReleaseOnTheWireMaySayThatAllStartsAtOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.Command(`{"type":"hold","id":"h1","reason":"moves house","within":"24h"}`, put("a1"))
+		b.round()
+		b.dispatch()
+		b.Command(`{"type":"release","id":"h1","within":"0s"}`)
+		b.round()
+		b.Clock.Turn(time.Second)
+		b.dispatch()
+		b.dispatch()
+		if b.Attempt("a1") == "" {
+			t.Errorf("want a1 started, got %v", b.Model("a1"))
+		}
+	})
+}
+
 func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)

@@ -124,13 +124,14 @@ func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
 	t.Parallel()
 	config := self(t, "naive")
-	config.Scenarios, config.Patience = []string{"success", "stale", "malformed", "shutdown"}, 2*time.Second
+	config.Scenarios, config.Patience = []string{"success", "stale", "malformed", "reconnect", "shutdown"}, 2*time.Second
 	report, failing := play(t, config)
 	for _, want := range []string{
 		"must stale: stops when its attempt no longer counts",
 		"must malformed: goes on after entries that cannot be read",
 		"must shutdown: hands back what it has not finished: interrupted",
 		"should success: the begin of the work is told: started",
+		"should reconnect: a result that Redis did not take is pushed again",
 	} {
 		if !slices.Contains(failing, want) {
 			t.Errorf("expected to fail: %s; found %q", want, failing)

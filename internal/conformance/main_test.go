@@ -103,12 +103,13 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	return nil
 }
 
-// workNaively is how a first worker looks: it takes as many attempts as it gets, does one after the other, and listens to nobody.
+// workNaively is how a first worker looks: it takes as many attempts as it gets, does one after the other, listens to nobody, and tries nothing again.
 func workNaively(ctx context.Context) error {
 	options, err := redis.ParseURL(os.Getenv("REDIS_URL"))
 	if err != nil {
 		return err
 	}
+	options.MaxRetries = -1
 	client, queue := redis.NewClient(options), os.Getenv("REFRESHD_QUEUE")
 	for {
 		taken, err := client.LPopCount(ctx, queue+"-input", 10).Result()
