@@ -25,6 +25,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string // NAME=TEXT
+	secrets        []string // names of variables that programs of a worker must not find
 
 	log     zerolog.Logger
 	checks  *health.Checks   // nil: nobody asks about health

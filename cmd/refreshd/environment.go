@@ -27,6 +27,12 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
+// getSecret is an environment variable that no program of a worker in this process is to find.
+func (a *app) getSecret(name string) string {
+	a.secrets = append(a.secrets, name)
+	return a.getenv(name)
+}
+
 // foreign are variables that are no settings: what Kubernetes puts into each container for a service whose name begins with refreshd, what a
 // worker tells the program of --exec, which may be refreshd again, and what the tests ask for.
 var foreign = regexp.MustCompile(`^((\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)` +

@@ -56,7 +56,7 @@ func (a *app) prepareNotifier(loop *loopFlags, path string) (prepared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--routes: %w", err)
 	}
-	routes, err := notifier.Read(path, bytes.NewReader(text), a.getenv)
+	routes, err := notifier.Read(path, bytes.NewReader(text), a.getSecret)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -13,19 +14,25 @@ import (
 )
 
 // The first failure is told, then the final one, and at last the recovery: in order, from the worker's words to the webhook.
-func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecovery(t *testing.T) {
-	t.Parallel()
-	got := make(chan map[string]string, 10)
-	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+// hook serves a webhook, and gives its address.
+func hook(t *testing.T, got chan<- map[string]string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var message struct{ Data map[string]string }
 		_ = json.Unmarshal(body, &message)
 		got <- message.Data
 	}))
-	t.Cleanup(hook.Close)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecovery(t *testing.T) {
+	t.Parallel()
+	got := make(chan map[string]string, 10)
 	well := filepath.Join(t.TempDir(), "well")
 	secret := file(t, "secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	routes := file(t, "routes.yaml", "channels:\n  ops: {webhook: "+hook.URL+", secret: {file: "+secret+"}, digest: none}\n"+
+	routes := file(t, "routes.yaml", "channels:\n  ops: {webhook: "+hook(t, got)+", secret: {file: "+secret+"}, digest: none}\n"+
 		"routes:\n- {events: [disabled, recovered, failing], models: tenant=t1, channels: [ops]}\n")
 	models := file(t, "models.yaml", "uid: a\nlabels: {tenant: t1}\npolicy: {timeout: 1m, retries: [0], on_exhausted: give_up, failing_from: 1}\n")
 	c := &console{t: t}
@@ -49,5 +56,18 @@ func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecovery(t *testing.T) {
 	}
 	if code := up.stop(); code != exitDone {
 		t.Errorf("it ended with %d: %s", code, up.stderr)
+	}
+}
+
+func TestAProgramOfUpDoesNotFindTheSecretsOfTheNotifier(t *testing.T) {
+	t.Parallel()
+	got := make(chan map[string]string, 10)
+	routes := file(t, "routes.yaml", "channels:\n  ops: {webhook: "+hook(t, got)+", secret: {env: HOOK_KEY}, digest: none}\nroutes:\n- {events: [failing], channels: [ops]}\n")
+	models := file(t, "models.yaml", "uid: a\npolicy: {timeout: 1m, retries: [0], on_exhausted: give_up, failing_from: 1}\n")
+	up := exec.Command(testkit.Binary(t), "up", "--tick", "20ms", "--models", models, "--routes", routes, "--exec", "sh", "--", "-c", `echo "$OWN ${HOOK_KEY:-nothing}" >&2; exit 1`)
+	up.Env = append(os.Environ(), "OWN=found", "HOOK_KEY=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	testkit.StartCommand(t, up)
+	if told := testkit.Await(t, got, "the failure"); told["reason"] != "found nothing" {
+		t.Errorf("expected the other variable alone, found %v", told)
 	}
 }

@@ -150,15 +150,16 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 	if err != nil {
 		return nil, err
 	}
-	var worker prepared
-	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
-		if worker, err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
-			return nil, err
-		}
-	}
 	var notifier prepared
 	if flags.routes != "" {
 		if notifier, err = a.prepareNotifier(&flags.loop, flags.routes); err != nil {
+			return nil, err
+		}
+	}
+	// Behind the notifier, whose secrets no program of the worker may find.
+	var worker prepared
+	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
+		if worker, err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
 			return nil, err
 		}
 	}

@@ -58,7 +58,7 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFlags, args []string) (prepared, error) {
 	handlers := make(map[string]worker.Handler, len(a.queues.names))
 	for _, queue := range a.queues.names {
-		handler, err := own.handler(queue, a.queues.several(), args)
+		handler, err := own.handler(queue, a.queues.several(), a.secrets, args)
 		if err != nil {
 			return nil, err
 		}
@@ -102,8 +102,8 @@ func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config
 }
 
 // handler is what exactly one of --exec, --http and --fetch asks for. Each of several queues has a directory of its own to fetch into, as
-// they may call their models alike.
-func (f *workerFlags) handler(queue string, several bool, args []string) (worker.Handler, error) {
+// they may call their models alike. Programs do not find the variables that are secrets.
+func (f *workerFlags) handler(queue string, several bool, secrets, args []string) (worker.Handler, error) {
 	var given []string
 	for _, flag := range [][2]string{{"--exec", f.exec}, {"--http", f.http}, {"--fetch", f.fetch}} {
 		if flag[1] != "" {
@@ -120,7 +120,7 @@ func (f *workerFlags) handler(queue string, several bool, args []string) (worker
 	switch {
 	case f.exec != "":
 		return handlers.Exec(append([]string{f.exec}, args...), handlers.ExecOptions{
-			Queue: queue, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr,
+			Queue: queue, Secrets: secrets, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr,
 		})
 	case f.http != "":
 		header, err := readHeader(f.headers)

@@ -26,8 +26,10 @@ type ExecOptions struct {
 	Dir string
 	// Env is what the program finds in its environment beside the REFRESHD_ variables, as "name=value". Defaults to the
 	// environment of this process without REDIS_URL, its REFRESHD_ variables and the headers for a collector of traces, which are settings
-	// of refreshd and hold secrets. That keeps nobody from looking for them: a program of the same user may read the environment of its parent, where the system lets it.
+	// of refreshd and hold secrets, and without Secrets. That keeps nobody from looking for them: a program of the same user may read the environment of its parent, where the system lets it.
 	Env []string
+	// Secrets are the names of further variables that Env leaves out by default. Defaults to none.
+	Secrets []string
 	// Stdout and Stderr get what the program writes, beside the part of stderr that is read for the reason. They must
 	// be safe for concurrent use. Default to nothing.
 	Stdout, Stderr io.Writer
@@ -41,7 +43,7 @@ func (o ExecOptions) withDefaults() ExecOptions {
 	o.KillAfter = cmp.Or(o.KillAfter, 2*time.Second)
 	o.MaxOutput = cmp.Or(o.MaxOutput, 1<<20)
 	if o.Env == nil {
-		o.Env = slices.DeleteFunc(os.Environ(), isSetting)
+		o.Env = slices.DeleteFunc(os.Environ(), o.isSecret)
 	}
 	if o.Queue != "" {
 		o.Env = append(slices.Clip(o.Env), "REFRESHD_QUEUE="+o.Queue)
@@ -52,14 +54,13 @@ func (o ExecOptions) withDefaults() ExecOptions {
 	return o
 }
 
-// isSetting says whether a variable, as "name=value", is a setting of refreshd that may hold a secret.
-func isSetting(variable string) bool {
+// settings of refreshd that may hold a secret, beside its REFRESHD_ variables.
+var settings = []string{"REDIS_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
+
+// isSecret says whether a variable, as "name=value", may hold a secret of refreshd.
+func (o *ExecOptions) isSecret(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	switch name {
-	case "REDIS_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS":
-		return true
-	}
-	return strings.HasPrefix(name, "REFRESHD_")
+	return strings.HasPrefix(name, "REFRESHD_") || slices.Contains(settings, name) || slices.Contains(o.Secrets, name)
 }
 
 // exitError is the failure that an exit code means. Some have a meaning in sysexits.h.
