@@ -254,11 +254,10 @@ class Worker:
                     for field in ("attempt_uid", "deadline_at", "processing_at"):
                         pipe.hget(attempt._queue + ":model:" + attempt.uid, field)
                 found = [_text(value) for value in pipe.execute()] if attempts else []
-            except redis.RedisError as error:
+                for i, attempt in enumerate(attempts):
+                    self._judge(attempt, *found[3 * i:3 * i + 3])
+            except redis.RedisError as error:  # a status that Redis refuses, too: the next comparison must come
                 log.warning("comparing the attempts in hand: %s", error)
-                continue
-            for i, attempt in enumerate(attempts):
-                self._judge(attempt, *found[3 * i:3 * i + 3])
 
     def _judge(self, attempt, current, deadline, begun):
         attempt.deadline = _time(deadline)
