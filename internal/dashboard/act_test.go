@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func z(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
@@ -35,7 +36,7 @@ func (f *fleet) eventually(what string, holds func() bool) {
 	testkit.Eventually(f.t, what, holds)
 }
 
-func TestAModelIsRunDisabledEnabledAndHeldOnItsPage(t *testing.T) {
+func TestAModelIsRunOnItsPageWhichShowsWhatBecomesOfIt(t *testing.T) {
 	t.Parallel()
 	f := steered(t, Config{By: "ann"})
 	tab := browser.Open(t)
@@ -46,7 +47,14 @@ func TestAModelIsRunDisabledEnabledAndHeldOnItsPage(t *testing.T) {
 	f.eventually("an attempt", func() bool { return f.Attempt("tbl_1") != "" })
 	f.Say(fixture.Result("success", "tbl_1", f.Attempt("tbl_1")))
 	tab.Await("!document.querySelector('#model-state .bad')")
+}
 
+func TestAModelIsDisabledEnabledAndHeldOnItsPage(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := steered(t, Config{By: "ann"})
+	tab := browser.Open(t)
+	tab.Go(f.url("model?uid=tbl_1"))
 	tab.Fill("reason", "the owner asked for it")
 	tab.Follow("Disable until it is enabled")
 	tab.AwaitText("tbl_1 is disabled until somebody enables it.")
@@ -70,6 +78,7 @@ func TestAModelIsRunDisabledEnabledAndHeldOnItsPage(t *testing.T) {
 }
 
 func TestWhatFailsByOneCauseIsRunByItsButton(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{})
 	tab := browser.Open(t)
@@ -90,6 +99,7 @@ func TestWhatFailsByOneCauseIsRunByItsButton(t *testing.T) {
 }
 
 func TestTheFleetIsSteeredOnOnePage(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{By: "ann"})
 	tab := browser.Open(t)
@@ -149,6 +159,7 @@ func TestTheFleetIsSteeredOnOnePage(t *testing.T) {
 }
 
 func TestARejectedMessageIsRequeuedOrDroppedOnItsPage(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{})
 	tab := browser.Open(t)
@@ -173,6 +184,7 @@ func TestARejectedMessageIsRequeuedOrDroppedOnItsPage(t *testing.T) {
 }
 
 func TestAPolicyIsShownAsItWouldWork(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{ReadOnly: true})
 	tab := browser.Open(t)
@@ -198,6 +210,7 @@ func TestAPolicyIsShownAsItWouldWork(t *testing.T) {
 }
 
 func TestADashboardThatOnlyShowsOffersNothingElse(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{ReadOnly: true})
 	tab := browser.Open(t)

@@ -9,12 +9,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{})
 	tab := browser.Open(t)
@@ -50,6 +52,7 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 }
 
 func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{})
 	tab := browser.Open(t)
@@ -68,6 +71,7 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 }
 
 func TestEverythingWorksWithoutScripts(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := steered(t, Config{})
 	tab := browser.Open(t)
@@ -97,21 +101,24 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 	f := newFleet(t, Config{})
 	f.policies(feeds)
 	many := long.Or(3_000, 100_000)
+	var tab *browser.Tab
+	if long.Enabled() {
+		tab = browser.Open(t)
+	}
 	f.fill(many)
 	counted := &commandCount{}
 	f.client.AddHook(counted)
 
-	tab := browser.Open(t)
 	seen, pages := map[string]bool{}, 0
 	for address := f.url("models"); address != ""; pages++ {
 		counted.begin()
-		if pages%20 == 0 { // a browser for some of them
+		if tab != nil && pages%200 == 0 { // a browser for some of them
 			tab.Go(address)
 			for _, uid := range browser.Eval[[]string](tab, "[...document.querySelectorAll('tbody th a')].map(a => a.innerText)") {
 				seen[uid] = true
 			}
 			next := browser.Eval[string](tab, "document.querySelector('a[rel=next]')?.href || ''")
-			tab.Go("about:blank") // which ends its stream
+			tab.Leave() // which ends its stream
 			address = next
 		} else {
 			address = f.readModels(address, seen)
@@ -132,16 +139,15 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 	}
 }
 
-// fill saves so many models, as an application would.
+// fill saves so many models.
 func (f *fleet) fill(many int) {
 	f.t.Helper()
-	for from := 0; from < many; from += 10_000 {
-		commands := make([]string, 0, 10_000)
-		for i := from; i < min(many, from+10_000); i++ {
-			commands = append(commands, fmt.Sprintf(`{"type":"put","uid":"tbl_%06d","policy":"feeds","labels":{"tenant":"t%d"},"payload":{"input_url":"https://h%d.example/a.csv"}}`, i, i%100, i%1000))
+	for from := 0; from < many; from += commands.BatchSize {
+		var lines strings.Builder
+		for i := from; i < min(many, from+commands.BatchSize); i++ {
+			fmt.Fprintf(&lines, `{"uid":"tbl_%06d","policy":"feeds","labels":{"tenant":"t%d"},"payload":{"input_url":"https://h%d.example/a.csv"}}`+"\n", i, i%100, i%1000)
 		}
-		f.Command(commands...)
-		f.work()
+		put(f.t, f.queue, lines.String())
 	}
 }
 

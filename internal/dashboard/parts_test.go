@@ -27,17 +27,7 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 		for n := range 60 {
 			fmt.Fprintf(&models, "{uid: m%02d, rrule: every day at 6 AM}\n---\n", n)
 		}
-		var requests []*commands.Request
-		err := definitions.ReadModels("-", strings.NewReader(models.String()), definitions.FormatAuto, func(m definitions.Model) error {
-			requests = append(requests, &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}})
-			return m.Err
-		})
-		if err == nil {
-			err = commands.ExecuteAll(t.Context(), queue, requests)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		put(t, queue, models.String())
 		const base = "/q/%7Bbigtables%7D/"
 		expect(t, d.page(base), "<dt>waiting</dt><dd>60")
 		for _, order := range []string{"", "?sort=due"} {
@@ -51,4 +41,20 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 			expect(t, d.press(base+"model/disable", "uid", uid), uid+" is disabled until somebody enables it.")
 		}
 	})
+}
+
+// put saves models of YAML or JSON lines, at most commands.BatchSize of them.
+func put(t *testing.T, queue *scripts.Queue, models string) {
+	t.Helper()
+	var requests []*commands.Request
+	err := definitions.ReadModels("-", strings.NewReader(models), definitions.FormatAuto, func(m definitions.Model) error {
+		requests = append(requests, &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}})
+		return m.Err
+	})
+	if err == nil {
+		err = commands.ExecuteAll(t.Context(), queue, requests)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

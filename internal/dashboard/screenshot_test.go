@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 var update = flag.Bool("update", false, "write the pictures of docs/screenshots")
@@ -17,6 +18,9 @@ const largestPicture = 150 << 10
 
 // TestEachPictureOfTheDocumentsCanBeTaken takes the pictures that the documents show, of pages as they are; -update writes them.
 func TestEachPictureOfTheDocumentsCanBeTaken(t *testing.T) {
+	if !*update {
+		long.Only(t)
+	}
 	f := newFleet(t, Config{})
 	tab := browser.Open(t)
 	f.demo()

@@ -37,8 +37,8 @@ var start = sync.OnceValues(func() (context.Context, error) {
 	return ctx, chromedp.Do(ctx)
 })
 
-// open is a new tab of the browser, closed when the test ends.
-func open(t testing.TB, listen func(event any)) context.Context {
+// open is a new tab of the browser, closed when the test ends, and how long it may wait for anything.
+func open(t testing.TB, listen func(event any)) (ctx, waits context.Context) {
 	t.Helper()
 	testkit.RequireProgram(t, program, program)
 	browser, err := start()
@@ -47,7 +47,9 @@ func open(t testing.TB, listen func(event any)) context.Context {
 	}
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(listen))
 	t.Cleanup(closeTab)
-	bounded, cancel := context.WithTimeout(ctx, testkit.Limit)
+	ctx, cancel := context.WithTimeout(ctx, testkit.Limit)
 	t.Cleanup(cancel)
-	return bounded
+	waits, cancel = context.WithTimeout(ctx, testkit.Limit-testkit.Limit/10)
+	t.Cleanup(cancel)
+	return ctx, waits
 }

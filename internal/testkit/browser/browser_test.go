@@ -28,6 +28,8 @@ func serve(t *testing.T, policy string, pages map[string]string) string {
 
 func TestATabNoticesWhatAnAttackDoes(t *testing.T) {
 	const strict = "default-src 'none'; script-src 'self'"
+	tab := Open(t)
+	tab.bad = true
 	for _, c := range []struct{ name, policy, page, want string }{
 		{"a script that runs", "", `<script>pwned('ran')</script>`, "ran"},
 		{"a dialog", "", `<script>setTimeout(() => alert('hello'))</script>`, "dialog: hello"},
@@ -37,8 +39,8 @@ func TestATabNoticesWhatAnAttackDoes(t *testing.T) {
 		{"an exception", "", `<script>throw new Error('oops')</script>`, "oops"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tab := Open(t)
-			tab.bad = true
+			tab.t = t
+			tab.Faults() // of the page before
 			tab.Go(serve(t, c.policy, map[string]string{"/": c.page}))
 			testkit.Eventually(t, c.want, func() bool { return strings.Contains(strings.Join(tab.Faults(), "\n"), c.want) })
 		})

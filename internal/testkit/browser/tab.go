@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -16,8 +17,6 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // Tab is one tab of the browser. A test fails when its pages run a script that calls pwned, open a dialog, violate their Content-Security-Policy, throw, or
@@ -25,7 +24,9 @@ import (
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
-	bad bool // its pages are known to do what they should not
+	// waits ends before ctx does, so that a test that waits in vain can tell what the page is.
+	waits context.Context
+	bad   bool // its pages are known to do what they should not
 
 	mu     sync.Mutex
 	faults []string // guarded by mu
@@ -42,7 +43,7 @@ const watch = `alert = confirm = prompt = text => ` + Hook + `('dialog: ' + text
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	tab := &Tab{t: t}
-	tab.ctx = open(t, tab.listen)
+	tab.ctx, tab.waits = open(t, tab.listen)
 	tab.do(
 		call(runtime.AddBinding, runtime.AddBindingParams{Name: Hook}),
 		call(log.Enable, cdp.Empty{}),
@@ -170,18 +171,23 @@ func (tab *Tab) Address() string { tab.t.Helper(); return Eval[string](tab, `loc
 // Await waits until an expression holds in the page, or in the one that comes behind it.
 func (tab *Tab) Await(expression string) {
 	tab.t.Helper()
-	seen := ""
-	testkit.Eventually(tab.t, expression, func() bool {
-		holds, err := chromedp.Run(tab.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
-		if text, err := chromedp.Run(tab.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText")); err == nil {
-			seen = text
+	look := time.NewTicker(lookEach)
+	defer look.Stop()
+	for {
+		holds, err := chromedp.Run(tab.waits, chromedp.Evaluate[bool]("!!("+expression+")")) // an error: one page goes, and the next comes
+		if err == nil && holds {
+			return
 		}
-		return err == nil && holds || tab.ctx.Err() != nil
-	})
-	if err := tab.ctx.Err(); err != nil {
-		tab.t.Fatalf("the browser: never: %s: %v; the page is\n%s", expression, err, seen)
+		select {
+		case <-look.C:
+		case <-tab.waits.Done():
+			tab.t.Fatalf("the browser: never: %s; the page is\n%s\n%s", expression, tab.Address(), tab.Text())
+		}
 	}
 }
+
+// lookEach is how long a page rests between two looks: each costs it a layout.
+const lookEach = 20 * time.Millisecond
 
 // AwaitText waits until a reader of the page sees a text.
 func (tab *Tab) AwaitText(text string) {
