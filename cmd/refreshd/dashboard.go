@@ -1,11 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,10 +29,9 @@ func dashboardCommand(a *app) *cobra.Command {
 	command := a.loopCommand("dashboard", "Show the queue in a browser, and steer it from there", (*loopFlags).bindLife,
 		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
 			config, err := a.dashboardConfig(loop, &flags)
-			err = cmp.Or(err, a.requireOneQueue()) // it has one address
-			return func(queue *scripts.Queue) (daemon, error) { return a.openDashboard(queue, config) }, err
+			return (&pages{app: a, config: config}).show, err
 		})
-	command.Long = `Serve pages about the queue: rates and lateness, models, why one refreshes when it does, failures by cause.
+	command.Long = `Serve pages about the queue, or about each of several: rates and lateness, models, why one refreshes when it does, failures by cause.
 Without a token it listens on the loopback interface only. Whoever can read its pages can do what its buttons do, unless it is --read-only
 or its user of Redis is a viewer (refreshd acl).`
 	flags.bind(command.Flags(), a)
@@ -68,15 +67,61 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 	return config, config.WithDefaults().Validate()
 }
 
-// openDashboard begins to listen, and tells where.
-func (a *app) openDashboard(queue *scripts.Queue, config dashboard.Config) (*dashboard.Dashboard, error) {
-	config = config.WithDefaults()
-	config.Observe = a.checks.Loop(a.loopName("dashboard", queue.Name), config.Sample, false).Begin
-	open, err := dashboard.Open([]*scripts.Queue{queue}, config)
-	if err == nil {
-		a.log.Info().Str("address", open.URL()).Msg("the dashboard is served")
+// pages is the dashboard of all queues of a process: the first queue that Redis answers for opens it, and the others are shown in it too.
+type pages struct {
+	app    *app
+	config dashboard.Config
+	mu     sync.Mutex
+	open   *dashboard.Dashboard // guarded by mu; nil: not yet
+}
+
+// show returns what shows a queue while it runs.
+func (p *pages) show(queue *scripts.Queue) (daemon, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	config := p.config.WithDefaults()
+	config.Observe = p.app.checks.Loop(p.app.loopName("dashboard", queue.Name), config.Sample, false).Begin
+	if p.open != nil {
+		return &shownToo{p.open, queue, config.Observe}, nil
 	}
-	return open, err
+	open, err := dashboard.Open([]*scripts.Queue{queue}, config)
+	if err != nil {
+		return nil, err
+	}
+	p.open = open
+	p.app.log.Info().Str("address", open.URL()).Msg("the dashboard is served")
+	return open, nil
+}
+
+// url is where to look; "": nowhere.
+func (p *pages) url() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open == nil {
+		return ""
+	}
+	return p.open.URL()
+}
+
+// close ends a dashboard that may never have run.
+func (p *pages) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open != nil {
+		p.open.Close()
+	}
+}
+
+// shownToo shows a queue in a dashboard that another one has opened.
+type shownToo struct {
+	dashboard *dashboard.Dashboard
+	queue     *scripts.Queue
+	observe   func() func(error)
+}
+
+func (s *shownToo) Run(ctx context.Context) error {
+	s.dashboard.Show(ctx, s.queue, s.observe)
+	return nil
 }
 
 // bindPages adds the flag of a command that serves a dashboard besides.
@@ -87,11 +132,7 @@ func bindPages(flags *pflag.FlagSet, listen *string) {
 // serves reports whether --dashboard wants one.
 func serves(listen string) bool { return listen != "" && listen != "off" }
 
-// openPages opens the dashboard of a command that serves it besides, on loopback.
-func (a *app) openPages(queue *scripts.Queue, listen string) (*dashboard.Dashboard, error) {
-	open, err := a.openDashboard(queue, dashboard.Config{Listen: listen, By: a.by, Grace: time.Second, Clock: time.Now, Log: &a.log})
-	if err != nil {
-		return nil, fmt.Errorf("--dashboard: %w", err)
-	}
-	return open, nil
+// pagesAt is the dashboard of a command that serves it besides, on loopback.
+func (a *app) pagesAt(listen string) *pages {
+	return &pages{app: a, config: dashboard.Config{Listen: listen, By: a.by, Grace: time.Second, Clock: time.Now, Log: &a.log}}
 }

@@ -14,7 +14,7 @@ import (
 func demoCommand(a *app) *cobra.Command {
 	var life duration
 	var port int
-	var pages string
+	var listen string
 	command := &cobra.Command{
 		Use:   "demo [--for 20s] [--port PORT]",
 		Short: "Watch refreshes succeed, fail, retry, time out, give up and recover, with nothing to install",
@@ -31,15 +31,19 @@ audience did not see everything; all of it takes about ten seconds. Another Redi
 				return err
 			}
 			config := a.demoConfig(time.Duration(life), port)
-			if serves(pages) {
-				config.Dashboard = func(queue *scripts.Queue) (demo.Dashboard, error) { return a.openPages(queue, pages) }
+			if serves(listen) {
+				config.Dashboard = func(queue *scripts.Queue) (demo.Dashboard, error) {
+					at := a.pagesAt(listen)
+					_, err := at.show(queue)
+					return at.open, err
+				}
 			}
 			return demo.Run(command.Context(), config)
 		},
 	}
 	command.Flags().Var(&life, "for", "how long to run, and then end with a summary (default until Ctrl-C)")
 	command.Flags().IntVar(&port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
-	bindPages(command.Flags(), &pages)
+	bindPages(command.Flags(), &listen)
 	return command
 }
 

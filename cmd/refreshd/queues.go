@@ -47,7 +47,7 @@ func (a *app) useQueues() error {
 // requireOneQueue refuses several queues where a command is about one.
 func (a *app) requireOneQueue() error {
 	if a.queues.several() {
-		return usagef("--queue: expected one queue, as only dispatcher, poller, worker and up serve several, found %s", &a.queues)
+		return usagef("--queue: expected one queue, as only daemons and up serve several, found %s", &a.queues)
 	}
 	return nil
 }

@@ -177,13 +177,38 @@ func TestStrictRefusesToServeTheOthersOfAQueueThatIsNotAsItShouldBe(t *testing.T
 
 func TestACommandAboutOneQueueRefusesSeveral(t *testing.T) {
 	c := &console{t: t, env: map[string]string{"REFRESHD_QUEUE": "a,b"}}
-	for _, command := range []string{"model ls", "stats", "doctor", "queue show", "acl", "demo", "bench", "queue create --parts 2", "up --models x", "dashboard"} {
+	for _, command := range []string{"model ls", "stats", "doctor", "queue show", "acl", "demo", "bench", "queue create --parts 2", "up --models x"} {
 		expectContains(t, c.fail(exitUsage, strings.Fields(command)...), "--queue", "expected one ", "found a,b")
 	}
-	expectContains(t, c.fail(exitUsage, "up", "--dashboard", "127.0.0.1:8090"), "--dashboard: expected port 0 or off, as each of several queues has a dashboard of its own")
 	c.do("version") // which asks no queue
 	c.env = nil
 	expectContains(t, c.fail(exitUsage, "poller", "--queue", "a", "--queue", "b,a"), "--queue: expected each queue once, found a,b,a")
 	expectContains(t, c.fail(exitUsage, "poller", "--queue", "a,b c"), "queue: expected 1-64 letters")
 	expectContains(t, c.fail(exitUsage, "worker", "--fetch", t.TempDir(), "--queue", "a,.."), "do not begin with a dot")
+}
+
+func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.save("a", "of-a", `{}`)
+		c.save("b", "of-b", `{}`)
+		for _, command := range []string{"dashboard --listen 127.0.0.1:0", "up --dashboard " + testkit.FreeAddress(t)} {
+			served := c.start(append(strings.Fields(command), "--queue", "b", "--queue", "a")...)
+			address := served.dashboardOf(t)
+			testkit.Eventually(t, command+": a and b", func() bool { return strings.Contains(read(t, address), `aria-label="Queues"`) })
+			for queue, other := range map[string]string{"a": "b", "b": "a"} {
+				page := read(t, address+"q/"+queue+"/models")
+				expectContains(t, page, `uid=of-`+queue+`"`, `<a href="/q/`+queue+`/" aria-current="true">`, `<a href="/q/`+other+`/">`)
+				if strings.Contains(page, "of-"+other) {
+					t.Errorf("%s: expected the models of %s alone, found\n%s", command, queue, page)
+				}
+			}
+			if code := served.stop(); code != exitDone {
+				t.Errorf("%s: expected exit code 0, found %d\n%s", command, code, served.stderr)
+			}
+			if n := strings.Count(served.stderr.String(), "the dashboard is served"); n != 1 {
+				t.Errorf("%s: expected one dashboard, found %d", command, n)
+			}
+		}
+	})
 }

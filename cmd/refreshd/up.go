@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/dashboard"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/redisurl"
@@ -66,9 +65,6 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	if flags.models != "" && a.queues.several() {
 		return usagef("--models: expected one --queue, in which they are saved, found %s", &a.queues)
 	}
-	if a.queues.several() && serves(flags.pages) && !strings.HasSuffix(flags.pages, ":0") {
-		return usagef("--dashboard: expected port 0 or off, as each of several queues has a dashboard of its own, found %s", flags.pages)
-	}
 	if address == "" {
 		server, err := embedded.Start(flags.port)
 		if err != nil {
@@ -81,21 +77,20 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
+	pages := a.pagesAt(flags.pages)
+	defer pages.close()
 	return a.withLife(ctx, "up", address, &flags.loop, func(ctx context.Context, queue *scripts.Queue) error {
 		daemons, err := build(queue)
 		if err != nil {
 			return usageError{err}
 		}
-		browser := "" // where to look
 		if serves(flags.pages) {
-			if daemons.dashboard, err = a.openPages(queue, flags.pages); err != nil {
-				return err
+			if daemons.dashboard, err = pages.show(queue); err != nil {
+				return fmt.Errorf("--dashboard: %w", err)
 			}
-			defer daemons.dashboard.Close()
-			browser = daemons.dashboard.URL()
 		}
 		if a.redis == "" {
-			if err := a.hint(address, browser, queue.Parts[0].Keys); err != nil {
+			if err := a.hint(address, pages.url(), queue.Parts[0].Keys); err != nil {
 				return err
 			}
 		}
@@ -134,9 +129,9 @@ type daemons struct {
 	app        *app
 	queue      *scripts.Queue
 	dispatcher daemon
-	worker     daemon               // nil: those of other processes work
-	dashboard  *dashboard.Dashboard // nil: none
-	notifier   daemon               // nil: nobody is told
+	worker     daemon // nil: those of other processes work
+	dashboard  daemon // nil: none
+	notifier   daemon // nil: nobody is told
 	pollers    parts[*poller.Poller]
 	flags      *upFlags
 }

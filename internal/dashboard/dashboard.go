@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +20,7 @@ import (
 type Dashboard struct {
 	config   Config
 	listener net.Listener
-	sites    []*site
+	shown    shown
 	theming  map[string]*template // by the path of the page
 	csrf     string               // stands in each form, and is new with each process
 	tellings tellings
@@ -32,7 +34,29 @@ type Dashboard struct {
 type site struct {
 	queue   *scripts.Queue
 	base    string // of its addresses, as in /q/bigtables
+	observe func() func(error)
 	sampler sampler
+}
+
+// shown are the sites, in the order of their names. It is safe for concurrent use.
+type shown struct {
+	mu    sync.Mutex
+	sites []*site // guarded by mu; a slice that was handed out is not changed
+}
+
+func (s *shown) all() []*site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sites
+}
+
+func (s *shown) add(queue *scripts.Queue, observe func() func(error)) *site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe}
+	s.sites = append(slices.Clone(s.sites), one)
+	slices.SortFunc(s.sites, func(a, b *site) int { return cmp.Compare(a.queue.Name, b.queue.Name) })
+	return one
 }
 
 // Open begins to listen. Whoever opens a dashboard runs it: Run closes it.
@@ -56,7 +80,7 @@ func build(queues []*scripts.Queue, config Config) (*Dashboard, error) {
 	d := &Dashboard{config: config, csrf: rand.Text(), ending: make(chan struct{}), door: newDoor(config.Token, config.Clock), plays: make(chan struct{}, mostPlays)}
 	d.streams.tick, d.streams.clock = config.Tick, config.Clock
 	for _, queue := range queues {
-		d.sites = append(d.sites, &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name)})
+		d.shown.add(queue, d.config.Observe)
 	}
 	var err error
 	d.theming, err = parseTemplates()
@@ -69,6 +93,12 @@ func (d *Dashboard) URL() string { return "http://" + d.listener.Addr().String()
 // Close ends a dashboard that was never run.
 func (d *Dashboard) Close() { _ = d.listener.Close() }
 
+// Show adds the pages of one more queue, and reads its counters until ctx ends. observe takes the place of Config.Observe. A queue is
+// added once: its pages stay until the dashboard ends.
+func (d *Dashboard) Show(ctx context.Context, queue *scripts.Queue, observe func() func(error)) {
+	d.sample(ctx, d.shown.add(queue, observe))
+}
+
 // Run serves until ctx ends, then lets answers under way finish for no longer than the grace.
 func (d *Dashboard) Run(ctx context.Context) error {
 	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
@@ -78,7 +108,7 @@ func (d *Dashboard) Run(ctx context.Context) error {
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	var running sync.WaitGroup
-	for _, site := range d.sites {
+	for _, site := range d.shown.all() {
 		running.Go(func() { d.sample(sampling, site) })
 	}
 	served := make(chan error, 1)
@@ -109,7 +139,7 @@ const writeTime = 30 * time.Second
 
 // site is that of a name; nil: none.
 func (d *Dashboard) site(name string) *site {
-	for _, site := range d.sites {
+	for _, site := range d.shown.all() {
 		if site.queue.Name == name {
 			return site
 		}

@@ -86,7 +86,7 @@ func (f *fleet) live() {
 
 // url is the address of a page.
 func (f *fleet) url(path string) string {
-	return strings.TrimSuffix(f.dashboard.URL(), "/") + f.dashboard.sites[0].base + "/" + path
+	return strings.TrimSuffix(f.dashboard.URL(), "/") + home + path
 }
 
 // policies stores policies of YAML.
@@ -146,7 +146,7 @@ func (f *fleet) turn(by time.Duration, answer func(entry fixture.Entry) (kind st
 	}
 	f.work()
 	f.Clock.Turn(by)
-	if err := takeSample(f.t.Context(), f.dashboard.sites[0]); err != nil {
+	if err := takeSample(f.t.Context(), f.dashboard.shown.sites[0]); err != nil {
 		f.t.Fatal(err)
 	}
 }

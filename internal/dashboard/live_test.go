@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -190,4 +191,38 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	if err := testkit.Await(t, ended, "the end"); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	expectNone(t, d.page(home), `aria-label="Queues"`)
+	sampled := showToo(t, d.dashboard, d.Redis, scripts.Config{Queue: "banners", Clock: d.Clock.Now})
+	if err := testkit.Await(t, sampled, "a sample"); err != nil {
+		t.Error(err)
+	}
+	expect(t, d.page(home+"models"), `<a href="/q/banners/">banners</a>`, `<a href="/q/bigtables/" aria-current="true">bigtables</a>`)
+	expect(t, d.page("/q/banners/"), "<h1>Overview</h1>", `<a href="/q/banners/" aria-current="true">`, `<a href="/q/bigtables/">`)
+	d.put(`"uid":"a"`)
+	expectNone(t, d.page("/q/banners/models"), "model?uid=a")
+	if response, _ := d.ask(d.request("GET", "/", nil)); response.Header.Get("Location") != "/q/banners/" {
+		t.Errorf("expected the first queue by its name, found %s", response.Header.Get("Location"))
+	}
+}
+
+// showToo shows one more queue until the test ends, and tells of each sample of it.
+func showToo(t *testing.T, d *Dashboard, client redis.UniversalClient, config scripts.Config) <-chan error {
+	t.Helper()
+	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := make(chan error, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.Show(ctx, queue, func() func(error) { return func(err error) { sampled <- err } })
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return sampled
 }

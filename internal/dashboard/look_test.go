@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // everyPage are addresses of all pages, of the demo.
@@ -24,6 +26,21 @@ func TestEveryPageIsAccessibleInLightAndDarkAndOnAPhone(t *testing.T) {
 		browser.Eval[int](tab, "[...document.querySelectorAll('details')].map(d => d.open = true).length")
 		tab.Look()
 	}
+}
+
+func TestAQueueIsChosenByItsLink(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := newFleet(t, Config{})
+	testkit.Await(t, showToo(t, f.dashboard, f.client, scripts.Config{Queue: "banners", Clock: f.Clock.Now}), "a sample")
+	tab := browser.Open(t)
+	tab.Go(f.url("models"))
+	tab.Look()
+	tab.Follow("banners")
+	tab.Await("location.pathname === '/q/banners/'")
+	tab.Look()
+	tab.Follow("Models")
+	tab.Await("location.pathname === '/q/banners/models'")
 }
 
 func TestEveryPageIsListedHere(t *testing.T) {

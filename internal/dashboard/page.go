@@ -112,8 +112,8 @@ func (d *Dashboard) frame(site *site, page *page, query url.Values) *frame {
 			f.Links = append(f.Links, link{other.title, site.link(other.path), other.path == page.path || page.under != "" && other.path == page.under})
 		}
 	}
-	for _, other := range d.sites {
-		if len(d.sites) > 1 {
+	if sites := d.shown.all(); len(sites) > 1 {
+		for _, other := range sites {
 			f.Queues = append(f.Queues, link{other.queue.Name, other.link(""), other == site})
 		}
 	}
@@ -147,7 +147,7 @@ func (d *Dashboard) Handler() http.Handler {
 	mux.HandleFunc("POST /login", d.login)
 	mux.HandleFunc("POST /logout", d.logout)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, d.sites[0].link(""), http.StatusSeeOther)
+		http.Redirect(w, r, d.shown.all()[0].link(""), http.StatusSeeOther)
 	})
 	for _, page := range pages {
 		at := page.path

@@ -53,7 +53,7 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 	ticker := time.NewTicker(d.config.Sample)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		ended := d.config.Observe()
+		ended := site.observe()
 		err := takeSample(ctx, site)
 		if ctx.Err() == nil {
 			ended(err)
