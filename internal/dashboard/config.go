@@ -37,7 +37,7 @@ type Config struct {
 	Clock func() time.Time
 	// Log receives what went wrong. Defaults to none.
 	Log *zerolog.Logger
-	// Observe is told when a sample begins, and returns what is told how it ended. Defaults to none.
+	// Observe is told when a sample begins, and returns what is told how it ended. Defaults to nil: nobody is told.
 	Observe func() func(error)
 }
 
@@ -63,9 +63,6 @@ func (c Config) WithDefaults() Config {
 	if c.Log == nil {
 		nop := zerolog.Nop()
 		c.Log = &nop
-	}
-	if c.Observe == nil {
-		c.Observe = func() func(error) { return func(error) {} }
 	}
 	return c
 }

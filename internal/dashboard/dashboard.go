@@ -33,8 +33,8 @@ type Dashboard struct {
 // site is the pages of one queue.
 type site struct {
 	queue   *scripts.Queue
-	base    string // of its addresses, as in /q/bigtables
-	observe func() func(error)
+	base    string             // of its addresses, as in /q/bigtables
+	observe func() func(error) // nil: nobody is told
 	sampler sampler
 }
 

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/scripts"
@@ -32,8 +31,9 @@ func TestAQueueIsChosenByItsLink(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
 	f := newFleet(t, Config{})
-	testkit.Await(t, showToo(t, f.dashboard, f.client, scripts.Config{Queue: "banners", Clock: f.Clock.Now}), "a sample")
+	showToo(t, f.dashboard, f.client, scripts.Config{Queue: "banners", Clock: f.Clock.Now})
 	tab := browser.Open(t)
+	f.eventually("two queues", func() bool { return len(f.dashboard.shown.all()) == 2 })
 	tab.Go(f.url("models"))
 	tab.Look()
 	tab.Follow("banners")

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -67,11 +66,7 @@ func (v *visit) explanation(ctx context.Context) (*explain.Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := explain.Read(ctx, v.queue.Of(uid), uid)
-	if errors.Is(err, explain.ErrUnknownModel) {
-		err = fmt.Errorf("%s: %w", uid, errAbsent)
-	}
-	return e, err
+	return explain.Read(ctx, v.queue.Of(uid), uid)
 }
 
 func readModel(ctx context.Context, v *visit) (any, error) {
@@ -147,9 +142,6 @@ func drawPast(ctx context.Context, v *visit, w io.Writer) error {
 		return err
 	}
 	found, attempts, err := explain.ReadPast(ctx, v.queue.Of(uid), uid)
-	if errors.Is(err, explain.ErrUnknownModel) {
-		err = fmt.Errorf("%s: %w", uid, errAbsent)
-	}
 	if err != nil {
 		return err
 	}

@@ -154,9 +154,10 @@ func (d *Dashboard) Handler() http.Handler {
 		if at == "" {
 			at = "{$}"
 		}
-		mux.HandleFunc("GET /q/{queue}/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }))
+		show := d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) })
+		mux.HandleFunc("GET /q/{queue}/"+at, show)
 		if page.form {
-			mux.HandleFunc("POST /q/{queue}/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }))
+			mux.HandleFunc("POST /q/{queue}/"+at, show)
 		}
 		if page.live != nil {
 			mux.HandleFunc("GET /q/{queue}/live/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) }))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -14,17 +15,18 @@ import (
 // readTime bounds what is read of Redis for one page, or done by one action.
 const readTime = 20 * time.Second
 
-// errAbsent is what a page is about and is not stored.
+// errAbsent is a policy that a page is about and that is not stored.
 var errAbsent = errors.New("expected one that is stored, found none of that name")
 
 // inWords is an error as people are told it, on one line.
 func inWords(err error) string {
+	const notAllowed = "the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. ("
 	text := document.OneLine(err.Error())
 	switch {
 	case scripts.Refused(err):
-		return "Redis refused it: the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. (" + text + ")"
+		return "Redis refused it: " + notAllowed + text + ")"
 	case strings.Contains(text, "EXECABORT"): // it keeps to itself why
-		return "Redis refused it, and nothing was done: most likely the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. (" + text + ")"
+		return "Redis refused it, and nothing was done: most likely " + notAllowed + text + ")"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Redis did not answer in time, and it is unknown what was done: look at the page again. (" + text + ")"
 	default:
@@ -36,7 +38,7 @@ func inWords(err error) string {
 func statusOf(err error) int {
 	_, refused := errors.AsType[*document.Error](err)
 	switch {
-	case errors.Is(err, errAbsent):
+	case errors.Is(err, errAbsent), errors.Is(err, explain.ErrUnknownModel):
 		return http.StatusNotFound
 	case refused:
 		return http.StatusBadRequest

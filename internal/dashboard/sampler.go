@@ -53,9 +53,11 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 	ticker := time.NewTicker(d.config.Sample)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		ended := site.observe()
-		err := takeSample(ctx, site)
-		if ctx.Err() == nil {
+		ended := func(error) {}
+		if site.observe != nil {
+			ended = site.observe()
+		}
+		if err := takeSample(ctx, site); ctx.Err() == nil {
 			ended(err)
 		}
 		select {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func releaseHold(ctx context.Context, v *visit) (outcome, error) {
 		return outcome{}, err
 	}
 	holds, problem, err := v.queue.Parts[0].Holds(ctx)
-	if err == nil {
-		err = problem
-	}
-	if err != nil {
+	if err := cmp.Or(err, problem); err != nil {
 		return outcome{}, err
 	}
 	within := time.Duration(0)
