@@ -32,12 +32,14 @@ type server struct {
 	sources map[string]string // script text by file name
 	planted map[string]string // text or sha of a script -> that of the one that is run instead
 	fewer   map[string]string // likewise, where few signatures are kept apart
+
+	scripts cache
 }
 
 // newServer starts a server in memory; a planted bug, if any, changes one of its scripts.
 func newServer(t testing.TB, planted bug) *server {
 	t.Helper()
-	r := &server{mini: miniredis.NewMiniRedis(), sources: scripts.Sources(), planted: map[string]string{}, fewer: map[string]string{}}
+	r := &server{mini: miniredis.NewMiniRedis(), sources: scripts.Sources(), planted: map[string]string{}, fewer: map[string]string{}, scripts: newCache()}
 	r.read, r.write = r.client(true), r.client(false)
 	t.Cleanup(func() {
 		_, _ = r.read.Close(), r.write.Close()

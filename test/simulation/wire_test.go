@@ -61,7 +61,7 @@ func (wire) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook passes one command.
 func (w wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		return w.pass(ctx, []redis.Cmder{command}, func() error { return next(ctx, command) })
+		return w.pass(ctx, []redis.Cmder{command}, func() error { return w.server.scripts.execute(ctx, command, next) })
 	}
 }
 
