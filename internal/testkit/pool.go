@@ -49,7 +49,7 @@ func Main(m *testing.M, options ...goleak.Option) { os.Exit(run(m, options...)) 
 
 func run(m *testing.M, options ...goleak.Option) int {
 	// More tests run at once than there are processors, unless -parallel says how many: tests with a server mostly wait.
-	_ = flag.Set("test.parallel", "8") // flag.Parse lets the command line have the last word
+	_ = flag.Set("test.parallel", "16") // flag.Parse lets the command line have the last word
 	flag.Parse()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // many small values that live shortly: memory is cheaper than time

@@ -161,6 +161,7 @@ func (c *crowd) answer(ctx context.Context, client redis.UniversalClient, entry 
 // TestNeverAFifthRunsOnAnyHostWhateverIsKilled looks from the side of the workers: while dispatchers and pollers are killed, at most four
 // attempts of a host run at a time, each model is refreshed once, and no slot leaks.
 func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, long.Or(10, 200), long.Or(20, 100), perHost)
 	commands := [][]string{{"dispatcher"}, {"dispatcher"}, {"poller", "--lease", "1s", "--tick", "100ms"}, {"poller", "--lease", "1s", "--tick", "100ms"}}
 	processes := make([]*testkit.Process, len(commands))
