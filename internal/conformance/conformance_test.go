@@ -124,7 +124,7 @@ func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
 	t.Parallel()
 	config := self(t, "naive")
-	config.Scenarios, config.Patience = []string{"success", "stale", "malformed", "reconnect", "shutdown"}, 2*time.Second
+	config.Scenarios, config.Patience = []string{"success", "stale", "malformed", "reconnect", "shutdown"}, time.Second
 	report, failing := play(t, config)
 	for _, want := range []string{
 		"must stale: stops when its attempt no longer counts",
@@ -143,6 +143,7 @@ func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
 }
 
 func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
+	t.Parallel()
 	config := conformance.Config{Command: []string{"/no/such/worker"}, Scenarios: []string{"success"}}
 	if _, err := conformance.Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), "scenario success: start the worker: ") {
 		t.Errorf("expected the start to fail, found %v", err)
