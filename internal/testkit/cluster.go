@@ -47,11 +47,13 @@ func startNodes(count int, args ...string) (*backend, error) {
 
 // newClusterNode takes a free port for the cluster bus too: the default, port + 10000, may be taken or above 65535.
 func newClusterNode(args ...string) (*node, error) {
-	bus, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	return newNode(append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, args...)...)
+	return onFreePorts(func() (*node, error) {
+		bus, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		return tryNode(append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, args...))
+	})
 }
 
 // join introduces every node to the first, deals out the slots and lets the replicas follow, as redis-cli --cluster create does.

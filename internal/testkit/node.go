@@ -28,11 +28,15 @@ type node struct {
 // errExited means that a server ended before it answered, most often because another process took the port meanwhile.
 var errExited = errors.New("redis-server ended before it answered")
 
-// newNode starts a redis-server on a free port. Between finding a port and using it the port may be taken, so it
-// tries a few.
-func newNode(args ...string) (n *node, err error) {
+// newNode starts a redis-server on a free port.
+func newNode(args ...string) (*node, error) {
+	return onFreePorts(func() (*node, error) { return tryNode(args) })
+}
+
+// onFreePorts tries a few times: between finding a port and using it the port may be taken.
+func onFreePorts(try func() (*node, error)) (n *node, err error) {
 	for range 5 {
-		if n, err = tryNode(args); !errors.Is(err, errExited) {
+		if n, err = try(); !errors.Is(err, errExited) {
 			break
 		}
 	}
