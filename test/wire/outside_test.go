@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/acl"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -202,6 +203,7 @@ func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 		})
 	}
 	t.Run("redis-cli with users", func(t *testing.T) {
+		long.Only(t)
 		o := setupWithUsers(t)
 		workByHand(o)
 		test(t, o)
