@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# A worker of refreshd in Bash, with redis-cli and jq: one attempt at a time.
+# A worker of refreshd in Bash, with redis-cli 7 and jq: one attempt at a time.
 #
 #   worker.sh PROGRAM [ARGUMENT...]
 #
 # PROGRAM gets the attempt as one line of JSON on stdin. Exit code 0 is success; otherwise its last line on stderr is the reason. It is ended by
-# SIGTERM when the attempt no longer counts. What it prints on stdout is told to the owner of the model, line by line.
+# SIGTERM, and two seconds later by SIGKILL, when the attempt no longer counts or its deadline has passed. What it prints on stdout is told to the
+# owner of the model, the latest line once a second.
+#
+# REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, with % before what is encoded. PROGRAM does not get it, and no list of
+# processes shows the password.
 #
 # It asks Redis once a second, and knows neither queues of several parts nor names of their own: for those take one of the other clients, or
 # `refreshd worker --exec PROGRAM`, which needs neither jq nor this script.
@@ -13,66 +17,127 @@ set -m # each program leads a process group of its own
 
 queue=${REFRESHD_QUEUE:-bigtables}
 url=${REDIS_URL:-redis://127.0.0.1:6379}
+password=${REDISCLI_AUTH:-}
+unset REDIS_URL REDISCLI_AUTH
+if ! [[ $url =~ ^redis(s?)://((([^:]*):)?(.*)@)?(\[[^]]*\]|[^]:/?@[]*)(:([0-9]+))?(/([0-9]*))?(\?.*)?$ ]]; then
+  echo 'REDIS_URL: expected redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://' >&2
+  exit 2
+fi
+host=${BASH_REMATCH[6]//[][]/}
+server=(-h "${host:-127.0.0.1}" -p "${BASH_REMATCH[8]:-6379}" -n "${BASH_REMATCH[10]:-0}" ${BASH_REMATCH[1]:+--tls})
+user=${BASH_REMATCH[4]//\\/\\\\} encoded=${BASH_REMATCH[5]//\\/\\\\}
+if [ -n "$encoded" ]; then printf -v password %b "${encoded//%/\\x}"; fi
+if [ -n "$user" ]; then printf -v user %b "${user//%/\\x}" && server+=(--user "$user"); fi
+
 # calm runs a program that a signal to the worker does not end, too: it may hold an attempt.
 calm() (
   trap '' TERM INT
   exec "$@"
 )
-redis() { calm redis-cli -u "$url" --no-auth-warning "$@"; }
 
-stopping=
-trap 'stopping=1' TERM INT
+# redis asks Redis. False: it has answered an error, which is told on stderr, or nothing.
+redis() (
+  trap '' TERM INT
+  if [ -n "$password" ]; then export REDISCLI_AUTH=$password; fi
+  { said=$(redis-cli -e "${server[@]}" "$@" 2>&1 >&3); } 3>&1
+  code=$?
+  if [ -n "$said" ]; then printf '%s\n' "$said" >&2; fi
+  if [[ $said == *' failed: '* ]]; then exit 1; fi # SELECT was refused: redis-cli goes on in another database
+  exit "$code"
+)
 
-# say TYPE [JQ-ARGUMENTS...] pushes a message about the attempt in hand; further --arg become fields. What Redis did not take is pushed again.
+stopping= # since when, by SECONDS
+trap 'stopping=${stopping:-$SECONDS}' TERM INT
+
+# message --arg type TYPE [--arg FIELD VALUE...] is one about the attempt in hand.
+message() { calm jq -cn "$@" --arg uid "$uid" --arg refresh_attempt_uid "$fence" '$ARGS.named'; }
+
+# push MESSAGE prints the error, if Redis does not take it.
+push() { redis -x RPUSH "$queue-output" 2>&1 >/dev/null <<<"$1"; }
+
+# say TYPE [--arg FIELD VALUE...] pushes a message, and after an error again until the attempt no longer counts. False: it may not have reached
+# Redis.
 say() {
-  local type=$1 message tries=30
-  shift
-  message=$(calm jq -cn --arg type "$type" --arg uid "$uid" --arg refresh_attempt_uid "$fence" "$@" '$ARGS.named')
-  until redis RPUSH "$queue-output" "$message" >/dev/null || ! ((tries--)); do sleep 1; done
+  local text error wait=100 pause
+  text=$(message --arg type "$@")
+  until error=$(push "$text"); do
+    if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS > stopping + 10)); } || over || { passed && ((SECONDS > taken + 60)); }; then
+      echo "attempt $fence of $uid: $1 may not have reached redis: $error" >&2
+      return 1
+    fi
+    pause=$((wait / 2 + RANDOM % (wait / 2)))
+    sleep "$((pause / 1000)).$(printf %03d $((pause % 1000)))"
+    wait=$((wait < 2500 ? 2 * wait : 5000))
+  done
 }
 
-# current: does the attempt in hand count? While Redis does not answer it does.
-current() {
+# passed: has the deadline passed, as Redis has told it last?
+passed() {
+  local now
+  TZ=UTC printf -v now '%(%FT%T)T' -1
+  [ -n "$deadline" ] && [[ $now > $deadline ]]
+}
+
+# over: does the attempt in hand no longer count? While Redis does not answer it does. A deadline that passes before `started` is applied moves.
+over() {
   local found
-  found=$(redis HGET "$queue:model:$uid" attempt_uid) || return 0
-  [ "$found" = "$fence" ]
+  if found=$(redis HGET "$queue:model:$uid" attempt_uid) && [ "$found" != "$fence" ]; then return 0; fi
+  if found=$(redis HGET "$queue:model:$uid" deadline_at); then deadline=$found; fi
+  passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ]
+}
+
+# tell tells the owner the latest line of the program, unless it is told already. It may be lost.
+tell() {
+  local line
+  if [ -s "$dir/status" ] && line=$(<"$dir/status") && [ "$line" != "$told" ]; then
+    told=$line
+    push "$(message --arg type user_friendly_status --arg status "$line")" >&2
+  fi
 }
 
 # work does the attempt in hand, in the background so that a signal and a lost fence are noticed.
 work() {
-  local dir program reader code lost='' asked=0
+  local dir program reader code lost='' told='' ticks=0 signal=TERM
   dir=$(mktemp -d)
   mkfifo "$dir/out"
-  while IFS= read -r line; do say user_friendly_status --arg status "$line"; done <"$dir/out" &
+  while IFS= read -r line; do printf %s "${line:0:2000}" >"$dir/status"; done <"$dir/out" &
   reader=$!
   "$@" <<<"$entry" >"$dir/out" 2>"$dir/err" &
   program=$!
   while kill -0 "$program" 2>/dev/null; do
     sleep 0.1 &
     wait $! # ends early by a signal
-    if ! ((++asked % 10)) && ! current; then lost=fence; fi
+    if ((++ticks % 10 == 0)) && [ -z "$lost" ]; then
+      tell
+      if over; then lost=over; fi
+    fi
     if [ -n "$stopping" ]; then lost=${lost:-shutdown}; fi
-    if [ -n "$lost" ]; then kill -- "-$program" 2>/dev/null; fi
+    if [ -z "$lost" ]; then continue; fi
+    kill "-$signal" -- "-$program" 2>/dev/null
+    if ((++ending > 20)); then signal=KILL; fi
   done
   wait "$program"
   code=$?
   kill -- "-$program" 2>/dev/null # whom it has left behind
   wait "$reader"
   case $lost/$code in
-    fence/*) ;;
-    */0) say success ;;
+    over/*) ;;
+    */0) tell; say success ;;
     shutdown/*) say interrupted ;;
-    *) say failure --arg reason "$(tail -n 1 "$dir/err")" --arg error_type "exit_$code" ;;
+    *) tell; say failure --arg reason "$(tail -n 1 "$dir/err" | head -c 2000)" --arg error_type "exit_$code" ;;
   esac
   rm -r "$dir"
 }
 
 while [ -z "$stopping" ]; do
-  entry=$(redis BLPOP "$queue-input" 1 | calm tail -n +2)
-  if ! read -r uid fence < <(calm jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != ""))"' <<<"$entry" 2>/dev/null); then
+  if ! entry=$(redis BLPOP "$queue-input" 1 | calm tail -n +2); then
+    sleep 1
+    continue
+  fi
+  if ! read -r uid fence deadline < <(calm jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != "")) \(.deadline_at // "")"' <<<"$entry" 2>/dev/null); then
     continue # nothing came, or what nobody can be told about
   fi
-  if ! current; then continue; fi # superseded while it stood in line
-  say started --arg worker "$(hostname)"
-  work "$@"
+  taken=$SECONDS begun='' ending=0
+  if over; then continue; fi # superseded while it stood in line
+  if say started --arg worker "$(hostname)"; then work "$@"; fi
 done

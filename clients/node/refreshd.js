@@ -76,7 +76,8 @@ class Attempt {
     /** @type {Record<string, any>} */
     this.payload = names.nested ? entry.payload ?? {} : rest;
     this.changed = true;
-    this.answered = false;
+    this.answer = null;
+    Object.assign(this, { begun: false, takenAt: Date.now() });
     this.modelKey = `${list.slice(0, -'-input'.length)}:model:${this.uid}`;
     this.replyTo = reply_to ?? `${list.slice(0, -'-input'.length)}-output`;
     this.tell = tell;
@@ -117,6 +118,12 @@ class Attempt {
     this.#told = Date.now();
   }
 
+  /** Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever. */
+  get over() {
+    if (this.why === 'fence_lost' || this.why === 'deadline') return true;
+    return this.deadline && Date.now() >= this.deadline && (this.begun || Date.now() >= this.takenAt + 60_000);
+  }
+
   stop(why) { this.#controller.abort(new Stopped(why)); }
 }
 
@@ -151,7 +158,8 @@ class Worker {
     taker.on('error', (error) => this.log('redis', error));
     try {
       await Promise.all([this.client, taker].map((client) => client.isOpen || client.connect()));
-      const names = await readNames(this.client, this.queue);
+      const names = await this.#patiently(() => readNames(this.client, this.queue));
+      if (names === null) return;
       const watching = this.#watch();
       await this.#takeAll(taker, names);
       await this.#finish();
@@ -181,7 +189,7 @@ class Worker {
         await pause(200);
       }
       try {
-        if (taken) this.#begin(new Attempt(JSON.parse(taken.element), taken.key, names, (...m) => this.#tell(...m).catch(() => {})));
+        if (taken) this.#begin(new Attempt(JSON.parse(taken.element), taken.key, names, (...m) => this.#tell(...m)));
       } catch (error) {
         this.log('dropped an entry that cannot be read', error); // without uids nobody can be told about it
       }
@@ -200,11 +208,11 @@ class Worker {
     if (this.#stopping.signal.aborted) {
       attempt.stop('shutdown');
     } else { // say that the work begins, and ask whether it counts: it may have been superseded while it stood in line
-      const [, current] = await this.#patiently(() => Promise.all([
+      const said = await this.#patiently(() => Promise.all([
         this.client.rPush(attempt.replyTo, message(attempt, 'started', { worker: this.name })),
         this.client.hGet(attempt.modelKey, 'attempt_uid'),
-      ]));
-      if (current !== attempt.attemptUid) attempt.stop('fence_lost');
+      ]), attempt, 'started');
+      if (said?.[1] !== attempt.attemptUid) attempt.stop('fence_lost');
     }
     const [type, fields] = await this.#outcome(attempt);
     await this.#answer(attempt, type, fields);
@@ -228,28 +236,39 @@ class Worker {
     return [type, fields];
   }
 
-  async #answer(attempt, type, fields) {
-    if (attempt.answered) return; // it was handed back meanwhile
-    attempt.answered = true;
-    if (type === null) return;
-    attempt.flushStatus();
-    await this.#tell(attempt, type, fields);
+  /** Pushes a result, once: it may be handed back meanwhile. After an error it is pushed again, which is safe: the second one is a duplicate. */
+  #answer(attempt, type, fields) {
+    attempt.answer ??= (async () => {
+      if (type === null) return;
+      attempt.flushStatus();
+      await this.#patiently(() => this.client.rPush(attempt.replyTo, message(attempt, type, fields)), attempt, type);
+    })();
+    return attempt.answer;
   }
 
-  /** Pushes a message. After an error it is pushed again, which is safe: the second one is a duplicate. */
+  /** Pushes a message that may be lost. */
   #tell(attempt, type, fields) {
-    return this.#patiently(() => this.client.rPush(attempt.replyTo, message(attempt, type, fields)));
+    this.client.rPush(attempt.replyTo, message(attempt, type, fields)).catch((error) => this.log(`${type} of ${attempt.uid}`, error));
   }
 
-  async #patiently(call) {
+  /**
+   * Calls until Redis answers, whatever error it answers meanwhile. Null: Redis will never take it, the attempt no longer counts, or the worker
+   * has to end. Without an attempt the first of these is thrown.
+   */
+  async #patiently(call, attempt, type) {
+    const { signal } = attempt ? this.#gone : this.#stopping;
     for (let wait = 50; ; wait = Math.min(2 * wait, 5000)) {
       try {
         return await call();
       } catch (error) {
-        const answer = error instanceof redis.ErrorReply && !/^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|BUSY|OOM)/.test(error.message);
-        if (answer || this.#gone.signal.aborted) throw error;
+        const never = /^(NOPERM|WRONGTYPE)/.test(error.message);
+        if (!attempt && (never || /^(NOAUTH|WRONGPASS)/.test(error.message))) throw error;
+        if (never || attempt?.over || signal.aborted) {
+          if (attempt) this.log(`attempt ${attempt.attemptUid} of ${attempt.uid}: ${type} may not have reached redis`, error);
+          return null;
+        }
         this.log('redis', error);
-        await pause(wait, undefined, { signal: this.#gone.signal });
+        await pause(wait * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
       }
     }
   }
@@ -270,6 +289,7 @@ class Worker {
 
   #judge(attempt, current, deadline, begun) {
     attempt.deadline = time(deadline);
+    attempt.begun = Boolean(begun);
     if (current !== attempt.attemptUid) attempt.stop('fence_lost');
     else if (begun && attempt.deadline && Date.now() >= attempt.deadline) attempt.stop('deadline'); // before `started` is applied it moves yet
     else attempt.flushStatus();
@@ -396,8 +416,10 @@ async function readNames(client, queue) {
   };
 }
 
+/** A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory. */
 function message(attempt, type, fields) {
-  return JSON.stringify({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...fields });
+  const cut = (name, value) => (typeof value === 'string' ? value.slice(0, 2000) : value);
+  return JSON.stringify({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...fields }, cut);
 }
 
 function connect(where) {

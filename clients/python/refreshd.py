@@ -12,7 +12,7 @@
     shop.run("tbl_1")
 
 Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Python 3.8
-and redis-py. What goes over the wire is told by docs/wire.md of refreshd.
+and redis-py 4. What goes over the wire is told by docs/wire.md of refreshd.
 """
 
 import collections
@@ -20,6 +20,7 @@ import datetime
 import json
 import logging
 import os
+import random
 import signal
 import socket
 import threading
@@ -75,6 +76,7 @@ class Attempt:
         self.stopped = threading.Event()  # set as soon as the work no longer counts
         self.why = None  # it was stopped: see Stopped
         self.changed = True
+        self._begun, self._taken_at = False, time.monotonic()
         self._queue = list_name[:-len("-input")]
         self._reply_to = entry.get("reply_to", self._queue + "-output")
         self._answered = threading.Lock()
@@ -103,7 +105,12 @@ class Attempt:
     def _flush_status(self):
         status, self._status, self._told_at = self._status, None, time.monotonic()
         if status is not None and not self.stopped.is_set():
-            self._tell(self, "user_friendly_status", patient=False, **status)
+            self._tell(self, "user_friendly_status", **status)
+
+    def _over(self):
+        """Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever."""
+        passed = self.deadline is not None and datetime.datetime.now(datetime.timezone.utc) >= self.deadline
+        return self.why in ("fence_lost", "deadline") or passed and (self._begun or time.monotonic() >= self._taken_at + 60)
 
     def _stop(self, why):
         if not self.stopped.is_set():
@@ -189,9 +196,9 @@ class Worker:
             pipe = self._redis.pipeline(transaction=False)
             pipe.rpush(attempt._reply_to, started)
             pipe.hget(attempt._queue + ":model:" + attempt.uid, "attempt_uid")
-            return pipe.execute()
-        said = self._patiently(ask)
-        return said is None or _text(said[1]) == attempt.attempt_uid
+            return _answers(pipe)
+        said = self._patiently(ask, attempt, "started")
+        return said is not None and said[1] == attempt.attempt_uid
 
     def _outcome(self, attempt):
         """The type of the message that tells how an attempt ended, and its fields; None: nothing is to be told, as it would be stale."""
@@ -214,34 +221,40 @@ class Worker:
         return kind, fields
 
     def _answer(self, attempt, kind, fields):
+        """Pushes a result. After an error it is pushed again, which is safe: the second one is a duplicate."""
         if attempt._answered.acquire(blocking=False) and kind is not None:  # once: it may be handed back meanwhile
             attempt._flush_status()
-            self._tell(attempt, kind, **fields)
+            message = self._message(attempt, kind, **fields)
+            self._patiently(lambda: self._redis.rpush(attempt._reply_to, message), attempt, kind)
 
     def _message(self, attempt, kind, **fields):
+        """A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory."""
+        fields = {name: value[:2000] if isinstance(value, str) else value for name, value in fields.items()}
         return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
 
-    def _tell(self, attempt, kind, patient=True, **fields):
-        """Pushes a message. After an error it is pushed again, which is safe: the second one is a duplicate."""
-        message = self._message(attempt, kind, **fields)
-        self._patiently(lambda: self._redis.rpush(attempt._reply_to, message), patient)
+    def _tell(self, attempt, kind, **fields):
+        """Pushes a message that may be lost."""
+        try:
+            self._redis.rpush(attempt._reply_to, self._message(attempt, kind, **fields))
+        except redis.RedisError as error:
+            log.warning("%s of %s: %s", kind, attempt.uid, error)
 
-    def _patiently(self, call, patient=True):
-        """Calls until Redis answers, or there is no time left; then the answer is None."""
-        pause = 0.05
+    def _patiently(self, call, attempt=None, kind=None):
+        """Calls until Redis answers, whatever error it answers meanwhile. None: Redis will never take it, the attempt no longer counts, or the
+        worker has to end. Without an attempt the first of these is raised."""
+        ended, pause = self._gone if attempt else self._stop, 0.05
         while True:
             try:
                 return call()
-            except redis.AuthenticationError:
-                raise
-            except redis.ResponseError as error:
-                if not str(error).startswith(("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "OOM")):
+            except redis.RedisError as error:  # most of them come without the word that Redis has put in front
+                never = isinstance(error, redis.exceptions.NoPermissionError) or str(error).startswith(("NOPERM", "WRONGTYPE"))
+                if attempt is None and (never or isinstance(error, redis.AuthenticationError)):
                     raise
+                if never or attempt and attempt._over() or ended.wait(pause * random.uniform(0.5, 1)):
+                    if attempt:
+                        log.error("attempt %s of %s: %s may not have reached redis: %s", attempt.attempt_uid, attempt.uid, kind, error)
+                    return None
                 log.warning("redis: %s", error)
-            except redis.RedisError as error:
-                log.warning("redis: %s", error)
-            if not patient or self._gone.wait(pause):
-                return None
             pause = min(2 * pause, 5.0)
 
     def _watch(self):
@@ -253,14 +266,14 @@ class Worker:
                 for attempt in attempts:
                     for field in ("attempt_uid", "deadline_at", "processing_at"):
                         pipe.hget(attempt._queue + ":model:" + attempt.uid, field)
-                found = [_text(value) for value in pipe.execute()] if attempts else []
+                found = _answers(pipe) if attempts else []
                 for i, attempt in enumerate(attempts):
                     self._judge(attempt, *found[3 * i:3 * i + 3])
-            except redis.RedisError as error:  # a status that Redis refuses, too: the next comparison must come
+            except redis.RedisError as error:
                 log.warning("comparing the attempts in hand: %s", error)
 
     def _judge(self, attempt, current, deadline, begun):
-        attempt.deadline = _time(deadline)
+        attempt.deadline, attempt._begun = _time(deadline), bool(begun)
         if current != attempt.attempt_uid:
             attempt._stop("fence_lost")
         elif begun and attempt.deadline and datetime.datetime.now(datetime.timezone.utc) >= attempt.deadline:
@@ -274,12 +287,19 @@ class Worker:
         for attempt in list(self._in_hand.values()):
             attempt._stop("shutdown")
         self._until_idle(2.0)
-        for attempt in list(self._in_hand.values()):
+        left = list(self._in_hand.values())
+        refused = [attempt for attempt in left if attempt._answered.locked()]
+        leaving = threading.Timer(5.0, self._gone.set)
+        leaving.start()
+        for attempt in left:
             self._answer(attempt, "interrupted" if attempt.why == "shutdown" else None, {})
+        self._until_idle(6.0, refused)
+        leaving.cancel()
 
-    def _until_idle(self, seconds):
+    def _until_idle(self, seconds, attempts=None):
+        """Waits until those attempts, or all, have been answered for."""
         end = time.monotonic() + seconds
-        while self._in_hand and time.monotonic() < end:
+        while any(attempts is None or attempt in attempts for attempt in list(self._in_hand.values())) and time.monotonic() < end:
             time.sleep(0.02)
 
 
@@ -361,7 +381,7 @@ class _Names:
         pipe = client.pipeline(transaction=False)
         for field in ("parts", "model_name", "attempt_name", "payload"):
             pipe.hget("{%s}:settings" % bare, field)
-        parts, model, attempt, payload = map(_text, pipe.execute())
+        parts, model, attempt, payload = _answers(pipe)
         self.parts = ["{%s:%d}" % (bare, i) for i in range(int(parts))] if parts and int(parts) > 1 else [queue]
         self.model, self.attempt, self.nested = model or "big_table_uid", attempt or "refresh_attempt_uid", payload == "nested"
 
@@ -371,6 +391,15 @@ def _connect(client):
         url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
         return redis.Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5, socket_keepalive=True)
     return client
+
+
+def _answers(pipe):
+    """What Redis answers to each command. An error is raised as it came: execute() would put its own words in front."""
+    answers = pipe.execute(raise_on_error=False)
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return [_text(answer) for answer in answers]
 
 
 def _text(value):

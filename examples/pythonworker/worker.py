@@ -10,8 +10,10 @@ how the attempt ended.
 
 import datetime
 import json
+import random
 import socket
 import sys
+import time
 import urllib.request
 
 
@@ -66,19 +68,38 @@ def work(redis, queue, refresh):
         return
     attempt = json.loads(taken[1])
     uid, fence = attempt["big_table_uid"], attempt["refresh_attempt_uid"]
+    deadline = attempt.get("deadline_at", "").encode()
 
     def current():
-        """The model still runs this attempt, and its deadline, which `started` moves, has not passed."""
+        """The model still runs this attempt, and its deadline, which `started` moves, has not passed; as Redis said last, if it refuses to say."""
+        nonlocal deadline
         key = queue + ":model:" + uid
-        if redis.command("HGET", key, "attempt_uid") != fence.encode():
-            return False
-        deadline = redis.command("HGET", key, "deadline_at")
+        try:
+            if redis.command("HGET", key, "attempt_uid") != fence.encode():
+                return False
+            deadline = redis.command("HGET", key, "deadline_at")
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-        return deadline is None or now[:23] < deadline.decode()  # in UTC, like 2026-11-21T07:00:00.000Z
+        return not deadline or now[:23] < deadline.decode()  # in UTC, like 2026-11-21T07:00:00.000Z
 
     for message in refresh(attempt, current):
         message = {"big_table_uid": uid, "refresh_attempt_uid": fence, **message}
-        redis.command("RPUSH", attempt.get("reply_to", queue + "-output"), json.dumps(message))
+        say(redis, attempt.get("reply_to", queue + "-output"), message, current)
+
+
+def say(redis, output, message, current):
+    """Pushes a message, and again after an error of Redis, which may be over in a moment, for as long as the attempt counts."""
+    pause = 0.1
+    while True:
+        try:
+            return redis.command("RPUSH", output, json.dumps(message))
+        except RuntimeError as error:
+            if str(error).startswith(("NOPERM", "WRONGTYPE")) or not current():
+                print("lost: %s: %s" % (message, error), file=sys.stderr)
+                return
+        time.sleep(random.uniform(pause / 2, pause))
+        pause = min(2 * pause, 5)
 
 
 def main():
@@ -87,7 +108,11 @@ def main():
     redis = Redis(sys.argv[1], int(sys.argv[2]))
     queue = sys.argv[3] if len(sys.argv) == 4 else "bigtables"
     while True:
-        work(redis, queue, refresh)
+        try:
+            work(redis, queue, refresh)
+        except RuntimeError as error:  # what Redis answers instead of an attempt
+            print(error, file=sys.stderr)
+            time.sleep(1)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,7 +13,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// proxy stands between a worker and Redis: it counts commands and round trips, and can cut all connections.
+// proxy stands between a worker and Redis: it counts commands and round trips, can cut all connections, and can say what a Redis says that
+// takes nothing for a moment.
 type proxy struct {
 	listener net.Listener
 	redis    string // host:port
@@ -24,7 +27,8 @@ type proxy struct {
 	outage     chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
 	commands   int               // guarded by mu
 	roundTrips int               // guarded by mu: requests that followed a reply, or were the first
-	results    map[result]int    // guarded by mu: how often the worker has said it
+	said       map[saying]int    // guarded by mu: how often the worker has said it
+	refusing   refusal           // guarded by mu; empty: nothing is refused
 }
 
 func newProxy(redis string) (*proxy, error) {
@@ -32,7 +36,7 @@ func newProxy(redis string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, results: map[result]int{}, begun: make(chan struct{})}
+	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, said: map[saying]int{}, begun: make(chan struct{})}
 	p.copying.Go(p.accept)
 	return p, nil
 }
@@ -58,13 +62,18 @@ func (p *proxy) serve(worker net.Conn) {
 	}
 	defer func() { _ = redis.Close() }()
 	answered := &turn{turned: true}
-	asked := func(words []string) {
-		if p.count(words, answered.take()) {
+	asked := func(words []string, raw []byte) {
+		lose, refused := p.count(words, answered.take())
+		switch {
+		case lose:
 			_ = redis.Close() // before it was told
+		case refused != "":
+			raw = askingFor(refused)
 		}
+		_, _ = redis.Write(raw) // when that fails the replies end, too
 	}
 	p.copying.Go(func() {
-		_, _ = io.Copy(redis, io.TeeReader(worker, &requests{asked: asked}))
+		_, _ = io.Copy(&requests{asked: asked}, worker)
 		_ = redis.Close()
 	})
 	_, _ = io.Copy(worker, io.TeeReader(redis, answered))
@@ -89,15 +98,25 @@ func (p *proxy) leave(conn net.Conn) {
 	delete(p.open, conn)
 }
 
-// count counts a command, and the results that it carries; true: it is to be lost.
-func (p *proxy) count(words []string, roundTrip bool) (lose bool) {
+// count counts a command, and what it says of attempts. It may be to be lost, or refused with an error.
+func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, word := range words {
-		if end, is := ended(word); is {
-			p.results[end]++
+		said, is := read(word)
+		if !is {
+			continue
+		}
+		p.said[said]++
+		if p.said[said] <= p.refusing.times {
+			refused = p.refusing.text
+		}
+		if said.ends() {
 			lose, p.losing = p.losing, false
 		}
+	}
+	if p.refusing.all && !slices.Contains(greetings, strings.ToLower(words[0])) {
+		refused = p.refusing.text
 	}
 	if p.commands++; p.commands == 1 {
 		close(p.begun)
@@ -105,25 +124,47 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool) {
 	if roundTrip {
 		p.roundTrips++
 	}
-	return lose
+	return lose, refused
 }
 
-// result is what a worker has said of an attempt.
-type result struct {
+// saying is what a worker says of an attempt.
+type saying struct {
 	attemptUID string
-	kind       model.MessageType // success or failure
+	kind       model.MessageType
 }
 
-// ended reads that an attempt succeeded or failed; false: a word tells no such thing.
-func ended(word string) (result, bool) {
+func (s saying) ends() bool { return s.kind == model.MessageSuccess || s.kind == model.MessageFailure }
+
+// read reads a word that is a message; false: it is none.
+func read(word string) (saying, bool) {
 	if !strings.HasPrefix(word, "{") {
-		return result{}, false
+		return saying{}, false
 	}
 	message, err := model.Wire{}.DecodeMessage([]byte(word))
-	if err != nil || message.Type != model.MessageSuccess && message.Type != model.MessageFailure {
-		return result{}, false
-	}
-	return result{message.AttemptUID, message.Type}, true
+	return saying{message.AttemptUID, message.Type}, err == nil
+}
+
+// refusal is the error that Redis answers to messages.
+type refusal struct {
+	text  string
+	times int  // so often to each message
+	all   bool // and always to all commands
+}
+
+// greetings are refused never: with them a connection begins.
+var greetings = []string{"hello", "auth", "client", "quit"}
+
+// askingFor is a command to which Redis answers with an error: so it comes in the sequence of all replies.
+func askingFor(refusal string) []byte {
+	const script = "return redis.error_reply(ARGV[1])"
+	return fmt.Appendf(nil, "*4\r\n$4\r\nEVAL\r\n$%d\r\n%s\r\n$1\r\n0\r\n$%d\r\n%s\r\n", len(script), script, len(refusal), refusal)
+}
+
+// refuse refuses from now on.
+func (p *proxy) refuse(r refusal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refusing = r
 }
 
 // loseResult lets the connection on which the next result comes break before Redis is told.
@@ -144,14 +185,14 @@ func (p *proxy) counted() (commands, roundTrips int) {
 func (p *proxy) resultsOf(attemptUID string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.results[result{attemptUID, model.MessageSuccess}] + p.results[result{attemptUID, model.MessageFailure}]
+	return p.said[saying{attemptUID, model.MessageSuccess}] + p.said[saying{attemptUID, model.MessageFailure}]
 }
 
 // failed reports whether the worker has said that an attempt failed.
 func (p *proxy) failed(attemptUID string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.results[result{attemptUID, model.MessageFailure}] > 0
+	return p.said[saying{attemptUID, model.MessageFailure}] > 0
 }
 
 // cut closes all connections. New ones are not answered until restore is called.
@@ -206,7 +247,8 @@ func (t *turn) take() bool {
 
 // requests calls asked for each command that is written to it: an array of words, each behind its length.
 type requests struct {
-	asked func(words []string)
+	asked func(words []string, raw []byte)
+	raw   []byte   // of the command that has not ended
 	line  []byte   // the header that has not ended
 	words []string // of the command that has not ended
 	left  int      // words that are to come
@@ -216,6 +258,7 @@ type requests struct {
 
 func (r *requests) Write(bytes []byte) (int, error) {
 	for _, b := range bytes {
+		r.raw = append(r.raw, b)
 		switch {
 		case r.rest > 0:
 			r.word = append(r.word, b)
@@ -251,6 +294,7 @@ func (r *requests) header(line string) {
 
 func (r *requests) ended() {
 	if r.left == 0 {
-		r.asked(r.words)
+		r.asked(r.words, r.raw)
+		r.raw = r.raw[:0]
 	}
 }

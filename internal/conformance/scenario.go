@@ -32,6 +32,7 @@ var scenarios = []scenario{
 	{name: "stale", play: playStale},
 	{name: "deadline", play: playDeadline},
 	{name: "reconnect", play: playReconnect},
+	{name: "refusals", play: playRefusals},
 	{name: "shutdown", play: playShutdown},
 	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: playNames},
 	{name: "parts", parts: 2, play: playParts},

@@ -242,7 +242,13 @@ func (s *stage) within(ctx context.Context, patience time.Duration, holds func()
 
 // inHand waits until the worker has taken the attempt of a model and said so, or a moment if it does not say so.
 func (s *stage) inHand(ctx context.Context, uid string) {
-	s.until(ctx, uid, model.EventStart)
+	s.taken(ctx, uid)
+	s.within(ctx, 3*time.Second, func() bool { return s.times(uid, model.EventStarted) > 0 })
+}
+
+// taken waits until the worker has taken the attempt of a model; false: not within the patience.
+func (s *stage) taken(ctx context.Context, uid string) bool {
+	started := s.until(ctx, uid, model.EventStart)
 	ctx, cancel := context.WithTimeout(ctx, s.config.Patience)
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -250,7 +256,7 @@ func (s *stage) inHand(ctx context.Context, uid string) {
 	for s.err == nil && s.inLine(ctx)[uid] > 0 && ctx.Err() == nil {
 		<-ticker.C
 	}
-	s.within(ctx, 3*time.Second, func() bool { return s.times(uid, model.EventStarted) > 0 })
+	return s.err == nil && started && ctx.Err() == nil
 }
 
 // inLine counts the entries of each model that no worker has taken, in a queue of one part.

@@ -16,7 +16,12 @@ sys.path.insert(0, sys.argv[1])
 import worker
 
 class Redis:
+    asked = {}
+
     def command(self, *words):
+        self.asked[words] = self.asked.get(words, 0) + 1
+        if words[0] != "BLPOP" and len(sys.argv) > 4 and (self.asked[words] <= 2 or sys.argv[4].startswith("NOPERM")):
+            raise RuntimeError(sys.argv[4])
         if words[0] == "BLPOP":
             url = "data:text/plain," + "row%0A" * 2500
             return [b"q-input", json.dumps({"big_table_uid": "m", "refresh_attempt_uid": "a1", "input_url": url}).encode()]
@@ -44,6 +49,24 @@ func TestTheExampleInPythonStopsWhenItsFenceIsLostOrItsDeadlineHasPassed(t *test
 		said, err := exec.CommandContext(t.Context(), "python3", "-c", play, example, test.fence, test.deadline).CombinedOutput()
 		if got := strings.TrimSpace(string(said)); err != nil || got != test.want {
 			t.Errorf("%+v: said %q, %v", test, got, err)
+		}
+	}
+}
+
+func TestTheExampleInPythonSaysAgainWhatRedisRefuses(t *testing.T) {
+	testkit.RequireProgram(t, "python3", "python3")
+	example, err := filepath.Abs("../../examples/pythonworker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for refusal, want := range map[string]string{
+		"OOM command not allowed when used memory > 'maxmemory'.": "started user_friendly_status success",
+		"BUSY Redis is busy running a script.":                    "started user_friendly_status success",
+		"NOPERM this user has no permissions":                     "",
+	} {
+		said, err := exec.CommandContext(t.Context(), "python3", "-c", play, example, "a1", "", refusal).Output()
+		if got := strings.TrimSpace(string(said)); err != nil || got != want {
+			t.Errorf("%s: said %q, %v", refusal, got, err)
 		}
 	}
 }

@@ -77,6 +77,9 @@ class Attempt
     public bool $changed = true;
     /** @internal */
     public readonly string $modelKey, $replyTo;
+    /** @internal */
+    public bool $begun = false;
+    private float $takenAt;
     private ?array $status = null;
     private float $toldAt = 0;
 
@@ -88,7 +91,7 @@ class Attempt
             throw new Exception('an entry without uids');
         }
         [$this->uid, $this->attemptUid, $this->attemptNo] = [$uid, $attemptUid, (int) ($entry['attempt_no'] ?? 0)];
-        $this->deadline = self::time($entry['deadline_at'] ?? null);
+        [$this->deadline, $this->takenAt] = [self::time($entry['deadline_at'] ?? null), microtime(true)];
         $this->plannedAt = self::time($entry['planned_at'] ?? null);
         $this->traceparent = $entry['traceparent'] ?? null;
         $ours = [$names->model, $names->attempt, 'attempt_no', 'deadline_at', 'planned_at', 'reply_to', 'traceparent'];
@@ -144,6 +147,13 @@ class Attempt
         }
     }
 
+    /** @internal Whether its deadline has passed, as Redis told it last. One that passes before `started` is applied moves, but not for ever. */
+    public function isLate(): bool
+    {
+        $passed = $this->deadline !== null && (float) $this->deadline->format('U.u') <= microtime(true);
+        return $passed && ($this->begun || microtime(true) >= $this->takenAt + 60);
+    }
+
     /** @internal */
     public static function time(mixed $text): ?DateTimeImmutable
     {
@@ -177,7 +187,8 @@ class Worker
         foreach (function_exists('pcntl_signal') ? [SIGTERM, SIGINT] : [] as $signal) {
             pcntl_signal($signal, fn () => $this->stop());
         }
-        $names = $this->redis->patiently(fn (Redis $redis) => Names::read($redis, $this->queue), $this->stopping(...));
+        $names = $this->redis->patiently(fn (Redis $redis) => Names::read($redis, $this->queue),
+            fn (RedisException $error) => preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $this->stopping());
         $inputs = array_map(fn (string $part) => "$part-input", $names?->parts ?? []);
         while (!$this->stopping()) {
             $inputs[] = array_shift($inputs); // so that no part of the queue comes last for ever
@@ -223,16 +234,17 @@ class Worker
     private function work(Attempt $attempt): void
     {
         // It may have been superseded while it stood in line: say that the work begins, and ask whether it counts.
-        $said = $this->stopping() ? null : $this->redis->patiently(fn (Redis $redis) => [
-            $redis->rPush($attempt->replyTo, self::message($attempt, 'started', ['worker' => $this->name])),
-            $redis->hGet($attempt->modelKey, 'attempt_uid'), // a pipeline would not tell a lost connection from an absent field
-        ], $this->late(...));
-        $attempt->why = $said === null ? 'shutdown' : ($said[1] === $attempt->attemptUid ? null : 'fence_lost');
+        $ask = fn (Redis $redis) => $redis->hGet($attempt->modelKey, 'attempt_uid'); // a pipeline would not tell a lost connection from an absent field
+        if ($this->stopping()) {
+            $attempt->why = 'shutdown';
+        } elseif ($this->push($attempt, 'started', ['worker' => $this->name], $ask) !== $attempt->attemptUid) {
+            $attempt->why = 'fence_lost';
+        }
         $this->judgedAt = microtime(true);
         [$type, $fields] = $this->outcome($attempt);
         if ($type !== null) {
             $attempt->flushStatus();
-            $this->tell($attempt, $type, $fields);
+            $this->push($attempt, $type, $fields);
         }
     }
 
@@ -276,23 +288,45 @@ class Worker
             Connection::log('comparing the attempt in hand', $error);
             return null;
         }
-        $attempt->deadline = Attempt::time($deadline);
+        [$attempt->deadline, $attempt->begun] = [Attempt::time($deadline), is_string($begun)];
         if ($current !== $attempt->attemptUid) {
             return 'fence_lost';
         }
-        $passed = $attempt->deadline !== null && (float) $attempt->deadline->format('U.u') <= microtime(true);
-        if ($passed && is_string($begun)) {
+        if ($attempt->begun && $attempt->isLate()) {
             return 'deadline'; // one that passes before `started` is applied is about to move
         }
         $attempt->flushStatus();
         return null;
     }
 
-    /** @internal Pushes a message. After an error it is pushed again, which is safe: the second one is a duplicate. */
+    /** @internal Pushes a message that may be lost. */
     public function tell(Attempt $attempt, string $type, array $fields): void
     {
+        try {
+            $this->redis->use(fn (Redis $redis) => $redis->rPush($attempt->replyTo, self::message($attempt, $type, $fields)));
+        } catch (RedisException $error) {
+            Connection::log("$type of $attempt->uid", $error);
+        }
+    }
+
+    /**
+     * Pushes a message, and returns what $ask is answered then. After an error it is pushed again, which is safe: the second one is a duplicate.
+     * Null: Redis will never take it, the attempt no longer counts, or the worker should have ended long ago.
+     */
+    private function push(Attempt $attempt, string $type, array $fields, ?callable $ask = null): mixed
+    {
         $message = self::message($attempt, $type, $fields);
-        $this->redis->patiently(fn (Redis $redis) => $redis->rPush($attempt->replyTo, $message), $this->late(...));
+        return $this->redis->patiently(function (Redis $redis) use ($attempt, $message, $ask) {
+            $pushed = $redis->rPush($attempt->replyTo, $message);
+            return $ask === null ? $pushed : $ask($redis);
+        }, function (RedisException $error) use ($attempt, $type): bool {
+            $never = preg_match('/^(NOPERM|WRONGTYPE)/', $error->getMessage()) === 1;
+            $over = $never || $this->late() || in_array($this->judge($attempt), ['fence_lost', 'deadline'], true) || $attempt->isLate();
+            if ($over) {
+                Connection::log("attempt $attempt->attemptUid of $attempt->uid: $type may not have reached redis", $error);
+            }
+            return $over;
+        });
     }
 
     /** Nothing is tried again when the worker should have ended long ago. */
@@ -303,7 +337,9 @@ class Worker
 
     private static function message(Attempt $attempt, string $type, array $fields): string
     {
-        return json(['type' => $type, 'uid' => $attempt->uid, 'refresh_attempt_uid' => $attempt->attemptUid] + $fields);
+        // A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory.
+        $cut = array_map(fn ($value) => is_string($value) ? substr($value, 0, 2000) : $value, $fields);
+        return json(['type' => $type, 'uid' => $attempt->uid, 'refresh_attempt_uid' => $attempt->attemptUid] + $cut);
     }
 }
 
@@ -380,8 +416,8 @@ class Client
         $fields += ['type' => $type, 'uid' => $uid, 'command_id' => $commandId] + ($this->by === null ? [] : ['by' => $this->by])
             + ($this->timeout > 0 ? ['reply_to' => $replyTo] : []);
         $tries = 0; // after an error once more: with the same command_id it is carried out once
-        $this->redis->patiently(fn (Redis $redis) => $redis->rPush("$home-control", json($fields)), function () use (&$tries) {
-            return $tries++ > 0;
+        $this->redis->patiently(fn (Redis $redis) => $redis->rPush("$home-control", json($fields)), function (RedisException $error) use (&$tries) {
+            return preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $tries++ > 0;
         }) ?? throw new NoReply($commandId);
         for ($end = microtime(true) + $this->timeout; microtime(true) < $end;) {
             $answer = $this->redis->use(fn (Redis $redis) => $redis->blPop([$replyTo], 1));
@@ -415,6 +451,8 @@ class Names
 /** @internal A connection that is made anew after an error. */
 class Connection
 {
+    /** What Redis answers to whom it does not know, or who may not. */
+    public const WRONG = '/^(NOAUTH|NOPERM|WRONGPASS|WRONGTYPE)/';
     private ?Redis $redis = null;
     private string $url;
 
@@ -436,21 +474,18 @@ class Connection
         }
     }
 
-    /** Calls until Redis answers or enough is true; then the answer is null. */
+    /** Calls until Redis answers, or until enough is true of its error; then the answer is null. */
     public function patiently(callable $call, callable $enough): mixed
     {
-        for ($pause = 0.05; ; $pause = min(2 * $pause, 5.0)) {
+        for ($pause = 50_000; ; $pause = min(2 * $pause, 5_000_000)) {
             try {
                 return $this->use($call);
             } catch (RedisException $error) {
-                self::log('redis', $error);
-                if (preg_match('/^(NOAUTH|NOPERM|WRONGPASS|WRONGTYPE)/', $error->getMessage())) {
-                    throw $error;
-                }
-                if ($enough()) {
+                if ($enough($error)) {
                     return null;
                 }
-                usleep((int) ($pause * 1e6));
+                self::log('redis', $error);
+                usleep(random_int(intdiv($pause, 2), $pause));
             }
         }
     }

@@ -1,0 +1,232 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+// bench is where the worker in Bash works on entries that a test pushes.
+type bench struct {
+	t      *testing.T
+	client redis.UniversalClient
+}
+
+// startBash starts the worker with a program, a script of sh, at a bench of the Redis of a URL.
+func startBash(t *testing.T, client redis.UniversalClient, address, script string) *bench {
+	t.Helper()
+	testkit.RequireProgram(t, "redis-cli", "redis-tools")
+	testkit.RequireProgram(t, "jq", "jq")
+	var said testkit.Buffer
+	worker := exec.Command(fromRoot(t, "clients/bash/worker.sh"), "sh", "-c", script)
+	worker.Env = append(os.Environ(), "REDIS_URL="+address, "REFRESHD_QUEUE=q")
+	worker.Stdout, worker.Stderr = &said, &said
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = worker.Process.Signal(os.Interrupt)
+		_ = worker.Wait()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	return &bench{t, client}
+}
+
+// hand gives an attempt to the worker, whose model has further fields.
+func (b *bench) hand(uid string, fields ...any) {
+	b.t.Helper()
+	if err := b.client.HSet(b.t.Context(), "q:model:"+uid, append([]any{"attempt_uid", "of-" + uid}, fields...)...).Err(); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.client.RPush(b.t.Context(), "q-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// word is what the worker says.
+type word struct{ Type, UID, Reason, Status string }
+
+// next waits for what the worker says next.
+func (b *bench) next() (said word) {
+	b.t.Helper()
+	reply, err := b.client.BLPop(b.t.Context(), testkit.Limit, "q-output").Result()
+	if err != nil {
+		b.t.Fatalf("expected the worker to say something: %v", err)
+	}
+	if err := json.Unmarshal([]byte(reply[1]), &said); err != nil {
+		b.t.Fatalf("%q: %v", reply[1], err)
+	}
+	return said
+}
+
+// end waits for the end of an attempt, and returns what the worker has said before, too.
+func (b *bench) end() (said []word) {
+	b.t.Helper()
+	for {
+		said = append(said, b.next())
+		if kind := said[len(said)-1].Type; kind != "started" && kind != "user_friendly_status" {
+			return said
+		}
+	}
+}
+
+// locked starts a Redis with a password, which the user a:b has, too.
+func locked(t *testing.T, password string) *testkit.Server {
+	t.Helper()
+	s := testkit.Redis(t, "--appendonly", "no")
+	for _, command := range [][]any{
+		{"ACL", "SETUSER", "a:b", "on", ">" + password, "~*", "+@all"},
+		{"CONFIG", "SET", "requirepass", password},
+	} {
+		if err := s.Client(t).Do(t.Context(), command...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func last(said []word) word { return said[len(said)-1] }
+
+func TestTheBashWorkerFindsRedisWhereItsURLSays(t *testing.T) {
+	const password = `p@s:s/w%\n?`
+	s := locked(t, password)
+	encoded := url.QueryEscape(password)
+	for name, test := range map[string]struct {
+		address string
+		db      int
+	}{
+		"password alone":    {"redis://:" + encoded + "@" + s.Addr, 0},
+		"user and database": {"redis://a%3Ab:" + encoded + "@" + s.Addr + "/5", 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redis.NewClient(&redis.Options{Addr: s.Addr, Password: password, DB: test.db})
+			t.Cleanup(func() { _ = client.Close() })
+			b := startBash(t, client, test.address, "exit 0")
+			b.hand("m")
+			if end := last(b.end()); end.Type != "success" {
+				t.Errorf("expected success, found %+v", end)
+			}
+		})
+	}
+}
+
+// TestTheBashWorkerShowsItsPasswordToNobody looks at the arguments of its processes while it waits, and at what its program finds.
+func TestTheBashWorkerShowsItsPasswordToNobody(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("no /proc")
+	}
+	const password = "open-sesame"
+	s := locked(t, password)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, Password: password})
+	t.Cleanup(func() { _ = client.Close() })
+	found := filepath.Join(t.TempDir(), "environment")
+	b := startBash(t, client, "redis://:"+password+"@"+s.Addr, "env >"+found)
+	_, port, _ := strings.Cut(s.Addr, ":")
+	testkit.Eventually(t, "redis-cli waits for an attempt", func() (waits bool) {
+		for _, arguments := range commandLines(t) {
+			waits = waits || strings.HasPrefix(arguments, "redis-cli ") && strings.Contains(arguments, port)
+			if strings.Contains(arguments, password) {
+				t.Errorf("expected no password, found %q", arguments)
+			}
+		}
+		return waits
+	})
+	b.hand("m")
+	b.end()
+	environment, err := os.ReadFile(found)
+	if err != nil || strings.Contains(string(environment), password) || !strings.Contains(string(environment), "REFRESHD_QUEUE=q") {
+		t.Errorf("expected the environment of the worker without its password, found %v, %s", err, environment)
+	}
+}
+
+// commandLines are the arguments of all processes.
+func commandLines(t *testing.T) (lines []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if line, err := os.ReadFile(file); err == nil { // it may have ended
+			lines = append(lines, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return lines
+}
+
+func TestTheBashWorkerTellsLongAndManyLinesInShort(t *testing.T) {
+	t.Parallel()
+	s := testkit.Redis(t)
+	b := startBash(t, s.Client(t), s.URL, `seq 200; head -c 300000 /dev/zero | tr '\0' x >&2; exit 7`)
+	b.hand("m")
+	said, told := b.end(), 0
+	for _, w := range said {
+		if w.Type == "user_friendly_status" {
+			told++
+		}
+	}
+	end := last(said)
+	if end.Type != "failure" || end.Reason != strings.Repeat("x", 2000) {
+		t.Errorf("expected a failure with the begin of its last line, found %s with %d bytes", end.Type, len(end.Reason))
+	}
+	if told == 0 || told > 20 || said[len(said)-2].Status != "200" {
+		t.Errorf("expected a few of the lines and the last, found %d, %+v", told, said[len(said)-2])
+	}
+}
+
+func TestTheBashWorkerEndsItsWorkAtTheDeadlineThatRedisTells(t *testing.T) {
+	t.Parallel()
+	s := testkit.Redis(t)
+	b := startBash(t, s.Client(t), s.URL, `case $(cat) in *late*) trap '' TERM; sleep 3600 & wait; sleep 3600 ;; esac`)
+	b.hand("late", "deadline_at", "2020-01-01T00:00:00.000Z") // which moves when it is begun
+	if w := b.next(); w.Type != "started" {
+		t.Fatalf("expected the begin of the work, found %+v", w)
+	}
+	if err := b.client.HSet(t.Context(), "q:model:late", "processing_at", "2020-01-01T00:00:00.000Z").Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.hand("next")
+	for _, w := range b.end() {
+		if w.UID != "next" {
+			t.Errorf("expected nothing more about the attempt whose deadline has passed, found %+v", w)
+		}
+	}
+}
+
+// TestTheBashWorkerPushesNothingIntoAnotherDatabase refuses its database, as a Redis that loads does: redis-cli says so and goes on in database 0.
+func TestTheBashWorkerPushesNothingIntoAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	s := testkit.Miniredis(t)
+	var selected atomic.Int64
+	s.Mini.Server().SetPreHook(func(peer *server.Peer, command string, words ...string) bool {
+		if command != "SELECT" || selected.Add(1)%2 == 0 {
+			return false
+		}
+		peer.WriteError("LOADING Redis is loading the dataset in memory")
+		return true
+	})
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, DB: 5, MaxRetries: 10}) // it is refused, too
+	t.Cleanup(func() { _ = client.Close() })
+	b := startBash(t, client, s.URL+"/5", "exit 0")
+	for i := range 3 {
+		b.hand("m" + strconv.Itoa(i))
+		if end := last(b.end()); end.Type != "success" {
+			t.Errorf("expected success, found %+v", end)
+		}
+	}
+}
