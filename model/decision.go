@@ -19,7 +19,7 @@ const (
 	EventTaken Event = "taken" // a deadline passed that had been spent in line: the attempt gets its full timeout
 
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
-	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for
+	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for, or a retry waits for its window again
 	EventGiveUp       Event = "give_up"       // the give-up window ended while the model waited
 	EventParked       Event = "parked"        // due, but a gate is closed: it waits for that
 	EventLimited      Event = "limited"       // due, but its key starts as often as it may: it waits for a slot
@@ -112,21 +112,22 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 		d.ClosedUntil = now.Add(failure.RetryAfter)
 	}
 	d.Ended = &Attempt{
-		AttemptUID: before.AttemptUID,
-		AttemptNo:  before.AttemptNo,
-		StartedAt:  before.StartedAt,
-		EndedAt:    now,
-		Duration:   max(0, now.Sub(before.StartedAt)), // the clock may have been set back
-		Outcome:    d.Event,
-		Final:      d.Final,
-		Changed:    changed,
-		Exhausted:  d.Exhausted,
-		DeadlineAt: before.DeadlineAt,
-		Reason:     document.Shorten(failure.Reason, document.MaxText),
-		ErrorType:  document.Shorten(failure.ErrorType, document.MaxText),
-		Worker:     before.Worker,
-		RefreshAt:  d.Next.RefreshAt,
-		Why:        d.Next.Why,
+		AttemptUID:   before.AttemptUID,
+		AttemptNo:    before.AttemptNo,
+		StartedAt:    before.StartedAt,
+		EndedAt:      now,
+		ProcessingAt: before.ProcessingAt,
+		Duration:     max(0, now.Sub(before.StartedAt)), // the clock may have been set back
+		Outcome:      d.Event,
+		Final:        d.Final,
+		Changed:      changed,
+		Exhausted:    d.Exhausted,
+		DeadlineAt:   before.DeadlineAt,
+		Reason:       document.Shorten(failure.Reason, document.MaxText),
+		ErrorType:    document.Shorten(failure.ErrorType, document.MaxText),
+		Worker:       before.Worker,
+		RefreshAt:    d.Next.RefreshAt,
+		Why:          d.Next.Why,
 
 		Delay:     d.why.delay,
 		Jitter:    d.why.jitter,

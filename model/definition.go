@@ -74,21 +74,9 @@ func ParseDefinition(value any) (Definition, error) {
 	return d, d.readPolicy(doc.Fields["policy"])
 }
 
-func (d *Definition) readSchedule(doc document.Object) (err error) {
-	if d.Rule, err = schedule.ReadRuleField(doc); err != nil {
-		return err
-	}
-	if d.Timezone, err = doc.Text("timezone"); err != nil {
-		return err
-	}
-	dtstart, err := doc.Text("dtstart")
-	if err != nil {
-		return err
-	}
-	if dtstart == "" {
-		return nil
-	}
-	d.Dtstart, err = schedule.CanonicalDtstart(dtstart)
+func (d *Definition) readSchedule(doc document.Object) error {
+	r, err := schedule.ReadFields(doc)
+	d.Rule, d.Timezone, d.Dtstart = r.Rule, r.Timezone, r.Dtstart
 	return err
 }
 
@@ -163,9 +151,7 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	if !stopped && (changed || m.Disabled || start && m.windowEnded(&m.State, now)) {
 		decision.Next.enable(now)
 	}
-	if !replaced && !m.Disabled {
-		decision.Next.FailingSince, decision.Next.ErrorID = m.FailingSince, m.ErrorID // the cure is still to come
-	}
+	decision.Next.FailingSince, decision.Next.ErrorID = m.FailingSince, m.ErrorID // the cure is still to come
 	switch {
 	case stopped:
 		decision.Next.AttemptNo = 0

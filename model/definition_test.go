@@ -221,8 +221,8 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
 	})
 	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)
-	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || !s.m.FailingSince.IsZero() || s.m.FinalFailureAt.IsZero() {
-		t.Errorf("until a success the model keeps that it was given up, so that the recovery is told: %+v", s.m.State)
+	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || !s.m.FailingSince.Equal(clock("06:10")) || s.m.ErrorID == "" || s.m.FinalFailureAt.IsZero() {
+		t.Errorf("until a success the model is failing, as it has not succeeded since, and keeps that it was given up, so that the recovery is told: %+v", s.m.State)
 	}
 }
 

@@ -62,18 +62,14 @@ func (m *Model) plan(next *State, now time.Time) {
 // whyMoved is said of a planned refresh that would have come before the floor of a worker.
 const whyMoved = ", moved as asked"
 
-// plannedFrom is the next planned refresh strictly after now. One that comes before the floor of a worker has moved to it, where it is
-// joined with the one that follows as a retry would be. false: nothing is planned.
+// plannedFrom is the next planned refresh strictly after now. One that comes before the floor of a worker has moved to it. false: nothing is
+// planned.
 func (m *Model) plannedFrom(now, floor time.Time) (at time.Time, found, moved bool) {
 	planned, found := m.planned(now)
-	if !found || !planned.Before(floor) {
-		return planned, found, false
+	if found && planned.Before(floor) {
+		return floor, true, true
 	}
-	following, more := m.planned(floor.Add(-time.Millisecond))
-	if more && m.Policy.Alignment.PrefersPlanned(policy.OverlapOf(floor, following, m.Policy.Timeout)) {
-		return following, true, true
-	}
-	return floor, true, true
+	return planned, found, false
 }
 
 // Fail ends the running attempt as the failure rule decides.
@@ -177,6 +173,9 @@ func (m *Model) Interrupt(now time.Time) Decision {
 
 // deferAttempt ends an attempt that does not count, unless too many before it did not count either.
 func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
+	if m.Outdated {
+		return m.outdated(policy.Failure{}, nil, now)
+	}
 	if m.Deferrals >= maxDeferrals {
 		return m.fail(EventFailure, deferredTooOften(event, m.Deferrals+1, delay), now)
 	}
@@ -196,8 +195,8 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 		next.Cause, next.PlannedFor = m.Cause, m.PlannedFor
 	}
 	m.boundWait(next, now)
-	if next.Again || next.Outdated {
-		m.goOn(next, now)
+	if next.Again {
+		next.atOnce(now, whyAgain)
 	}
 	decision.end(m, now, policy.Failure{}, nil)
 	if next.Deferrals > 1 {
@@ -217,9 +216,7 @@ func (m *Model) Withdraw(now time.Time) Decision {
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.RefreshAt, next.Why = now, "withdrawn: no worker took it" // Cause and PlannedFor stay those of the start that did not come about
-	if since := m.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
-		next.TryingSince = since.Add(now.Sub(m.StartedAt)) // nobody tried while it stood in line
-	}
+	m.notTried(next, now.Sub(m.StartedAt))                         // while it stood in line
 	if next.Again {
 		next.atOnce(now, whyAgain)
 	}

@@ -93,8 +93,8 @@ func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T
 		{banner, saved + "00:00:30 failure", "#0, next 00:00:30: saved while running: again"},
 		{banner, saved + `00:00:30 failure "retryable":false`, "#0, next 00:00:30: saved while running: again"},
 		{banner, saved + `00:00:30 failure "retry_after":3600`, "#0, next 00:00:30: saved while running: again"},
-		{banner, saved + `00:00:30 postponed "retry_after":3600`, "#0 deferred 1, next 00:00:30: saved while running: again"},
-		{banner, saved + "00:00:30 interrupted", "#0 deferred 1, next 00:00:30: saved while running: again"},
+		{banner, saved + `00:00:30 postponed "retry_after":3600`, "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + "00:00:30 interrupted", "#0, next 00:00:30: saved while running: again"},
 		{banner, saved + "00:01 timeout", "#0, next 00:01: saved while running: again"},
 		{banner, saved + `00:00:30 run "force":true`, "#0, next 00:00:30: run by hand"},
 		{banner, saved + `00:00:30 disable`, "#0 disabled (): disabled by hand"},
@@ -116,6 +116,12 @@ func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *tes
 		kept + `06:30 failure "retry_after":86400`:                       "#0, next 16:00: planned",
 		kept + "06:30 success":                                           "#0, next 16:00: planned",
 		kept + "07:10 timeout":                                           "#0, next 16:00: planned",
+
+		// What the worker asked for was about the old payload too
+		cured + `06:30 postponed "retry_after":3600`: "#0, next 06:30: saved while running: again",
+		cured + "06:30 interrupted":                  "#0, next 06:30: saved while running: again",
+		kept + `06:30 postponed "retry_after":86400`: "#0, next 16:00: planned",
+		kept + "06:30 interrupted":                   "#0, next 16:00: planned",
 	} {
 		s := tell(t, daily, steps)
 		s.expect(want)
@@ -132,10 +138,6 @@ func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *tes
 	if s.decision.Ended.Reason != "no such host" {
 		t.Errorf("the history has lost what was reported: %+v", s.decision.Ended)
 	}
-
-	// Interrupted and postponed do not count in any case; what was asked for follows all the same
-	tell(t, daily, kept+"06:30 interrupted").expect("#0 deferred 1, next 16:00: planned")
-	tell(t, daily, cured+`06:30 postponed "retry_after":3600`).expect("#0 deferred 1, next 06:30: saved while running: again")
 
 	// Other changes replace no payload: the attempt is judged by the policy in force
 	tell(t, daily, failing+`06:11 taken | 06:20 put "policy":{"retries":[],"on_exhausted":"give_up"} | 06:30 failure`).
@@ -174,7 +176,7 @@ func TestALateResultCountsWhileItsUIDIsCurrent(t *testing.T) {
 func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
 	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23","alignment":"planned_only"}`,
 		`06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
-	s.expect("#1, next 06:00+10: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
+	s.expect("#1, next 19:14:05.007+9: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
 	if len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…") {
 		t.Errorf("%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
 	}

@@ -65,9 +65,6 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 		takesPlanned = true
 
 	default:
-		if moved { // the retry stands there by itself
-			planned, _ = m.planned(floor.Add(-time.Millisecond))
-		}
 		v.why.plannedAt, v.policyError = planned, policyError
 		takesPlanned = m.retryAfter(&v, s, failure, delay, now)
 	}
@@ -86,7 +83,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	// the first failure after it has closed is final if it still would be.
 	if v.final && m.QueueCircuit.Open {
 		v.why.held = max(policy.Vary(heldDelay, heldSpread, s.AttemptUID), failure.RetryAfter)
-		v.at, v.cause, v.attemptNo, v.final = now.Add(v.why.held), CauseRetry, max(0, k-1), false
+		v.at, v.cause, v.attemptNo, v.final = m.opens(now.Add(v.why.held)), CauseRetry, max(0, k-1), false
 	}
 	if !v.final { // also while it waits for the end of its window: a save may plan it anew
 		v.notBefore = floor

@@ -134,22 +134,22 @@ func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 	})
 }
 
-// Whatever starts next by itself waits for what the worker has asked for: a planned refresh moves there, and is joined with the next one as
-// a retry would be. Only a hand goes below.
+// Whatever starts next by itself waits for what the worker has asked for: a planned refresh moves there. Only a hand goes below.
 func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 	hourly := func(policy string) string {
 		return `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"10m",` + policy + `}`
 	}
 	runStories(t, []storyTest{
-		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, before planned"},
-		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#1, next 08:00: retry 1/1 +1h50m as asked, planned first: overlaps start"},
-		{hourly(`"retries":["1m"],"alignment":"planned_only"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 09:00: retry 1/1 +2h as asked, planned first: before"},
-		{hourly(`"retries":["1m"],"alignment":"between_planned"`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#0, next 08:00: retry 1/1 +1h50m as asked, planned first: overlaps start"},
-		{hourly(`"retries":["3h"],"alignment":"whichever_first"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 09:00: retry 1/1 +3h, planned first: overlaps end"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, planned first: same"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#1, next 07:55: retry 1/1 +1h50m as asked, planned first: same"},
+		{hourly(`"retries":["1m"],"alignment":"until_success"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, retry first: same"},
+		{hourly(`"retries":["1m"],"alignment":"planned_only"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, planned first: same"},
+		{hourly(`"retries":["1m"],"alignment":"between_planned"`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#0, next 07:55: retry 1/1 +1h50m as asked, planned first: same"},
+		{hourly(`"retries":["3h"],"alignment":"whichever_first"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +3h, planned first: after, moved as asked"},
 
 		// After the last retry, and without one
 		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":7200`, "#0, next 08:05: exhausted after 1, planned, moved as asked"},
-		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#0, next 08:00: exhausted after 1, planned, moved as asked"},
+		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#0, next 07:55: exhausted after 1, planned, moved as asked"},
 		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":60`, "#0, next 07:00: exhausted after 1, planned"},
 		{hourly(`"retries":["next"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 when planned, moved as asked"},
 
@@ -163,6 +163,41 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 
 		// It is over with the next start
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 08:05 start | 08:10 success`, "#0, next 09:00: planned"},
+	})
+}
+
+// A planned refresh that a worker has moved is a planned refresh still: no later retry, window or occurrence takes its place because it moved.
+func TestAPlannedRefreshIsNeverDroppedBecauseAWorkerHasMovedIt(t *testing.T) {
+	daily := func(policy string) string {
+		return `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"10m","on_exhausted":"next_planned",` + policy + `}`
+	}
+	const failed = `05:58 run | 05:58 start | 05:59:30 failure "retry_after":60`
+	runStories(t, []storyTest{
+		{daily(`"retries":["6h"]`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
+		{daily(`"retries":["10s"],"retry_window":"FREQ=DAILY;BYHOUR=22"`), failed, "#1, next 06:00:30: retry 1/1 +1m as asked in window, planned first: after, m…"},
+		{daily(`"retries":["10s"],"alignment":"planned_only"`), failed, "#1, next 06:00:30: retry 1/1 +1m as asked, planned first: same"},
+		{daily(`"retries":["5m"],"alignment":"planned_only"`), failed, "#1, next 06:00:30: retry 1/1 +5m, planned first: overlaps end, moved as asked"},
+		{daily(`"retries":["6h"],"alignment":"whichever_first"`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
+		{daily(`"retries":["6h"],"alignment":"between_planned"`), failed, "#0, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
+		{daily(`"retries":["6h"],"alignment":{"expr":"planned_at"}`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
+		{daily(`"retries":["next"]`), failed, "#1, next 06:00:30: retry 1/1 when planned, moved as asked"},
+		{daily(`"retries":[]`), failed, "#0, next 06:00:30: exhausted after 1, planned, moved as asked"},
+
+		// Where the alignment lets the retry win, it takes the place of the planned refresh, moved or not
+		{daily(`"retries":["6h"],"alignment":"until_success"`), failed, "#1, next 11:59:30: retry 1/1 +6h, retry first: after"},
+
+		// The next one comes as ever
+		{daily(`"retries":["6h"]`), failed + " | 06:00:30 start | 06:05 success", "#0, next 06:00+1: planned"},
+
+		// What would come too late ends with the give-up window; what comes before that is tried
+		{daily(`"retries":["6h"],"give_up_after":"1h"`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
+		{daily(`"retries":["6h"],"give_up_after":"2m"`), failed, "#1, next 06:00: gives up then: no success for 2m"},
+
+		// What was missed is skipped, in line too
+		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:30 wake", "#2 a2 until 06:11:30, next 06:00+1: if lost: exhausted after 2, planned"},
+		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:31 wake", "#1, next 06:00+1: misfire: skipped, late by 1m1s"},
+		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:00:30 wake | 06:10:30 withdraw | 06:10:30 wake", "#1, next 06:00+1: misfire: skipped, late by 10m"},
+		{daily(`"retries":["6h"],"alignment":"until_success","misfire":"skip"`), failed + " | 13:00 wake", "#2 a2 until 13:10, next 06:00+1: if lost: exhausted after 2, planned"},
 	})
 }
 

@@ -45,7 +45,7 @@ func (m *Model) Forecast(now time.Time) (f Forecast) {
 		}
 		f.Jitter, next.Policy.Jitter = next.Policy.Jitter, 0
 		decision := next.Wake(now, "forecast")
-		for decision.Event == EventSkipped { // due since long, and its policy skips what it missed
+		for decision.Event == EventSkipped { // due since long, and its policy skips what it missed, or its retry window has closed
 			next.State, now = decision.Next, decision.Next.RefreshAt
 			decision = next.Wake(now, "forecast")
 		}
@@ -77,7 +77,7 @@ func (m *Model) StartsAt(now time.Time) time.Time {
 	switch {
 	case !m.Waiting() || m.Parked():
 		return time.Time{}
-	case m.endsWindow() || m.Policy.Misfire.Limited:
+	case m.endsWindow() || m.Policy.Misfire.Limited || m.Window != nil:
 		return m.Forecast(now).StartAt
 	case m.RefreshAt.After(now):
 		return m.RefreshAt

@@ -14,10 +14,15 @@ const (
 	Fresh          Freshness = "fresh"
 	FreshnessLate  Freshness = "late"  // for longer than warn_within without a success
 	FreshnessStale Freshness = "stale" // for longer than fresh_within
+	// FreshnessNever is a model that is watched, has not succeeded yet, and is neither late nor stale so far.
+	FreshnessNever Freshness = "never"
 )
 
 // Freshnesses are all of them, from the best to the worst.
-var Freshnesses = []Freshness{Fresh, FreshnessLate, FreshnessStale}
+var Freshnesses = []Freshness{Fresh, FreshnessNever, FreshnessLate, FreshnessStale}
+
+// Kept reports whether a model of this freshness is neither late nor stale, and watched.
+func (f Freshness) Kept() bool { return f == Fresh || f == FreshnessNever }
 
 // Watched reports whether the policy of the model promised something when it was decided about last.
 func (s *State) Watched() bool { return s.Freshness != "" }
@@ -30,12 +35,15 @@ func (s *State) AgesAt() time.Time {
 	return s.StaleAt
 }
 
-// LateUntil is when a late model becomes stale; zero: it is not late.
+// LateUntil is when a late model becomes stale; Never: it is not late, but has never succeeded; zero: neither.
 func (s *State) LateUntil() time.Time {
-	if s.Freshness != FreshnessLate {
-		return time.Time{}
+	switch s.Freshness {
+	case FreshnessLate:
+		return s.StaleAt
+	case FreshnessNever:
+		return Never
 	}
-	return s.StaleAt
+	return time.Time{}
 }
 
 // StaleSince is since when a model is stale; zero: it is not.
@@ -73,16 +81,17 @@ func (m *Model) Watch(decision *Decision, now time.Time) {
 	case next.FreshSince.IsZero():
 		next.FreshSince = now
 	}
-	if next.Freshness == "" {
-		next.Freshness = Fresh // if it is not, the dispatcher tells
+	if next.Freshness == "" || next.Freshness.Kept() {
+		next.Freshness = next.punctual() // if it is not, the dispatcher tells
 	}
 	same := next.StaleAt.Equal(m.changes(next))
 	is := m.freshness(next, now)
-	if better := is == Fresh || is == FreshnessLate && next.Freshness == FreshnessStale; better && (!same || promised && next.Freshness == FreshnessLate) {
+	better := is.Kept() || is == FreshnessLate && next.Freshness == FreshnessStale
+	if better && (!same || promised && next.Freshness == FreshnessLate) {
 		next.Freshness = is
 	}
 	next.StaleAt = m.changes(next)
-	decision.TellsFresh = decision.WasFreshness == FreshnessStale && next.Freshness == Fresh && m.Policy.Tells(policy.NoticeFresh)
+	decision.TellsFresh = decision.WasFreshness == FreshnessStale && next.Freshness.Kept() && m.Policy.Tells(policy.NoticeFresh)
 }
 
 // freshness is what a model is at now by its policy, which promises something.
@@ -93,13 +102,21 @@ func (m *Model) freshness(s *State, now time.Time) Freshness {
 	case m.Policy.WarnWithin > 0 && age >= m.Policy.WarnWithin:
 		return FreshnessLate
 	default:
-		return Fresh
+		return s.punctual()
 	}
+}
+
+// punctual is what a model is called that is neither late nor stale.
+func (s *State) punctual() Freshness {
+	if s.LastSuccessAt.IsZero() {
+		return FreshnessNever
+	}
+	return Fresh
 }
 
 // changes is when what was told last changes by the policy, or has changed to stale.
 func (m *Model) changes(s *State) time.Time {
-	if s.Freshness == Fresh && m.Policy.WarnWithin > 0 {
+	if s.Freshness.Kept() && m.Policy.WarnWithin > 0 {
 		return s.freshFrom().Add(m.Policy.WarnWithin)
 	}
 	return s.freshFrom().Add(m.Policy.FreshWithin)
@@ -113,8 +130,8 @@ func (m *Model) Age(now time.Time) Decision {
 		return decision
 	}
 	switch is := m.freshness(&m.State, now); {
-	case is == m.Freshness || is == Fresh:
-	case is == FreshnessLate && m.Freshness == Fresh:
+	case is == m.Freshness || is.Kept():
+	case is == FreshnessLate && m.Freshness != FreshnessStale:
 		decision.Event, decision.Next.Freshness = EventBecameLate, is
 	case is == FreshnessStale:
 		decision.Event, decision.Next.Freshness = EventBecameStale, is

@@ -48,9 +48,7 @@ func (m *Model) Release(at, now time.Time) Decision {
 	decision := Decision{Event: EventReleased, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
-	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() && at.After(now) {
-		next.TryingSince = since.Add(at.Sub(now)) // nor what it waits for its turn
-	}
+	m.notTried(next, at.Sub(now)) // nor does what it waits for its turn count
 	if next.NotBefore.After(at) {
 		at = next.NotBefore
 	}
@@ -79,8 +77,6 @@ func (m *Model) unpark(next *State, now time.Time) {
 	if !next.Parked() {
 		return
 	}
-	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
-		next.TryingSince = since.Add(max(0, now.Sub(next.ParkedSince)))
-	}
+	m.notTried(next, now.Sub(next.ParkedSince))
 	next.ParkedBy, next.ParkedSince = "", time.Time{}
 }

@@ -109,6 +109,12 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 		}
 		at, takes, holds := rooms.reserve(limits, held, now)
 		if at.After(now) {
+			if opens := m.opens(at); m.Cause.started() == CauseRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
+				at, holds = opens, nil
+				for i := range takes {
+					takes[i].Is = takes[i].Was
+				}
+			}
 			rooms.take(takes)
 			return m.reserve(at, takes, holds, now)
 		}
@@ -142,20 +148,22 @@ func (m *Model) lookAtFull(name string, now time.Time) time.Time {
 	return now.Add(lookSoon)
 }
 
-// reserve lets a model wait for a slot of its keys, which nobody else gets. What it waits does not count towards the give-up window.
+// reserve lets a model wait for a slot of its keys, which nobody else gets, or for its retry window: then it holds none. What it waits does not count towards the give-up window.
 func (m *Model) reserve(at time.Time, takes []Take, holds []string, now time.Time) Decision {
 	decision := Decision{Event: EventLimited, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
-	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
-		next.TryingSince = since.Add(at.Sub(now))
-	}
+	m.notTried(next, at.Sub(now))
 	for _, take := range takes {
 		if take.Is != (Slots{}) {
 			decision.Takes = append(decision.Takes, Take{Name: take.Name, Was: take.Was, Is: take.Is})
 		}
 	}
-	next.wait(at, next.Cause, document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy))
+	why := whyWindow
+	if len(holds) > 0 {
+		why = document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy)
+	}
+	next.wait(at, next.Cause, why)
 	next.Reserved = strings.Join(holds, " ")
 	return decision
 }

@@ -44,6 +44,13 @@ func (m *Model) windowEnded(s *State, now time.Time) bool {
 	return !end.IsZero() && !now.Before(end)
 }
 
+// notTried leaves a time in which nobody could try out of the give-up window.
+func (m *Model) notTried(next *State, length time.Duration) {
+	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
+		next.TryingSince = since.Add(max(0, length))
+	}
+}
+
 // boundWait lets a failing model wait no longer than its give-up window lasts, where no failure began the wait: a wish of the
 // worker, or a missed refresh.
 func (m *Model) boundWait(next *State, now time.Time) {

@@ -11,9 +11,11 @@ type Attempt struct {
 	AttemptUID string
 	AttemptNo  int
 	StartedAt  time.Time
-	EndedAt    time.Time
-	Duration   time.Duration
-	Outcome    Event
+	// ProcessingAt is when its worker said that the work began; zero: no worker said so.
+	ProcessingAt time.Time
+	EndedAt      time.Time
+	Duration     time.Duration // from StartedAt to EndedAt
+	Outcome      Event
 	// Times is how many attempts in a row, with this one, were postponed, interrupted or not begun. They do not count, so one record tells
 	// of them all: from the second on it takes the place of the one before. 0: one, or none.
 	Times      int
@@ -35,6 +37,15 @@ type Attempt struct {
 
 	RefreshAt time.Time
 	Why       string
+}
+
+// Lengths returns how long the attempt waited for its worker to begin, and how long the work took; where no worker said that it began, told is
+// false and took the whole.
+func (a *Attempt) Lengths() (wait, took time.Duration, told bool) {
+	if a.ProcessingAt.IsZero() {
+		return 0, a.Duration, false
+	}
+	return max(0, a.ProcessingAt.Sub(a.StartedAt)), max(0, a.EndedAt.Sub(a.ProcessingAt)), true
 }
 
 // DisplacedRetry is when the retry would have started, had the planned refresh not come first; zero: it did not.

@@ -16,6 +16,7 @@ import (
 type attemptEntry struct {
 	At        string         `json:"at"`        // EndedAt
 	Took      int64          `json:"took"`      // since StartedAt; negative when the clock was set back
+	Work      *int64         `json:"work"`      // since ProcessingAt; absent: no worker said that it began
 	UID       string         `json:"uid"`       // AttemptUID
 	No        int            `json:"no"`        // AttemptNo
 	Is        Event          `json:"is"`        // Outcome
@@ -43,6 +44,7 @@ func (a *Attempt) AppendEntry(text []byte) []byte {
 	w := entryWriter{append(append(text, `{"at":"`...), FormatTime(a.EndedAt)...)}
 	w.text = append(w.text, '"')
 	w.number("took", a.EndedAt.Sub(a.StartedAt).Milliseconds())
+	w.length("work", a.ProcessingAt, a.EndedAt)
 	w.string("uid", a.AttemptUID)
 	w.number("no", int64(a.AttemptNo))
 	w.string("is", string(a.Outcome))
@@ -98,6 +100,9 @@ func ParseAttempt(text string) (Attempt, error) {
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}
 	a.DeadlineAt = after(a.StartedAt, e.Limit)
+	if e.Work != nil {
+		a.ProcessingAt = at.Add(-milliseconds(*e.Work))
+	}
 	if e.Delay != nil {
 		a.Delay, a.Jitter = milliseconds(*e.Delay), milliseconds(e.Jitter)
 		if a.RetryAt = after(at, e.Retry); e.Retry == nil {
@@ -160,7 +165,7 @@ func (w *entryWriter) number(name string, value int64) {
 }
 
 func (w *entryWriter) length(name string, from, to time.Time) {
-	if !to.IsZero() {
+	if !from.IsZero() && !to.IsZero() {
 		w.number(name, to.Sub(from).Milliseconds())
 	}
 }

@@ -28,6 +28,9 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 	}
 	const planned = `"planned":35399750,`
 	for text, want := range map[string]Attempt{
+		`{"at":"2026-01-05T06:10:00.250Z","took":600250,"work":540250,"uid":"a1","no":2,"is":"success","why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
+			a.ProcessingAt, a.Why = clock("06:01"), "finished: one-shot"
+		}),
 		begin + `"is":"interrupted","times":3,"next":0,"why":"interrupted: again at once"}`: attempt(EventInterrupted, func(a *Attempt) {
 			a.Times, a.RefreshAt, a.Why = 3, ended, "interrupted: again at once"
 		}),
@@ -92,7 +95,7 @@ func TestEachAttemptIsReadFromTheHistoryAsItWas(t *testing.T) {
 			AttemptUID: "a1", AttemptNo: rapid.IntRange(0, 3).Draw(t, "no"), StartedAt: clock("06:00"), EndedAt: clock("06:05"), Duration: 5 * time.Minute,
 			Outcome: EventFailure, Final: rapid.Bool().Draw(t, "final"), Exhausted: rapid.Bool().Draw(t, "exhausted"),
 			Reason: text("reason"), ErrorType: text("type"), Worker: text("worker"), Why: text("why"),
-			DeadlineAt: instant("deadline"), PlannedAt: instant("planned"), RefreshAt: instant("refresh"),
+			DeadlineAt: instant("deadline"), ProcessingAt: instant("processing"), PlannedAt: instant("planned"), RefreshAt: instant("refresh"),
 		}
 		if overlap := rapid.SampledFrom([]policy.Overlap{"", policy.NonePlanned, policy.Before, policy.OverlapsStart, policy.Same, policy.OverlapsEnd, policy.After}).Draw(t, "overlap"); overlap != "" {
 			want.Overlap, want.Delay, want.Jitter = overlap, 5*time.Minute, time.Duration(rapid.IntRange(-1, 1).Draw(t, "jitter"))*time.Minute
@@ -164,7 +167,7 @@ func TestAnEntryOfTheHistoryThatIsHalfBrokenIsReadAsFarAsItGoes(t *testing.T) {
 func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 	s := tell(t, daily, `06:00 start | 06:00:30 started "worker":"host-1" | 06:10 failure "reason":"HTTP 503","error_type":"Unavailable"`)
 	want := Attempt{AttemptUID: "a1", AttemptNo: 1, StartedAt: clock("06:00"), EndedAt: clock("06:10"), Duration: 10 * time.Minute, Outcome: EventFailure,
-		Reason: "HTTP 503", ErrorType: "Unavailable", Worker: "host-1",
+		Reason: "HTTP 503", ErrorType: "Unavailable", Worker: "host-1", ProcessingAt: clock("06:00:30"),
 		DeadlineAt: clock("07:00:30"), // an hour after the work began
 		RetryAt:    clock("06:10"), PlannedAt: clock("16:00"), Overlap: policy.Before,
 		RefreshAt: clock("06:10"), Why: "retry 1/6 at once, before planned"}

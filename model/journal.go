@@ -198,7 +198,7 @@ func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
 	add(CounterRetriesHelped, no > 1 && success)
 	add(CounterRetriedCycles, no == 2)
 	add(CounterHeld, d.Held)
-	add(CounterFreshAgain, d.Next.Freshness == Fresh && (d.WasFreshness == FreshnessLate || d.WasFreshness == FreshnessStale))
+	add(CounterFreshAgain, d.Next.Freshness.Kept() && (d.WasFreshness == FreshnessLate || d.WasFreshness == FreshnessStale))
 	for range d.Ignored {
 		add(CounterIgnored, true)
 	}

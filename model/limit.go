@@ -120,7 +120,8 @@ func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 
 // Room is what a key has left, as it was read.
 type Room struct {
-	Running int // attempts that run
+	Running int      // attempts that run
+	Lapsed  []string // some of the models that hold a slot past its deadline
 	Slots
 }
 

@@ -27,7 +27,7 @@ func (m *Model) Level(phase time.Duration, now time.Time) (Decision, Outcome) {
 	decision := Decision{Event: EventLevel, Next: m.State}
 	next := &decision.Next
 	next.Phase = phase
-	if m.Disabled || !m.Running() && m.RefreshAt.IsZero() { // it waits for nothing
+	if !m.Running() && m.RefreshAt.IsZero() { // it waits for nothing, or is disabled
 		return decision, Applied
 	}
 	levelled := *m

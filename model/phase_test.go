@@ -55,6 +55,25 @@ func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %s", steps, s.outcome, want, s)
 		}
 	}
+
+	// While an attempt runs whose timeout would be final the model waits for nothing either, but it is not done
+	const lastTry = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"5m","retries":[],"on_exhausted":"give_up"}`
+	for steps, want := range map[string]Outcome{
+		"01:00 start | 01:01 level 10m":                    Busy,
+		"01:00 start | 01:05 timeout | 01:06 level 10m":    Applied, // disabled
+		"01:00 start | 01:01 disable | 01:02 level 10m":    Applied,
+		"01:00 start | 01:01 success | 01:02 level 10m":    Applied,
+		"01:00 start | 01:01 started | 01:02 level 10m":    Busy,
+		"01:00 start | 01:01 interrupted | 01:02 level 1s": Busy,
+	} {
+		s := tell(t, lastTry, steps)
+		if levelled := s.m.Phase > 0; s.outcome != want || levelled != (want == Applied) {
+			t.Errorf("%s: %v, want %v: %s with a phase of %s", steps, s.outcome, want, s, s.m.Phase)
+		}
+	}
+	if s := tell(t, banner, "00:00 start | 00:00:01 success | 00:01 level 10m"); s.outcome != Applied || s.m.Phase != 10*time.Minute {
+		t.Errorf("a finished model: %v: %s", s.outcome, s)
+	}
 }
 
 // Whatever is levelled when, each occurrence of an hourly rule is run once, after it and before the next one.

@@ -104,3 +104,12 @@ func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAsked(t 
 		t.Errorf("want it held until %s, got %s", want, s)
 	}
 }
+
+func TestAFailureThatTheCircuitOfTheQueueHoldsBackComesInsideItsRetryWindow(t *testing.T) {
+	s := withOpenCircuit(t, `"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up","retry_window":"FREQ=DAILY;BYHOUR=9"}`, "")
+	s.do(monday, "start", "")
+	s.do(monday.Add(time.Minute), "failure", "")
+	if want := monday.Add(9 * time.Hour); !s.decision.Held || !s.m.RefreshAt.Equal(want) {
+		t.Errorf("want it held until %s, got %s", want, s)
+	}
+}

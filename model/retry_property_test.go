@@ -144,11 +144,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// aligned is what the alignments promise after a failure: no planned refresh is left out for a retry, and no retry runs over one.
+// aligned is what the alignments promise after a failure: no planned refresh is left out for a retry, also where a worker has moved it, and
+// no retry runs over one.
 // With until_success, and when planned has taken the place of a running attempt (no timeout), there is no such promise.
 func (w *walker) aligned() {
 	m := &w.m
-	planned, found := m.planned(later(w.now, m.NotBefore.Add(-time.Millisecond)))
+	planned, found := m.planned(w.now)
+	planned = later(planned, m.NotBefore)
 	if !found || m.Policy.Alignment == policy.UntilSuccess || m.RefreshAt.Equal(w.now) && m.Policy.Timeout == 0 {
 		return
 	}

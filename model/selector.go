@@ -42,8 +42,9 @@ const (
 	StatusRunning Status = "running"
 	// StatusFailing: has failed since its last success, whatever it is doing. Such a model has another status besides.
 	StatusFailing Status = "failing"
-	// StatusFresh, StatusLate and StatusStale are what was told last of the freshness, likewise.
+	// StatusFresh, StatusNever, StatusLate and StatusStale are what was told last of the freshness, likewise.
 	StatusFresh Status = "fresh"
+	StatusNever Status = "never"
 	StatusLate  Status = "late"
 	StatusStale Status = "stale"
 )
@@ -51,7 +52,7 @@ const (
 // SelectStatuses are what `status` may be in a selector.
 var SelectStatuses = []string{
 	string(StatusDisabled), string(StatusScheduled), string(StatusDue), string(StatusQueued), string(StatusProcessing), string(StatusRunning),
-	string(StatusFinished), string(StatusParked), string(StatusFailing), string(StatusFresh), string(StatusLate), string(StatusStale),
+	string(StatusFinished), string(StatusParked), string(StatusFailing), string(StatusFresh), string(StatusNever), string(StatusLate), string(StatusStale),
 	string(StatusBroken),
 }
 
@@ -261,7 +262,7 @@ func (m *Model) hasStatus(wanted, status Status) bool {
 		return m.Running()
 	case StatusFailing:
 		return !m.FailingSince.IsZero()
-	case StatusFresh, StatusLate, StatusStale:
+	case StatusFresh, StatusNever, StatusLate, StatusStale:
 		return m.Freshness == Freshness(wanted)
 	default:
 		return wanted == status

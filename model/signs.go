@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -90,6 +91,11 @@ func (s *Signs) Missing() (missing []Absence) {
 		oldest = s.OldestDue
 	}
 	return join(s.dispatcher(oldest), s.worker(), s.poller())
+}
+
+// Gone lists the parties that certainly do not live: dispatcher and poller also while nothing waits for them.
+func (s *Signs) Gone() []Absence {
+	return slices.DeleteFunc(join(s.without(PartyDispatcher), s.worker(), s.without(PartyPoller)), func(a Absence) bool { return !a.Certain })
 }
 
 // MissingFor returns the party that a model of this status misses; false: none. What waits for a poller may be about any model.

@@ -9,7 +9,7 @@ import (
 )
 
 // Wake decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
-// that was missed. The caller has checked that the model is due.
+// that was missed, or a retry waits for its window again. The caller has checked that the model is due.
 func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 	if m.givesUp() {
 		return m.giveUp(now)
@@ -17,6 +17,13 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 	if m.endsWindow() && m.NotBefore.After(now) { // the circuit of the queue holds giving up back, and the worker has asked to wait
 		decision := Decision{Event: EventSkipped, Next: m.State}
 		decision.Next.wait(m.NotBefore, CauseRetry, "held by the circuit, not before as asked")
+		return decision
+	}
+	if opens := m.opens(now); m.Cause.started() == CauseRetry && opens.After(now) {
+		decision := Decision{Event: EventSkipped, Next: m.State}
+		m.notTried(&decision.Next, opens.Sub(m.RefreshAt))
+		decision.Next.wait(opens, CauseRetry, whyWindow)
+		m.boundWait(&decision.Next, now)
 		return decision
 	}
 	next, missed := m.missed(now)
@@ -30,18 +37,28 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 	return decision
 }
 
+// whyWindow is refresh_why of a retry that was held up until its window had closed, whoever held it up.
+const whyWindow = "the retry window has closed: waits for it again"
+
 // missed reports whether the model is due for a planned refresh that is too old for its policy. next is the planned refresh to
 // wait for; without one the old refresh is not missed.
 func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 	rule, at := m.Policy.Misfire, m.plannedFor()
-	if !rule.Limited || m.Cause != CausePlanned || at.IsZero() || now.Sub(at) <= rule.Younger {
+	if !rule.Limited || at.IsZero() || now.Sub(at) <= rule.Younger || !m.isPlanned() {
 		return next, false
-	}
-	if planned, found := m.planned(at.Add(-time.Millisecond)); !found || !planned.Equal(at) {
-		return next, false // a start that stands in for a planned one
 	}
 	next, found := m.planned(now.Add(-rule.Younger - time.Millisecond))
 	return next, found && next.After(now)
+}
+
+// isPlanned reports whether the model waits for a planned refresh, also one that has moved to the floor of a worker, and not for a start that
+// stands in for one.
+func (m *Model) isPlanned() bool {
+	if m.Cause != CausePlanned {
+		return false
+	}
+	planned, found := m.planned(m.RefreshAt.Add(-time.Millisecond))
+	return !m.PlannedFor.IsZero() || found && (planned.Equal(m.RefreshAt) || m.RefreshAt.Equal(m.NotBefore))
 }
 
 // plannedFor is the planned refresh that the model is due for: that of an attempt which nobody took, or refresh_at.
@@ -55,7 +72,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next.AttemptUID, next.Traced = attemptUID, m.Traces
 	next.StartedAt, next.NotBefore = now, time.Time{}
 	next.PlannedFor, next.Reserved = time.Time{}, ""
-	if next.Cause = m.Cause.started(); next.Cause == CausePlanned && m.Policy.Misfire.Limited {
+	if next.Cause = m.Cause.started(); m.Policy.Misfire.Limited && m.isPlanned() {
 		next.PlannedFor = m.plannedFor()
 	}
 	if next.trying().IsZero() {

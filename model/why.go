@@ -106,8 +106,10 @@ func (w why) timing() string {
 		return text + ", none planned"
 	case w.ownTime:
 		return text + ", as the alignment says: " + string(w.overlap)
+	case w.plannedFirst && w.overlap == policy.Same:
+		return text + ", planned first: same"
 	case w.plannedFirst:
-		return text + ", planned first: " + string(w.overlap)
+		return text + ", planned first: " + string(w.overlap) + w.movedText()
 	case w.overlap == policy.Before:
 		return text + ", before planned"
 	default:

@@ -39,3 +39,28 @@ func TestAWindowInAZoneThatDoesNotExistIsRefused(t *testing.T) {
 		t.Errorf("found %v", err)
 	}
 }
+
+// A retry starts inside its window, whoever held it up: a dispatcher that was away, workers, or the circuit of the queue.
+func TestARetryThatWasHeldUpWaitsForItsWindowAgain(t *testing.T) {
+	const inOffice = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"30m","retries":["10m","10m"],"on_exhausted":"next_planned","retry_window":"` + officeHours + `"`
+	const failed = "06:00 wake | 06:10 failure | "
+	runStories(t, []storyTest{
+		{inOffice + `}`, failed + "16:59:59.999 wake", "#2 a2 until 17:29:59.999, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
+		{inOffice + `}`, failed + "17:00 wake", "#1, next 09:00+1: the retry window has closed: waits for it again"},
+		{inOffice + `}`, failed + "17:00+4 wake", "#1, next 09:00+7: the retry window has closed: waits for it again"}, // on Friday
+		{inOffice + `}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: if lost: retry 2/2 +10m, before planned"},
+		{inOffice + `}`, failed + "16:50 wake | 17:20 withdraw | 17:20 wake", "#1, next 09:00+1: the retry window has closed: waits for it again"},
+
+		// For so long nobody could try, so that it does not count towards giving up
+		{inOffice + `,"give_up_after":"20h"}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: if lost: retry 2/2 +10m, before planned"},
+
+		// What is planned or wanted by a hand, and what a worker has put off, needs no window
+		{inOffice + `}`, "17:00 wake", "#1 a1 until 17:30, next 06:00+1: if lost: retry 1/2 +10m in window, planned first: after"},
+		{inOffice + `}`, failed + "17:00 run | 17:00 wake", "#2 a2 until 17:30, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
+		{inOffice + `}`, failed + `09:00 wake | 09:01 postponed "retry_after":"9h" | 18:01 wake`, "#2 a3 until 18:31 deferred 1, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
+	})
+	s := tell(t, inOffice+`}`, failed+"17:00 wake")
+	if s.decision.Event != EventSkipped || s.m.Cause != CauseRetry {
+		t.Errorf("found %s as %q: want it skipped, and a retry still", s.decision.Event, s.m.Cause)
+	}
+}

@@ -1,8 +1,6 @@
 package worker
 
 import (
-	"crypto/rand"
-	"strings"
 	"sync"
 
 	"github.com/refreshd/refreshd/scripts"
@@ -23,10 +21,8 @@ type holding struct {
 }
 
 func newHolding() *holding {
-	return &holding{owner: newOwner(), entries: map[string]int{}, gone: map[string]int{}}
+	return &holding{owner: scripts.NewOwner(), entries: map[string]int{}, gone: map[string]int{}}
 }
-
-func newOwner() string { return strings.ToLower(rand.Text()) }
 
 // name returns the owner; false: Redis has not heard of it yet.
 func (h *holding) name() (string, bool) {
@@ -106,6 +102,6 @@ func (h *holding) lose(owner string) bool {
 	if h.owner != owner {
 		return false
 	}
-	h.owner, h.known, h.doubt, h.entries, h.count = newOwner(), false, false, map[string]int{}, 0
+	h.owner, h.known, h.doubt, h.entries, h.count = scripts.NewOwner(), false, false, map[string]int{}, 0
 	return true
 }
