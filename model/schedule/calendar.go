@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"time"
@@ -83,27 +84,16 @@ func (c *Calendar) readName(doc document.Object) (err error) {
 	return CheckCalendarName("name", c.Name)
 }
 
-func (c *Calendar) readRule(doc document.Object) (err error) {
-	if c.Rule, err = ReadRuleField(doc); err != nil {
+func (c *Calendar) readRule(doc document.Object) error {
+	r, err := ReadFields(doc)
+	if err != nil {
 		return err
 	}
-	if c.Rule == "" {
+	if r.Rule == "" {
 		return refuseRule(`a rule such as "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2"`, document.Found(doc.Fields["rrule"]))
 	}
-	if c.Timezone, err = doc.Text("timezone"); err != nil {
-		return err
-	}
-	if c.Dtstart, err = doc.Text("dtstart"); err != nil {
-		return err
-	}
-	anchor := DefaultDtstart
-	if c.Dtstart != "" {
-		if c.Dtstart, err = CanonicalDtstart(c.Dtstart); err != nil {
-			return err
-		}
-		anchor = c.Dtstart
-	}
-	c.starts, err = Parse(c.Rule, c.Timezone, anchor)
+	c.Rule, c.Timezone, c.Dtstart = r.Rule, r.Timezone, r.Dtstart
+	c.starts, err = Parse(c.Rule, c.Timezone, cmp.Or(c.Dtstart, DefaultDtstart))
 	return err
 }
 

@@ -12,7 +12,7 @@ type ClockChange struct {
 }
 
 // ClockChanges returns what the changes of the clocks do to the schedule within some days after an instant, the first occurrence of
-// each change.
+// each change. What runs in each hour of the day is none of them.
 func (s *Schedule) ClockChanges(after time.Time, days int64) (changes []ClockChange) {
 	if s.zone.loc == time.UTC {
 		return nil
@@ -42,10 +42,22 @@ func (s *Schedule) around(change int64) (ClockChange, bool) {
 		if !found || !next.Before(end) {
 			break
 		}
-		if note := s.Note(next); note != "" {
+		shown, skipped := next.Unix()+s.zone.offset(next.Unix()), next.Unix()+s.zone.offset(next.Unix()-longestChange)
+		if note := s.Note(next); note != "" && !s.hourly(shown, next.Unix()) && !s.hourly(skipped, next.Unix()) {
 			return ClockChange{next.In(s.zone.loc).Format(time.DateOnly), note}, true
 		}
 		at = next
 	}
 	return ClockChange{}, false
+}
+
+// hourly tells whether a rule names the minute of a wall time in each hour of its day, so that nobody waits for one hour of them.
+func (s *Schedule) hourly(wall, at int64) bool {
+	first := wall - floorMod(wall, daySeconds) + floorMod(wall, hourSeconds)
+	for hour := range int64(24) {
+		if !s.names(first+hour*hourSeconds, at) {
+			return false
+		}
+	}
+	return true
 }

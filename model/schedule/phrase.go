@@ -13,24 +13,80 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// phraseRule converts English.
-func phraseRule(text string) (string, error) {
-	var p phrase
-	var lines []rrule.ROption
-	read, reason := readPhrase(text)
-	if reason == "" {
-		if reason = p.parse(read); reason == "" {
-			lines, reason = p.lines()
-		}
+// readEnglish reads a schedule in English. Every word is taken by a rule below, or is on the list of fillers; what is left refuses the
+// whole sentence.
+func readEnglish(text string) (Reading, error) {
+	rest, timezone := cutZone(text)
+	rest = respell(rest)
+	if fields := strings.Fields(rest); len(fields) > 1 && fields[0] == "refresh" {
+		rest = strings.Join(words.CutSubject(fields[1:]), " ")
 	}
+	p, lines, reason := readPhrase(rest)
 	if reason == "" {
-		return ruleOf(lines...), nil
+		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
-	if rule, ok := lengthRule(text); ok {
-		return rule, nil
+	if lines, ok := readSeveral(rest); ok {
+		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
+	}
+	if rule, ok := lengthRule(rest); ok {
+		return Reading{Rule: rule, Timezone: timezone}, nil
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
-	return "", refuseRule(want, document.Found(text)+" ("+reason+")")
+	return Reading{}, refuseRule(want, document.Found(text)+" ("+reason+")")
+}
+
+// readPhrase reads one phrase.
+func readPhrase(text string) (p phrase, lines []rrule.ROption, reason string) {
+	read, reason := readWords(text)
+	if reason == "" {
+		reason = p.parse(read)
+	}
+	if reason == "" {
+		lines, reason = p.lines()
+	}
+	return p, lines, reason
+}
+
+// readSeveral reads phrases that are joined: "weekdays at 8:00 and weekends at 10:00". Each names its days and its times and nothing else,
+// because it would be unclear to which of them the rest belongs.
+func readSeveral(text string) (lines []rrule.ROption, ok bool) {
+	if strings.Count(text, ",")+strings.Count(text, ";") > maxPhrase {
+		return nil, false
+	}
+	for len(lines) <= maxRules {
+		at, behind := len(text), len(text)
+		for {
+			p, part, reason := readPhrase(text[:at])
+			if reason == "" && p.simple() {
+				lines = append(lines, part...)
+				break
+			}
+			if at, behind = lastJoint(text[:at]); at < 0 {
+				return nil, false
+			}
+		}
+		if text = text[behind:]; text == "" {
+			return lines, len(lines) <= maxRules
+		}
+	}
+	return nil, false
+}
+
+// simple tells whether a phrase names its days and its times, and nothing else.
+func (p *phrase) simple() bool {
+	return p.named && len(p.weekdays)+len(p.unit) > 0 && p.pace == "" && p.interval == 0 && p.count == 0 &&
+		p.start == "" && p.until.IsZero() && len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0
+}
+
+// lastJoint finds the last "and", comma or semicolon, and what comes behind it.
+func lastJoint(text string) (at, behind int) {
+	at = -1
+	for _, joint := range []string{" and ", ",", ";"} {
+		if i := strings.LastIndex(text, joint); i > at {
+			at, behind = i, i+len(joint)
+		}
+	}
+	return at, behind
 }
 
 // lengthRule reads "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
@@ -50,20 +106,36 @@ func lengthRule(text string) (rule string, ok bool) {
 type phrase struct {
 	words []phraseWord // those still to be read
 
-	every    bool   // also by "twice per"
-	said     bool   // "every" has been read
-	unit     string // "" when days stand for it
+	every    bool // also by "twice per"
+	said     bool // "every" has been read before a day or a longer unit
+	unit     string
 	interval int
+	pace     string // hour, minute or second
+	step     int    // of pace
 	count    int    // "twice", 0 when nothing is said
 	counted  string // the word for it
 
 	ordinals []int // "1st and last"
+	numbered bool  // they are "1st" and not "first"
 	weekdays []int // those chosen, by ordinals or all
+	group    bool  // they are a range, "weekday" or "weekend"
+	workdays bool  // they are "weekday"
 	dates    []phraseDate
 	clocks   []int // minutes since midnight, rising
+	named    bool  // the sentence names them
+
+	past         []int // minutes of each hour
+	between      []int // the first and the last minute of the day
+	first        int   // -1, or the minute of the day at which a pace starts
+	open         bool  // "from" waits for its "to"
+	exceptDays   []int
+	exceptMonths []int
+	start        string    // dtstart
+	until        time.Time // wall clock
+	spread       time.Duration
 }
 
-// phraseDate is a month with the days that follow it: "March 1 and 15".
+// phraseDate is a month with its days: "March 1 and 15".
 type phraseDate struct {
 	month int
 	days  []int
@@ -71,25 +143,42 @@ type phraseDate struct {
 
 // parse reads the words in any order that keeps together what belongs together. It returns the reason of a refusal, or "".
 func (p *phrase) parse(read []phraseWord) (reason string) {
-	p.words = read
-	reason = p.takeClocks()
-	p.takeCount()
+	p.words, p.first = read, -1
 	for len(p.words) > 0 && reason == "" {
-		word := p.words[0]
-		switch {
-		case word.text == "every":
-			reason = p.takeEvery()
+		take, known := takers[p.words[0].text]
+		switch word := p.words[0]; {
+		case known:
+			p.skip()
+			reason = take(p)
 		case p.atUnit():
-			reason = p.takeUnit()
+			reason = p.takeUnit(0, p.count > 0)
 		case word.kind == ordinalWord, p.atWeekday():
 			reason = p.takeDays()
-		case word.kind == monthWord:
+		case p.atDate():
 			reason = p.takeDates()
+		case word.kind == clockWord:
+			reason = p.takeClocks()
+		case word.kind == pastWord && len(p.past) == 0:
+			p.past, reason = p.takeAll(pastWord)
+		case word.kind == countWord && p.count == 0:
+			p.skip()
+			p.count, p.counted, p.every = word.n, word.text, true
 		default:
 			reason = document.Found(word.text) + " does not belong there"
 		}
 	}
+	if reason == "" && p.open {
+		return `"from" has no end`
+	}
 	return reason
+}
+
+// takers are what some words begin.
+var takers map[string]func(*phrase) string
+
+func init() {
+	takers = map[string]func(*phrase) string{"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "from": (*phrase).takeFrom,
+		"between": (*phrase).takeBetween, "to": (*phrase).takeUntil, "except": (*phrase).takeExcept}
 }
 
 func (p *phrase) skip() phraseWord {
@@ -104,41 +193,115 @@ func (p *phrase) at(kind wordKind) bool { return len(p.words) > 0 && p.words[0].
 // atText tells whether a word comes next.
 func (p *phrase) atText(text string) bool { return len(p.words) > 0 && p.words[0].text == text }
 
-func isClock(word phraseWord) bool { return word.kind == clockWord }
+// takeTo takes "to" between two words of a kind.
+func (p *phrase) takeTo(kind wordKind) bool {
+	if !p.atText("to") || len(p.words) < 2 || p.words[1].kind != kind {
+		return false
+	}
+	p.skip()
+	p.open = false
+	return true
+}
 
-// takeClocks takes the times of day out of the words. They must stand together: "Monday at 9:00 and Friday at 17:00" are two rules.
+// takeAll takes the words of a kind, and refuses what stands there twice.
+func (p *phrase) takeAll(kind wordKind) (all []int, reason string) {
+	for p.at(kind) {
+		word := p.skip()
+		if slices.Contains(all, word.n) {
+			return nil, twice(word.text)
+		}
+		all = append(all, word.n)
+	}
+	slices.Sort(all)
+	return all, ""
+}
+
+func twice(text string) string { return document.Found(text) + " stands there twice" }
+
+// takeClocks takes the times of day, which must stand together: "Monday at 9:00 and Friday at 17:00" are two rules.
 func (p *phrase) takeClocks() (reason string) {
-	from := slices.IndexFunc(p.words, isClock)
-	if from < 0 {
-		return ""
+	if len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord {
+		return p.takeBetween()
 	}
-	to := from
-	for to < len(p.words) && isClock(p.words[to]) {
-		p.clocks = append(p.clocks, p.words[to].n)
-		to++
-	}
-	if slices.ContainsFunc(p.words[to:], isClock) {
+	if len(p.clocks) > 0 {
 		return "times of day that do not stand together need an RRULE line each"
 	}
-	p.words = append(slices.Clone(p.words[:from]), p.words[to:]...)
-	slices.Sort(p.clocks)
-	p.clocks = slices.Compact(p.clocks)
+	p.named = true
+	p.clocks, reason = p.takeAll(clockWord)
+	return reason
+}
+
+// takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
+func (p *phrase) takeBetween() (reason string) {
+	var ends []int
+	for len(ends) < 2 && p.at(clockWord) {
+		ends = append(ends, p.skip().n)
+		p.takeTo(clockWord)
+	}
+	switch {
+	case len(p.between) > 0:
+		return "one part of the day needs an RRULE line, and two need two"
+	case len(ends) < 2 || ends[0] == ends[1]:
+		return "a part of the day has two different ends, such as between 9:00 and 17:00"
+	}
+	p.between = ends
 	return ""
 }
 
-// takeCount takes "twice" or "3 times". What follows is a period, with or without "every".
-func (p *phrase) takeCount() {
+func (p *phrase) takeFrom() (reason string) {
 	switch {
-	case p.at(countWord) && p.words[0].n > 0:
-		word := p.skip()
-		p.count, p.counted = word.n, word.text
-	case p.at(numberWord) && p.words[0].n > 0 && len(p.words) > 1 && p.words[1].text == "times":
-		word := p.skip()
-		p.count, p.counted = word.n, word.text+" "+p.skip().text
-	default:
-		return
+	case p.at(dateWord):
+		return p.takeStart()
+	case p.at(clockWord):
+		return p.takeBetween()
 	}
-	p.every = true
+	p.open = true
+	return ""
+}
+
+// takeStart takes the date from which the schedule counts, or the time of day from which hours and minutes do.
+func (p *phrase) takeStart() (reason string) {
+	switch {
+	case p.start != "" || p.first >= 0:
+		return "it starts twice"
+	case p.at(dateWord):
+		p.start = p.skip().text + "T00:00:00"
+	case p.at(clockWord):
+		p.first = p.skip().n
+	default:
+		return "a start is a date with its year, such as 1 March 2030"
+	}
+	return ""
+}
+
+func (p *phrase) takeUntil() (reason string) {
+	if !p.at(dateWord) || !p.until.IsZero() {
+		return "an end is a date with its year, such as until 1 March 2030"
+	}
+	day, _ := time.Parse(time.DateOnly, p.skip().text)
+	p.until = day.Add(daySeconds*time.Second - time.Second)
+	return ""
+}
+
+// takeExcept takes weekdays and months that are left out.
+func (p *phrase) takeExcept() (reason string) {
+	if len(p.exceptDays)+len(p.exceptMonths) > 0 {
+		return "there are two exceptions"
+	}
+	group, workdays := p.group, p.workdays
+	p.exceptDays, reason = p.takeWeekdays()
+	p.group, p.workdays = group, workdays
+	var dates []phraseDate
+	if reason == "" && p.at(monthWord) {
+		dates, reason = p.readDates()
+	}
+	for _, date := range dates {
+		p.exceptMonths = append(p.exceptMonths, date.month)
+	}
+	if reason == "" && (len(p.exceptDays)+len(dates) == 0 || !monthsOnly(dates)) {
+		return "an exception is a weekday or a month; other days are EXDATE lines"
+	}
+	return reason
 }
 
 // atUnit tells whether a unit follows. "second" is one at the end of a phrase, else it is an ordinal.
@@ -153,32 +316,51 @@ func (p *phrase) atWeekday() bool {
 	return p.at(weekdayWord) || p.atText("weekday") || p.atText("weekend")
 }
 
-// takeEvery takes "every", "every 2 days", "every other Monday" or "every second week".
+// atDate tells whether "March" or "1 March" follows.
+func (p *phrase) atDate() bool {
+	other := slices.IndexFunc(p.words, func(word phraseWord) bool { return word.kind != numberWord })
+	return other >= 0 && p.words[other].kind == monthWord
+}
+
+// takeEvery takes "every 2 days", "every other Monday" or "every second week".
 func (p *phrase) takeEvery() (reason string) {
-	p.skip()
+	interval := 0
+	if p.at(intervalWord) {
+		if interval = p.skip().n; interval < 1 || interval > maxInterval {
+			return "an interval is a number from 1 to " + strconv.Itoa(maxInterval)
+		}
+		if !p.atUnit() && !p.at(weekdayWord) && !p.atText("weekend") {
+			return "a unit such as days is missing behind the interval"
+		}
+	}
+	p.every = true
+	if p.atUnit() && elapsedUnits[p.words[0].text] > 0 {
+		return p.takeUnit(interval, true)
+	}
 	if p.said {
 		return `"every" stands there twice`
 	}
-	p.every, p.said = true, true
-	if !p.at(intervalWord) {
-		return ""
-	}
-	p.interval = p.skip().n
-	if p.interval < 1 || p.interval > maxInterval {
-		return "an interval is a number from 1 to " + strconv.Itoa(maxInterval)
-	}
-	if !p.atUnit() && !p.at(weekdayWord) && !p.atText("weekend") {
-		return "a unit such as days is missing behind the interval"
+	p.said, p.interval = true, interval
+	if p.atUnit() {
+		return p.takeUnit(interval, true)
 	}
 	return ""
 }
 
-func (p *phrase) takeUnit() (reason string) {
+func (p *phrase) takeUnit(interval int, every bool) (reason string) {
 	unit := p.skip().text
-	if p.unit != "" && p.unit != unit {
-		return document.Found(p.unit) + " and " + document.Found(unit) + " do not go together"
+	_, elapsed := elapsedUnits[unit]
+	before := &p.unit
+	if elapsed {
+		before, p.step = &p.pace, interval
 	}
-	p.unit = unit
+	switch {
+	case *before != "":
+		return document.Found(*before) + " and " + document.Found(unit) + " do not go together"
+	case !every && (elapsed || unit == "day" || unit == "week" || len(p.ordinals)+len(p.weekdays) == 0):
+		return `"every" is missing before ` + document.Found(unit)
+	}
+	*before = unit
 	return ""
 }
 
@@ -187,41 +369,99 @@ func (p *phrase) takeDays() (reason string) {
 	if len(p.ordinals)+len(p.weekdays) > 0 {
 		return "days of two kinds need an RRULE line each"
 	}
-	for p.at(ordinalWord) {
-		p.ordinals = append(p.ordinals, p.skip().n)
+	for p.at(ordinalWord) && reason == "" {
+		word := p.skip()
+		p.numbered = beginsWithDigit(word.text)
+		to := word.n
+		if p.takeTo(ordinalWord) {
+			to = p.skip().n
+		}
+		if slices.Contains(p.ordinals, word.n) || to < word.n || to > word.n+31 {
+			return document.Found(word.text) + " begins no days, or days twice"
+		}
+		for n := word.n; n <= to; n++ {
+			p.ordinals = append(p.ordinals, n)
+		}
 	}
 	if len(p.ordinals) > 0 && p.atText("day") {
 		p.skip()
 		return ""
 	}
-	for p.atWeekday() {
-		switch word := p.skip(); word.text {
-		case "weekday":
-			p.weekdays = append(p.weekdays, 0, 1, 2, 3, 4)
-		case "weekend":
-			p.weekdays = append(p.weekdays, 5, 6)
-		default:
-			p.weekdays = append(p.weekdays, word.n)
-		}
-	}
-	slices.Sort(p.weekdays)
-	p.weekdays = slices.Compact(p.weekdays)
-	return ""
+	p.weekdays, reason = p.takeWeekdays()
+	return reason
 }
 
-// takeDates takes "March 1", "January 1 and July 1", and the month of "1st of March".
+// takeWeekdays takes "Monday and Friday", "Monday to Friday", "weekdays and Saturday". It sets what kind of list it was.
+func (p *phrase) takeWeekdays() (days []int, reason string) {
+	p.workdays = p.atText("weekday")
+	for p.atWeekday() {
+		word := p.skip()
+		from, to := word.n, word.n
+		switch {
+		case word.text == "weekday":
+			from, to = 0, 4
+		case word.text == "weekend":
+			from, to = 5, 6
+		case p.takeTo(weekdayWord):
+			to = p.skip().n
+		}
+		if to < from {
+			to += 7
+		}
+		p.group, p.workdays = p.group || to != from, p.workdays && len(days) == 0
+		for day := from; day <= to; day++ {
+			if slices.Contains(days, day%7) {
+				return nil, twice(weekdayNames[day%7])
+			}
+			days = append(days, day%7)
+		}
+		if p.atText("every") && len(p.words) > 1 && p.words[1].kind == weekdayWord {
+			p.skip()
+		}
+	}
+	slices.Sort(days)
+	return days, ""
+}
+
 func (p *phrase) takeDates() (reason string) {
 	if len(p.dates) > 0 {
 		return "months that do not stand together need an RRULE line each"
 	}
-	for p.at(monthWord) {
-		date := phraseDate{month: p.skip().n}
-		for p.at(numberWord) || p.at(ordinalWord) && p.words[0].n > 0 {
-			date.days = append(date.days, p.skip().n)
+	p.dates, reason = p.readDates()
+	return reason
+}
+
+// readDates takes "March 1", "1 January and 1 July", "June to August" and the month of "1st of March".
+func (p *phrase) readDates() (dates []phraseDate, reason string) {
+	for p.atDate() && reason == "" {
+		days, _ := p.takeAll(numberWord)
+		date := phraseDate{p.skip().n, days}
+		dates = append(dates, date)
+		if len(days) == 0 && p.takeTo(monthWord) {
+			to := p.skip().n
+			for month := date.month; month != to; {
+				month = month%12 + 1
+				dates = append(dates, phraseDate{month: month})
+			}
 		}
-		p.dates = append(p.dates, date)
+		last := &dates[len(dates)-1]
+		for len(days) == 0 && (p.at(numberWord) || p.at(ordinalWord) && p.words[0].n > 0) {
+			last.days = append(last.days, p.skip().n)
+		}
+		slices.Sort(last.days)
 	}
-	return ""
+	for i, date := range dates {
+		for _, before := range dates[:i] {
+			if date.month == before.month {
+				return nil, twice(monthNames[date.month-1])
+			}
+		}
+	}
+	return dates, ""
+}
+
+func monthsOnly(dates []phraseDate) bool {
+	return !slices.ContainsFunc(dates, func(date phraseDate) bool { return len(date.days) > 0 })
 }
 
 // phraseExamples are what a refused phrase may have meant.
@@ -230,6 +470,9 @@ var phraseExamples = []string{
 	"every Monday, Wednesday and Friday at 9:00 and 17:30", "every weekday at 8:00", "every weekend at noon", "every 2 weeks on Monday at 9:00",
 	"on the last Friday of the month at 18:00", "on the first Monday of every month at 9 AM", "on the 1st and 15th of the month at 06:00",
 	"on the last day of the month at midnight", "every year on March 1 at noon", "every quarter on the 1st at 6:00",
+	"every morning at 7:00", "every hour at :15", "every 30 minutes between 9:00 and 17:00", "every day at 6:00 until 1 March 2030",
+	"every day at 6:00 starting 1 March 2030", "weekdays except Friday at 8:00", "every 2 hours on weekdays", "on the last weekday of the month at 18:00",
+	"every day at 6:00 Berlin time", "every day at 6:00 except in August",
 }
 
 // phrasebook is made of them when the first phrase is refused.

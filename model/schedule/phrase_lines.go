@@ -4,67 +4,184 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/refreshd/refreshd/model/document"
 
 	"github.com/teambition/rrule-go"
 )
 
+const dayMinutes = 24 * 60
+
 // lines composes the rule of a phrase. It returns the reason of a refusal, or "".
 func (p *phrase) lines() (lines []rrule.ROption, reason string) {
-	if freq, elapsed := elapsedUnits[p.unit]; elapsed {
-		return p.elapsedLine(freq)
+	switch {
+	case p.pace != "" && !p.onClocks():
+		return p.elapsedLine()
+	case p.pace != "":
+		reason = p.paceClocks()
+	case len(p.past)+len(p.between) > 0 || p.first >= 0:
+		reason = "how often between or from these times is not said: every 30 minutes between 9:00 and 17:00"
 	}
-	day, reason := p.days()
 	if reason != "" {
 		return nil, reason
 	}
-	if len(p.clocks) == 0 {
-		p.clocks = midnight
+	days, reason := p.days()
+	if reason == "" {
+		days, reason = p.without(days)
 	}
-	found := len(p.clocks) * max(1, len(day.Byweekday)) * max(1, len(day.Bymonthday)) * max(1, len(p.dates))
-	if p.count > 0 && p.count != found {
-		return nil, fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found)
+	if reason == "" {
+		reason = p.times()
 	}
-	day.Interval = p.interval
-	return atClocks(day, p.clocks)
+	for _, day := range days {
+		day.Interval, day.Until = p.interval, p.until
+		lines = append(lines, atClocks(day, p.clocks)...)
+	}
+	if len(lines) > maxRules && reason == "" {
+		reason = "it needs more than " + strconv.Itoa(maxRules) + " RRULE lines, one for each set of hours that share their minutes"
+	}
+	return lines, reason
 }
 
 var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute": rrule.MINUTELY, "hour": rrule.HOURLY}
 
-func (p *phrase) elapsedLine(freq rrule.Frequency) (lines []rrule.ROption, reason string) {
-	switch {
-	case len(p.clocks)+len(p.ordinals)+len(p.weekdays)+len(p.dates) > 0:
-		return nil, "hours, minutes and seconds count from the start of the schedule, without a day or a time of day"
-	case p.count > 1:
-		return nil, "how often in an hour is said by its minutes: every 30 minutes"
-	case !p.every:
-		return nil, `"every" is missing`
-	default:
-		return []rrule.ROption{{Freq: freq, Interval: p.interval}}, ""
-	}
+// onClocks tells whether a pace is one of the clock, because days, months, or times are named beside it. "Every hour of every day" names none.
+func (p *phrase) onClocks() bool {
+	eachDay := p.unit == "day" && p.interval <= 1 && p.pace != "second" && dayMinutes%p.stepMinutes() == 0
+	return p.unit != "" && !eachDay || p.first >= 0 || len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.past)+len(p.between)+len(p.exceptDays)+len(p.exceptMonths) > 0
 }
 
-// days composes the part of the rule that chooses days.
-func (p *phrase) days() (o rrule.ROption, reason string) {
+const countsFromStart = "hours, minutes and seconds count from the start of the schedule, without a time of day; on some days or between two times they must divide a day"
+
+// elapsedLine counts from the start of the schedule: "every 2 hours", "twice an hour", "every 5 hours from 2030-03-01 at 6:00".
+func (p *phrase) elapsedLine() (lines []rrule.ROption, reason string) {
+	o := rrule.ROption{Freq: elapsedUnits[p.pace], Interval: p.step, Until: p.until}
 	switch {
-	case p.unit == "" && len(p.dates) > 0, p.unit == "year":
-		return p.year()
-	case len(p.dates) > 0:
-		return o, "a month is named beside " + document.Found(p.unit)
-	case p.unit == "", p.unit == "week":
-		return p.week()
-	case p.unit == "month":
-		return p.choice(rrule.MONTHLY, nil)
-	case p.unit == "quarter":
-		return p.quarter()
-	case len(p.ordinals)+len(p.weekdays) > 0:
-		return o, "every day leaves no day to choose"
-	case !p.every:
-		return o, `"every" is missing`
-	default:
-		return rrule.ROption{Freq: rrule.DAILY}, ""
+	case len(p.clocks) == 1 && p.start != "":
+		p.start = p.start[:len(time.DateOnly)] + fmt.Sprintf("T%02d:%02d:00", p.clocks[0]/60, p.clocks[0]%60)
+	case len(p.clocks) > 0:
+		return nil, countsFromStart
 	}
+	if p.count > 1 {
+		if o.Freq == rrule.SECONDLY || p.step > 0 || 60%p.count != 0 {
+			return nil, "how often in an hour is said by its minutes: every 30 minutes"
+		}
+		o.Freq, o.Interval = o.Freq+1, 60/p.count
+	}
+	return []rrule.ROption{o}, ""
+}
+
+// stepMinutes is the interval of a pace of hours or minutes.
+func (p *phrase) stepMinutes() int {
+	if p.pace == "hour" {
+		return max(1, p.step) * 60
+	}
+	return max(1, p.step)
+}
+
+// paceClocks turns "every 2 hours between 8:00 and 18:00" into times of day.
+func (p *phrase) paceClocks() (reason string) {
+	step, from, to := p.stepMinutes(), max(0, p.first), max(0, p.first)+dayMinutes-1
+	if len(p.between) > 0 {
+		if from, to = p.between[0], p.between[1]; to < from {
+			to += dayMinutes
+		}
+	}
+	switch {
+	case p.pace == "second" || p.count > 1 || len(p.clocks) > 0, len(p.between) == 0 && dayMinutes%step != 0, p.first >= 0 && len(p.between) > 0,
+		len(p.past) > 0 && (p.pace != "hour" || p.first >= 0):
+		return countsFromStart
+	case to >= dayMinutes && (len(p.between) > 0 || p.first > 0) && (len(p.weekdays)+len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0 || p.unit != "" && p.unit != "day"):
+		return "a part of the day that passes midnight belongs to two days"
+	case p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.dates) == 0:
+		return "the day is missing"
+	case p.first >= 0 && p.unit != "":
+		return "it is not said when it ends on each day: every 2 hours between 6:00 and 20:00"
+	}
+	for at := from; at <= to; at += step {
+		if len(p.past) == 0 {
+			p.clocks = append(p.clocks, at%dayMinutes)
+		}
+		for _, minute := range p.past {
+			if clock := at - at%60 + minute; clock >= from && clock <= to {
+				p.clocks = append(p.clocks, clock%dayMinutes)
+			}
+		}
+	}
+	slices.Sort(p.clocks)
+	return ""
+}
+
+// times checks how often, or chooses the times of day that nobody has named.
+func (p *phrase) times() (reason string) {
+	if len(p.clocks) == 0 {
+		p.clocks = midnight
+		if p.unit == "day" && p.count > 1 && dayMinutes%p.count == 0 {
+			p.spread = time.Duration(dayMinutes/p.count) * time.Minute
+			for p.clocks = nil; len(p.clocks) < p.count; {
+				p.clocks = append(p.clocks, len(p.clocks)*dayMinutes/p.count)
+			}
+		}
+	}
+	found := len(p.clocks)
+	if p.unit != "day" {
+		days := 0
+		for _, date := range p.dates {
+			days += max(1, len(date.days))
+		}
+		found *= max(1, len(p.ordinals)) * max(1, len(p.weekdays)) * max(1, days)
+	}
+	if p.count > 0 && p.pace == "" && p.count != found {
+		return fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found)
+	}
+	return ""
+}
+
+// days composes the parts of the rule that choose days.
+func (p *phrase) days() (days []rrule.ROption, reason string) {
+	var o rrule.ROption
+	months := p.months()
+	switch {
+	case !monthsOnly(p.dates):
+		return p.datesOfYear()
+	case p.unit == "year", p.unit == "" && len(months) > 0 && (len(p.ordinals) > 0 || len(p.weekdays) == 0 && p.pace == ""):
+		o, reason = p.year(months)
+	case len(months) > 0 && p.unit != "" && p.unit != "day" && p.unit != "week":
+		return nil, "a month is named beside " + document.Found(p.unit)
+	case p.unit == "month", p.unit == "" && len(p.ordinals) > 0 && len(p.weekdays) == 0 && p.numbered:
+		o, reason = p.choice(rrule.MONTHLY, nil)
+	case p.unit == "quarter":
+		o, reason = p.quarter()
+	case p.unit == "day", p.unit == "" && len(p.weekdays)+len(p.ordinals) == 0 && (p.pace != "" || !p.said && len(p.clocks) > 0 && len(p.exceptDays)+len(p.exceptMonths) == 0):
+		o, reason = p.daily()
+		o.Bymonth = months
+	default:
+		o, reason = p.week()
+		o.Bymonth = months
+	}
+	return []rrule.ROption{o}, reason
+}
+
+// months are those of all dates, rising.
+func (p *phrase) months() (months []int) {
+	for _, date := range p.dates {
+		months = append(months, date.month)
+	}
+	slices.Sort(months)
+	return months
+}
+
+// daily is each day, or those that a list such as "weekdays" chooses: "Mon-Fri daily".
+func (p *phrase) daily() (o rrule.ROption, reason string) {
+	switch {
+	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1):
+		return o, "every day leaves no day to choose"
+	case p.unit == "day" && !p.every:
+		return o, `"every" is missing`
+	case len(p.weekdays) > 0:
+		return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}, ""
+	}
+	return rrule.ROption{Freq: rrule.DAILY}, ""
 }
 
 func (p *phrase) week() (o rrule.ROption, reason string) {
@@ -84,6 +201,46 @@ func (p *phrase) week() (o rrule.ROption, reason string) {
 	return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}, ""
 }
 
+// without leaves out what is excepted.
+func (p *phrase) without(days []rrule.ROption) ([]rrule.ROption, string) {
+	for i := range days {
+		o := &days[i]
+		if len(p.exceptDays)+len(p.exceptMonths) == 0 {
+			break
+		} else if o.Freq != rrule.DAILY && o.Freq != rrule.WEEKLY {
+			return nil, "an exception needs every day, or weekdays, that it is one of"
+		}
+		from, of := p.weekdays, o.Bymonth
+		if len(from) == 0 {
+			from = []int{0, 1, 2, 3, 4, 5, 6}
+		}
+		if len(of) == 0 {
+			of = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+		}
+		left, some := minus(from, p.exceptDays)
+		months, rest := minus(of, p.exceptMonths)
+		if !some || !rest {
+			return nil, "an exception is one of the days and leaves some of them"
+		}
+		if len(p.exceptMonths) > 0 {
+			o.Bymonth = months
+		}
+		if p.weekdays = left; len(p.exceptDays) > 0 {
+			o.Byweekday = p.ordinalDays(0)
+			if p.interval <= 1 {
+				o.Freq = rrule.WEEKLY
+			}
+		}
+	}
+	return days, ""
+}
+
+// minus returns a list without some of its items; false: they are not all in it, or nothing is left.
+func minus(all, some []int) (left []int, ok bool) {
+	left = slices.DeleteFunc(slices.Clone(all), func(n int) bool { return slices.Contains(some, n) })
+	return left, len(left) == len(all)-len(some) && len(left) > 0
+}
+
 func (p *phrase) quarter() (o rrule.ROption, reason string) {
 	if p.interval > 1 {
 		return o, "quarters are those of the year, each of them"
@@ -100,61 +257,90 @@ func (p *phrase) quarter() (o rrule.ROption, reason string) {
 
 var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
 
-func (p *phrase) year() (o rrule.ROption, reason string) {
-	if !p.every {
+// year chooses days of some months, or the first or last of the year.
+func (p *phrase) year(months []int) (o rrule.ROption, reason string) {
+	first, last := slices.Equal(p.ordinals, []int{1}), slices.Equal(p.ordinals, []int{-1})
+	switch {
+	case len(months) > 0 && !p.every:
 		return o, `"every year" is missing`
+	case len(months) > 0:
+	case last:
+		months = []int{12}
+	case first, len(p.ordinals)+len(p.weekdays) == 0 && p.every:
+		months = []int{1}
+	default:
+		return o, "the month is missing"
 	}
-	if len(p.dates) == 0 {
-		if len(p.ordinals)+len(p.weekdays) > 0 {
-			return o, "the month is missing"
-		}
-		p.dates = []phraseDate{{month: 1}}
-	}
-	var months []int
-	for _, date := range p.dates {
-		if !slices.Equal(date.days, p.dates[0].days) {
-			return o, "dates on different days of their months need an RRULE line each"
-		}
-		months = append(months, date.month)
-	}
-	slices.Sort(months)
-	if days := p.dates[0].days; len(days) > 0 {
-		if len(p.ordinals)+len(p.weekdays) > 0 {
-			return o, "days of two kinds need an RRULE line each"
-		}
-		p.ordinals = days
-	}
-	return p.choice(rrule.YEARLY, slices.Compact(months))
+	return p.choice(rrule.YEARLY, months)
 }
 
-// choice composes days of months: "1st and last", "first Monday"; the first when none is named.
+// datesOfYear takes one line for the months that share their days.
+func (p *phrase) datesOfYear() (days []rrule.ROption, reason string) {
+	switch {
+	case !p.every || p.unit != "" && p.unit != "year":
+		return nil, `"every year" is missing`
+	case len(p.ordinals)+len(p.weekdays) > 0:
+		return nil, "days of two kinds need an RRULE line each"
+	}
+	for _, date := range p.dates {
+		if len(date.days) == 0 {
+			return nil, "the day is missing in " + monthNames[date.month-1]
+		}
+		same := slices.IndexFunc(days, func(o rrule.ROption) bool { return slices.Equal(o.Bymonthday, date.days) })
+		if same >= 0 {
+			days[same].Bymonth = append(days[same].Bymonth, date.month)
+			slices.Sort(days[same].Bymonth)
+			continue
+		}
+		o, reason := p.daysOfMonth(date.days)
+		if reason != "" {
+			return nil, reason
+		}
+		o.Freq, o.Bymonth = rrule.YEARLY, []int{date.month}
+		days = append(days, o)
+	}
+	return days, ""
+}
+
+// choice composes days of months: "1st and last", "first Monday", "last weekday"; the first when none is named.
 func (p *phrase) choice(freq rrule.Frequency, months []int) (o rrule.ROption, reason string) {
-	o = rrule.ROption{Freq: freq, Bymonth: months}
-	ordinals := slices.Clone(p.ordinals)
-	limit := 31
+	ordinals := p.ordinals
 	switch {
 	case len(p.weekdays) > 0 && len(ordinals) == 0:
 		return o, "which of these weekdays of the month is not said: first, last"
-	case len(p.weekdays) > 0:
-		limit = 5
+	case len(p.weekdays) > 0 && p.group && !p.workdays:
+		return o, "which day of them is not said"
 	case len(ordinals) == 0 && !p.every:
 		return o, "how often is not said"
 	case len(ordinals) == 0:
 		ordinals = []int{1}
 	}
+	if o, reason = p.daysOfMonth(ordinals); reason == "" && p.workdays {
+		o = rrule.ROption{Byweekday: p.ordinalDays(0), Bysetpos: o.Bymonthday}
+		freq = rrule.MONTHLY
+	} else if len(p.weekdays) > 0 {
+		o = rrule.ROption{Byweekday: p.ordinalDays(o.Bymonthday...)}
+	}
+	o.Freq, o.Bymonth = freq, months
+	return o, reason
+}
+
+// daysOfMonth sorts numbers of days, the last one behind the others.
+func (p *phrase) daysOfMonth(ordinals []int) (o rrule.ROption, reason string) {
+	limit := 31
+	if p.workdays {
+		limit = 23
+	} else if len(p.weekdays) > 0 {
+		limit = 5
+	}
+	ordinals = slices.Clone(ordinals)
 	slices.SortFunc(ordinals, func(a, b int) int { return int(uint8(a)) - int(uint8(b)) }) // -1 comes last
-	ordinals = slices.Compact(ordinals)
-	for _, n := range ordinals {
-		if n == 0 || n > limit {
-			return o, strconv.Itoa(n) + " is no number from 1 to " + strconv.Itoa(limit)
+	for i, n := range ordinals {
+		if n == 0 || n > limit || i > 0 && n == ordinals[i-1] {
+			return o, strconv.Itoa(n) + " is no number from 1 to " + strconv.Itoa(limit) + ", or stands there twice"
 		}
 	}
-	if len(p.weekdays) > 0 {
-		o.Byweekday = p.ordinalDays(ordinals...)
-	} else {
-		o.Bymonthday = ordinals
-	}
-	return o, ""
+	return rrule.ROption{Bymonthday: ordinals}, ""
 }
 
 // ordinalDays writes each weekday with each number; 0 is none.
@@ -167,8 +353,15 @@ func (p *phrase) ordinalDays(ordinals ...int) (days []rrule.Weekday) {
 	return days
 }
 
-// atClocks adds the times of day, with one line for each group of hours that share their minutes.
-func atClocks(day rrule.ROption, clocks []int) (lines []rrule.ROption, reason string) {
+// atClocks adds the times of day, with one line for each group of hours that share their minutes. Where BYSETPOS chooses a day, each time
+// needs a line, because it would choose among the times too.
+func atClocks(day rrule.ROption, clocks []int) (lines []rrule.ROption) {
+	if len(day.Bysetpos) > 0 && len(clocks) > 1 {
+		for i := range clocks {
+			lines = append(lines, atClocks(day, clocks[i:i+1])...)
+		}
+		return lines
+	}
 	hours := map[int][]int{}
 	var minutes []int // by their first hour
 	for _, clock := range clocks {
@@ -188,8 +381,10 @@ func atClocks(day rrule.ROption, clocks []int) (lines []rrule.ROption, reason st
 		}
 		lines[line].Byminute = append(lines[line].Byminute, minute)
 	}
-	if len(lines) > maxRules {
-		return nil, "times of day with more than " + strconv.Itoa(maxRules) + " different minutes"
+	for i := range lines {
+		if o := &lines[i]; len(o.Byhour) == 24 && o.Interval <= 1 && (o.Freq == rrule.DAILY || o.Freq == rrule.WEEKLY) {
+			o.Freq, o.Byhour = rrule.HOURLY, nil
+		}
 	}
-	return lines, ""
+	return lines
 }

@@ -29,33 +29,45 @@ func RuleEnglish(rule string) (text string, ok bool) {
 // maxSpokenClocks bounds the times of day that a person would name.
 const maxSpokenClocks = 24
 
-// speak says lines that differ only in their times of day. What it says of others is wrong or empty.
+// speak says lines that have an end in common. What it says of others is wrong or empty.
 func speak(lines []*ruleLine) string {
-	for unit, freq := range elapsedUnits {
-		if lines[0].Freq == freq {
-			return spokenEvery(lines[0].Interval, unit)
-		}
-	}
-	var clocks []int
+	var said []string
+	times := map[string][]int{} // by their days
 	for _, line := range lines {
-		if len(line.Byhour)*len(line.Byminute) > maxSpokenClocks {
+		if max(1, len(line.Byhour))*len(line.Byminute) > maxSpokenClocks {
 			return ""
 		}
-		for _, hour := range line.Byhour {
+		days := speakDays(&line.ROption)
+		if times[days] == nil {
+			said = append(said, days)
+		}
+		for _, hour := range orDefault(line.Byhour, 0) {
 			for _, minute := range line.Byminute {
-				clocks = append(clocks, hour*60+minute)
+				times[days] = append(times[days], hour*60+minute)
 			}
 		}
 	}
-	if len(clocks) == 0 {
-		return ""
+	for i, days := range said {
+		slices.Sort(times[days])
+		said[i] = strings.TrimSuffix(days+" at "+words.List(spokenTimes(times[days], strings.HasPrefix(days, "every hour"))), " at ")
 	}
-	slices.Sort(clocks)
-	var times []string
+	text := strings.Join(said, " and ")
+	if lines[0].hasUntil {
+		text += " until " + time.Unix(lines[0].until, 0).UTC().Format("2 January 2006")
+	}
+	return text
+}
+
+// spokenTimes says "06:00", or ":15" of each hour.
+func spokenTimes(clocks []int, ofHour bool) (times []string) {
 	for _, clock := range clocks {
-		times = append(times, fmt.Sprintf("%02d:%02d", clock/60, clock%60))
+		text := fmt.Sprintf("%02d:%02d", clock/60, clock%60)
+		if ofHour {
+			text = text[2:]
+		}
+		times = append(times, text)
 	}
-	return speakDays(&lines[0].ROption) + " at " + words.List(times)
+	return times
 }
 
 // spokenEvery says "every hour" and "every 2 hours".
@@ -66,15 +78,34 @@ func spokenEvery(interval int, unit string) string {
 	return "every " + strconv.Itoa(interval) + " " + unit + "s"
 }
 
+var elapsedNames = map[rrule.Frequency]string{rrule.SECONDLY: "second", rrule.MINUTELY: "minute", rrule.HOURLY: "hour"}
+
 // speakDays says on which days a rule occurs.
 func speakDays(o *rrule.ROption) string {
+	var months []string
+	for _, month := range o.Bymonth {
+		months = append(months, monthNames[month-1])
+	}
+	in, on := "", " on "+spokenWeekdays(o.Byweekday)
+	if len(months) > 0 {
+		in = " in " + words.List(months)
+	}
+	if strings.HasPrefix(on, " on week") {
+		on += "s"
+	}
 	switch {
+	case o.Freq > rrule.DAILY && len(o.Byweekday) > 0:
+		return spokenEvery(o.Interval, elapsedNames[o.Freq]) + on + in
+	case o.Freq > rrule.DAILY:
+		return spokenEvery(o.Interval, elapsedNames[o.Freq]) + in
 	case o.Freq == rrule.DAILY:
-		return spokenEvery(o.Interval, "day")
+		return spokenEvery(o.Interval, "day") + in
+	case o.Freq == rrule.MONTHLY && len(months) > 0:
+		return speakYear(o)
 	case o.Freq == rrule.WEEKLY && o.Interval > 1:
-		return spokenEvery(o.Interval, "week") + " on " + spokenWeekdays(o.Byweekday)
+		return spokenEvery(o.Interval, "week") + on + in
 	case o.Freq == rrule.WEEKLY:
-		return "every " + spokenWeekdays(o.Byweekday)
+		return "every " + spokenWeekdays(o.Byweekday) + in
 	case o.Freq == rrule.MONTHLY && o.Interval > 1:
 		return spokenEvery(o.Interval, "month") + " on the " + spokenChoice(o)
 	case o.Freq == rrule.MONTHLY:
@@ -126,10 +157,7 @@ func spokenWeekdays(days []rrule.Weekday) string {
 // splitDays takes "1MO" and "3MO" apart into their different numbers and their different days.
 func splitDays(days []rrule.Weekday) (ordinals, names []string) {
 	for _, day := range days {
-		ordinal := "last"
-		if day.N() > 0 {
-			ordinal = words.FormatOrdinal(day.N())
-		}
+		ordinal := spokenOrdinal(day.N())
 		name := weekdayNames[day.Day()]
 		if !slices.Contains(ordinals, ordinal) {
 			ordinals = append(ordinals, ordinal)
@@ -141,8 +169,23 @@ func splitDays(days []rrule.Weekday) (ordinals, names []string) {
 	return ordinals, names
 }
 
+// spokenOrdinal says "first" or "last".
+func spokenOrdinal(n int) string {
+	if n < 0 {
+		return "last"
+	}
+	return words.FormatOrdinal(n)
+}
+
 // spokenChoice says "1st and 15th", "last day" or "first and third Monday".
 func spokenChoice(o *rrule.ROption) string {
+	if len(o.Bysetpos) > 0 {
+		var list []string
+		for _, n := range o.Bysetpos {
+			list = append(list, spokenOrdinal(n))
+		}
+		return words.List(list) + " weekday"
+	}
 	if len(o.Byweekday) > 0 {
 		ordinals, names := splitDays(o.Byweekday)
 		return words.List(ordinals) + " " + words.List(names)

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +50,83 @@ func loadZone(name string) (zone, error) {
 func CheckZone(name string) error {
 	_, err := loadZone(name)
 	return err
+}
+
+var namedZone = regexp.MustCompile(`(?i),? (?:in (?:the )?time ?zone (\S+)|\(([a-z][\w+/-]*)\))$`)
+
+// cutZone cuts the zone out of a sentence: "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". Those that it names as
+// such need not exist; Parse refuses them.
+func cutZone(sentence string) (rest, name string) {
+	if found := namedZone.FindStringSubmatchIndex(sentence); found != nil {
+		return sentence[:found[0]], strings.Trim(sentence[found[0]:][strings.LastIndexAny(sentence[found[0]:], " (")+1:], ")")
+	}
+	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(sentence))
+	for i, field := range fields {
+		field = strings.Trim(field, ",.")
+		from, to := i, i+1
+		switch {
+		case strings.EqualFold(field, "utc"), strings.EqualFold(field, "gmt"):
+			name = "UTC"
+		case strings.Contains(field, "/"):
+			name = existing(field)
+		case strings.EqualFold(field, "time"):
+			for from = max(0, i-maxCity); from < i && name == ""; from++ {
+				name = zoneOfCity(fields[from:i])
+			}
+			from--
+		case strings.EqualFold(field, "in"):
+			for to = min(len(fields), i+1+maxCity); to > i+1 && name == ""; to-- {
+				name = zoneOfCity(fields[i+1 : to])
+			}
+			to++
+		}
+		if name == "" {
+			continue
+		}
+		if to < len(fields) && strings.EqualFold(strings.Trim(fields[to], ",."), "time") {
+			to++
+		}
+		if from > 0 && strings.EqualFold(fields[from-1], "in") {
+			from--
+		}
+		return strings.Join(slices.Concat(fields[:from], fields[to:]), " "), name
+	}
+	return sentence, ""
+}
+
+// maxCity is how many words the name of a city has at most.
+const maxCity = 3
+
+// zoneOfCity finds "new york" in the zone database as America/New_York.
+func zoneOfCity(city []string) string {
+	var parts []string
+	for _, word := range city {
+		word = strings.ToLower(word)
+		if slices.Contains(noCities, word) {
+			return ""
+		}
+		if word != "of" && word != "es" {
+			word = strings.ToUpper(word[:1]) + word[1:]
+		}
+		parts = append(parts, word)
+	}
+	for _, region := range []string{"Europe/", "America/", "Asia/", "Africa/", "Australia/", "Pacific/", "Atlantic/"} {
+		if name := existing(region + strings.Join(parts, "_")); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// noCities are names of the zone database that mean something else in front of "time".
+var noCities = strings.Fields("easter wake north south west victoria center")
+
+// existing returns a name if there is such a zone.
+func existing(name string) string {
+	if !strings.Contains(name, ".") && CheckZone(name) == nil {
+		return name
+	}
+	return ""
 }
 
 // offset returns how far the clocks are ahead of UTC at an instant, in seconds. Everything here is built on it alone and not on
