@@ -71,7 +71,7 @@ func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) {
 
 func TestAPolicyMayUseTheNamesOfTheOrigin(t *testing.T) {
 	for text, same := range map[string]string{
-		`{"retry_intervals":[0,"PT5M","NEXT"]}`:                `{"retries":["0s","5m","next"]}`,
+		`{"retry_intervals":[0,"PT5M","NEXT"]}`:                `{"retries":["0s","5m","next"],"on_exhausted":"give_up"}`,
 		`{"retry_intervals":[]}`:                               `{"retries":"none"}`,
 		`{"retry_strategy":"retry_align_planned"}`:             `{"alignment":"align_planned"}`,
 		`{"alignment":"retry_at"}`:                             `{"alignment":"until_success"}`,
@@ -106,7 +106,7 @@ func TestAStrategyMayBeNoneSimpleOrHaveACurvature(t *testing.T) {
 	} {
 		want := policyOf(t, `{"retries":`+same+`}`)
 		if strings.Contains(text, "simple") {
-			want.Jitter = 0
+			want.Jitter, want.OnExhausted = 0, GiveUp
 		}
 		if got := policyOf(t, `{"retries":`+text+`}`); got.canonical() != want.canonical() {
 			t.Errorf("%s:\n got %s\nwant %s", text, got.canonical(), want.canonical())
@@ -117,4 +117,52 @@ func TestAStrategyMayBeNoneSimpleOrHaveACurvature(t *testing.T) {
 		`{"retries":{"strategy":"simple","count":3,"max_retries":3}}`: "retries.max_retries: expected one of strategy, base, factor, cap, count, found an unknown field",
 		`{"retries":{"strategy":"simple","curvature":2}}`:             `retries.factor: expected strategy exponential with it, found "fixed"`,
 	})
+}
+
+// A list that is used up is the end in the documents that refreshd comes from. In our own words a model with a rule goes on.
+func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *testing.T) {
+	for text, want := range map[string]OnExhausted{
+		`{"retry_intervals":[0,"PT5M","PT10M","PT15M","PT30M","PT1H"],"timeout":"PT1H","rrule":"FREQ=HOURLY"}`: GiveUp,
+		`{"retry_intervals":[]}`: NextPlanned, // one failure would disable it
+		`{"retries":{"strategy":"simple","max_retries":3,"max_delay":"5m"}}`: GiveUp,
+		`{"retries":{"strategy":"simple","max_retries":0}}`:                  NextPlanned,
+		`{"retries":"10 5s"}`:                 GiveUp,
+		`{"retries":"10 5s 10m"}`:             GiveUp,
+		`{"retries":"//ftl:retry 10 5s 10m"}`: GiveUp,
+		`{"retries":"5s 10m"}`:                NextPlanned, // it has no end
+		`{"retries":"none"}`:                  NextPlanned,
+		`{"rrule":"RRULE:FREQ=HOURLY;INTERVAL=2","timeout":"1 hour","retries":[0,"1 minute","5 minute","10 minutes","15 minutes"]}`: GiveUp,
+
+		// Our own shape
+		`{"rrule":"FREQ=HOURLY;INTERVAL=2","timeout":"1h","retries":[0,"1m","5m"]}`:                    NextPlanned,
+		`{"rrule":"RRULE:FREQ=HOURLY\nEXDATE:20260101T000000","timeout":"1h","retries":[0,"1m","5m"]}`: NextPlanned,
+		`{"retries":{"strategy":"fixed","base":"5m","count":3}}`:                                       NextPlanned,
+		`{"rrule":"RRULE:FREQ=HOURLY"}`:                                                                NextPlanned,
+
+		// Who says otherwise gets it
+		`{"retry_intervals":[0],"on_exhausted":"next_planned"}`:                           NextPlanned,
+		`{"retries":"10 5s","on_exhausted":"next_planned"}`:                               NextPlanned,
+		`{"retries":{"strategy":"simple","max_retries":3},"on_exhausted":"next_planned"}`: NextPlanned,
+		`{"rrule":"FREQ=HOURLY","retries":[0],"on_exhausted":"give_up"}`:                  GiveUp,
+	} {
+		p := policyOf(t, text)
+		if p.OnExhausted != want {
+			t.Errorf("%s: %s, want %s", text, p.OnExhausted, want)
+		}
+		if again := policyOf(t, p.canonical()); !again.Equal(p) {
+			t.Errorf("%s: what is stored is read as %s", text, again.canonical())
+		}
+	}
+	if got, want := policyOf(t, `{"retries":"//ftl:retry 10 5s"}`), policyOf(t, `{"retries":"10 5s"}`); !got.Equal(want) {
+		t.Errorf("with its annotation: %s, want %s", got.canonical(), want.canonical())
+	}
+	d, err := Read(jsonOf(t, `{"retries":"10 5s"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := Default()
+	usual.OnExhausted = NextPlanned
+	if p, err := d.Complete(usual); err != nil || p.OnExhausted != GiveUp {
+		t.Errorf("completed with a default that goes on: %s, %v", p.OnExhausted, err)
+	}
 }

@@ -144,11 +144,14 @@ func (b *Backoff) readFactor(doc document.Object) error {
 	return nil
 }
 
+// Annotation begins the short form where it stands above a function in Go.
+const Annotation = "//ftl:retry "
+
 // parseShortForm reads "[<count>] <min> [<max>]": fixed without max, doubling up to it with one, unlimited without
 // count. A number without a unit at the front is the count.
 func parseShortForm(text string) (Retries, error) {
 	refused := document.Refuse("retries", `"[<count>] <min> [<max>]" such as "10 5s 10m", or a list`, document.Found(text))
-	words := strings.Fields(text)
+	words := strings.Fields(strings.TrimPrefix(text, Annotation))
 	switch {
 	case len(words) == 1 && strings.EqualFold(words[0], none):
 		return Delays{}, nil

@@ -40,6 +40,8 @@ const (
 var groups = map[string][]string{
 	groupNetwork: {groupNetwork, "stalled", "too_slow", "truncated", "NetworkError"},
 	groupTimeout: {ReasonTimeout, "TimeoutError"},
+
+	permanentErrors: permanentTypes,
 }
 
 var (

@@ -94,17 +94,21 @@ func readErrorTypes(doc document.Object, name string) ([]string, error) {
 	}
 	types := []string{}
 	for i, word := range words {
-		switch {
-		case word == permanentErrors:
-			types = append(types, permanentTypes...)
-		case !isErrorType(word):
+		if !isErrorType(word) {
 			return nil, document.Refuse(fmt.Sprintf("%s[%d]", name, i), wantErrorType, document.Found(word))
-		default:
-			types = append(types, word)
 		}
+		types = append(types, typesOf(word)...)
 	}
 	slices.Sort(types)
 	return slices.Compact(types), nil
+}
+
+// typesOf are the error types that a word stands for.
+func typesOf(word string) []string {
+	if word == permanentErrors {
+		return permanentTypes
+	}
+	return []string{word}
 }
 
 const wantErrorType = "an error type of 1-100 printable characters"
@@ -132,7 +136,11 @@ func (c *Classes) readDelays(doc document.Object) error {
 		if err != nil {
 			return err
 		}
-		c.Delays[name] = delay
+		for _, one := range typesOf(name) {
+			if _, named := fields[one]; !named || one == name { // its own delay goes before that of all permanent ones
+				c.Delays[one] = delay
+			}
+		}
 	}
 	return nil
 }

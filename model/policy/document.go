@@ -51,6 +51,16 @@ var fieldNames = []string{
 	"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "notify", "failing_from", "email", "disabled_reason",
 }
 
+// HasField reports whether a policy may have the field, be it under another name.
+func HasField(name string) bool {
+	for _, a := range aliases {
+		if a.alias == name {
+			return true
+		}
+	}
+	return slices.Contains(fieldNames, name) || fieldAliases[name] != ""
+}
+
 // none is how a policy says that it has nothing of a kind: no deadline, no retries, no window.
 const none = "none"
 
@@ -172,21 +182,12 @@ func ValidateName(name string) error {
 	return document.Refuse("name", "1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…)", document.Found(name))
 }
 
-func (p *Policy) readSchedule(doc document.Object) (err error) {
-	if p.Rule, err = schedule.ReadRuleField(doc); err != nil {
+func (p *Policy) readSchedule(doc document.Object) error {
+	r, err := schedule.ReadFields(doc)
+	if err != nil {
 		return err
 	}
-	if p.Timezone, err = doc.Text("timezone"); err != nil {
-		return err
-	}
-	if p.Dtstart, err = doc.Text("dtstart"); err != nil {
-		return err
-	}
-	if p.Dtstart != "" {
-		if p.Dtstart, err = schedule.CanonicalDtstart(p.Dtstart); err != nil {
-			return err
-		}
-	}
+	p.Rule, p.Timezone, p.Dtstart = r.Rule, r.Timezone, r.Dtstart
 	if p.Rule == "" {
 		if p.Dtstart != "" {
 			return document.Refuse("rrule", "a rule, as dtstart is given", "nothing")

@@ -36,6 +36,9 @@ func Read(value any) (Draft, error) {
 			return Draft{}, err
 		}
 	}
+	if p.OnExhausted == "" && p.MaxRetries() > 0 && ofSource(value) {
+		p.OnExhausted = GiveUp
+	}
 	d.named["alignment"], d.named["on_exhausted"] = p.Alignment != "", p.OnExhausted != ""
 	return d, nil
 }

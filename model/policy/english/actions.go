@@ -10,19 +10,18 @@ import (
 // actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or
 // alone.
 var actions = []form{
-	{"retry", `(?:immediately|at once|now)`, "On the first failure, retry immediately", retry("0s")},
-	{"retry", `(?:after|in) <duration>`, "On the second failure, retry after 1 minute", (*draft).retryAfter},
-	{"wait", `<planned><else>`, "Wait until the next scheduled refresh", (*draft).wait},
-	{"reset", `(?:the )?attempt(?:_no| number)`, "Reset attempt_no", (*draft).reset},
-	{"panic", ``, "Panic", (*draft).giveUp},
-	{"give", `up`, "Give up", (*draft).giveUp},
-	{"disable|stop", `<the model>`, "Disable auto-refresh", (*draft).giveUp},
-	{"disable|stop", `<the model> with (?:the reason )?<text>`, `Disable the model with the reason "thumbnail creation failed"`, (*draft).disable},
-	{"mark", `<the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, (*draft).mark},
-	{"email|e-mail|notify|tell", `<reader>(?: at <mailbox>)? (?:that|when) .*\b(?:disabled)`,
+	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
+	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>,? (?:and then retry|and retry|then retry|before retrying)`,
+		"On the second failure, retry after 1 minute", (*draft).retryAfter},
+	{`wait <planned><else>`, "Wait until the next scheduled refresh", (*draft).wait},
+	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", (*draft).reset},
+	{`panic / give up / (?:disable|stop) <the model>`, "Panic", (*draft).giveUp},
+	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", (*draft).giveUpNow},
+	{`give up with the reason <text> / (?:disable|stop) <the model> with (?:the reason )?<text>`,
+		`Disable the model with the reason "thumbnail creation failed"`, (*draft).disable},
+	{`mark <the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, (*draft).mark},
+	{`<tell> <reader>(?: at <mailbox>)? <events> / send an e-?mail to <reader>(?: at <mailbox>)? <events> / send <reader> an e-?mail(?: at <mailbox>)? <events>`,
 		"Email the customer that the refresh has been disabled", (*draft).notifyDisabled},
-	{"send", `(?:an email to <reader>(?: at <mailbox>)?|<reader> an email(?: at <mailbox>)?) (?:that|notifying (?:them|him|her|it) that|saying that) .*\b(?:disabled)`,
-		"Send the customer an email notifying them that refresh has been disabled", (*draft).notifyDisabled},
 }
 
 // Policies are made of these words.
@@ -86,6 +85,14 @@ func (d *draft) giveUp([]string) error {
 	return nil
 }
 
+// giveUpNow is giveUp where it is said of which failure.
+func (d *draft) giveUpNow(slots []string) error {
+	if d.at == nil {
+		return errNotKnown
+	}
+	return d.giveUp(slots)
+}
+
 // end reads an action that stands alone: it follows the last failure, so that no failure may follow it.
 func (d *draft) end(what string) error {
 	d.ended = cmp.Or(d.ended, d.now.line)
@@ -107,14 +114,15 @@ func (d *draft) mark(slots []string) error {
 	return d.set("disabled_reason", cutFullStop(d.now.value(slots[0])))
 }
 
+// notifyDisabled says of the failure at hand that it is the last.
 func (d *draft) notifyDisabled(slots []string) error {
+	if notices, known := d.events(slots[1]); !known || len(notices) != 1 || notices[0] != policy.NoticeDisabled {
+		return errNotKnown
+	}
 	if d.at != nil {
 		d.at.final = true
 	}
-	if err := d.emailTo(slots); err != nil {
-		return err
-	}
-	return d.notify(policy.NoticeDisabled)
+	return d.notifyOwner(slots)
 }
 
 // cutFullStop removes one full stop, but no ellipsis.

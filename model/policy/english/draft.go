@@ -18,7 +18,11 @@ type draft struct {
 	lines    map[string]int
 	failures map[int]*outcome
 
-	mails bool // a sentence says e-mail
+	parts map[string]any // of a strategy
+	list  []any          // the delays that the sentence at hand lists
+
+	mails  bool   // a sentence says e-mail
+	spread string // that the schedule says
 
 	now      *sentence // the one being read
 	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
@@ -42,23 +46,46 @@ var errNotKnown = errors.New("not a known sentence")
 // line. What a sentence says well but not sensibly, such as a time zone that does not exist, is left for policy.Parse to refuse
 // and for Source.Place to place.
 func Parse(text string) (map[string]any, *Source, error) {
-	sentences, err := readText(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(sentences) == 0 {
-		return nil, nil, refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
-	}
-	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome)}
-	for i := range sentences {
-		if err := d.read(&sentences[i]); err != nil {
-			return nil, nil, err
+	d := newDraft()
+	if err := d.readAll(text); err != nil {
+		if errors.Is(err, errNotKnown) {
+			err = d.now.explain()
 		}
-	}
-	if err := d.retries(); err != nil {
 		return nil, nil, err
 	}
 	return d.doc, &Source{d.lines, d.mails}, nil
+}
+
+// readAll reads the sentences of a text, up to one that is not known.
+func (d *draft) readAll(text string) error {
+	sentences, err := readText(text)
+	if err != nil {
+		return err
+	}
+	if len(sentences) == 0 {
+		return refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
+	}
+	for i := range sentences {
+		if err := d.read(&sentences[i]); err != nil {
+			return err
+		}
+	}
+	d.spreads()
+	return d.retries()
+}
+
+func newDraft() *draft {
+	return &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any)}
+}
+
+// explain refuses a sentence that is not known.
+func (s *sentence) explain() error {
+	nearest := knownSentences().Near(s.original())
+	refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: document.Found(s.original()) + s.odd(nearest)}, nearest}
+	if nearest == "" { // it is nonsense
+		refused.FieldError.Want += ` such as "Refresh the model every 2 hours" or "On the first failure, retry immediately"`
+	}
+	return refused
 }
 
 // read takes one sentence into account. Inside a block an action belongs to its heading.
@@ -72,18 +99,35 @@ func (d *draft) read(s *sentence) error {
 		d.closeBlock()
 		err = d.readAlone(s)
 	}
-	if errors.Is(err, errNotKnown) {
-		refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: d.found()}, knownSentences().Near(s.original())}
-		if refused.Nearest == "" { // it is nonsense
-			refused.FieldError.Want += ` such as "Refresh the model every 2 hours" or "On the first failure, retry immediately"`
-		}
-		return refused
-	}
 	return err
 }
 
+// maxOdd bounds where a word is sought that spoils a sentence.
+const maxOdd = 30
+
+// odd names the word that spoils a sentence: the one without which it would be known, or else the first that the nearest one has not.
+func (s *sentence) odd(nearest string) string {
+	const isOdd = " is not understood there)"
+	all := strings.Fields(s.text)
+	for i := range all[:min(len(all), maxOdd)] {
+		without := *s
+		without.text = strings.Trim(strings.Join(slices.Delete(slices.Clone(all), i, i+1), " "), ",:")
+		if newDraft().read(&without) == nil {
+			return " (" + document.Found(all[i]) + isOdd
+		}
+	}
+	known := words.Cut(strings.ToLower(nearest))
+	for _, word := range words.Cut(s.text) {
+		_, notUnit := words.ParseDuration("1 " + word)
+		if len(known) > 0 && !slices.Contains(known, word) && !strings.ContainsAny(word, `0123456789"`) && notUnit != nil {
+			return " (" + document.Found(word) + isOdd
+		}
+	}
+	return ""
+}
+
 func (d *draft) readAlone(s *sentence) error {
-	if form, slots, found := sentenceGrammar().match(s.text); found {
+	if form, slots := match(sentenceGrammar(), s.text); form != nil {
 		if err := form.apply(d, slots); !errors.Is(err, errNotKnown) {
 			return err
 		}
@@ -120,13 +164,13 @@ const maxActions = 10
 
 // act reads an action, or several that are joined with "and".
 func (d *draft) act(text string) error {
-	if form, slots, found := actionGrammar().match(text); found {
+	if form, slots := match(actionGrammar(), text); form != nil {
 		return form.apply(d, slots)
 	}
 	parts := strings.Split(text, " and ")
 	for i := 1; i < len(parts) && len(parts) <= maxActions; i++ {
 		first := strings.TrimRight(strings.Join(parts[:i], " and "), ",")
-		if form, slots, found := actionGrammar().match(first); found {
+		if form, slots := match(actionGrammar(), first); form != nil {
 			if err := form.apply(d, slots); err != nil {
 				return err
 			}

@@ -43,5 +43,5 @@ func ExampleParse_refused() {
 	_, _, err := english.Parse("Allow 1 hour\nOn the sekond failure, retry after 1 minute")
 	fmt.Println(err)
 	// Output:
-	// line 2: expected a known sentence, found "On the sekond failure, retry after 1 minute"; nearest: On the second failure, retry after 1 minute
+	// line 2: expected a known sentence, found "On the sekond failure, retry after 1 minute" ("sekond" is not understood there); nearest: On the second failure, retry after 1 minute
 }

@@ -44,6 +44,13 @@ func (o *outcome) resolve(k int) (final string, err error) {
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays
 // is number N+1.
 func (d *draft) retries() error {
+	if err := d.compose(); err != nil {
+		return err
+	}
+	return cmp.Or(d.listFailures(), d.checkCount())
+}
+
+func (d *draft) listFailures() error {
 	order := slices.Sorted(maps.Keys(d.failures))
 	if len(order) == 0 {
 		return nil

@@ -5,12 +5,18 @@ import "maps"
 // What the sentences about limits and the circuit mean, which set the parts of one field together.
 
 func (d *draft) limit(slots []string) error {
-	return d.addLimit(slots[3], slots[0], slots[1], slots[2])
+	return d.addLimit(slots[3], inDigits(slots[0]), inDigits(slots[1]), slots[2])
 }
 
-func (d *draft) limitRunning(slots []string) error { return d.addLimit(slots[1], slots[0], "", "") }
+func (d *draft) limitRunning(slots []string) error {
+	return d.addLimit(slots[1], inDigits(slots[0]), "", "")
+}
 
-func (d *draft) limitRate(slots []string) error { return d.addLimit(slots[2], "", slots[0], slots[1]) }
+func (d *draft) limitRate(slots []string) error {
+	return d.addLimit(slots[2], "", inDigits(slots[0]), slots[1])
+}
+
+func inDigits(count string) string { return number(countOf(count)) }
 
 // addLimit adds a limit; a part that is empty was not said.
 func (d *draft) addLimit(key, running, count, per string) error {
@@ -24,7 +30,7 @@ func (d *draft) addLimit(key, running, count, per string) error {
 		limit["running"] = running
 	}
 	if count != "" {
-		length, err := d.duration(field+".rate", per)
+		length, err := d.duration(field+".rate", period(per))
 		if err != nil {
 			return err
 		}
@@ -35,17 +41,17 @@ func (d *draft) addLimit(key, running, count, per string) error {
 }
 
 func (d *draft) circuit(slots []string) error {
-	err := d.setCircuit("circuit.key", map[string]any{"key": slots[0], "open_after": slots[1] + " of " + slots[2]})
+	err := d.setCircuit("circuit.key", map[string]any{"key": slots[0], "open_after": inDigits(slots[1]) + " of " + inDigits(slots[2])})
 	d.lines["circuit.open_after"] = d.lines["circuit.key"]
 	return err
 }
 
 func (d *draft) circuitOn(slots []string) error {
-	names, known := d.namesIn(slots[0])
-	if !known {
-		return errNotKnown
+	types, err := d.errorTypes(slots[0], true)
+	if err != nil {
+		return err
 	}
-	return d.setCircuit("circuit.on", map[string]any{"on": names})
+	return d.setCircuit("circuit.on", map[string]any{"on": types})
 }
 
 func (d *draft) circuitProbe(slots []string) error {

@@ -3,10 +3,10 @@ package english
 import (
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -37,32 +37,26 @@ func setDuration(field string) func(*draft, []string) error {
 	}
 }
 
-// reserved are words that are no names of errors unless they stand in quotes: "On an error" would mean every one.
-var reserved = strings.Fields("a all an and any each error errors every failure failures no nothing or some the")
-
-func isReserved(name string) bool { return slices.Contains(reserved, strings.ToLower(name)) }
-
-var betweenNames = regexp.MustCompile(`(?i), and |, or |, | and | or `)
-
-func setNames(field string) func(*draft, []string) error {
-	return func(d *draft, slots []string) error {
-		names, known := d.namesIn(slots[0])
-		if !known {
-			return errNotKnown
-		}
-		return d.set(field, names)
-	}
-}
-
-// namesIn reads a list of names; false: one of them is none.
-func (d *draft) namesIn(text string) (names []any, known bool) {
-	for _, name := range betweenNames.Split(text, -1) {
-		if isReserved(name) {
-			return nil, false
+// calendars reads names of calendars. They need to be like one where no word says that they are.
+func (d *draft) calendars(slots []string) error {
+	var names []any
+	for _, name := range betweenAll.Split(slots[1], -1) {
+		if slots[0] == "" && name[0] != '"' && !isCalendar(name) {
+			return d.refuse(`"holidays", a name in quotes, or "the calendar" before it`, document.Found(name))
 		}
 		names = append(names, d.now.value(name))
 	}
-	return names, true
+	return d.set("closed", names)
+}
+
+var (
+	calendarName = regexp.MustCompile(`(?i)^(?:holidays|[a-z]+(?:[-_][a-z0-9]+)+)$`) // the usual one, or several words in one
+	dayIn        = regexp.MustCompile(`(?i)days?(?:[-_]|$)|^(?:mon|tue|wed|thu|fri|sat|sun)[-_]|week|month|year|hour`)
+)
+
+// isCalendar reports whether a name can be nothing but that of a calendar: "Sundays" is none.
+func isCalendar(name string) bool {
+	return calendarName.MatchString(name) && (!dayIn.MatchString(name) || strings.EqualFold(name, "holidays"))
 }
 
 func (d *draft) giveUpAfter(slots []string) error {
@@ -102,7 +96,7 @@ func (d *draft) emailTo(slots []string) error {
 func (d *draft) notifyFailing(slots []string) error {
 	k, known := words.Ordinal(slots[1])
 	if !known {
-		return errNotKnown
+		k = countOf(slots[1])
 	}
 	d.mail()
 	if err := d.emailTo(slots[:1]); err != nil {
@@ -112,17 +106,16 @@ func (d *draft) notifyFailing(slots []string) error {
 }
 
 func (d *draft) notifyOwner(slots []string) error {
+	notices, known := d.events(slots[1])
+	if !known {
+		return errNotKnown
+	}
 	if err := d.emailTo(slots[:1]); err != nil {
 		return err
 	}
-	words := map[policy.Notice]string{
-		policy.NoticeDisabled: "disabled", policy.NoticeRecovered: "recover", policy.NoticeStale: "stale", policy.NoticeFresh: "fresh again",
-	}
-	for _, notice := range policy.Notices {
-		if strings.Contains(strings.ToLower(slots[1]), words[notice]) {
-			if err := d.notify(notice); err != nil {
-				return err
-			}
+	for _, notice := range notices {
+		if err := d.notify(notice); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -135,30 +128,6 @@ func (d *draft) notifyAll([]string) error {
 		}
 	}
 	return nil
-}
-
-func (d *draft) strategy(slots []string) error {
-	strategy := map[string]any{"strategy": strings.ToLower(slots[1])}
-	for i, field := range map[int]string{0: "count", 3: "factor"} {
-		if slots[i] != "" {
-			n, err := strconv.ParseFloat(slots[i], 64)
-			if err != nil {
-				return d.refuse("a number that a float64 can hold", d.found())
-			}
-			strategy[field] = n
-		}
-	}
-	for i, field := range map[int]string{2: "base", 4: "cap"} {
-		if slots[i] == "" {
-			continue
-		}
-		duration, err := d.duration("retries."+field, slots[i])
-		if err != nil {
-			return err
-		}
-		strategy[field] = duration
-	}
-	return d.set("retries", strategy)
 }
 
 func (d *draft) expression(slots []string) error {
@@ -200,30 +169,6 @@ func (d *draft) upToAge(slots []string) error {
 	return d.setInner("retries", field)
 }
 
-// onError reads the delay after one kind of error.
-func (d *draft) onError(slots []string) error {
-	if isReserved(slots[0]) {
-		return errNotKnown
-	}
-	name, delay := d.now.value(slots[0]), neverRetry
-	field := "delays_by_error." + name
-	if !neverAgain.MatchString(slots[1]) {
-		var err error
-		if delay, err = d.delay(field, slots[1]); err != nil {
-			return err
-		}
-	}
-	delays, found := d.doc["delays_by_error"].(map[string]any)
-	if !found {
-		delays = make(map[string]any)
-		d.doc["delays_by_error"] = delays
-	}
-	delays[name] = delay
-	return d.setInner("delays_by_error", field)
-}
-
-var neverAgain = regexp.MustCompile(`(?i)^(?:never|do not) retry$`)
-
 // delay reads an action that can be nothing but a delay: a retry, or a wait for the next scheduled refresh.
 func (d *draft) delay(field, action string) (string, error) {
 	o := &outcome{line: d.now.line, field: field}
@@ -238,24 +183,57 @@ func (d *draft) delay(field, action string) (string, error) {
 	return o.delay, nil
 }
 
-// onFailure reads what follows one failure in the same sentence.
+// onFailure reads what follows some failures in the same sentence.
 func (d *draft) onFailure(slots []string) error {
-	if err := d.atFailure(slots); err != nil {
-		return err
+	numbers, known := failureNumbers(strings.ToLower(slots[0]))
+	if !known {
+		return errNotKnown
 	}
-	err := d.act(slots[1])
-	if err == nil {
-		d.openBlock()
+	for _, k := range numbers {
+		if err := d.atFailure(k); err != nil {
+			return err
+		}
+		if err := d.act(slots[1]); err != nil {
+			return err
+		}
 	}
-	return err
+	d.openBlock()
+	return nil
 }
 
-// atFailure lets the actions that follow be about one failure.
-func (d *draft) atFailure(slots []string) error {
+// failureNumbers reads "second", "first and second", "first three" and "2".
+func failureNumbers(text string) (numbers []int, known bool) {
+	if first := strings.TrimPrefix(text, "first "); countOf(first) > 0 {
+		for k := range min(countOf(first), 1000) {
+			numbers = append(numbers, k+1)
+		}
+		if first == text { // the only one
+			numbers = numbers[len(numbers)-1:]
+		}
+		return numbers, true
+	}
+	for _, ordinal := range betweenAll.Split(text, -1) {
+		k, known := words.Ordinal(ordinal)
+		if !known {
+			return nil, false
+		}
+		numbers = append(numbers, k)
+	}
+	return numbers, true
+}
+
+// headFailure opens a block about one failure.
+func (d *draft) headFailure(slots []string) error {
 	k, known := words.Ordinal(slots[0])
 	if !known {
 		return errNotKnown
 	}
+	d.block = block{heading: d.now.level}
+	return d.atFailure(k)
+}
+
+// atFailure lets the actions that follow be about one failure.
+func (d *draft) atFailure(k int) error {
 	if before := d.failures[k]; before != nil {
 		return d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
 	}
@@ -264,8 +242,26 @@ func (d *draft) atFailure(slots []string) error {
 	}
 	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
 	d.failures[k] = d.at
-	if len(slots) == 1 {
-		d.block = block{heading: d.now.level}
-	}
 	return nil
+}
+
+// giveUpAtOnce reads that there is no retry.
+func (d *draft) giveUpAtOnce([]string) error {
+	if err := d.set("retries", []any{}); err != nil {
+		return err
+	}
+	return d.exhausted(giveUp)
+}
+
+// afterThat reads what follows the last retry.
+func (d *draft) afterThat(slots []string) error {
+	d.closeBlock()
+	return d.act(slots[0])
+}
+
+// atEnd is afterThat where the sentence says itself that it is about the last retry, so that it may stand before the first.
+func (d *draft) atEnd(slots []string) error {
+	ended := d.ended
+	defer func() { d.ended = ended }()
+	return d.afterThat(slots)
 }

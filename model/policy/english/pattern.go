@@ -9,85 +9,120 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// form is one form of a sentence: what it says, and what that means.
+// form is what a sentence says, and what that means. Its patterns have words, alternatives of words and slots, and nothing that fits any word. So
+// each word of a sentence is one of the pattern or stands in a slot, whose reader must understand it.
 type form struct {
-	first   string // the words with which it begins, one of several: "call|name"
-	rest    string // a pattern of what follows, with slots such as <duration>
-	example string // what an error suggests
-	apply   func(d *draft, slots []string) error
+	patterns string // one fits, between slashes; with slots such as <duration>
+	example  string // what an error suggests
+	apply    func(d *draft, slots []string) error
 }
 
 // slotPatterns are the parts of a pattern that a form captures. Those that begin with a quote have been cut out by takeQuotes.
 var slotPatterns = strings.NewReplacer(
+	// Read on by a grammar of their own
+	"<schedule>", `(.+)`, // of package schedule
+	"<rule>", `(.+)`, // RRULE lines
+	"<action>", `(.+)`, // actions
+	"<delay>", `((?:retry|wait|never|do not|give) .+)`, // actions
+	"<strategy>", `(.+)`, // traits
+	"<backoff>", `((?:fixed|linear|exponential|fibonacci) .+)`, // traits
+	"<events>", `((?:when|if|that|notifying \w+ that|saying that) .+)`, // events
+
 	"<duration>", `(`+words.DurationPattern+`)`,
-	"<ordinal>", `(\d{1,4}(?:st|nd|rd|th)|(?:`+words.OrdinalPattern+`))`,
+	"<period>", `(`+words.DurationPattern+`|second|minute|hour|day)`,
+	"<ordinals>", `(`+someOrdinal+`(?:(?:, and |, | and )`+someOrdinal+`)*|first (?:`+someCount+`))`,
+	"<ordinal>", `(`+someOrdinal+`)`,
+	"<count>", `(`+someCount+`)`,
+	"<numbers>", `(\d+(?:, \d+)*,? and \d+ (?:seconds|minutes|hours|days))`,
 	"<number>", `(\d+(?:\.\d+)?)`,
+	"<percent>", `(\d+(?:\.\d+)?) ?(?:%|percent)`,
 	"<text>", `("\d+")`,
 	"<value>", `("\d+"|[^\s"]+)`,
 	"<names>", `(`+someName+`(?:(?:, and |, or |, | and | or )`+someName+`)*)`,
-	"<name>", `(`+someName+`)`,
+	"<errors>", `(`+someError+`(?:(?:, and |, or |, | and | or )`+someError+`)*)`,
 	"<key>", `(\{[^{}"]*\})`,
-	"<planned>", `(?:until|for) (?:the )?next (?:scheduled|planned) refresh`,
-	"<else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is (?:scheduled|planned)))?`,
-	"<the model>", `(?:auto-?refresh|refresh(?:ing)?|(?:the|this|its) [\w-]+|it)`,
 	"<mailbox>", `(`+someMailbox+`)`,
+	"<days>", `((?:on )?`+someDay+`(?:(?:, and |, | and | to |-)`+someDay+`)*)`,
+	"<hours>", `((?:between|from) `+someHour+` (?:and|to|until) `+someHour+`|before `+someHour+`)`,
+
+	// Not captured
+	"<,>", `[,:]?`,
+	"<up to>", `(?:(?:up to|at most|(?:no|not) more than) )?`,
+	"<at most>", `(?:up to|at most|no more than|only)`,
+	"<at a time>", `(?: attempts?)? at (?:a time|the same time|once)`,
+	"<for each>", `(?:for each|for every|per)`,
+	"<not>", `(?:do not|never)`,
+	"<tell>", `(?:notify|e-?mail|tell)`,
+	"<an attempt>", `(?:an?|each|every) (?:attempt|refresh)`,
+	"<last retry>", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`,
+	"<to complete>", `(?: to (?:complete|finish|respond)| for (?:a|the|each) (?:response|attempt|refresh))?`,
+	"<failing>", `(?: of (?:(?:unsuccessful |failed )?(?:refresh )?(?:attempts|retries)|failures|failing)| without (?:a )?success)`,
+	"<retries fail>", `(?:(?:all|the) retries (?:fail|have failed|are exhausted|are used up)|every retry (?:fails|has failed)|the (?:final|last) retry (?:fails|has failed))`,
+	"<missed>", `(?:(?:a )?missed refresh|missed refreshes|refreshes that were missed)`,
+	"<scheduled>", someScheduled,
+	"<planned>", `(?:until|for) (?:the )?next `+someScheduled+` refresh`,
+	"<planned one>", `(?:(?:a|the|the next) (?:`+someScheduled+` refresh|original timing)|(?:the )?`+someScheduled+` refreshes)`,
+	"<whatever>", `(?:whatever is `+someScheduled+`|regardless of the schedule)`,
+	"<else>", `(?:,? (?:or|and) give up (?:if|when) (?:there is none|none is `+someScheduled+`))?`,
+	"<the model>", `(?:auto-?refresh|refresh(?:ing)?|`+words.NounPattern+`)`,
 	"<reader>", `(?:(?:the|its) )?(?:customer|owner|user|client)`,
 )
 
-// someMailbox is who gets e-mail: a field of the payload, a label or an address.
-const someMailbox = `[a-z_][\w-]* of (?:the|its) payload|(?:the|its) label [a-z][\w.-]*|\{(?:payload|label): ?[\w.-]+\}|"\d+"|[^\s"{}]+@[^\s"]+`
+var (
+	someOrdinal = `(?:\d{1,4}(?:st|nd|rd|th)|(?:` + words.OrdinalPattern + `))`
+	someCount   = `\d{1,7}|` + strings.TrimSuffix(words.NumberPattern, "|an|a")
+)
 
-const someName = `(?:"\d+"|[a-z_][\w.:/-]*)`
+const (
+	// someMailbox is who gets e-mail: a field of the payload, a label or an address.
+	someMailbox   = `[a-z_][\w-]* of (?:the|its) payload|(?:the|its) label [a-z][\w.-]*|\{(?:payload|label): ?[\w.-]+\}|"\d+"|[^\s"{}]+@[^\s"]+`
+	someName      = `(?:"\d+"|[a-z_][\w.:/-]*)`
+	someError     = `(?:(?:an? )?(?:"\d+"|(?:http )?[1-5]\d\d|http_[1-5]xx|[a-z_][\w.:/-]*)(?: errors?)?)`
+	someScheduled = `(?:scheduled|planned)`
+	someDay       = `(?:weekdays?|workdays|working days|weekends?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun)`
+	someHour      = `(?:\d{1,2}(?::00)?(?: ?[ap]\.?m\.?)?|noon|midnight)`
+)
 
-// grammar finds the form of a sentence by its first word, and then by the first pattern that fits.
-type grammar struct {
-	byWord map[string][]compiled
-}
-
+// compiled is one pattern of a form.
 type compiled struct {
-	form
-	pattern *regexp.Regexp
+	*form
+	*regexp.Regexp
 }
 
-func newGrammar(forms []form) *grammar {
-	g := &grammar{byWord: make(map[string][]compiled)}
-	for _, f := range forms {
-		rest := strings.TrimSuffix(" "+slotPatterns.Replace(f.rest), " ")
-		pattern := regexp.MustCompile(`(?i)^(?:` + f.first + `)` + rest + `$`)
-		for word := range strings.SplitSeq(f.first, "|") {
-			word, _, _ = strings.Cut(word, " ")
-			g.byWord[word] = append(g.byWord[word], compiled{f, pattern})
+// compile compiles the patterns of forms, each with what must follow it.
+func compile(forms []form, end string) (all []compiled) {
+	for i := range forms {
+		for _, pattern := range betweenPatterns.Split(forms[i].patterns, -1) {
+			all = append(all, compiled{&forms[i], regexp.MustCompile(`(?i)^(?:` + slotPatterns.Replace(pattern) + `)` + end)})
 		}
 	}
-	return g
+	return all
 }
 
-// match returns the form of a text and what its slots hold; false: there is none.
-func (g *grammar) match(text string) (form, []string, bool) {
-	word, _, _ := strings.Cut(text, " ")
-	for _, c := range g.byWord[strings.ToLower(word)] {
-		if found := c.pattern.FindStringSubmatch(text); found != nil {
-			return c.form, found[1:], true
+var betweenPatterns = regexp.MustCompile(`\s+/\s+`)
+
+// match returns the form of a text and what its slots hold; nil: there is none.
+func match(grammar []compiled, text string) (f *form, slots []string) {
+	for _, c := range grammar {
+		if found := c.FindStringSubmatch(text); found != nil {
+			return c.form, found[1:]
 		}
 	}
-	return form{}, nil, false
+	return nil, nil
 }
 
 // The grammars are compiled when the first text is read: most runs of the program read none.
 var (
-	sentenceGrammar = sync.OnceValue(func() *grammar { return newGrammar(slices.Concat(headings, settings, retrying, errorClasses)) })
-	actionGrammar   = sync.OnceValue(func() *grammar { return newGrammar(actions) })
+	sentenceGrammar = sync.OnceValue(func() []compiled { return compile(sentences, "$") })
+	actionGrammar   = sync.OnceValue(func() []compiled { return compile(actions, "$") })
+	// The last slot of a trait is what follows it.
+	traitGrammar = sync.OnceValue(func() []compiled { return compile(traits, `(?:|[,:]?(?: and then| and| but| then)? (.+))$`) })
 )
-
-// beginsSentence reports whether sentences begin with a word, which is in lower case.
-func beginsSentence(word string) bool {
-	return len(sentenceGrammar().byWord[word])+len(actionGrammar().byWord[word]) > 0
-}
 
 // knownSentences are one sentence of each form, and those of the retry list for each of the first ordinals.
 var knownSentences = sync.OnceValue(func() *words.Phrasebook {
 	var examples []string
-	for _, f := range slices.Concat(settings, retrying, errorClasses, actions) {
+	for _, f := range slices.Concat(sentences, actions) {
 		examples = append(examples, f.example)
 	}
 	for _, ordinal := range words.Firsts {

@@ -192,10 +192,10 @@ func (out *printer) backoff(b policy.Backoff) {
 // errors says what the kind of an error changes.
 func (out *printer) errors(p *policy.Policy) {
 	if p.Classes.RetryOn != nil {
-		out.say("Retry only on %s", names(p.Classes.RetryOn))
+		out.say("Retry only on %s", names(p.Classes.RetryOn, bareName))
 	}
 	if len(p.Classes.Never) > 0 {
-		out.say("Never retry on %s", names(p.Classes.Never))
+		out.say("Never retry on %s", names(p.Classes.Never, bareName))
 	} else if p.Classes.RetryOn == nil {
 		out.sayUsual("Retry on every error")
 	}
@@ -207,15 +207,15 @@ func (out *printer) errors(p *policy.Policy) {
 	}
 }
 
-func names(list []string) string {
+func names(list []string, bare func(string) string) string {
 	if len(list) == 0 {
 		return "no error"
 	}
-	bare := make([]string, len(list))
+	safe := make([]string, len(list))
 	for i, name := range list {
-		bare[i] = bareName(name)
+		safe[i] = bare(name)
 	}
-	return words.List(bare)
+	return words.List(safe)
 }
 
 // end says what follows the last retry, and who is told.
@@ -295,7 +295,6 @@ func percent(share float64) string {
 var (
 	safeZone = regexp.MustCompile(`^[A-Za-z](?:[\w+/-]*\w)?$`)
 	safeRule = regexp.MustCompile(`^\w(?:[\w=;,:+/-]*\w)?$`)
-	safeName = regexp.MustCompile(`^[A-Za-z_](?:[\w.:/-]*\w)?$`)
 )
 
 func bareZone(text string) string { return bare(safeZone, text) }
@@ -303,10 +302,25 @@ func bareZone(text string) string { return bare(safeZone, text) }
 func bareRule(text string) string { return bare(safeRule, text) }
 
 func bareName(text string) string {
-	if isReserved(text) {
-		return strconv.Quote(text)
+	if isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent" {
+		return text
 	}
-	return bare(safeName, text)
+	return strconv.Quote(text)
+}
+
+// bareFailure is bareName for a circuit, which counts classes of statuses too.
+func bareFailure(text string) string {
+	if statusClass.MatchString(text) {
+		return text
+	}
+	return bareName(text)
+}
+
+func bareCalendar(text string) string {
+	if isCalendar(text) {
+		return text
+	}
+	return strconv.Quote(text)
 }
 
 // bare puts a text in quotes unless it is safe without.

@@ -46,7 +46,7 @@ func (out *printer) circuit(p *policy.Policy) {
 	}
 	out.say("Open the circuit of each %s after %d %s of %d attempts", c.Key, c.Failures, failures, c.Of)
 	if c.On != nil {
-		out.say("Count only %s for the circuit", names(c.On))
+		out.say("Count only %s for the circuit", names(c.On, bareFailure))
 	}
 	out.say("Probe an open circuit after %s", document.FormatDurationInWords(c.Probe))
 }
@@ -56,7 +56,7 @@ func (out *printer) promises(p *policy.Policy) {
 	if len(p.Closed) == 0 {
 		out.sayUsual("Stay closed on no calendar")
 	} else {
-		out.say("Stay closed on %s", names(p.Closed))
+		out.say("Stay closed on %s", names(p.Closed, bareCalendar))
 	}
 	out.length("Keep the model fresh within %s", p.FreshWithin, "Promise no freshness")
 	if p.WarnWithin > 0 {

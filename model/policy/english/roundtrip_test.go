@@ -294,8 +294,8 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Skip missed refreshes
 - Skip retries that overlap with a scheduled refresh
 - Retry only within the window FREQ=DAILY
-- Never retry on Gone
-- On Gone errors, never retry
+- Never retry on "Gone"
+- On "Gone" errors, never retry
 - On the first failure, reset attempt_no and wait until the next scheduled refresh, or give up if there is none
 - Give up after 1 day of unsuccessful attempts
 - Give the reason "x"
@@ -331,7 +331,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - On the second failure, wait until the next scheduled refresh
 - Vary the delays by 7 percent
 - Skip retries that overlap with a scheduled refresh
-- On Gone errors, never retry
+- On "Gone" errors, never retry
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Give up after 1 week of unsuccessful attempts
 - Notify the owner when refresh is disabled

@@ -1,102 +1,72 @@
 package english
 
 import (
-	"errors"
 	"regexp"
-	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 var (
 	inTheZone = regexp.MustCompile(`(?i)^(.+?),? (?:in the time ?zone ("\d+"|\S+)|\(([a-z][\w+/-]*)\))$`)
-	byTheRule = regexp.MustCompile(`(?i)^(?:.* )?(?:by the rule (.+)|([^ "]*FREQ=.+))$`)
+	byTheRule = regexp.MustCompile(`(?i)^(?:by the rule (.+)|(?:by )?([^ "]*FREQ=.+))$`)
 )
 
-// Where a schedule begins: at the first word that may belong to one. A subject with such a word stands in quotes, so that no part
-// of a schedule is taken for a part of the subject: "on weekdays every 2 hours".
-var (
-	scheduleWords = strings.Fields("every each once twice hourly daily weekly monthly quarterly yearly annually at on in from for " +
-		"not never except unless only but between until after before during while without noon midday midnight")
-	dayName   = regexp.MustCompile(`^(?:days?|weekdays?|workdays?|weekends?|(?:mon|tue|wed|thu|fri|sat|sun)|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)$`)
-	dayNumber = regexp.MustCompile(`^(?:first|second|third|fourth|fifth|last|and|\d+(?:st|nd|rd|th))$`)
-	cronField = regexp.MustCompile(`^[\d*][\d*/,-]*$`)
-)
+// refresh reads "the model every 2 hours in the time zone Europe/Berlin".
+func (d *draft) refresh(slots []string) error { return d.schedule(d.cutSubject(slots[0])) }
 
-// maySchedule reports whether a schedule may begin with these words, which are in lower case.
-func maySchedule(words []string) bool {
-	if slices.Contains(scheduleWords, words[0]) || strings.HasPrefix(words[0], "@") || surelySchedule(words) {
-		return true
-	}
-	if len(words) >= 5 && cronField.MatchString(words[0]) && cronField.MatchString(words[1]) {
-		return true
-	}
-	named := slices.IndexFunc(words, func(word string) bool { return !dayNumber.MatchString(word) })
-	return named >= 0 && dayName.MatchString(words[named])
-}
-
-// surelySchedule is maySchedule where "at" and "daily" may belong to the name of something.
-func surelySchedule(words []string) bool {
-	return len(words) > 1 && (slices.Contains(scheduleWords[:4], words[0]) || words[1] == "times")
-}
-
-// refresh reads "the model every 2 hours in the time zone Europe/Berlin". The subject is free.
-func (d *draft) refresh(slots []string) error {
-	rest, err := d.zone(slots[0])
-	if err != nil {
-		return err
-	}
-	if rule := byTheRule.FindStringSubmatch(rest); rule != nil {
-		return d.set("rrule", d.now.restore(rule[1]+rule[2]))
-	}
-	return d.schedule(rest, maySchedule)
-}
-
-// request reads the action of a model without a schedule; but one that names times has one.
+// request reads the action of a model, which may have a schedule or none.
 func (d *draft) request(slots []string) error {
-	if err := d.schedule(slots[0], surelySchedule); !errors.Is(err, errNotKnown) {
-		return err
-	}
-	return nil
-}
-
-func (d *draft) zone(text string) (rest string, err error) {
-	found := inTheZone.FindStringSubmatch(text)
-	if found == nil {
-		return text, nil
-	}
-	return found[1], d.set("timezone", d.now.value(found[2]+found[3]))
-}
-
-// schedule reads the schedule at the end of a text, from the first word outside of quotes that may begin one. A text in which
-// nothing begins one is not known.
-func (d *draft) schedule(text string, begins func([]string) bool) error {
-	words := strings.Fields(text)
-	lower := make([]string, len(words))
-	for i, word := range words {
-		lower[i] = strings.TrimRight(strings.ToLower(word), ",")
-	}
-	for i := range min(len(words), maxSubject) {
-		if !maySchedule(lower[i:]) {
-			continue
-		}
-		rule, err := schedule.RuleText(d.now.restore(strings.Join(words[i:], " ")))
-		if err == nil {
-			return d.set("rrule", rule)
-		}
-		for j := i; j < len(words); j++ {
-			if begins(lower[j:]) {
-				return d.place(err, "rrule")
-			}
-		}
+	rest := d.cutSubject(slots[0])
+	switch rest {
+	case "":
+		return nil
+	case slots[0]:
 		return errNotKnown
 	}
-	return errNotKnown
+	return d.schedule(rest)
 }
 
-// maxSubject is how many words may stand before a schedule.
-const maxSubject = 12
+// cutSubject returns what is said of the subject of a sentence, which may have the name that the policy has by now.
+func (d *draft) cutSubject(text string) string {
+	name, _ := d.doc["name"].(string)
+	return strings.Join(words.CutSubject(strings.Fields(text), name), " ")
+}
+
+// schedule reads all that a text says of a schedule.
+func (d *draft) schedule(text string) error {
+	if zone := inTheZone.FindStringSubmatch(text); zone != nil {
+		if err := d.set("timezone", d.now.value(zone[2]+zone[3])); err != nil {
+			return err
+		}
+		text = zone[1]
+	}
+	if rule := byTheRule.FindStringSubmatch(text); rule != nil {
+		return d.set("rrule", d.now.restore(rule[1]+rule[2]))
+	}
+	read, err := schedule.Read(d.now.restore(text))
+	if err != nil {
+		return d.place(err, "rrule")
+	}
+	for field, said := range map[string]string{"timezone": read.Timezone, "dtstart": read.Dtstart} {
+		if said == "" {
+			continue
+		} else if err := d.set(field, said); err != nil {
+			return err
+		}
+	}
+	d.spread = document.FormatDuration(read.Spread)
+	return d.set("rrule", read.Rule)
+}
+
+// spreads sets the spread of "twice a day", unless a sentence sets another one.
+func (d *draft) spreads() {
+	if _, said := d.doc["spread"]; d.spread != "" && d.spread != "0s" && !said {
+		d.doc["spread"], d.lines["spread"] = d.spread, d.lines["rrule"]
+	}
+}
 
 // alsoByRule adds a line to the rule of an earlier sentence.
 func (d *draft) alsoByRule(slots []string) error {

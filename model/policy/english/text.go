@@ -1,7 +1,9 @@
 package english
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,6 +21,8 @@ type sentence struct {
 	line   int
 	level  level
 	text   string   // each quoted part replaced by its index in quotes, in quotes: `mark the banner with "0"`
+	said   string   // text as it was written
+	ticked []string // words that stood in backticks
 	quotes []string // what stood in quotes
 	opens  bool     // it ended with a colon
 }
@@ -64,7 +68,10 @@ func readLine(number int, line string) ([]sentence, error) {
 	if err != nil {
 		return nil, err
 	}
-	content = strings.NewReplacer("`", "", "**", "").Replace(content)
+	for _, found := range inTicks.FindAllStringSubmatch(content, -1) {
+		first.ticked = append(first.ticked, found[1])
+	}
+	content = strings.NewReplacer("`", "", "**", "", "’", "'").Replace(content)
 	var all []sentence
 	for _, text := range splitSentences(strings.Join(strings.Fields(content), " ")) {
 		s := first
@@ -119,19 +126,40 @@ func cutQuote(text string) (length int, quoted string, ok bool) {
 	return len(prefix), quoted, err == nil
 }
 
-// splitSentences splits after a full stop, but only where a word follows with which sentences begin: not in "6 a.m. Monday".
+var (
+	inTicks = regexp.MustCompile("`([^`\\s]+)`")
+	// betweenSentences matches to the first word of a sentence. Behind "then" only an end may follow.
+	betweenSentences = regexp.MustCompile(`(\. )[A-Z]|(; )[A-Za-z']+ |(,? and |,? )then,? (?i:give|disable|wait (?:until|for the|for next)|panic|stop|tell|notify|email)\b`)
+	halfOfDay        = regexp.MustCompile(`(?i)[ap]\.m$`)
+	dayFirst         = regexp.MustCompile(`(?i)^` + someDay + `\b`)
+)
+
+// splitSentences splits a line, but not "6 a.m. Monday".
 func splitSentences(text string) (all []string) {
-	start := 0
-	for at := range len(text) {
-		if !strings.HasPrefix(text[at:], ". ") {
+	for from := 0; ; {
+		found := betweenSentences.FindStringSubmatchIndex(text[from:])
+		if found == nil {
+			return append(all, text)
+		}
+		begin, end := from+found[0], from+max(found[3], found[5], found[7])
+		if from = end; halfOfDay.MatchString(text[:begin]) && dayFirst.MatchString(text[end:]) {
 			continue
 		}
-		word, _, _ := strings.Cut(text[at+2:], " ")
-		if word != "" && word[0] >= 'A' && word[0] <= 'Z' && beginsSentence(strings.ToLower(strings.TrimRight(word, ".!:,"))) {
-			all, start = append(all, text[start:at+1]), at+2
-		}
+		all = append(all, text[:begin+1])
+		text, from = text[end:], 0
 	}
-	return append(all, text[start:])
+}
+
+// spellings are other ways to say a word, before any form is looked for.
+var spellings = []struct {
+	pattern *regexp.Regexp
+	to      string
+}{
+	{regexp.MustCompile(`(?i)\bdon't\b`), "do not"},
+	{regexp.MustCompile(`(?i)^please `), ""},
+	{regexp.MustCompile(`(?i)^only retry\b`), "retry only"},
+	{regexp.MustCompile(`(?i)\btry again\b`), "retry"},
+	{regexp.MustCompile(`(?i)^(` + someOrdinal + `) failure\b`), "on the $1 failure"},
 }
 
 // end takes the marks off the end of a sentence. The last full stop of "6 a.m." belongs to the hour.
@@ -141,7 +169,10 @@ func (s *sentence) end(text string) {
 	if lower := strings.ToLower(trimmed); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") {
 		trimmed = strings.TrimRight(trimmed, " .,;!")
 	}
-	s.text = trimmed
+	s.said, s.text = trimmed, trimmed
+	for _, spelling := range spellings {
+		s.text = spelling.pattern.ReplaceAllString(s.text, spelling.to)
+	}
 }
 
 // value returns what a captured word stands for: the text in quotes, or itself.
@@ -156,7 +187,7 @@ func (s *sentence) value(captured string) string {
 
 // original is the sentence with its quotes, for an error.
 func (s *sentence) original() string {
-	parts := strings.Split(s.text, `"`)
+	parts := strings.Split(cmp.Or(s.said, s.text), `"`)
 	for i := 1; i < len(parts); i += 2 {
 		parts[i] = strconv.Quote(s.value(`"` + parts[i] + `"`))
 	}

@@ -1,0 +1,95 @@
+package english
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// knownErrors are the error types that refreshd and its workers say themselves and the word for those that are permanent. In prose another
+// one has the form of an identifier, or stands in quotes: "purpose" is none.
+var knownErrors = strings.Fields("permanent timeout silent network truncated stalled too_slow too_large disk input_url forbidden_address exec_start")
+
+var (
+	identifier  = regexp.MustCompile(`^[A-Za-z][\w.:/-]*\w$`)
+	compound    = regexp.MustCompile(`[a-z][A-Z]|\w_\w|\w(?:\.|::)\w|.(?:Error|Exception)$`) // of several words, as none in a sentence is
+	statusClass = regexp.MustCompile(`(?i)^(?:http_)?\dxx$`)
+	inError     = regexp.MustCompile(`(?i)^(?:an? )?(?:http )?(.+?)(?: errors?)?$`)
+	betweenAll  = regexp.MustCompile(`(?i), and |, or |, | and | or `)
+)
+
+// errorTypes reads a list of error types; classes: also classes of statuses, such as http_5xx.
+func (d *draft) errorTypes(text string, classes bool) (types []any, err error) {
+	for _, part := range betweenAll.Split(text, -1) {
+		name, known := d.errorType(part)
+		if !known && !(classes && statusClass.MatchString(name)) {
+			return nil, d.refuse(`an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes`, document.Found(part))
+		}
+		types = append(types, name)
+	}
+	return types, nil
+}
+
+func (d *draft) errorType(text string) (string, bool) {
+	parts := inError.FindStringSubmatch(text)
+	name, lower := parts[1], strings.ToLower(parts[1])
+	switch {
+	case strings.Trim(name, "0123456789") == "":
+		return "http_" + name, true
+	case name[0] == '"':
+		return d.now.value(name), true
+	case lower == policy.ReasonTimeout+"s":
+		return policy.ReasonTimeout, true
+	case slices.Contains(knownErrors, lower):
+		return lower, true
+	}
+	return name, slices.Contains(d.now.ticked, name) || isIdentifier(name)
+}
+
+// isIdentifier reports whether a word can be nothing but a name.
+func isIdentifier(word string) bool {
+	return identifier.MatchString(word) && compound.MatchString(word) && !slices.Contains(words.Nouns, strings.ToLower(word)) && !statusClass.MatchString(word)
+}
+
+func setErrors(field string) func(*draft, []string) error {
+	return func(d *draft, slots []string) error {
+		types, err := d.errorTypes(slots[0], false)
+		if err != nil {
+			return err
+		}
+		return d.set(field, types)
+	}
+}
+
+var neverAgain = regexp.MustCompile(`(?i)^(?:(?:never|do not) retry|give up(?: immediately| at once)?)$`)
+
+// onError reads the delay after some kinds of errors.
+func (d *draft) onError(slots []string) error {
+	types, err := d.errorTypes(slots[0], false)
+	if err != nil {
+		return err
+	}
+	delays, found := d.doc["delays_by_error"].(map[string]any)
+	if !found {
+		delays = make(map[string]any)
+		d.doc["delays_by_error"] = delays
+	}
+	for _, name := range types {
+		name := name.(string)
+		field, delay := "delays_by_error."+name, neverRetry
+		if !neverAgain.MatchString(slots[1]) {
+			if delay, err = d.delay(field, slots[1]); err != nil {
+				return err
+			}
+		}
+		delays[name] = delay
+		if err := d.setInner("delays_by_error", field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
