@@ -100,13 +100,13 @@ func (p *Poller) advance(ctx context.Context, bulks []*scripts.Bulk, now time.Ti
 		}
 		left = append(left, s.left...)
 		uids = uids[len(chunk):]
-		if first.Rate.Count > 0 { // each of its chunks is a step
+		if first.Action != model.BulkReplan { // each of its chunks is a step
 			break
 		}
 	}
 	rest := slices.Concat(left, uids)
 	for _, b := range bulks {
-		b.Place, b.Rest = place, rest
+		b.Place, b.Rest, b.Trying = place, rest, nil
 		moved, err := p.store.MoveBulk(ctx, b, now)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ type bulkStep struct {
 	allowed int // most models that may be changed
 	now     time.Time
 
-	noted bool     // what is about to be changed is counted against the rate
+	noted bool     // what is about to be changed is written down
 	lost  bool     // somebody else has moved the bulk: nothing more may be changed
 	left  []string // uids to look at again
 }
@@ -168,7 +168,10 @@ func (s *bulkStep) decide(ctx context.Context, uids []string) (picks []pick, han
 	if err != nil {
 		return nil, 0, err
 	}
-	changes := 0
+	changes, tried := 0, s.bulks[0].Trying
+	if s.noted { // by this step itself
+		tried = nil
+	}
 	for i, uid := range uids {
 		record := snapshot.Records[uid]
 		for _, b := range s.bulks {
@@ -176,11 +179,13 @@ func (s *bulkStep) decide(ctx context.Context, uids []string) (picks []pick, han
 			if !picked {
 				continue
 			}
-			if found.outcome == model.Applied {
+			if found.item.Transition != nil {
 				if changes == s.allowed {
 					return picks, i, nil
 				}
 				changes++
+			} else if scripts.Harmless(found.outcome) && slices.Contains(tried, uid) { // whoever tried it has not heard that it was done
+				found.outcome = model.Applied
 			}
 			picks = append(picks, found)
 		}
@@ -219,22 +224,26 @@ func (s *bulkStep) decideModel(b *scripts.Bulk, record *scripts.Record, uid stri
 	return found, picked
 }
 
-// note counts what is about to be changed against the rate, before it is changed: so the rate holds over crashes.
+// note writes down what is about to be changed, and counts it against the rate, before it is changed: so the rate holds over crashes, and whoever
+// repeats the step knows what was done by this bulk.
 func (s *bulkStep) note(ctx context.Context, picks []pick) error {
 	b := s.bulks[0]
-	if b.Rate.Count == 0 || s.noted {
+	if b.Action == model.BulkReplan || s.noted {
 		return nil
 	}
 	changes := 0
 	for _, found := range picks {
-		if found.outcome == model.Applied {
+		if found.item.Transition != nil {
+			b.Trying = append(b.Trying, found.uid)
 			changes++
 		}
 	}
 	if changes == 0 {
 		return nil
 	}
-	b.Next, s.noted = b.Rate.Spend(b.Next, s.now, s.behind(), changes), true
+	if s.noted = true; b.Rate.Count > 0 {
+		b.Next = b.Rate.Spend(b.Next, s.now, s.behind(), changes)
+	}
 	moved, err := s.store.MoveBulk(ctx, b, s.now)
 	s.lost = !moved
 	return err
@@ -244,7 +253,7 @@ func (s *bulkStep) note(ctx context.Context, picks []pick) error {
 func (s *bulkStep) commit(ctx context.Context, picks []pick) (again []string, err error) {
 	batch, of := scripts.Batch{Now: s.now, Owner: s.config.Owner}, []pick{}
 	for _, found := range picks {
-		if found.outcome != model.Applied {
+		if found.item.Transition == nil {
 			found.bulk.Count(found.outcome)
 			continue
 		}

@@ -106,7 +106,7 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 				}
 				meanwhile(b)
 				b.Clock.Turn(2 * time.Second)
-				b.finish(b.poller(b.Store, poller.Config{Batch: 10}), "x")
+				b.expectBulk(b.finish(b.poller(b.Store, poller.Config{Batch: 10}), "x"), 30, 30, nil)
 				b.work()
 				starts := map[string]int{}
 				entries, err := b.Redis.XRange(t.Context(), b.Store.Keys.Journal(), "-", "+").Result()

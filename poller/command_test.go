@@ -70,7 +70,7 @@ func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T)
 func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
-		for _, end := range []string{"success", "failure", "interrupted"} {
+		for _, end := range []string{"success", "failure", "interrupted", "postponed"} {
 			b.running(end)
 			for range b.List(b.Store.Keys.Input()) {
 				b.Take()
@@ -86,7 +86,7 @@ func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
 				t.Errorf("%s: want a new cycle due at once, got %v", end, hash)
 			}
 		}
-		if stats := b.Stats(); stats["outdated"] != 2 || stats["success"]+stats["failure"] != 0 {
+		if stats := b.Stats(); stats["outdated"] != 4 || stats["success"]+stats["failure"]+stats["interrupted"]+stats["postponed"] != 0 {
 			t.Errorf("want what was reported about replaced payloads not counted, got %v", stats)
 		}
 	})

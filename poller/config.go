@@ -2,7 +2,6 @@ package poller
 
 import (
 	"cmp"
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 // Config tunes a poller. The zero value is usable.
 type Config struct {
-	// Owner names the poller's claimed list; no two pollers may share it at the same time. Defaults to 26 random letters
+	// Owner names the poller's claimed list; no two pollers may share it at the same time. Defaults to host:pid and some random letters
 	// and digits.
 	Owner string
 	// Batch is how many messages are claimed at once. 2 to 1,000, so that results and commands both find room. Defaults to 100.
@@ -39,7 +38,7 @@ type Config struct {
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	nop := zerolog.Nop()
-	c.Owner = cmp.Or(c.Owner, strings.ToLower(rand.Text()))
+	c.Owner = cmp.Or(c.Owner, scripts.NewOwner())
 	c.Batch = cmp.Or(c.Batch, 100)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.Tick = cmp.Or(c.Tick, min(time.Second, c.Lease/4))

@@ -75,6 +75,17 @@ func (p *pair) round(part int) poller.Round {
 	return round
 }
 
+// rounds lets the poller of a part work until no command waits: a part that is slow to answer has its commands in a later round.
+func (p *pair) rounds(part int) {
+	p.t.Helper()
+	for range 1000 {
+		if p.round(part).Waiting == 0 {
+			return
+		}
+	}
+	p.t.Fatalf("part %d: want its commands carried out, they wait after 1000 rounds", part)
+}
+
 func (p *pair) expectStats(part int, want map[string]int64) {
 	p.t.Helper()
 	stats, err := p.parts[part].Stats(p.t.Context())

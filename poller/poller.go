@@ -28,7 +28,7 @@ type Store interface {
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []scripts.Forwarded) (map[scripts.Keys]bool, error)
-	Steer(ctx context.Context, command *model.Command, now time.Time) (model.Outcome, error)
+	Steer(ctx context.Context, command *model.Command, claimed scripts.Claimed, now time.Time) (model.Outcome, error)
 	Bulks(ctx context.Context) ([]scripts.Bulk, error)
 	WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) (uids []string, to scripts.Place, err error)
 	MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error)

@@ -142,11 +142,11 @@ type refusing struct {
 	err error
 }
 
-func (r *refusing) Steer(ctx context.Context, c *model.Command, now time.Time) (model.Outcome, error) {
+func (r *refusing) Steer(ctx context.Context, c *model.Command, claimed scripts.Claimed, now time.Time) (model.Outcome, error) {
 	if r.err != nil {
 		return "", r.err
 	}
-	return r.Store.Steer(ctx, c, now)
+	return r.Store.Steer(ctx, c, claimed, now)
 }
 
 func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResultWaiting(t *testing.T) {
@@ -185,21 +185,21 @@ func TestAHoldOnTheWireHoldsEachPartOfAQueue(t *testing.T) {
 			return held, open
 		}
 		p.push(p.parts[1].Keys.Control(), holdAll)
-		p.round(1)
+		p.rounds(1)
 		if held, open := holds(); held != 2 || open != 2 {
 			t.Errorf("want a hold in both parts, got %d, of which %d go on", held, open)
 		}
 		p.push(p.parts[0].Keys.Control(), `{"type":"release","id":"h1"}`)
-		p.round(0)
+		p.rounds(0)
 		if _, open := holds(); open != 0 {
 			t.Errorf("want it released in both parts, it goes on in %d", open)
 		}
 		there := p.in(1, 1)[0]
 		p.push(p.parts[1].Keys.Output(), fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"x"}`, there))
-		p.round(1)
+		p.rounds(1)
 		p.push(p.parts[0].Keys.Control(), `{"type":"requeue"}`)
-		p.round(0)
-		p.round(1)
+		p.rounds(0)
+		p.rounds(1)
 		p.expectStats(1, map[string]int64{"unknown_model": 2})
 	})
 }

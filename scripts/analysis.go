@@ -63,6 +63,7 @@ type declaration struct {
 // keyPattern is one key of a header: "<queue>:due zset".
 type keyPattern struct {
 	pattern, kind string
+	place         int  // of its entry in KEYS, where one of several may stand
 	item          bool // each item brings one
 }
 
@@ -160,7 +161,7 @@ func (a *analysis) keys() (keys []keyPattern) {
 			continue
 		}
 		for _, found := range patternPattern.FindAllStringSubmatch(one.text, -1) {
-			keys = append(keys, keyPattern{found[1], found[2], one.open})
+			keys = append(keys, keyPattern{found[1], found[2], one.first, one.open})
 		}
 	}
 	return keys
@@ -175,29 +176,28 @@ func (a *analysis) keysOf(expression string) []string {
 	if use == nil {
 		return a.names[expression]
 	}
-	var shared, item []string
+	var shared, item, placed []string
+	n, _ := strconv.Atoi(use[1])
 	for _, key := range a.keys() {
-		if key.item {
+		switch {
+		case key.item:
 			item = append(item, key.pattern)
-		} else {
+		case key.place == n:
+			placed = append(placed, key.pattern)
+			fallthrough
+		default:
 			shared = append(shared, key.pattern)
 		}
 	}
-	n, err := strconv.Atoi(use[1])
-	switch {
-	case use[1] == "i":
+	switch use[1] {
+	case "i":
 		return shared
-	case use[1] == "key":
-		shared = item
-		n, _ = strconv.Atoi("0" + use[2])
-		n++
-	case err != nil:
-		return nil
+	case "key":
+		if n, _ = strconv.Atoi("0" + use[2]); n < len(item) {
+			placed = item[n : n+1]
+		}
 	}
-	if n < 1 || n > len(shared) {
-		return nil
-	}
-	return shared[n-1 : n]
+	return placed
 }
 
 // furtherKeys are the patterns of the keys of an item that are named like this, with something behind it.

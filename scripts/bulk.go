@@ -26,6 +26,8 @@ type Bulk struct {
 	// Place is where the walk over the models goes on, behind Rest: uids that it has met and nobody has looked at.
 	Place Place
 	Rest  []string
+	// Trying are uids of models that a step was about to change which has not noted yet what became of them.
+	Trying []string
 	// Size is about how many models the walk will meet, as it was when the bulk began; 0: nobody has counted.
 	Size int64
 	// Seen is how many models were looked at, Picked those of them that the selector picks, Done those that were changed.
@@ -66,15 +68,15 @@ func (b *Bulk) Policy() string {
 // Refusals is how many models were picked and refused.
 func (b *Bulk) Refusals() (sum int64) {
 	for outcome, count := range b.Others {
-		if !harmless(outcome) {
+		if !Harmless(outcome) {
 			sum += count
 		}
 	}
 	return sum
 }
 
-// harmless: there was nothing to be done.
-func harmless(outcome model.Outcome) bool {
+// Harmless reports whether there was nothing to be done.
+func Harmless(outcome model.Outcome) bool {
 	return outcome == model.Unchanged || outcome == model.Already
 }
 
@@ -102,12 +104,12 @@ func (b *Bulk) wish() map[string]string {
 // progress are the fields that say how far it is.
 func (b *Bulk) progress() map[string]string {
 	fields := map[string]string{
-		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "seen": number(int(b.Seen)), "picked": number(int(b.Picked)),
+		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": number(int(b.Seen)), "picked": number(int(b.Picked)),
 		"done": number(int(b.Done)), "refused": number(int(b.Refusals())), "next_at": model.FormatTime(b.Next),
 	}
 	for outcome, count := range b.Others {
 		name := string(outcome)
-		if !harmless(outcome) {
+		if !Harmless(outcome) {
 			name = refusedPrefix + name
 		}
 		fields[name] = number(int(count))
@@ -121,11 +123,9 @@ func readBulk(id string, hash map[string]string) Bulk {
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
 	b.Ticket, b.Size = int(whole(hash["ticket"])), whole(hash["size"])
 	b.Seen, b.Picked, b.Done = whole(hash["seen"]), whole(hash["picked"]), whole(hash["done"])
-	if rest := hash["rest"]; rest != "" {
-		b.Rest = strings.Split(rest, "\n")
-	}
+	b.Rest, b.Trying = strings.Fields(hash["rest"]), strings.Fields(hash["trying"])
 	for field, count := range hash {
-		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || harmless(model.Outcome(field)) {
+		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || Harmless(model.Outcome(field)) {
 			if b.Others == nil {
 				b.Others = map[model.Outcome]int64{}
 			}
@@ -171,25 +171,8 @@ func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk
 	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
 		return Bulk{}, err
 	}
-	pipe := s.clients.Write.TxPipeline()
-	s.begin(ctx, pipe, &b)
-	_, err = pipe.Exec(ctx)
+	_, err = s.change(ctx, s.Keys.Holds(), order{}, func() (change, error) { return change{bulk: &b}, nil })
 	return b, wrap(err, "begin a bulk")
-}
-
-// begin begins a bulk, anew if there was one of that id.
-func (s *Store) begin(ctx context.Context, pipe redis.Pipeliner, b *Bulk) {
-	k, fields := s.Keys, make([]any, 0, 20)
-	wish := b.wish()
-	for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
-		if wish[name] != "" {
-			fields = append(fields, name, wish[name])
-		}
-	}
-	pipe.Del(ctx, k.Bulk(b.ID))
-	pipe.HSet(ctx, k.Bulk(b.ID), fields...)
-	pipe.ZAdd(ctx, k.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID})
-	pipe.ZRem(ctx, k.BulksEnded(), b.ID)
 }
 
 // Bulks reads the bulks that are not over, oldest first. One that stands among them and is gone, or over, is left out: the doctor tells.
@@ -269,7 +252,7 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 	if over := b.Place == WalkEnds && len(b.Rest) == 0; over || b.Cancelled {
 		b.EndedAt, ends = now, millis(now)
 		fields["ended"], fields["ended_at"] = bulkDone, model.FormatTime(now)
-		fields["cursor"], fields["rest"] = "", ""
+		fields["cursor"], fields["rest"], fields["trying"] = "", "", ""
 		if b.Cancelled {
 			fields["ended"] = bulkCancelled
 		}
@@ -306,32 +289,30 @@ func (s *Store) CancelBulk(ctx context.Context, id string) (bool, error) {
 }
 
 // replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
-// another freshness. Two changes at the same instant may be noted as one, which is enough: no walk begins so soon.
-func (s *Store) replacePolicy(ctx context.Context, name string, after policy.Policy, change func(redis.Pipeliner)) error {
-	now, err := s.Now(ctx)
-	if err != nil {
-		return err
-	}
-	stored, err := s.Policies(ctx, []string{name})
-	if err != nil {
-		return err
-	}
-	before, found := stored[name]
-	if !found { // its models run under the default policy
-		before = policy.Default()
-	}
-	pipe := s.clients.Write.Pipeline()
-	if !before.PlansAlike(after) || !before.WatchesAlike(after) {
-		selector, err := model.ParseSelector(model.SelectPolicy + "=" + name)
-		if err != nil {
-			return err
+// another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
+// enough: no walk begins so soon.
+func (s *Store) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
+	return s.change(ctx, s.Keys.Policies(), order{}, func() (c change, err error) {
+		was, err := s.clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+		if err = ignoreMissing(err); err != nil || was == text {
+			return c, err
 		}
-		pipe = s.clients.Write.TxPipeline()
-		s.begin(ctx, pipe, &Bulk{ID: ReplanID(name), Bulk: model.Bulk{Action: model.BulkReplan, Selector: selector, Since: now}})
-	}
-	change(pipe)
-	_, err = pipe.Exec(ctx)
-	return err
+		now, err := s.Now(ctx)
+		if err != nil {
+			return c, err
+		}
+		before, found := s.compile([]string{name}, []any{was})[name]
+		if !found { // its models run under the default policy
+			before = policy.Default()
+		}
+		c.fields = []string{name, text}
+		if !before.PlansAlike(after) || !before.WatchesAlike(after) {
+			var selector model.Selector
+			selector, err = model.ParseSelector(model.SelectPolicy + "=" + name)
+			c.bulk = &Bulk{ID: ReplanID(name), Bulk: model.Bulk{Action: model.BulkReplan, Selector: selector, Since: now}}
+		}
+		return c, err
+	})
 }
 
 // FindBulk reads a bulk at one instant with whether it stands among those that are not over.

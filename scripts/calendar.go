@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -28,14 +26,13 @@ func (s *Store) PutCalendar(ctx context.Context, c schedule.Calendar, now time.T
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	return s.changeGate(ctx, model.NewGate(model.GateCalendar, c.Name), now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Calendars(), c.Name, text) })
+	_, err = s.changeGate(ctx, s.Keys.Calendars(), model.NewGate(model.GateCalendar, c.Name), string(text), now)
+	return err
 }
 
 // RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
 func (s *Store) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
-	var removed *redis.IntCmd
-	err := s.changeGate(ctx, model.NewGate(model.GateCalendar, name), now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Calendars(), name) })
-	return err == nil && removed.Val() > 0, err
+	return s.changeGate(ctx, s.Keys.Calendars(), model.NewGate(model.GateCalendar, name), "", now)
 }
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.

@@ -16,14 +16,16 @@ import (
 
 // scriptCall is what Go passes to a script: the patterns of the keys, and how many arguments.
 type scriptCall struct {
-	keys []string
-	args int
+	keys    []string
+	args    int
+	repeats bool // by a client that sends it again when no reply comes
 }
 
 // callRecorder is a client that notes how scripts are run, by their digests.
 type callRecorder struct {
 	redis.UniversalClient
-	calls map[string][]scriptCall
+	calls   map[string][]scriptCall
+	repeats bool
 }
 
 func (r callRecorder) EvalSha(ctx context.Context, digest string, keys []string, args ...any) *redis.Cmd {
@@ -32,7 +34,7 @@ func (r callRecorder) EvalSha(ctx context.Context, digest string, keys []string,
 	}
 	// An item passes three hashes of signatures.
 	passed := slices.CompactFunc(slices.Clone(keys), func(a, b string) bool { return strings.Contains(a, ":error:") && strings.Contains(b, ":error:") })
-	r.calls[digest] = append(r.calls[digest], scriptCall{passed, len(args)})
+	r.calls[digest] = append(r.calls[digest], scriptCall{passed, len(args), r.repeats})
 	return r.UniversalClient.EvalSha(ctx, digest, keys, args...)
 }
 
@@ -40,8 +42,8 @@ func (r callRecorder) EvalSha(ctx context.Context, digest string, keys []string,
 func recordCalls(t *testing.T) map[string][]scriptCall {
 	t.Helper()
 	b := newBench(t, testkit.Miniredis(t))
-	r := callRecorder{b.redis, map[string][]scriptCall{}}
-	b.Keys, b.clients = Keys{"<queue>"}, &Clients{Read: r, Write: r, Block: r}
+	r := callRecorder{b.redis, map[string][]scriptCall{}, false}
+	b.Keys, b.clients = Keys{"<queue>"}, &Clients{Read: callRecorder{b.redis, r.calls, true}, Write: r, Block: r}
 	ctx := t.Context()
 	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
 	fleet := *put.Transition
@@ -49,7 +51,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<key>"
 	fleet.was.errorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
 	put.Transition = &fleet
-	var errs [24]error
+	var errs [26]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureCircuit(ctx, b.now)
@@ -74,6 +76,8 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[21] = b.Route(ctx, []Routed{{ID: "1-1", Told: []Addressed{{"<name>", "<name>", b.now, "{}"}, {"<name>", "<name>", b.now, "{}"}}}})
 	_, errs[22] = b.Settle(ctx, &Line{Channel: "<name>", Recipient: "<name>"}, Settlement{At: b.now, Next: b.now})
 	_, errs[23] = b.RequeueUndelivered(ctx, []Undelivered{{Channel: "<name>", Recipient: "<name>", Notices: []string{"{}"}}})
+	_, errs[24] = b.change(ctx, b.Keys.Policies(), order{}, func() (change, error) { return change{bulk: &Bulk{ID: "<name>", Bulk: model.Bulk{Since: b.now}}}, nil })
+	_, errs[25] = b.BeginBulk(ctx, "<name>", model.Bulk{Action: model.BulkRun})
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}

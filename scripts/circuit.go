@@ -90,14 +90,20 @@ func (s *Store) CloseCircuit(ctx context.Context, key, by string, now time.Time)
 const circuitKept = 7 * 24 * time.Hour
 
 func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Circuit(key), s.Keys.Gates(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox()}
+	keys := []string{s.Keys.Circuit(key), s.Keys.Gates(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox(), s.Keys.Forwarded()}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
 	}
 	gate := string(model.NewGate(model.GateCircuit, key))
-	changed, err := run(ctx, s.clients.Write, turnCircuit, keys, string(to), key, gate, by, millis(now), model.FormatTime(now),
-		probeAt, keep, s.config.JournalCap, reason).Bool()
+	changed, err := s.compared(ctx, func(seen string) (int, error) {
+		opened, err := s.clients.Read.HGet(ctx, keys[0], "opened_at").Result()
+		if err = ignoreMissing(err); err != nil {
+			return changeNone, err
+		}
+		return run(ctx, s.clients.Write, turnCircuit, keys, string(to), key, gate, by, millis(now), model.FormatTime(now),
+			probeAt, keep, s.config.JournalCap, reason, seen, opened).Int()
+	})
 	return changed, wrap(err, "turn a circuit")
 }
 
@@ -108,6 +114,26 @@ func (q *Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, err
 	return sumOf(q, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
 		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
 	})
+}
+
+// OpenCircuits reads the circuits that are open, that of the queue among them. How much is read does not grow with the models.
+func (q *Queue) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
+	names := []string{model.QueueCircuitKey}
+	err := q.Each(func(part *Store) error {
+		gates, err := part.WaitedFor(ctx, mostGates)
+		for _, gate := range gates {
+			if kind, name := gate.Split(); kind == model.GateCircuit {
+				names = append(names, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	circuits, err := q.Circuits(ctx, slices.Compact(names)...)
+	return slices.DeleteFunc(circuits, func(c KeyCircuit) bool { return !c.Open() }), err
 }
 
 func (c *KeyCircuit) add(other *KeyCircuit) {

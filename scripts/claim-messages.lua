@@ -23,12 +23,12 @@
 -- ARGV[4] largest message in bytes
 -- ARGV[5] bytes that stand there above which nothing is moved from a list
 -- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
--- ARGV[7] 1 = the queue has several parts: commands are numbered, so that each is forwarded once; "" = it has one
+-- ARGV[7] 1 = the queue has several parts, "" = it has one
 -- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
 --   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not}. An
---   entry is "c" (control) or "o" (output) before the raw message, or "n", the number and a space before a
---   command that is numbered, or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a
---   message that is too large
+--   entry is "o" before the raw message from output; "n", the number and a space before a command, of an older release
+--   "c"; or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is too
+--   large
 -- include: clock
 -- include: chunks
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -99,7 +99,7 @@ for first, last in chunks(kept) do
 end
 left, kept = max_bytes - size(commands), {}
 local number
-if several and most_commands > 0 then
+if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.
   number = math.max(tonumber(redis.call('HGET', forwarded, 'numbered') or 0) or 0, now * 1000) --@ number
 end
@@ -109,11 +109,11 @@ for _ = 1, most_commands do
     break
   end
   left = left - #message
-  number = number and number + 1
+  number = number + 1
   kept[#kept + 1] = marked('c', message, number)
   commands[#commands + 1] = kept[#kept]
 end
-if #kept > 0 and number then
+if #kept > 0 then
   redis.call('HSET', forwarded, 'numbered', string.format('%.0f', number))
 end
 for first, last in chunks(kept) do

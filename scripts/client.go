@@ -20,7 +20,7 @@ import (
 // the command was executed; go-redis then sends it again, which does no harm to a read and pops or pushes twice
 // otherwise. It has no switch for that per command, so whoever sends a command chooses a client.
 type Clients struct {
-	// Read is for what may be repeated: reads, and scripts that only read. It retries.
+	// Read is for what may be repeated: reads. It retries. No script goes through it, for all of them write.
 	Read redis.UniversalClient
 	// Write is for everything with a side effect. It never sends a command twice: an error means that nobody knows, and
 	// the caller asks or tries again in a way that is safe.

@@ -25,7 +25,7 @@
 -- KEYS[20] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
 -- KEYS[21] <queue>:holds hash, id -> JSON; and changes, how many there were
 -- KEYS[22] <queue>:stale_at zset, uid -> when its freshness changes next in Unix ms
--- KEYS[23] <queue>:late zset, uid -> when it becomes stale in Unix ms
+-- KEYS[23] <queue>:late zset, uid -> when it becomes stale in Unix ms, or the end of time of one that never succeeded
 -- KEYS[24] <queue>:stale zset, uid -> since when it is stale in Unix ms
 -- KEYS[25] <queue>:errors zset, id of a signature -> how many models are failing by it
 -- KEYS[26] <queue>:past_errors zset, id of one by which no model is failing any more -> since when in Unix ms
@@ -254,7 +254,7 @@ local function limited(kind, fleet)
   for i = 1, #fleet.takes, 4 do
     local most, before, after = fleet.takes[i], fleet.takes[i + 1], fleet.takes[i + 2]
     local limit, rate = next_key('limit'), next_key('rate')
-    is = is or most ~= '' and redis.call('ZCOUNT', limit, fleet.ms, '+inf') >= tonumber(most) --@ full key
+    is = is or most ~= '' and redis.call('ZCARD', limit) >= tonumber(most) --@ full key
     is = is or after ~= '' and (redis.call('GET', rate) or '') ~= before --@ slot
   end
   if kind.probe then
@@ -299,6 +299,7 @@ local function settle_circuit(uid, fleet)
     redis.call('ZADD', gates, 'XX', probe_ms, gate)
   elseif outcome ~= '' and failed >= tonumber(failures) then
     redis.call('HSET', state, 'opened_at', instant, 'probe_at', probe_at) --@ open
+    redis.call('ZADD', gates, 'NX', probe_ms, gate) --@ listed
     redis.call('HINCRBY', state, 'opened', 1)
     tell_circuit('opened', name, instant, journal_cap)
   end
@@ -310,7 +311,6 @@ local function take_keys(kind, uid, fleet, running_ms)
     local after, lasts = fleet.takes[i + 2], fleet.takes[i + 3]
     local limit, rate = next_key('limit'), next_key('rate')
     if running_ms ~= '' then
-      redis.call('ZREMRANGEBYSCORE', limit, '-inf', '(' .. fleet.ms) --@ what has died
       redis.call('ZADD', limit, running_ms, uid) --@ take the key
     end
     if after ~= '' then

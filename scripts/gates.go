@@ -124,16 +124,15 @@ func (s *Store) MoveGates(ctx context.Context, looks []GateLook, alone time.Time
 	return wrap(err, "note when gates are looked at again")
 }
 
-// changeGate changes what closes a gate. What waits for it is looked at at once.
-func (s *Store) changeGate(ctx context.Context, gate model.Gate, now time.Time, change func(redis.Pipeliner)) error {
-	pipe := s.clients.Write.TxPipeline()
-	change(pipe)
-	s.lookNow(ctx, pipe, gate, now)
-	_, err := pipe.Exec(ctx)
-	return wrap(err, "change "+string(gate))
-}
-
-// lookNow lets a dispatcher look at a gate at once, if models wait for it.
-func (s *Store) lookNow(ctx context.Context, pipe redis.Pipeliner, gate model.Gate, now time.Time) {
-	pipe.ZAddArgs(ctx, s.Keys.Gates(), redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: string(gate)}}})
+// changeGate stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
+// so before.
+func (s *Store) changeGate(ctx context.Context, key string, gate model.Gate, text string, now time.Time) (bool, error) {
+	_, name := gate.Split()
+	return s.change(ctx, key, order{}, func() (change, error) {
+		was, err := s.clients.Read.HGet(ctx, key, name).Result()
+		if err = ignoreMissing(err); err != nil || was == text {
+			return change{}, wrap(err, "read "+string(gate))
+		}
+		return change{fields: []string{name, text}, gate: gate, look: now}, nil
+	})
 }

@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -56,12 +57,46 @@ func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 	for i, party := range model.Parties {
 		g.Living[party] = living[i].Val()
 	}
-	for _, oldest := range []time.Time{firstScore(due.Val()), firstScore(urgent.Val())} {
-		if !oldest.IsZero() && !oldest.After(stats.At) && (g.OldestDue.IsZero() || oldest.Before(g.OldestDue)) {
-			g.OldestDue = oldest
-		}
+	if g.OldestDue = earlier(firstScore(due.Val()), firstScore(urgent.Val())); g.OldestDue.After(stats.At) {
+		g.OldestDue = time.Time{}
 	}
 	return g, s.countParked(ctx, gates.Val(), &g)
+}
+
+// Gauges adds up the parts of a queue.
+func (q *Queue) Gauges(ctx context.Context) (sum Gauges, err error) {
+	err = q.Each(func(part *Store) error {
+		gauges, err := part.Gauges(ctx)
+		sum.Add(&gauges)
+		return err
+	})
+	return sum, err
+}
+
+// Add adds another part. Of instants it keeps the oldest; Living is how many there are where there are fewest.
+func (g *Gauges) Add(more *Gauges) {
+	g.Stats.add(&more.Stats)
+	if g.ParkedBy == nil {
+		g.ParkedBy = map[string]int64{}
+	}
+	addUp(g.ParkedBy, more.ParkedBy)
+	g.Disabled, g.Parked, g.OpenCircuits = g.Disabled+more.Disabled, g.Parked+more.Parked, g.OpenCircuits+more.OpenCircuits
+	g.QueueCircuitOpen = g.QueueCircuitOpen || more.QueueCircuitOpen
+	g.OldestDue, g.OldestNotice = earlier(g.OldestDue, more.OldestDue), earlier(g.OldestNotice, more.OldestNotice)
+	if g.Living == nil {
+		g.Living = maps.Clone(more.Living)
+	}
+	for party, count := range more.Living {
+		g.Living[party] = min(g.Living[party], count)
+	}
+}
+
+// earlier is the first of two instants; a zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // countParked counts what waits for gates by their kinds.

@@ -76,6 +76,7 @@ func TestTheCheckerOfHeadersFindsEachFaultOfGo(t *testing.T) {
 		"Go passes 4 arguments, the header wants 5":            func(side goSide) { side.calls[due][0].args-- },
 		"Go passes 6 arguments, the header wants 5":            func(side goSide) { side.calls[due][0].args++ },
 		"Go passes the keys [<queue>:running <queue>-input ":   func(side goSide) { call := &side.calls[commits][0]; call.keys = call.keys[1:] },
+		"a client that repeats what it sends runs the script":  func(side goSide) { side.calls[due][0].repeats = true },
 		"<queue>:due is a zset in the header and a list in Go": func(side goSide) { side.kinds["<queue>:due"] = "list" },
 		`the header names the code 5 full, Go has "empty"`:     func(side goSide) { side.codes[5] = "empty" },
 	} {

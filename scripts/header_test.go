@@ -70,7 +70,8 @@ func (a *analysis) checkTables(note notes) {
 			isTime := table == "ARGV" && !one.open && timeWord.MatchString(one.text) && !strings.Contains(one.text, "RFC 3339")
 			note(isTime && !unitWord.MatchString(one.text), "ARGV[%d] is a time without a unit", one.first)
 			n := len(patternPattern.FindAllString(one.text, -1))
-			note(table == "KEYS" && (n == 0 || n > 1 && !one.open), "KEYS[%d] has %d patterns with a type, expected one", one.first, n)
+			several := one.open || strings.Contains(one.text, "one of ")
+			note(table == "KEYS" && (n == 0 || n > 1 && !several), "KEYS[%d] has %d patterns with a type, expected one", one.first, n)
 			explained = append(explained, strconv.Itoa(one.first)+map[bool]string{true: ".."}[one.open])
 		}
 		for _, found := range numberedUse.FindAllStringSubmatch(a.body, -1) {
@@ -105,10 +106,13 @@ func (a *analysis) checkKeys(note notes, kinds map[string]string) {
 		note(known && kind != key.kind, "%s is a %s in the header and a %s in Go", key.pattern, key.kind, kind)
 		touched := slices.ContainsFunc(a.accesses, func(one Access) bool { return one.Key == key.pattern && one.Command != "TYPE" })
 		note(!touched, "%s is passed and not touched", key.pattern)
-		if key.item {
+		switch {
+		case key.item:
 			items++
-		} else {
+		case key.place > len(sharedKinds):
 			sharedKinds = append(sharedKinds, "'"+key.kind+"'")
+		default:
+			note(sharedKinds[key.place-1] != "'"+key.kind+"'", "KEYS[%d] has several types", key.place)
 		}
 	}
 	if step := stepPattern.FindStringSubmatch(a.body); step != nil || items > 0 {
@@ -169,8 +173,14 @@ func numbersIn(text string, pattern *regexp.Regexp) map[int]bool {
 func (a *analysis) checkCall(note notes, call scriptCall) {
 	var want, items []string
 	for _, key := range a.keys() {
-		if want = append(want, key.pattern); key.item {
+		switch at := key.place - 1; {
+		case key.item:
 			items = append(items, key.pattern)
+			fallthrough
+		case at == len(want):
+			want = append(want, key.pattern)
+		case at < min(len(want), len(call.keys)) && call.keys[at] == key.pattern: // one of several
+			want[at] = key.pattern
 		}
 	}
 	keys, further := call.keys, false
@@ -191,8 +201,13 @@ func (a *analysis) checkCall(note notes, call scriptCall) {
 		}
 		open = open || one.table == "ARGV" && one.open
 	}
+	writes := slices.ContainsFunc(a.accesses, func(one Access) bool { return !readOnly.MatchString(one.Command) })
+	note(call.repeats && writes, "a client that repeats what it sends runs the script, which writes")
 	note(call.args < fixed || call.args > fixed && !open, "Go passes %d arguments, the header wants %d", call.args, fixed)
 }
+
+// readOnly are commands that change nothing. Any other is taken to write.
+var readOnly = regexp.MustCompile(`^(TIME|TYPE|EXISTS|H?GET|HMGET|HGETALL|ZSCORE|ZCARD|ZCOUNT|ZRANGE|ZRANGEBYSCORE|LLEN|LRANGE|LINDEX|LPOS|XLEN|XRANGE|XINFO|XPENDING)$`)
 
 // keyPatterns are all keys with names for what varies, by the name of their method.
 var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {

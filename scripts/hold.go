@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -90,46 +88,65 @@ func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, e
 // PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
 // looks at it when it ends. Another selector is refused, as models wait that it would not pick.
 func (s *Store) PutHold(ctx context.Context, hold *model.Hold) error {
+	_, err := s.putHold(ctx, hold, order{})
+	return err
+}
+
+func (s *Store) putHold(ctx context.Context, hold *model.Hold, by order) (bool, error) {
 	if err := hold.Validate(); err != nil {
-		return err
+		return false, err
 	}
-	text, err := s.clients.Read.HGet(ctx, s.Keys.Holds(), hold.ID).Result()
-	if err != nil && !missing(err) {
-		return fmt.Errorf("read a hold: %w", err)
+	return s.change(ctx, s.Keys.Holds(), by, func() (change, error) {
+		before, found, err := s.hold(ctx, hold.ID)
+		if err == nil && found && before.Selector.String() != hold.Selector.String() {
+			err = document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
+		}
+		if err != nil {
+			return change{}, err
+		}
+		return changeHold(hold), nil
+	})
+}
+
+// hold reads one hold, or what can be read of it.
+func (s *Store) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
+	text, err := s.clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
+	if err != nil {
+		return hold, false, wrap(ignoreMissing(err), "read a hold")
 	}
-	if before, _ := readHold(hold.ID, text); err == nil && before.Selector.String() != hold.Selector.String() {
-		return document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
-	}
+	hold, _ = readHold(id, text)
+	return hold, true, nil
+}
+
+// changeHold stores a hold, and lets a dispatcher look when it ends.
+func changeHold(hold *model.Hold) change {
 	look := hold.Until
 	if look.IsZero() {
 		look = model.Never
 	}
-	pipe := s.clients.Write.TxPipeline()
-	pipe.HSet(ctx, s.Keys.Holds(), hold.ID, writeHold(hold))
-	pipe.HIncrBy(ctx, s.Keys.Holds(), holdChanges, 1)
-	pipe.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(look.UnixMilli()), Member: string(hold.Gate())})
-	_, err = pipe.Exec(ctx)
-	return wrap(err, "store a hold")
+	return change{fields: []string{hold.ID, writeHold(hold)}, gate: hold.Gate(), look: look, hold: true}
 }
 
 // ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
 func (s *Store) ReleaseHold(ctx context.Context, id string, within time.Duration, now time.Time) (bool, error) {
-	text, err := s.clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
-	switch {
-	case missing(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("read a hold: %w", err)
-	}
-	hold, _ := readHold(id, text)
-	if hold.Ended(now) {
-		return false, nil
-	}
-	hold.Until, hold.Within = now, within
-	if !hold.Since.Before(now) {
-		hold.Since = now.Add(-time.Millisecond)
-	}
-	return true, s.PutHold(ctx, &hold)
+	return s.releaseHold(ctx, id, &within, now, order{})
+}
+
+// releaseHold is ReleaseHold; without a time it is that of the hold.
+func (s *Store) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
+	return s.change(ctx, s.Keys.Holds(), by, func() (change, error) {
+		hold, found, err := s.hold(ctx, id)
+		if err != nil || !found || hold.Ended(now) {
+			return change{}, err
+		}
+		if hold.Until = now; within != nil {
+			hold.Within = *within
+		}
+		if !hold.Since.Before(now) {
+			hold.Since = now.Add(-time.Millisecond)
+		}
+		return changeHold(&hold), nil
+	})
 }
 
 // HoldSum is a hold in all parts of a queue.

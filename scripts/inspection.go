@@ -28,8 +28,6 @@ type Inspection struct {
 	Ages, Late, Stale    Membership // by its freshness
 	// Standings are its places in the indexes in which it says that it stands, and in the one that was asked for.
 	Standings []Standing
-	// ReadBy is an instant after it was read; zero: nobody looked at the clock.
-	ReadBy time.Time
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
 	PayloadBroken string
@@ -95,13 +93,6 @@ func (s *Store) InspectAtomically(ctx context.Context, uids []string, beside ...
 		inspections, err := s.inspect(ctx, chunk, s.clients.Read.TxPipeline(), asked)
 		if err != nil {
 			return nil, err
-		}
-		now, err := s.Now(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range inspections {
-			m.ReadBy = now
 		}
 		all = append(all, inspections...)
 	}

@@ -98,7 +98,7 @@ func (m *machine) everyKey() map[string]string {
 		":due": "zset", ":urgent": "zset", ":running": "zset", ":pollers": "zset", ":stats": "hash", ":journal": "stream", ":created": "stream", ":outbox": "stream",
 		"-input": "list", "-output": "list", "-control": "list", ":rejected": "list", ":wake": "list",
 		":claimed:p1": "list", ":claimed:p2": "list", ":claimed:control": "list", ":holder": "string",
-		":commands": "zset", ":reply:x": "list",
+		":commands": "zset", ":forwarded": "hash", ":reply:x": "list",
 		":failing": "zset", ":disabled": "zset", ":parked": "zset", ":gates": "zset", ":stale_at": "zset", ":late": "zset", ":stale": "zset", ":parked:hold:h1": "zset", ":parked:hold:h2": "zset",
 		":label:tenant=t1": "set", ":label:tenant=t2": "set", ":label:kind=feed": "set",
 	}

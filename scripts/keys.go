@@ -112,7 +112,7 @@ func (k Keys) Disabled() string { return k.queue + ":disabled" }
 // StaleAt is a zset: uid to when its freshness changes next in Unix ms, of models whose policies promise some and which are not stale.
 func (k Keys) StaleAt() string { return k.queue + ":stale_at" }
 
-// Late is a zset: uid to when it becomes stale in Unix ms, of those that are late.
+// Late is a zset: uid to when it becomes stale in Unix ms, of those that are late; or to Never, of those that never succeeded.
 func (k Keys) Late() string { return k.queue + ":late" }
 
 // Stale is a zset: uid to since when it is stale in Unix ms.

@@ -17,12 +17,12 @@ func TestCommandsAreClaimedByTheHolderOfTheLaneOnly(t *testing.T) {
 		holds   bool
 		claimed list
 	}{
-		{"nobody holds it", keys{}, true, list{"or1", "ck1", "ck2"}},
-		{"the poller itself holds it", keys{":holder": "p1"}, true, list{"or1", "ck1", "ck2"}},
+		{"nobody holds it", keys{}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"the poller itself holds it", keys{":holder": "p1"}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
 		{"another holds it and is alive", keys{":holder": "p2", ":pollers": holding}, false, list{"or1"}},
-		{"another holds it and has resigned", keys{":holder": "p2"}, true, list{"or1", "ck1", "ck2"}},
-		{"another holds it and its lease has expired", keys{":holder": "p2", ":pollers": silent}, true, list{"or1", "ck1", "ck2"}},
-		{"another holds it and its heartbeat lies ahead", keys{":holder": "p2", ":pollers": scores{"p2": six + 1}}, true, list{"or1", "ck1", "ck2"}},
+		{"another holds it and has resigned", keys{":holder": "p2"}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"another holds it and its lease has expired", keys{":holder": "p2", ":pollers": silent}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"another holds it and its heartbeat lies ahead", keys{":holder": "p2", ":pollers": scores{"p2": six + 1}}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
 		{"another has left commands in it", keys{":holder": "p2", ":claimed:control": list{"cold"}}, true, list{"or1", "cold"}},
 		{"the poller itself has left commands in it", keys{":holder": "p1", ":claimed:control": list{"cold"}}, true, list{"or1", "cold"}},
 		{"another has commands in it and is alive", keys{":holder": "p2", ":pollers": holding, ":claimed:control": list{"cold"}}, false, list{"or1"}},
@@ -81,7 +81,7 @@ func TestAPollerThatResignsLeavesTheLaneToTheNext(t *testing.T) {
 		if err := b.Resign(t.Context(), "p1"); err != nil {
 			t.Fatal(err)
 		}
-		expectEqual(t, "claimed by the next", list{"ck1"}, b.claim("p2", 10))
+		expectEqual(t, "claimed by the next", list{"n1795240800000001 k1"}, b.claim("p2", 10))
 	})
 }
 

@@ -76,7 +76,7 @@ func TestAClaimIsBoundedByBytesAndNeitherListStarvesTheOther(t *testing.T) {
 		}
 		b.seed(keys{"-output": results, "-control": commands})
 		claimed := b.claim("p1", 1000)
-		if n := len(claimed); n != 16 || claimed[7][0] != 'o' || claimed[8][0] != 'c' {
+		if n := len(claimed); n != 16 || claimed[7][0] != 'o' || claimed[8][0] != 'n' {
 			t.Errorf("want 8 results and 8 commands of 1 MiB, got %d entries of %d bytes", n, bytesOf(claimed))
 		}
 		if again := b.claim("p1", 1000); len(again) != 16 {

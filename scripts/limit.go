@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -50,14 +48,13 @@ func readLimit(name, raw string) (model.Limit, error) {
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
 func (s *Store) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	return s.changeGate(ctx, model.NewGate(model.GateLimit, l.Name), now, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Limits(), l.Name, writeLimit(l)) })
+	_, err := s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, l.Name), writeLimit(l), now)
+	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
 func (s *Store) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	var removed *redis.IntCmd
-	err := s.changeGate(ctx, model.NewGate(model.GateLimit, name), now, func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Limits(), name) })
-	return err == nil && removed.Val() > 0, err
+	return s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, name), "", now)
 }
 
 var forgetLimits = load("forget-limits.lua")

@@ -49,7 +49,7 @@ func (s *Store) LimitUses(ctx context.Context, names ...string) ([]LimitUse, err
 	all := make([]LimitUse, 0, len(uses))
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), scanCount) {
 		pipe := s.clients.Read.Pipeline()
-		running := sendEach(names, func(name string) *redis.IntCmd { return pipe.ZCount(ctx, s.Keys.Limit(name), millis(now), "+inf") })
+		running := sendEach(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
 		slots := sendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
 		parked := sendEach(names, func(name string) *redis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, name))))

@@ -58,11 +58,12 @@ func numbered(name string, n int) list {
 // Results come first, for a command may take away the fence that a result needs.
 func TestClaimMovesTheOldestMessagesResultsFirstAndGivesASignOfLife(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
+		const number = "1795240800000001" // of the first command of this millisecond
 		b.seed(keys{"-output": list{"r1", "r2", "r3"}, "-control": list{"k1"}, ":pollers": scores{"p2": 5}})
-		expectEqual(t, "claimed", list{"or1", "or2", "ck1"}, b.claim("p1", 3))
+		expectEqual(t, "claimed", list{"or1", "or2", "n" + number + " k1"}, b.claim("p1", 3))
 		b.expect(keys{
 			"-output":     list{"r3"},
-			":claimed:p1": list{"or1", "or2"}, ":claimed:control": list{"ck1"}, ":holder": "p1",
+			":claimed:p1": list{"or1", "or2"}, ":claimed:control": list{"n" + number + " k1"}, ":holder": "p1", ":forwarded": hash{"numbered": number},
 			":pollers": scores{"p1": six, "p2": 5},
 		})
 	})
@@ -112,7 +113,7 @@ func TestControlMessagesAndResultsShareARoomFairly(t *testing.T) {
 			b.server.Flush(t)
 			b.seed(keys{"-output": numbered("r", test.results), "-control": numbered("k", test.commands)})
 			claimed := b.claim("p1", test.limit)
-			results := slices.IndexFunc(append(claimed, "c"), func(entry string) bool { return entry[0] == 'c' })
+			results := slices.IndexFunc(append(claimed, "n"), func(entry string) bool { return entry[0] == 'n' })
 			if commands := len(claimed) - results; results != test.wantResults || commands != test.wantCommands {
 				t.Errorf("%+v: claimed %d results and %d commands", test, results, commands)
 			}

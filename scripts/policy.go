@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -167,7 +165,7 @@ func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 	if err := p.CheckSize(); err != nil {
 		return err
 	}
-	err = s.replacePolicy(ctx, p.Name, p, func(pipe redis.Pipeliner) { pipe.HSet(ctx, s.Keys.Policies(), p.Name, text) })
+	_, err = s.replacePolicy(ctx, p.Name, string(text), p)
 	return wrap(err, "store policy")
 }
 
@@ -177,7 +175,6 @@ func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	if policy.IsInline(name) {
 		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
 	}
-	var removed *redis.IntCmd
-	err := s.replacePolicy(ctx, name, policy.Default(), func(pipe redis.Pipeliner) { removed = pipe.HDel(ctx, s.Keys.Policies(), name) })
-	return err == nil && removed.Val() > 0, wrap(err, "remove policy")
+	removed, err := s.replacePolicy(ctx, name, "", policy.Default())
+	return removed, wrap(err, "remove policy")
 }

@@ -41,7 +41,7 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 		if err := b.PutPolicy(ctx, policy); err != nil {
 			t.Fatal(err)
 		}
-		b.expect(keys{":policies": hash{"nightly": want}})
+		b.expect(keys{":policies": hash{"nightly": want}, ":forwarded": hash{"changes": "1"}})
 		text, found, err := b.PolicyText(ctx, "nightly")
 		if text != want || !found || err != nil {
 			t.Errorf("PolicyText = %q, %v, %v", text, found, err)
@@ -55,7 +55,7 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 				t.Errorf("removal %d = %v, %v; want %v", i+1, removed, err, want)
 			}
 		}
-		b.expect(keys{})
+		b.expect(keys{":forwarded": hash{"changes": "2"}})
 		if text, found, err := b.PolicyText(ctx, "nightly"); text != "" || found || err != nil {
 			t.Errorf("PolicyText = %q, %v, %v; want none", text, found, err)
 		}

@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -93,14 +94,16 @@ func (s *Store) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit,
 	if err := circuit.Validate(); err != nil {
 		return err
 	}
-	was, err := s.QueueCircuit(ctx)
-	if err != nil {
-		return err
-	}
-	share := strconv.FormatFloat(circuit.Share, 'f', -1, 64)
-	err = s.clients.Write.HSet(ctx, s.Keys.QueueCircuit(), "on", circuit.On, "share", share,
-		"window_ms", circuit.Window.Milliseconds(), "min", circuit.Min).Err()
-	if err != nil || circuit.On || !was.On {
+	set := change{fields: []string{
+		"on", cmp.Or(flag(circuit.On), "0"), "share", strconv.FormatFloat(circuit.Share, 'f', -1, 64),
+		"window_ms", strconv.FormatInt(circuit.Window.Milliseconds(), 10), "min", strconv.Itoa(circuit.Min),
+	}}
+	var was QueueCircuitStatus
+	_, err := s.change(ctx, s.Keys.QueueCircuit(), order{}, func() (_ change, err error) {
+		was, err = s.QueueCircuit(ctx)
+		return set, err
+	})
+	if err != nil || circuit.On || !was.On && !was.Open {
 		return wrap(err, "set the circuit of the queue")
 	}
 	now, err := s.Now(ctx)

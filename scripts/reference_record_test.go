@@ -26,7 +26,7 @@ type occasion struct {
 func (t *Transition) occasion(before hash, message Claimed, now time.Time) *occasion {
 	o := &occasion{uid: t.uid, event: string(t.decision.Event), before: before, next: &t.decision.Next, at: now}
 	if message.Entry != "" {
-		_ = json.Unmarshal([]byte(message.Entry[1:]), &o.message)
+		_ = json.Unmarshal([]byte(message.Raw()), &o.message)
 	}
 	return o
 }
@@ -75,7 +75,7 @@ func (o *occasion) counters() (names []string) {
 		{"exhausted", o.is("failure", "timeout") && strings.Contains(o.next.Why, "exhausted")},
 		{"final_failure", o.final()},
 		{"recovered", o.recovered()},
-		{"fresh_again", o.next.Freshness == "fresh" && (o.before["freshness"] == "late" || o.before["freshness"] == "stale")},
+		{"fresh_again", (o.next.Freshness == "fresh" || o.next.Freshness == "never") && (o.before["freshness"] == "late" || o.before["freshness"] == "stale")},
 		{"late", o.message["refresh_attempt_uid"] != nil && !o.is("status") && o.at.After(deadline)},
 		{"total_retries", no > 1},
 		{"successful_retries", no > 1 && o.is("success")},
@@ -152,7 +152,7 @@ func (o *occasion) notice() map[string]any {
 
 // freshNotice is the entry of the outbox about a stale model that is fresh again; nil: it is none.
 func (o *occasion) freshNotice() map[string]any {
-	if o.before["freshness"] != "stale" || o.next.Freshness != "fresh" {
+	if o.before["freshness"] != "stale" || o.next.Freshness != "fresh" && o.next.Freshness != "never" {
 		return nil
 	}
 	no := o.before["attempt_no"]
@@ -167,8 +167,8 @@ func rejection(item Item, at time.Time) string {
 	if item.Reason == "" {
 		return ""
 	}
-	source := map[byte]string{'c': "control", 'o': "output"}[item.Message.Entry[0]]
-	raw, _ := json.Marshal(item.Message.Entry[1:])
+	source := map[byte]string{'n': "control", 'o': "output"}[item.Message.Entry[0]]
+	raw, _ := json.Marshal(item.Message.Raw())
 	uid := ""
 	if item.UID != "" {
 		uid = fmt.Sprintf(`"uid":%q,`, item.UID)

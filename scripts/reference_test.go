@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ type reference struct {
 	input, output, control, rejected list
 	lane                             list
 	holder                           string
+	numbered                         int64 // the last command
 	journal, created, outbox         events
 	touched                          map[string]bool // models that the batch has changed
 	ids                              scores          // of commands
@@ -57,6 +59,9 @@ func (r *reference) keys() keys {
 	lists := map[string]list{
 		"-input": r.input, "-output": r.output, "-control": r.control, ":rejected": r.rejected, ":claimed:control": r.lane,
 		":reply:x": r.replies,
+	}
+	if r.numbered > 0 {
+		all[":forwarded"] = hash{"numbered": strconv.FormatInt(r.numbered, 10)}
 	}
 	if r.holder != "" {
 		all[":holder"] = r.holder
@@ -135,7 +140,12 @@ func (r *reference) claim(owner string, limit int, now time.Time) list {
 	if r.holder != owner {
 		return r.claimed[owner]
 	}
-	taken, r.control = take(r.control, "c", commands)
+	taken, r.control = take(r.control, "", commands)
+	r.numbered = max(r.numbered, now.UnixMilli()*1000*int64(min(1, len(taken))))
+	for i := range taken {
+		r.numbered++
+		taken[i] = fmt.Sprintf("n%d %s", r.numbered, taken[i])
+	}
 	r.lane = slices.Concat(r.lane, taken)
 	return slices.Concat(r.claimed[owner], r.lane)
 }
@@ -151,14 +161,14 @@ func take(from list, mark string, n int) (taken, rest list) {
 
 // claims reports whether a message is the owner's to answer.
 func (r *reference) claims(owner, entry string) bool {
-	if entry[0] == 'c' {
+	if entry[0] == 'n' {
 		return r.holder == owner && slices.Contains(r.lane, entry)
 	}
 	return slices.Contains(r.claimed[owner], entry)
 }
 
 func (r *reference) answered(owner, entry string) {
-	if entry != "" && entry[0] == 'c' {
+	if entry != "" && entry[0] == 'n' {
 		r.lane = without(r.lane, entry)
 		return
 	}
@@ -359,6 +369,8 @@ func (r *reference) watch(uid string, next model.State) {
 	switch next.Freshness {
 	case "late":
 		late = next.StaleAt
+	case "never":
+		late = model.Never
 	case "stale":
 		ages, stale = stale, next.StaleAt
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -158,25 +157,12 @@ func scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 
 // EachMember hands over the members of a sorted set, such as Keys.Due, in chunks and in no order. A member may come twice.
 func (s *Store) EachMember(ctx context.Context, key string, visit func(members []string) error) error {
-	return s.eachScore(ctx, key, func(scores []redis.Z) error {
-		members := make([]string, 0, len(scores))
-		for _, score := range scores {
-			member, _ := score.Member.(string)
-			members = append(members, member)
-		}
-		return visit(members)
-	})
-}
-
-// eachScore is EachMember with the scores.
-func (s *Store) eachScore(ctx context.Context, key string, visit func(members []redis.Z) error) error {
 	return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
 		return s.clients.Read.ZScan(ctx, key, cursor, "", scanCount).Result()
 	}, func(pairs []string) error {
-		members := make([]redis.Z, 0, len(pairs)/2)
-		for pair := range slices.Chunk(pairs, 2) {
-			score, _ := strconv.ParseFloat(pair[1], 64) // Redis wrote it
-			members = append(members, redis.Z{Member: pair[0], Score: score})
+		members := make([]string, 0, len(pairs)/2)
+		for pair := range slices.Chunk(pairs, 2) { // each with its score
+			members = append(members, pair[0])
 		}
 		return visit(members)
 	})

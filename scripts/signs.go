@@ -29,10 +29,7 @@ func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
 	}
 	signs := model.Signs{
 		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
-		OldestDue: firstScore(due.Val()), OldestDeadline: firstScore(deadline.Val()),
-	}
-	if at := firstScore(urgent.Val()); signs.OldestDue.IsZero() || !at.IsZero() && at.Before(signs.OldestDue) {
-		signs.OldestDue = at // what is urgent is due too
+		OldestDue: earlier(firstScore(due.Val()), firstScore(urgent.Val())), OldestDeadline: firstScore(deadline.Val()), // what is urgent is due too
 	}
 	for _, heartbeat := range beats.read() {
 		signs.Heartbeat(heartbeat.Of, heartbeat.At)

@@ -178,24 +178,15 @@ func (i Index) said(value string) bool {
 	}
 }
 
-// EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice. What a limit still holds of attempts whose
-// deadline was past at an instant is left out: it counts for nothing.
-func (s *Store) EachUID(ctx context.Context, index Index, now time.Time, visit func(uids []string) error) error {
+// EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice.
+func (s *Store) EachUID(ctx context.Context, index Index, visit func(uids []string) error) error {
 	key := s.IndexKey(index)
 	if !index.scored() {
 		return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
 			return s.clients.Read.SScan(ctx, key, cursor, "", scanCount).Result()
 		}, visit)
 	}
-	return s.eachScore(ctx, key, func(members []redis.Z) error {
-		var uids []string
-		for _, member := range members {
-			if uid, is := member.Member.(string); is && (index.Kind != KeyLimit || member.Score >= float64(now.UnixMilli())) {
-				uids = append(uids, uid)
-			}
-		}
-		return visit(uids)
-	})
+	return s.EachMember(ctx, key, visit)
 }
 
 // Leaving lets a transition that writes all indexes anew take its model out of one in which it stands by mistake.

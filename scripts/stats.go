@@ -16,8 +16,8 @@ import (
 type Stats struct {
 	At time.Time
 
-	Due     int64 // idle models whose refresh_at has come, without the urgent ones
-	Urgent  int64 // idle models that somebody wants to be started at once
+	Due     int64 // idle models whose refresh_at has come, the urgent ones included
+	Urgent  int64 // those of them that somebody wants to be started at once
 	Waiting int64 // idle models whose refresh_at lies ahead
 	Running int64 // models with an attempt queued or in the hands of a worker
 
@@ -74,7 +74,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	}
 	stats := Stats{
 		Freshness: freshness,
-		At:        now, Urgent: urgent.Val(), Due: due.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
+		At:        now, Urgent: urgent.Val(), Due: due.Val() + urgent.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
 		Input: input.Val(), Output: output.Val(), Control: control.Val(),
 		Rejected: rejected.Val(), Journal: journal.Val() + created.Val(), Outbox: outbox.Val(),
 		Failing: failing.Val(), Errors: make(map[string]int64), Counters: make(map[string]int64),
@@ -95,26 +95,33 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 
 // Stats adds up the parts of a queue. It is as of the last one that was read.
 func (q *Queue) Stats(ctx context.Context) (sum Stats, err error) {
-	sum.Counters, sum.Freshness, sum.Errors = make(map[string]int64), FreshnessCounts{}, make(map[string]int64)
 	err = q.Each(func(part *Store) error {
-		s, err := part.Stats(ctx)
-		if s.At.After(sum.At) {
-			sum.At = s.At
-		}
-		sum.Due, sum.Urgent, sum.Waiting, sum.Running = sum.Due+s.Due, sum.Urgent+s.Urgent, sum.Waiting+s.Waiting, sum.Running+s.Running
-		sum.Input, sum.Output, sum.Control, sum.Claimed = sum.Input+s.Input, sum.Output+s.Output, sum.Control+s.Control, sum.Claimed+s.Claimed
-		sum.Failing += s.Failing
-		for id, models := range s.Errors {
-			sum.Errors[id] += models
-		}
-		sum.Rejected, sum.Journal, sum.Outbox = sum.Rejected+s.Rejected, sum.Journal+s.Journal, sum.Outbox+s.Outbox
-		for freshness, count := range s.Freshness {
-			sum.Freshness[freshness] += count
-		}
-		for name, count := range s.Counters {
-			sum.Counters[name] += count
-		}
+		stats, err := part.Stats(ctx)
+		sum.add(&stats)
 		return err
 	})
 	return sum, err
+}
+
+// add adds another part.
+func (s *Stats) add(more *Stats) {
+	if s.Counters == nil {
+		s.Counters, s.Freshness, s.Errors = make(map[string]int64), FreshnessCounts{}, make(map[string]int64)
+	}
+	if more.At.After(s.At) {
+		s.At = more.At
+	}
+	s.Due, s.Urgent, s.Waiting, s.Running = s.Due+more.Due, s.Urgent+more.Urgent, s.Waiting+more.Waiting, s.Running+more.Running
+	s.Input, s.Output, s.Control, s.Claimed = s.Input+more.Input, s.Output+more.Output, s.Control+more.Control, s.Claimed+more.Claimed
+	s.Rejected, s.Journal, s.Outbox = s.Rejected+more.Rejected, s.Journal+more.Journal, s.Outbox+more.Outbox
+	s.Failing += more.Failing
+	addUp(s.Errors, more.Errors)
+	addUp(s.Freshness, more.Freshness)
+	addUp(s.Counters, more.Counters)
+}
+
+func addUp[K comparable](sums, more map[K]int64) {
+	for name, count := range more {
+		sums[name] += count
+	}
 }

@@ -13,7 +13,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 		now := float64(b.now.UnixMilli())
 		b.seed(keys{
 			":due": scores{"now": now, "past": now - 1, "soon": now + 1}, ":running": scores{"r": now},
-			":stale_at": scores{"a": now, "b": now, "c": now}, ":late": scores{"b": now}, ":stale": scores{"d": now, "e": now},
+			":stale_at": scores{"a": now, "b": now, "c": now}, ":late": scores{"b": now, "c": float64(model.Never.UnixMilli())}, ":urgent": scores{"u": now}, ":stale": scores{"d": now, "e": now},
 			"-input": list{"1", "2"}, "-output": list{"1", "2", "3"}, "-control": list{"1"},
 			":pollers": scores{"p1": now, "p2": now, "idle": now}, ":claimed:p1": list{"o1"}, ":claimed:p2": list{"o1", "c2"},
 			":rejected": list{"x"}, ":stats": hash{"start": "7", "broken": "many"},
@@ -24,7 +24,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		expectEqual(t, "stats", Stats{
-			At: b.now, Due: 3, Waiting: 1, Running: 1, Freshness: FreshnessCounts{"fresh": 2, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Errors: map[string]int64{}, Rejected: 1, Journal: 1,
+			At: b.now, Due: 4, Urgent: 1, Waiting: 1, Running: 1, Freshness: FreshnessCounts{"fresh": 1, "never": 1, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Errors: map[string]int64{}, Rejected: 1, Journal: 1,
 			Counters: map[string]int64{"start": 7, "create": 1},
 		}, stats)
 	})

@@ -12,14 +12,14 @@ import (
 )
 
 // Steer carries out a command about the queue in each of its parts, and tells what became of it. A refusal is a *document.Error; after any
-// other error the command is to be repeated, which changes nothing twice.
-func (s *Store) Steer(ctx context.Context, c *model.Command, now time.Time) (model.Outcome, error) {
+// other error the command is to be repeated, which changes nothing twice. Nor does one that comes behind a later one, from whoever has lost the lane.
+func (s *Store) Steer(ctx context.Context, c *model.Command, claimed Claimed, now time.Time) (model.Outcome, error) {
 	if handled, err := s.handled(ctx, c.ID, now); err != nil || handled {
 		return model.Duplicate, err
 	}
 	changed, failed := false, []error(nil)
 	for _, part := range s.parts() {
-		is, err := part.steer(ctx, c, now)
+		is, err := part.steer(ctx, c, s.orderOf(claimed), now)
 		if refused, is := errors.AsType[*document.Error](err); is {
 			return model.Unchanged, refused
 		}
@@ -44,31 +44,22 @@ func (s *Store) handled(ctx context.Context, id string, now time.Time) (bool, er
 }
 
 // steer carries out a command about the queue in one part; false: there was nothing to change.
-func (s *Store) steer(ctx context.Context, c *model.Command, now time.Time) (bool, error) {
+func (s *Store) steer(ctx context.Context, c *model.Command, by order, now time.Time) (bool, error) {
 	switch c.Type {
 	case model.CommandHold:
 		hold := c.HoldAt(now)
-		return true, s.PutHold(ctx, &hold)
+		return s.putHold(ctx, &hold, by)
 	case model.CommandRelease:
-		return s.release(ctx, c, now)
+		within := &c.Hold.Within
+		if !c.Spread {
+			within = nil
+		}
+		return s.releaseHold(ctx, c.Hold.ID, within, now, by)
 	case model.CommandRequeue:
 		return s.requeueAbout(ctx, c.UID)
 	default:
 		return false, fmt.Errorf("expected a command about the queue, found %s", c.Type)
 	}
-}
-
-func (s *Store) release(ctx context.Context, c *model.Command, now time.Time) (bool, error) {
-	within := c.Hold.Within
-	if !c.Spread {
-		text, err := s.clients.Read.HGet(ctx, s.Keys.Holds(), c.Hold.ID).Result()
-		if err != nil && !missing(err) {
-			return false, fmt.Errorf("read a hold: %w", err)
-		}
-		hold, _ := readHold(c.Hold.ID, text)
-		within = hold.Within
-	}
-	return s.ReleaseHold(ctx, c.Hold.ID, within, now)
 }
 
 // requeueAbout requeues the rejected messages about a model, or all if uid is empty. One of which only the beginning is kept stays.

@@ -159,5 +159,13 @@ func millis(at time.Time) string {
 	return strconv.FormatInt(at.UnixMilli(), 10)
 }
 
+// ignoreMissing is the error unless it says that there is none.
+func ignoreMissing(err error) error {
+	if missing(err) {
+		return nil
+	}
+	return err
+}
+
 // missing reports the reply of Redis for "there is none".
 func missing(err error) bool { return errors.Is(err, redis.Nil) }

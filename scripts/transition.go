@@ -113,15 +113,15 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 // Mend writes the due and running sets anew from the state as it was read, for a model that stands in one of them by mistake.
 func (r *Record) Mend() *Transition { return r.Decide(r.Model.Mend(), time.Time{}) }
 
-// Leave is Mend, or Remove, of a model that stands by mistake among those that wait for a gate.
-func (r *Record) Leave(gate model.Gate) *Transition {
+// Leave is Mend, or Remove, of a model that stands in an index by mistake.
+func (r *Record) Leave(index Index) *Transition {
 	var t *Transition
 	if r.Exists {
 		t = r.Mend()
 	} else {
 		t = r.Remove()
 	}
-	return t.Leaving(Index{KeyGate, string(gate)})
+	return t.Leaving(index)
 }
 
 // Remove turns the end of a model into a transition: its keys go, and it is forgotten in both sets. So does what is left of a model

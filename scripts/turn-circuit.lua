@@ -1,11 +1,12 @@
--- Opens or closes the circuit of a key by hand. It is told if it was not so before, with who did it and why. What it
--- has counted is forgotten, and what waits for it is looked at at once.
+-- Opens or closes the circuit of a key by hand, unless somebody has turned it since it was read. It is told if it was
+-- not so before, with who did it and why. What it has counted is forgotten, and what waits for it is looked at at once.
 --
 -- KEYS[1] <queue>:circuit:<name> hash
 -- KEYS[2] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
 -- KEYS[3] <queue>:stats hash
 -- KEYS[4] <queue>:journal stream
 -- KEYS[5] <queue>:outbox stream
+-- KEYS[6] <queue>:forwarded hash, changes -> how many there were of what operators set
 -- ARGV[1] opened or closed
 -- ARGV[2] its key; queue = that of the queue, which counts in stats
 -- ARGV[3] its gate
@@ -16,22 +17,29 @@
 -- ARGV[8] for how many ms it is kept; "" = for ever
 -- ARGV[9] journal cap, in entries; below 1: there is no journal
 -- ARGV[10] why it is opened, for people; "" = nobody says
--- Returns 1: it has changed; 0: it was so before
+-- ARGV[11] how many changes there were when it was read, "" = none
+-- ARGV[12] since when it was open then, in RFC 3339; "" = it was closed
+-- Returns 1: it has changed; 2: it was so before; 0: something has changed since it was read
 -- include: types
-local circuit, gates, stats, journal, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local circuit, gates, stats, journal, outbox, forwarded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text, probe_at, kept, cap, reason = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local seen, opened = ARGV[11], ARGV[12]
 -- include: circuit
 
 -- Check
-local wrong = wrong_type({'hash', 'zset', 'hash', 'stream', 'stream'})
+local wrong = wrong_type({'hash', 'zset', 'hash', 'stream', 'stream', 'hash'})
 if wrong then
   return wrong
 end
-local open = redis.call('HEXISTS', circuit, 'opened_at') == 1
-local changes = open ~= (change == 'opened')
+local is = redis.call('HGET', circuit, 'opened_at') or ''
+if is ~= opened or (redis.call('HGET', forwarded, 'changes') or '') ~= seen then --@ turned since
+  return 0
+end
+local changes = (is ~= '') ~= (change == 'opened')
 
 -- Write
+redis.call('HINCRBY', forwarded, 'changes', 1)
 for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
   if string.sub(field, 1, 1) == '@' then
     redis.call('HDEL', stats, field) --@ forget
@@ -52,9 +60,13 @@ end
 if kept ~= '' then
   redis.call('PEXPIRE', circuit, kept)
 end
-redis.call('ZADD', gates, 'XX', now, gate)
+if change == 'opened' and name ~= 'queue' then -- while it stands there, people are told of it, also if no model waits
+  redis.call('ZADD', gates, now, gate) --@ listed by hand
+else
+  redis.call('ZADD', gates, 'XX', now, gate)
+end
 if not changes then --@ told once
-  return 0
+  return 2
 end
 if change == 'opened' then
   redis.call('HINCRBY', circuit, 'opened', 1)

@@ -45,7 +45,7 @@ func (s *Store) indexOf(status string) string {
 	return map[string]string{
 		string(model.StatusFailing): s.Keys.Failing(), string(model.StatusDisabled): s.Keys.Disabled(),
 		string(model.StatusRunning): s.Keys.Running(), string(model.StatusParked): s.Keys.Parked(),
-		string(model.StatusLate): s.Keys.Late(), string(model.StatusStale): s.Keys.Stale(),
+		string(model.StatusLate): s.Keys.Late(), string(model.StatusNever): s.Keys.Late(), string(model.StatusStale): s.Keys.Stale(),
 	}[status]
 }
 

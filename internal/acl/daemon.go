@@ -49,12 +49,12 @@ func dispatcher(k scope) part {
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
-			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Dispatchers())),
+			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Dispatchers(), k.Limit(all))),
 			allow("blpop", both(k.Wake())),
 			allow("xinfo|groups xpending", reading(k.Outbox())),
 			allow("lrange", reading(k.Input(), k.Front())),
 			allow("zrange", reading(k.ParkedBy(all))),
-			allow("zcount", reading(k.Limit(all))),
+			allow("zcard zrangebyscore", reading(k.Limit(all))),
 			allow("get", reading(k.Rate(all))),
 			allow("hmget", reading(k.Circuit(all))),
 		),
@@ -63,8 +63,17 @@ func dispatcher(k scope) part {
 
 func poller(k scope) part {
 	p := part{
-		runs:  []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}},
-		never: []grant{{[]string{"rpush"}, []string{k.Input()}}}, // it starts no attempt
+		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
+		never: []grant{
+			{[]string{"rpush"}, []string{k.Input()}}, // it starts no attempt
+			// Of what operators set, commands change holds alone, and they begin no bulk.
+			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits(), k.Calendars(), k.QueueCircuit()}},
+			{[]string{"hset", "hincrby"}, []string{k.Policies()}},
+			{[]string{"hdel"}, []string{k.Holds()}},
+			{[]string{"zadd"}, []string{k.Bulks()}},
+			{[]string{"zrem"}, []string{k.BulksEnded()}},
+			{[]string{"del"}, []string{k.Bulk(all)}},
+		},
 		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
 			allow("blmove", both(k.Output())),
 			allow("blmove", both(k.Control())),
@@ -77,15 +86,12 @@ func poller(k scope) part {
 			allow("scard sscan", reading(k.Label(all))),
 			allow("lrange", reading(k.Input(), k.Rejected())),
 			// It carries out the commands about the queue.
-			allow("hget hset hincrby", both(k.Holds())),
-			allow("zadd", both(k.Gates())),
+			allow("hget", reading(k.Holds())),
 			allow("zscore", reading(k.Commands())),
 		),
 	}
 	if k.several {
 		p.runs = append(p.runs, run{"receive-commands.lua", nobody})
-	} else {
-		p.never = append(p.never, grant{[]string{"hget", "hset"}, []string{k.Forwarded()}}) // it numbers no command
 	}
 	return p
 }

@@ -26,7 +26,7 @@ func viewer(k scope) part {
 		// What keeps models from starting, and what waits for it.
 		allow("type hget hgetall hscan hexists", reading(k.Holds(), k.Limits(), k.Calendars())),
 		allow("type zcard zscore zrank zrange zscan", reading(k.Gates(), k.ParkedBy(all))),
-		allow("type zcard zscore zcount zscan", reading(k.Limit(all))),
+		allow("type zcard zscore zscan zrangebyscore", reading(k.Limit(all))),
 		allow("type get", reading(k.Rate(all))),
 		allow("type hget hmget hgetall", reading(k.Circuit(all), k.FormerCircuit())),
 		allow("hget", reading(settings...)),
@@ -37,26 +37,18 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}, {"requeue-notices.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"lrange", "lrem"}, []string{k.Lane()}},
-			{commandIDs, []string{k.Commands()}}, // its commands have no ids, and it sees what becomes of them
+			{[]string{"hdel"}, []string{k.Holds()}},     // a dispatcher forgets them
+			{[]string{"hset"}, []string{k.Forwarded()}}, // its commands have no order
+			{commandIDs, []string{k.Commands()}},        // nor ids, and it sees what becomes of them
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(viewer(k).direct,
-			allow("hset hdel", both(k.Policies())),
-			// It begins bulks, and plans the models of a changed policy anew.
-			allow("hset del", both(k.Bulk(all))),
-			allow("zadd", writing(k.Bulks())),
-			allow("zrem", writing(k.BulksEnded())),
-			// It holds models and lets them go, sets limits, stores calendars, and sets the circuit of the queue.
-			allow("hset hincrby", both(k.Holds())),
-			allow("hset hdel", both(k.Limits(), k.Calendars())),
-			allow("zadd", both(k.Gates())),
-			allow("hset", both(k.QueueCircuit())),
 			// What doctor --repair does with lists that nobody owns.
 			allow("ltrim", writing(k.Wake())),
 			allow("zadd", writing(k.Dispatchers(), k.Pollers(), k.Workers())),

@@ -1,0 +1,78 @@
+-- Changes what operators set in a queue, unless any of that has changed since it was read. A change that a command asks
+-- for comes in the order of the commands, and once. So a request that arrives late, or again, undoes nothing.
+--
+-- KEYS[1] what is changed, one of <queue>:holds hash, <queue>:limits hash, <queue>:calendars hash, <queue>:policies
+--   hash, <queue>:circuit:queue hash
+-- KEYS[2] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[3] <queue>:forwarded hash, changes -> how many there were; and the field of a part -> number of the last command
+--   from there that was carried out here, and 1 = it has changed something, 2 = it has not
+-- KEYS[4] <queue>:bulks zset, id -> since in Unix ms, of those that are not over
+-- KEYS[5] <queue>:bulks_ended zset, id -> when it ended in Unix ms, of those that were over within a day
+-- KEYS[6] <queue>:bulk:<name> hash, the bulk that begins
+-- ARGV[1] how many changes there were when it was read, "" = none
+-- ARGV[2] field of the part from which the command comes, "" = no command asks for it
+-- ARGV[3] number of the command
+-- ARGV[4] gate that the change opens or closes, "" = none
+-- ARGV[5] when a dispatcher is to look at it in Unix ms
+-- ARGV[6] "1" = it is a hold: they are counted, and looked at even if no model waits, "" = it is not
+-- ARGV[7] id of the bulk that begins, anew if there was one, "" = none
+-- ARGV[8] since when it goes on, in Unix ms
+-- ARGV[9] how many fields are changed; those of the bulk follow
+-- ARGV[10..] fields, each before its value: "" = it goes
+-- Returns 1: it was changed, also if this command did it before; 2: there was nothing to change, or a later command has
+--   come before; 0: something has changed since it was read
+-- include: types
+local set, gates, forwarded, bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local changes, part, number, gate, look, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local id, since, fields = ARGV[7], ARGV[8], tonumber(ARGV[9])
+
+-- Check
+local wrong = wrong_type({'hash', 'zset', 'hash', 'zset', 'zset', 'hash'})
+if wrong then
+  return wrong
+end
+if part ~= '' then
+  local last, code = string.match(redis.call('HGET', forwarded, part) or '', '^(%d+) (%d)$')
+  if last == number then --@ once
+    return tonumber(code)
+  end
+  if last and tonumber(number) < tonumber(last) then --@ in order
+    return 2
+  end
+end
+if (redis.call('HGET', forwarded, 'changes') or '') ~= changes then --@ changed since
+  return 0
+end
+
+-- Write
+local behind = 10 + 2 * fields
+local code = (fields > 0 or id ~= '') and 1 or 2
+if part ~= '' then
+  redis.call('HSET', forwarded, part, number .. ' ' .. code) --@ carried out
+end
+if code == 2 then
+  return 2
+end
+redis.call('HINCRBY', forwarded, 'changes', 1) --@ change
+for at = 10, behind - 1, 2 do
+  if ARGV[at + 1] == '' then
+    redis.call('HDEL', set, ARGV[at])
+  else
+    redis.call('HSET', set, ARGV[at], ARGV[at + 1])
+  end
+end
+if hold ~= '' then
+  redis.call('HINCRBY', set, 'changes', 1)
+  redis.call('ZADD', gates, look, gate)
+elseif gate ~= '' then
+  redis.call('ZADD', gates, 'XX', look, gate)
+end
+if id ~= '' then
+  redis.call('DEL', bulk)
+  redis.call('ZADD', bulks, since, id)
+  redis.call('ZREM', ended, id)
+end
+for at = behind, #ARGV, 2 do
+  redis.call('HSET', bulk, ARGV[at], ARGV[at + 1])
+end
+return 1
