@@ -92,7 +92,7 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 			}
 		}
 		b.Clock.Turn(time.Hour - time.Millisecond)
-		expect(dispatcher.Round{}, "fresh stale_at 1h0m0s")
+		expect(dispatcher.Round{}, "never stale_at 1h0m0s late "+model.Never.Sub(fixture.Start).String())
 		b.Clock.Turn(time.Millisecond)
 		expect(dispatcher.Round{Aged: 4}, "late stale_at 2h0m0s late 2h0m0s")
 		b.Clock.Turn(time.Hour)

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // Config tunes a dispatcher. The zero value is usable.
 type Config struct {
-	// Owner names the dispatcher among those that share the work; no two may have the same name. Defaults to 26 random letters and
-	// digits.
+	// Owner names the dispatcher among those that share the work; no two may have the same name. Defaults to host:pid
+	// and some random letters.
 	Owner string
 	// Batch is how many models one round reads of each kind, due and expired. 1 to 1,000. Defaults to 500.
 	Batch int
@@ -41,7 +43,7 @@ type Config struct {
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	nop := zerolog.Nop()
-	c.Owner = cmp.Or(c.Owner, strings.ToLower(rand.Text()))
+	c.Owner = cmp.Or(c.Owner, scripts.NewOwner())
 	c.Batch = cmp.Or(c.Batch, 500)
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
 	c.Tick = cmp.Or(c.Tick, time.Second)

@@ -25,6 +25,7 @@ type Store interface {
 	ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error)
 	ForgetLimits(ctx context.Context, ended []scripts.EndedLimit) error
 	Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error)
+	FreeLost(ctx context.Context, limit string, room *model.Room, now time.Time) error
 	MoveGates(ctx context.Context, looks []scripts.GateLook, alone time.Time) error
 	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
 	Retire(ctx context.Context, owner string) error

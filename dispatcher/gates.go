@@ -37,12 +37,34 @@ func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {
 	}
 	waiting, err := d.store.ParkedBy(ctx, open, max(1, d.config.Batch/len(open)))
 	w.gates = map[string]model.Gate{}
+	var unwaited []string
 	for i, uids := range waiting {
-		if kind, _ := open[i].Split(); kind == model.GateLimit {
+		switch kind, name := open[i].Split(); {
+		case kind == model.GateLimit:
 			uids = uids[:min(len(uids), fewOfAKey)]
+		case kind == model.GateCircuit && len(uids) == 0:
+			unwaited = append(unwaited, name)
 		}
 		for _, uid := range uids {
 			w.gated, w.gates[uid] = append(w.gated, uid), open[i]
+		}
+	}
+	if err != nil || unwaited == nil {
+		return err
+	}
+	return d.keepOpen(ctx, w, unwaited)
+}
+
+// lookUnwaited is how often a circuit is looked at that is open and that no model waits for.
+const lookUnwaited = time.Minute
+
+// keepOpen keeps circuits that are open among the gates, so that people are told of them although no model waits.
+func (d *Dispatcher) keepOpen(ctx context.Context, w *work, circuits []string) error {
+	rooms, err := d.store.Rooms(ctx, nil, circuits, w.due.Now)
+	for i := range w.looks {
+		look := &w.looks[i]
+		if kind, name := look.Gate.Split(); kind == model.GateCircuit && rooms.Circuits[name] != nil && rooms.Circuits[name].Open() {
+			look.Again, look.Closed = w.due.Now.Add(lookUnwaited), true
 		}
 	}
 	return err
@@ -61,7 +83,7 @@ func (w *work) lookAgain(gate model.Gate, at time.Time) {
 func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transition {
 	gate, now := w.gates[record.UID], w.due.Now
 	if !record.Exists || !record.Parked() || record.ParkedBy != gate {
-		return record.Leave(gate)
+		return record.Leave(scripts.Index{Kind: scripts.KeyGate, Name: string(gate)})
 	}
 	if kind, _ := gate.Split(); w.left == 0 && kind != model.GateHold && kind != model.GateCalendar {
 		return nil
@@ -99,5 +121,10 @@ func (d *Dispatcher) learn(ctx context.Context, p *part, w *work) error {
 	}
 	var err error
 	p.rooms, err = d.store.Rooms(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
+	for _, name := range slices.Sorted(maps.Keys(p.rooms.Keys)) { // the same each time, for the simulation
+		if room := p.rooms.Keys[name]; err == nil && len(room.Lapsed) > 0 {
+			err = d.store.FreeLost(ctx, name, room, w.due.Now)
+		}
+	}
 	return err
 }

@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -112,6 +113,62 @@ func TestWhatDiesFreesItsKeyAtItsDeadline(t *testing.T) {
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
 		if diff := cmp.Diff([]string{"t1/m04", "t1/m05"}, b.runs()["t1"]); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed lets a worker that never says `started` take an attempt after it has waited in line:
+// the round that finds its deadline passed gives it a new one, and another model of its key becomes due in the same round.
+func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		const oneAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":1}]}`
+		b.fleet(oneAHost, "t1/late")
+		b.settle(d)
+		b.Clock.Turn(30 * time.Second)
+		b.round(d) // it still waits in line
+		b.Take()
+		b.Clock.Turn(31 * time.Second)
+		b.fleet(oneAHost, "t1/next")
+		if round := b.round(d); round.Taken != 1 || round.Started != 0 {
+			t.Errorf("want the late one told as taken and nothing started, got %+v", round)
+		}
+		b.settle(d)
+		uses, err := b.Store.LimitUses(t.Context(), "host=t1")
+		if err != nil || len(uses) != 1 || uses[0].Running != 1 {
+			t.Errorf("want one counted, got %+v, %v", uses, err)
+		}
+		if diff := cmp.Diff([]string{"t1/late"}, b.runs()["t1"]); diff != "" {
+			t.Errorf("want the late one alone: %s", diff)
+		}
+		b.finish("t1/late")
+		b.settle(d)
+		if diff := cmp.Diff([]string{"t1/next"}, b.runs()["t1"]); diff != "" {
+			t.Errorf("want the next one when it has ended: %s", diff)
+		}
+	})
+}
+
+// TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline lets somebody write into the key of a model that runs, or delete it.
+func TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.fleet(fourAHost, uidsOf("t1", 6)...)
+		b.settle(d)
+		b.Redis.Del(t.Context(), b.Store.Keys.Input()) // workers have them
+		b.Redis.Del(t.Context(), b.Store.Keys.Model("t1/m00"), b.Store.Keys.Model("t1/m01"), b.Store.Keys.Model("t1/m02"), b.Store.Keys.Model("t1/m03"))
+		b.Redis.Set(t.Context(), b.Store.Keys.Model("t1/m01"), "text", 0)
+		b.Clock.Turn(59 * time.Second)
+		b.settle(d)
+		if waiting := b.Scores(b.Store.Keys.ParkedBy("limit:host=t1")); len(waiting) != 2 {
+			t.Errorf("want two waiting before the deadline, got %v", waiting)
+		}
+		b.Clock.Turn(31 * time.Second) // dispatchers look at a full key from time to time
+		b.settle(d)
+		if diff := cmp.Diff([]string{"t1/m04", "t1/m05"}, slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Limit("host=t1"))))); diff != "" {
 			t.Error(diff)
 		}
 	})
