@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
@@ -37,6 +38,7 @@ type Channel struct {
 	retries policy.Retries
 	jitter  float64
 	timeout time.Duration
+	closed  atomic.Int64 // until when a server asked to be left alone, in Unix ms
 }
 
 // route is which entries go to which channels.

@@ -38,6 +38,7 @@ func TestAnErrorInAFileOfRoutesNamesLineAndFieldAndNoSecret(t *testing.T) {
 		"channels:\n  a: {email: x, from: a@b.c, to: policy}" + routes:                                                       "channels.a.email: expected the host and port",
 		"channels:\n  a: {email: 'x:25', to: policy}" + routes:                                                               "channels.a.from: expected an e-mail address, found nothing",
 		"channels:\n  a: {email: 'x:25', from: a@b.c}" + routes:                                                              "channels.a.to: expected an e-mail address, {payload: FIELD}, {label: NAME} or policy",
+		"channels:\n  a: {email: 'x:25', from: a@b.c, to: none}" + routes:                                                    "channels.a.to: expected an e-mail address, {payload: FIELD}, {label: NAME} or policy",
 		"channels:\n  a: {email: 'x:25', from: a@b.c, to: policy, tls: ssl}" + routes:                                        "channels.a.tls: expected starttls or tls or none",
 		"channels:\n  a: {email: 'x:25', from: a@b.c, to: policy, user: ann}" + routes:                                       "channels.a.user: expected user and password together",
 		"channels:\n  a: {email: 'x:25', from: a@b.c, to: policy, tls: none, user: ann, password: {env: PASSWORD}}" + routes: "never without TLS",

@@ -87,7 +87,7 @@ func TestNothingInANoticeBecomesAHeaderOrHTML(t *testing.T) {
 	if letters[0].To != "ops@example.com" || letters[0].From != "refreshd@example.com" || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" {
 		t.Errorf("sent %+v", m.Header)
 	}
-	if got := subject(t, letters[0]); got != "refreshd: m1  Bcc: evil@example.com is disabled" {
+	if got := subject(t, letters[0]); got != "refreshd bigtables: m1  Bcc: evil@example.com is disabled" {
 		t.Errorf("subject %q", got)
 	}
 	parts := letters[0].Parts(t)
@@ -120,7 +120,7 @@ func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
 				t.Errorf("got %s, want %s; %s", got, test.want, b.log.String())
 			}
 			for _, l := range p.Letters() {
-				if got := subject(t, l); got != "refreshd: 2 notices, 1 disabled, 1 stale" {
+				if got := subject(t, l); got != "refreshd bigtables: 2 notices, 1 disabled, 1 stale" {
 					t.Errorf("subject %q", got)
 				}
 			}

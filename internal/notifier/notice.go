@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/url"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -19,15 +20,21 @@ const (
 	fieldQueue = "queue"
 	fieldEvent = "event"
 	fieldUID   = "uid"
+	fieldKey   = "key"
 	fieldAt    = "at"
+	fieldLink  = "link" // of a model, if the notifier knows where the dashboard is
 )
 
-func noticeOf(queue string, entry scripts.OutboxEntry) Notice {
-	n := make(Notice, len(entry.Fields)+2)
+// noticeOf is the notice of an entry; dashboard is the address of the queue there, or empty.
+func noticeOf(queue, dashboard string, entry scripts.OutboxEntry) Notice {
+	n := make(Notice, len(entry.Fields)+3)
 	for name, value := range entry.Fields {
 		n[name] = value
 	}
 	n[fieldID], n[fieldQueue] = queue+"/"+entry.ID, queue
+	if uid := n[fieldUID]; dashboard != "" && uid != "" {
+		n[fieldLink] = dashboard + "/model?" + url.Values{"uid": {uid}}.Encode()
+	}
 	return n
 }
 

@@ -27,6 +27,8 @@ type Config struct {
 	Backoff time.Duration
 	// Adopt is after how long entries are taken over that a notifier has read and not routed. Defaults to 30 s.
 	Adopt time.Duration
+	// Dashboard is the address of the queue in the dashboard, such as https://refreshd.example.com/q/bigtables, for links. Defaults to none.
+	Dashboard string
 	// Log receives what could not be delivered, and every error, sampled. Defaults to none.
 	Log *zerolog.Logger
 	// Clock tells how long errors last, for the log only. Defaults to none.

@@ -2,7 +2,10 @@ package notifier
 
 import (
 	"context"
+	"hash/fnv"
+	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/refreshd/refreshd/scripts"
@@ -46,7 +49,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 // route says who is told of an entry, and from when on. The model is that of the entry; nil: it is about none.
 func (n *Notifier) route(entry scripts.OutboxEntry, about *scripts.Record, now time.Time) scripts.Routed {
 	routed := scripts.Routed{ID: entry.ID}
-	notice := noticeOf(n.store.Keys.Queue(), entry).text()
+	notice := noticeOf(n.store.Keys.Queue(), n.config.Dashboard, entry).text()
 	for _, name := range n.routes.channelsFor(entry, about, now) {
 		channel := n.routes.channels[name]
 		recipient := name
@@ -61,10 +64,26 @@ func (n *Notifier) route(entry scripts.OutboxEntry, about *scripts.Record, now t
 				continue
 			}
 			recipient += " " + address
+		} else if channel.divided() {
+			recipient += " " + lineOf(entry)
 		}
 		routed.Told = append(routed.Told, scripts.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: notice})
 	}
 	return routed
+}
+
+// divided reports whether the channel has several lines, so that several messages are sent at once: those of a webhook without a digest.
+func (c *Channel) divided() bool {
+	_, posts := c.sender.(*webhook)
+	return posts && c.digest.above == 0
+}
+
+// lineOf is the line of an entry in a divided channel. All entries about one model stand in one, and so do those about one key: they are told in
+// their order.
+func lineOf(entry scripts.OutboxEntry) string {
+	hash := fnv.New32a()
+	_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
+	return strconv.Itoa(int(hash.Sum32() % sideBySide))
 }
 
 // channelsFor are the channels to which an entry goes, each once.

@@ -91,3 +91,26 @@ func (b *bench) route(n *Notifier) {
 		b.t.Fatal(err)
 	}
 }
+
+func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server, fmt.Sprintf(hookRoutes, newHook(t).URL))
+		waiting := make([]any, 9_999)
+		for i := range waiting {
+			waiting[i] = "{}"
+		}
+		line := b.Store.Keys.Notices("ops")
+		if err := b.Redis.RPush(t.Context(), line, waiting...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.tell(disabled("m1", "the last that has room"), disabled("m2", "too many"))
+		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
+		last, err := b.Redis.LRange(t.Context(), line, -1, -1).Result()
+		if err != nil || b.Redis.LLen(t.Context(), line).Val() != 10_000 || !strings.Contains(last[0], `"m1"`) {
+			t.Errorf("expected 10000 notices up to that of m1, found %v, %v", last, err)
+		}
+		if dropped := b.Stats()["notices_dropped"]; dropped != 1 {
+			t.Errorf("expected one dropped, found %d", dropped)
+		}
+	})
+}

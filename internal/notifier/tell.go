@@ -39,6 +39,9 @@ func (n *Notifier) Tell(ctx context.Context, name string) (more bool, err error)
 	if err != nil {
 		return false, err
 	}
+	if now.UnixMilli() < n.routes.channels[name].closed.Load() {
+		return false, nil
+	}
 	recipients, err := n.store.DueRecipients(ctx, name, now, sideBySide)
 	errs := make([]error, len(recipients))
 	var telling sync.WaitGroup
@@ -98,6 +101,9 @@ func (n *Notifier) settle(c *Channel, line *scripts.Line, m *message, failed err
 	next.Tries++
 	at, again := c.retry(next.Tries, m.id(), now)
 	floor := asked(failed, now)
+	if c.divided() && floor.After(now) { // it is about the other lines too
+		c.closed.Store(floor.UnixMilli())
+	}
 	if at.Before(floor) {
 		at = floor
 	}

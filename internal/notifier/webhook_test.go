@@ -27,7 +27,7 @@ func TestASignatureIsThatOfStandardWebhooks(t *testing.T) {
 
 const hookRoutes = `
 channels:
-  ops: {webhook: "%s", secret: {env: SECRET}, gather: 0s, digest: none, retries: [1m, 5m]}
+  ops: {webhook: "%s", secret: {env: SECRET}, gather: 0s, digest: {above: 1000}, retries: [1m, 5m]}
 routes:
 - {events: [disabled, circuit_opened], channels: [ops]}
 `
