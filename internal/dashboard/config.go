@@ -23,6 +23,9 @@ type Config struct {
 	Hosts []string
 	// Token is what whoever looks must know, 16 bytes or more. Defaults to "": none, which is allowed on loopback only.
 	Token string
+	// TrustedProxies are the addresses of proxies in front: what they forward is counted for the client that they name in X-Forwarded-For.
+	// Defaults to none.
+	TrustedProxies []netip.Prefix
 	// ReadOnly offers and accepts no action.
 	ReadOnly bool
 	// By is who is said to want an action, in journal and history. Defaults to "dashboard".

@@ -77,7 +77,7 @@ func build(queues []*scripts.Queue, config Config) (*Dashboard, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Dashboard{config: config, csrf: rand.Text(), ending: make(chan struct{}), door: newDoor(config.Token, config.Clock), plays: make(chan struct{}, mostPlays)}
+	d := &Dashboard{config: config, csrf: rand.Text(), ending: make(chan struct{}), door: door{token: config.Token, clock: config.Clock, proxies: config.TrustedProxies}, plays: make(chan struct{}, mostPlays)}
 	d.streams.tick, d.streams.clock = config.Tick, config.Clock
 	for _, queue := range queues {
 		d.shown.add(queue, d.config.Observe)

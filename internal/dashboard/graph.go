@@ -9,6 +9,7 @@ import (
 // graph is a small picture of an hour, with what it shows in words.
 type graph struct {
 	About         string
+	Most          string // what the top of the picture stands for; its bottom is 0
 	Width, Height int
 	Bars          []bar
 	Line          string // points
@@ -39,7 +40,7 @@ func rates(samples []sample, now time.Time) (all [len(counted)]perMinute) {
 	for i := 1; i < len(samples); i++ {
 		at := minuteOf(samples[i].at, now)
 		for c := range counted {
-			if more := samples[i].counted[c] - samples[i-1].counted[c]; at >= 0 && more > 0 {
+			if more := samples[i].counted[c] - samples[i-1].counted[c]; at >= 0 && at < minutes && more > 0 {
 				all[c][at] += more
 			}
 		}
@@ -52,9 +53,9 @@ func minuteOf(at, now time.Time) int {
 	return minutes - 1 - int(now.Truncate(time.Minute).Sub(at.Truncate(time.Minute))/time.Minute)
 }
 
-// bars draws columns of which each is made of stacked parts.
-func bars(classes []string, stacks []perMinute) (drawn []bar) {
-	most := int64(1)
+// bars draws columns of which each is made of stacked parts, and tells the height of the highest, 1 at least.
+func bars(classes []string, stacks []perMinute) (drawn []bar, most int64) {
+	most = 1
 	for m := range minutes {
 		most = max(most, heightOf(stacks, m))
 	}
@@ -69,7 +70,7 @@ func bars(classes []string, stacks []perMinute) (drawn []bar) {
 			drawn = append(drawn, bar{class, fmt.Sprint(m*minuteWidth + 1), number(bottom), fmt.Sprint(minuteWidth - 2), number(height)})
 		}
 	}
-	return drawn
+	return drawn, most
 }
 
 func heightOf(stacks []perMinute, m int) (height int64) {
@@ -102,6 +103,12 @@ func number(value float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f"
 
 func newGraph(about string) graph {
 	return graph{About: about, Width: minutes * minuteWidth, Height: graphHeight}
+}
+
+func (g *graph) stack(classes []string, stacks ...perMinute) {
+	var most int64
+	g.Bars, most = bars(classes, stacks)
+	g.Most = fmt.Sprint(most)
 }
 
 func (p perMinute) total() (total int64) {

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
 			t.Errorf("%q: expected it refused, found %s %s", csrf, response.Status, text)
 		}
 	}
-	if response, _ := d.ask(d.request("GET", home+"model/disable?uid=a&csrf="+d.dashboard.csrf, nil)); response.StatusCode != 405 {
+	if response, _ := d.ask(d.request("GET", home+"model/disable?uid=a&csrf="+d.dashboard.csrf, nil)); response.StatusCode != 404 {
 		t.Errorf("expected no action by a link, found %s", response.Status)
 	}
 	if d.Model("a")["refresh_disabled_until_update"] != "" {
@@ -226,11 +227,97 @@ func TestWrongTokensAreBounded(t *testing.T) {
 			t.Fatalf("expected 403, found %d", got)
 		}
 	}
-	if got := try(secret); got != 429 {
-		t.Errorf("expected even the right one refused for a while, found %d", got)
+	if got := try("wrong"); got != 429 {
+		t.Errorf("expected no more wrong ones for a while, found %d", got)
+	}
+	if got := try(secret); got != 303 {
+		t.Errorf("expected the right one taken at once, found %d", got)
 	}
 	d.Clock.Turn(tryWindow)
-	if got := try(secret); got != 303 {
-		t.Errorf("expected it taken after a while, found %d", got)
+	if got := try("wrong"); got != 403 {
+		t.Errorf("expected it compared after a while, found %d", got)
+	}
+}
+
+func TestTheClientIsTheLastAddressThatNoTrustedProxyHas(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	for _, test := range []struct {
+		remote    string
+		forwarded []string
+		want      string
+	}{
+		{"192.0.2.1:99", nil, "192.0.2.1"},
+		{"192.0.2.1:99", []string{"198.51.100.7"}, "192.0.2.1"}, // who is no proxy may say what it likes
+		{"10.0.0.1:99", nil, "10.0.0.1"},
+		{"10.0.0.1:99", []string{"198.51.100.7"}, "198.51.100.7"},
+		{"[::1]:99", []string{"198.51.100.7"}, "198.51.100.7"},
+		{"[::ffff:10.0.0.1]:99", []string{"198.51.100.7"}, "198.51.100.7"},
+		{"10.0.0.1:99", []string{"1.1.1.1, 198.51.100.7 , 10.0.0.2"}, "198.51.100.7"}, // the first one is what the client has sent itself
+		{"10.0.0.1:99", []string{"1.1.1.1", "198.51.100.7"}, "198.51.100.7"},
+		{"10.0.0.1:99", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		{"10.0.0.1:99", []string{"nonsense"}, "nonsense"},
+	} {
+		d := door{proxies: proxies}
+		if got := d.client(&http.Request{RemoteAddr: test.remote, Header: http.Header{"X-Forwarded-For": test.forwarded}}); got != test.want {
+			t.Errorf("%s, forwarded for %q: expected %s, found %s", test.remote, test.forwarded, test.want, got)
+		}
+	}
+}
+
+func TestClientsBehindATrustedProxyAreCountedApart(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), func(c *Config) {
+		withToken(c)
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	try := func(client string) int {
+		request := d.request("POST", "/login", url.Values{"token": {"wrong"}})
+		request.Header.Set("X-Forwarded-For", client)
+		response, _ := d.ask(request)
+		return response.StatusCode
+	}
+	for range mostTries {
+		try("192.0.2.1")
+	}
+	if one, other := try("192.0.2.1"), try("192.0.2.2"); one != 429 || other != 403 {
+		t.Errorf("expected the one refused alone, found %d and %d", one, other)
+	}
+}
+
+func TestWhoSignsOutIsOutWithEveryCopyOfTheCookieAndNobodyElseIs(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), withToken)
+	signIn := func() *http.Cookie {
+		response, _ := d.ask(d.request("POST", "/login", url.Values{"token": {secret}}))
+		return response.Cookies()[0]
+	}
+	other, own := signIn(), signIn() // at the same instant
+	d.ask(d.request("POST", "/logout", nil))
+	status := func(cookie *http.Cookie) int {
+		request := d.request("GET", home, nil)
+		request.AddCookie(cookie)
+		response, _ := d.ask(request)
+		return response.StatusCode
+	}
+	if got := status(own); got != 303 {
+		t.Errorf("expected the kept cookie refused, found %d", got)
+	}
+	if got := status(other); got != 200 {
+		t.Errorf("expected the other one signed in, found %d", got)
+	}
+	d.Clock.Turn(sessionTime)
+	d.dashboard.door.end(d.dashboard.door.session())
+	if left := len(d.dashboard.door.ended); left != 1 {
+		t.Errorf("expected what is over forgotten, found %d", left)
+	}
+}
+
+func TestWhatIsNotThereIsAPage(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	for _, path := range []string{"/nowhere", home + "nowhere", "/q/other/", "/q/other/models", "/q/%3Cb%3E/"} {
+		status, text := d.status(path)
+		if status != 404 {
+			t.Errorf("%s: expected 404, found %d", path, status)
+		}
+		expect(t, text, "<h1>Not found</h1>", `<a href="`+home+`">bigtables</a>`, "There is no such page")
+		expectNone(t, text, "<b>")
 	}
 }

@@ -14,6 +14,8 @@ import (
 const (
 	// mostStreams is how many open pages are served at the same time.
 	mostStreams = 200
+	// mostOfClient is how many of them one client may have.
+	mostOfClient = 10
 	// streamTime is how long one stream lasts. The browser begins another: so one that a gone browser has left ends as well.
 	streamTime = 30 * time.Minute
 	// sendTime bounds one write to a browser that takes nothing.
@@ -34,6 +36,7 @@ type streams struct {
 
 	mu      sync.Mutex
 	open    int              // guarded by mu
+	clients map[string]int   // guarded by mu: open pages by client
 	readers map[string]*look // guarded by mu: by address
 	running sync.WaitGroup
 }
@@ -58,13 +61,17 @@ type fragment struct {
 type read func(ctx context.Context) ([]fragment, error)
 
 // join opens a page; nil: too many are open.
-func (s *streams) join(ctx context.Context, address string, read read) *look {
+func (s *streams) join(ctx context.Context, client, address string, read read) *look {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == mostStreams {
+	if s.open == mostStreams || s.clients[client] == mostOfClient {
 		return nil
 	}
+	if s.clients == nil {
+		s.clients = map[string]int{}
+	}
 	s.open++
+	s.clients[client]++
 	one := s.readers[address]
 	if one == nil {
 		looking, stop := context.WithCancel(ctx)
@@ -79,10 +86,13 @@ func (s *streams) join(ctx context.Context, address string, read read) *look {
 	return one
 }
 
-func (s *streams) leave(address string, one *look) {
+func (s *streams) leave(client, address string, one *look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
+	if s.clients[client]--; s.clients[client] == 0 {
+		delete(s.clients, client)
+	}
 	if one.by--; one.by == 0 {
 		one.stop()
 		delete(s.readers, address)
@@ -141,14 +151,14 @@ func (s *streams) wait() { s.running.Wait() }
 // stream sends the fragments of a page that change, for as long as it is open.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
 	query := without(r.URL.Query(), "told")
-	address := here(site, page, query)
-	one := d.streams.join(context.WithoutCancel(r.Context()), address, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, query) })
+	client, address := d.door.client(r), here(site, page, query)
+	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, query) })
 	if one == nil {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
 	}
-	defer d.streams.leave(address, one)
+	defer d.streams.leave(client, address, one)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy is not to wait for more
 	out := http.NewResponseController(w)

@@ -104,15 +104,15 @@ func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 		}
 		return []fragment{{ID: "x", HTML: fmt.Sprint(reads.Add(1))}}, nil
 	}
-	first := s.join(t.Context(), "/a", read)
-	second := s.join(t.Context(), "/a", func(context.Context) ([]fragment, error) { t.Error("expected one reader"); return nil, nil })
+	first := s.join(t.Context(), "one", "/a", read)
+	second := s.join(t.Context(), "one", "/a", func(context.Context) ([]fragment, error) { t.Error("expected one reader"); return nil, nil })
 	if first != second {
 		t.Error("expected both to look at the same")
 	}
 	testkit.Await(t, seen, "a reading")
-	s.leave("/a", first)
+	s.leave("one", "/a", first)
 	testkit.Await(t, seen, "a reading for the other")
-	s.leave("/a", second)
+	s.leave("one", "/a", second)
 	s.wait()
 	goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	if len(s.readers) != 0 || s.open != 0 {
@@ -123,7 +123,7 @@ func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
 	s := streams{tick: time.Millisecond, clock: time.Now}
 	answers := make(chan error)
-	one := s.join(t.Context(), "/a", func(ctx context.Context) ([]fragment, error) {
+	one := s.join(t.Context(), "one", "/a", func(ctx context.Context) ([]fragment, error) {
 		select {
 		case err := <-answers:
 			return []fragment{{ID: "x", HTML: "y"}}, err
@@ -132,7 +132,7 @@ func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
 		}
 	})
 	defer s.wait()
-	defer s.leave("/a", one)
+	defer s.leave("one", "/a", one)
 	_, _, next := s.since(one, 0)
 	answers <- context.DeadlineExceeded
 	answers <- nil
@@ -155,6 +155,29 @@ func TestOpenPagesAreBounded(t *testing.T) {
 		t.Errorf("expected 503, found %s", response.Status)
 	}
 	d.dashboard.streams.open = 0
+	var open []*viewing
+	for range mostOfClient {
+		open = append(open, d.view(home+"live/"))
+	}
+	if response, _ := d.ask(d.request("GET", home+"live/", nil)); response.StatusCode != 503 {
+		t.Errorf("expected no more pages for one client, found %s", response.Status)
+	}
+	if one := d.dashboard.streams.join(t.Context(), "another", "/a", func(ctx context.Context) ([]fragment, error) { return nil, ctx.Err() }); one == nil {
+		t.Error("expected pages for another client")
+	} else {
+		d.dashboard.streams.leave("another", "/a", one)
+	}
+	open[0].leave()
+	testkit.Eventually(t, "room for one more", func() bool {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		response, err := d.browser.Do(d.request("GET", home+"live/", nil).WithContext(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode == 200
+	})
 }
 
 func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {

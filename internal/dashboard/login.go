@@ -2,10 +2,14 @@ package dashboard
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"maps"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,16 +27,37 @@ const (
 
 // door knows who may look.
 type door struct {
-	token string // "": everybody
-	clock func() time.Time
+	token   string // "": everybody
+	clock   func() time.Time
+	proxies []netip.Prefix
 
 	mu    sync.Mutex
-	since time.Time      // guarded by mu: when the window began
-	wrong map[string]int // guarded by mu: wrong tokens by address
-	all   int            // guarded by mu
+	since time.Time            // guarded by mu: when the window began
+	wrong map[string]int       // guarded by mu: wrong tokens by address
+	all   int                  // guarded by mu
+	ended map[string]time.Time // guarded by mu: sessions that were ended, until they would have ended by themselves
 }
 
-func newDoor(token string, clock func() time.Time) door { return door{token: token, clock: clock} }
+// client is the address of who sends a request: the last one that no trusted proxy has.
+func (d *door) client(r *http.Request) string {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, next := range slices.Backward(forwarded) {
+		if !d.isProxy(address) || strings.TrimSpace(next) == "" {
+			break
+		}
+		address = strings.TrimSpace(next)
+	}
+	return address
+}
+
+func (d *door) isProxy(address string) bool {
+	is, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(d.proxies, func(p netip.Prefix) bool { return p.Contains(is.Unmap()) })
+}
 
 // entry is how somebody came in.
 type entry int
@@ -61,12 +86,12 @@ func (d *door) who(r *http.Request) (entry, bool) {
 	return stranger, true
 }
 
-// try compares a token; false, false: there were too many tries from there.
+// try compares a token; false, false: there were too many wrong ones from there. The right one is never refused.
 func (d *door) try(r *http.Request, token string) (right, may bool) {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
+	if sameText(d.sign("token"+token), d.sign("token"+d.token)) {
+		return true, true
 	}
+	address := d.client(r)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now := d.clock(); now.Sub(d.since) >= tryWindow {
@@ -75,9 +100,6 @@ func (d *door) try(r *http.Request, token string) (right, may bool) {
 	if d.wrong[address] >= mostTries || d.all >= mostTriesAll {
 		return false, false
 	}
-	if sameText(d.sign("token"+token), d.sign("token"+d.token)) {
-		return true, true
-	}
 	d.wrong[address]++
 	d.all++
 	return false, true
@@ -85,14 +107,40 @@ func (d *door) try(r *http.Request, token string) (right, may bool) {
 
 // session is a text that only this token makes.
 func (d *door) session() string {
-	ends := strconv.FormatInt(d.clock().Add(sessionTime).Unix(), 10)
-	return ends + "." + d.sign("session"+ends)
+	begins := strconv.FormatInt(d.clock().Add(sessionTime).Unix(), 10) + "." + rand.Text()
+	return begins + "." + d.sign("session"+begins)
 }
 
 func (d *door) isSession(text string) bool {
-	ends, signature, _ := strings.Cut(text, ".")
+	d.mu.Lock()
+	_, ended := d.ended[text]
+	d.mu.Unlock()
+	return d.clock().Before(d.endOf(text)) && !ended
+}
+
+// endOf is when a session ends by itself; zero: it is none of this token.
+func (d *door) endOf(text string) time.Time {
+	at := max(0, strings.LastIndexByte(text, '.'))
+	ends, _, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(ends, 10, 64)
-	return err == nil && sameText(signature, d.sign("session"+ends)) && d.clock().Before(time.Unix(seconds, 0))
+	if err != nil || !sameText(text[at:], "."+d.sign("session"+text[:at])) {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
+}
+
+// end ends a session.
+func (d *door) end(text string) {
+	if !d.isSession(text) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended == nil {
+		d.ended = map[string]time.Time{}
+	}
+	maps.DeleteFunc(d.ended, func(_ string, ends time.Time) bool { return !d.clock().Before(ends) })
+	d.ended[text] = d.endOf(text)
 }
 
 func (d *door) sign(text string) string {
@@ -150,6 +198,9 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(sessionCookie); err == nil {
+		d.door.end(cookie.Value)
+	}
 	d.setSession(w, r, "", -1)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }

@@ -24,6 +24,15 @@ func TestEveryPageIsAccessibleInLightAndDarkAndOnAPhone(t *testing.T) {
 		tab.Go(f.url(path))
 		browser.Eval[int](tab, "[...document.querySelectorAll('details')].map(d => d.open = true).length")
 		tab.Look()
+		tab.Size(390, 800)
+		tab.Fits()
+		if cut := browser.Eval[string](tab, "[...document.querySelectorAll('header a, header button')].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join()"); cut != "" {
+			t.Errorf("%q: expected the whole menu on a phone, found %s cut off", path, cut)
+		}
+		if hidden := browser.Eval[int](tab, "[...document.querySelectorAll('.long')].filter(e => e.firstElementChild.getBoundingClientRect().top < e.getBoundingClientRect().top).length"); hidden != 0 {
+			t.Errorf("%q: expected each long box at its top", path)
+		}
+		tab.Size(1280, 800)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -46,10 +45,12 @@ type modelView struct {
 // heading takes the place of the title of the page.
 func (m *modelView) heading() string { return m.UID }
 
+func (m *modelView) zone() string { return m.Zone }
+
 // pastRow is an attempt that has ended.
 type pastRow struct {
-	At, Ago, Attempt, Outcome, Took, Next, Why, Reason string
-	Bad                                                bool
+	At, Ended, Attempt, Outcome, Took, Next, Why, Reason string
+	Bad                                                  bool
 }
 
 // holdRow is a hold that keeps the model from starting.
@@ -88,7 +89,7 @@ func readModel(ctx context.Context, v *visit) (any, error) {
 		view.Labels = append(view.Labels, label{term, v.link("models", "l", term)})
 	}
 	for _, attempt := range e.Attempts {
-		view.Past = append(view.Past, rowOf(&attempt, e.Now))
+		view.Past = append(view.Past, rowOf(&attempt, explain.ZoneOf(&r.Model)))
 	}
 	view.Holds, err = v.holdsOn(ctx, e)
 	return view, err
@@ -111,10 +112,10 @@ func (v *visit) holdsOn(ctx context.Context, e *explain.Explanation) (rows []hol
 	return rows, nil
 }
 
-func rowOf(a *model.Attempt, now time.Time) pastRow {
+func rowOf(a *model.Attempt, zone *time.Location) pastRow {
 	row := pastRow{
-		At: model.FormatTime(a.EndedAt), Ago: words.Distance(a.EndedAt, now), Outcome: strings.ReplaceAll(string(a.Outcome), "_", " "), Took: a.Duration.String(),
-		Next: cmp.Or(model.FormatTime(a.RefreshAt), "–"), Why: a.Why, Reason: a.Reason, Attempt: fmt.Sprint(a.AttemptNo),
+		At: model.FormatTime(a.EndedAt), Ended: clock(a.EndedAt, zone), Outcome: strings.ReplaceAll(string(a.Outcome), "_", " "), Took: a.Duration.String(),
+		Next: cmp.Or(clock(a.RefreshAt, zone), "–"), Why: a.Why, Reason: a.Reason, Attempt: fmt.Sprint(a.AttemptNo),
 		Bad: a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout,
 	}
 	if a.Final {

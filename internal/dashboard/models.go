@@ -93,13 +93,10 @@ func readModels(ctx context.Context, v *visit) (any, error) {
 func (s *site) row(shown *explain.Shown) modelRow {
 	r := shown.Record
 	row := modelRow{
-		UID: r.UID, Address: s.link("model", "uid", r.UID), Status: shown.StatusText(), Why: r.Why, Reason: shown.Reason,
+		UID: r.UID, Address: s.link("model", "uid", r.UID), Status: shown.StatusText(), Why: shown.Because, Reason: shown.Reason,
 		Bad: r.Disabled || r.Broken || !r.FailingSince.IsZero(),
 	}
-	switch {
-	case r.Broken:
-		row.Why = r.Fault
-	case r.Disabled:
+	if r.Disabled {
 		row.Reason = "" // the state tells it
 	}
 	if !r.RefreshAt.IsZero() {

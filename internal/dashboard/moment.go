@@ -15,6 +15,14 @@ type moment struct {
 	Text string
 }
 
+// clock is an instant on the clock of a zone, which the page names; "": there is none.
+func clock(at time.Time, zone *time.Location) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.In(zone).Format(time.DateTime)
+}
+
 func newMoment(at, now time.Time) moment {
 	if at.IsZero() {
 		return moment{}

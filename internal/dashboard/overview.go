@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/attention"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
@@ -14,17 +15,20 @@ import (
 
 var overviewPage = page{
 	path: "", title: "Overview", nav: true, file: "overview", read: readOverview,
-	live: []string{"overview-numbers", "overview-rates", "overview-causes", "overview-parties"},
+	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-causes", "overview-parties"},
 }
 
 // overview is a queue at a glance.
 type overview struct {
-	At     string
-	Stats  scripts.Stats
-	Oldest string // how long the model waits that is due for longest
-	Fresh  int64
-	Late   int64
-	Stale  int64
+	At       string
+	Clock    string // the same in UTC
+	Findings []finding
+	Stats    scripts.Stats
+	Oldest   string // how long the model waits that is due for longest
+	Never    int64
+	Fresh    int64
+	Late     int64
+	Stale    int64
 
 	Starts, Results, Line, Lateness graph
 
@@ -33,9 +37,13 @@ type overview struct {
 	Parties []party
 }
 
+// finding is what is stopped or wrong, with the page that shows more; "": this one does.
+type finding struct{ Text, Address string }
+
 // party are those of one kind that serve the queue.
 type party struct {
 	Name    string
+	Gone    bool // it is missed
 	Living  int
 	Members []string
 	Unnamed int
@@ -47,17 +55,21 @@ const (
 )
 
 func readOverview(ctx context.Context, v *visit) (any, error) {
-	stats, err := v.queue.Stats(ctx)
+	queue, err := attention.Read(ctx, v.queue)
 	if err != nil {
 		return nil, err
 	}
-	late, err := oldestDue(ctx, v.queue, stats.At)
-	if err != nil {
-		return nil, err
-	}
+	stats := queue.Stats
 	o := &overview{
-		At: model.FormatTime(stats.At.Truncate(time.Second)), Stats: stats, Oldest: words.Roughly(late),
+		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, time.UTC), Stats: stats, Oldest: words.Roughly(waits(&queue.Gauges)), Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
+	}
+	for _, one := range queue.Findings() {
+		told := finding{Text: one.Text}
+		if one.Page != "" {
+			told.Address = v.link(one.Page, one.Fields...)
+		}
+		o.Findings = append(o.Findings, told)
 	}
 	if stats.Failing > 0 {
 		causes, err := v.queue.SumSignatures(func(part *scripts.Store) ([]scripts.Signature, error) { return part.Signatures(ctx) })
@@ -70,6 +82,9 @@ func readOverview(ctx context.Context, v *visit) (any, error) {
 	if o.Parties, err = readParties(ctx, v.queue); err != nil {
 		return nil, err
 	}
+	for i := range o.Parties {
+		o.Parties[i].Gone = slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return string(gone.Party) == o.Parties[i].Name })
+	}
 	o.draw(v.sampler.all(), stats.At)
 	return o, nil
 }
@@ -79,19 +94,19 @@ func (o *overview) draw(samples []sample, now time.Time) {
 	all := rates(samples, now)
 	starts, results := all[0], all[1:]
 	o.Starts = newGraph(fmt.Sprintf("Starts: %d in the last full minute, %d in the last hour.", starts.last(), starts.total()))
-	o.Starts.Bars = bars([]string{"start"}, []perMinute{starts})
+	o.Starts.stack([]string{"start"}, starts)
 	o.Results = newGraph(fmt.Sprintf("Results in the last full minute: %s; in the last hour: %s.",
 		resultText(results, perMinute.last), resultText(results, perMinute.total)))
-	o.Results.Bars = bars(counted[1:], results)
+	o.Results.stack(counted[1:], results...)
 	for _, name := range counted[1:] {
 		o.Results.Legend = append(o.Results.Legend, key{name, name})
 	}
 	points, most := line(samples, now, func(s sample) float64 { return float64(s.line) })
 	o.Line = newGraph(fmt.Sprintf("Attempts in line for a worker: %d now, %.0f at most in the last hour.", o.Stats.Input, most))
-	o.Line.Line = points
+	o.Line.Line, o.Line.Most = points, number(max(most, 1))
 	points, most = line(samples, now, func(s sample) float64 { return s.late.Seconds() })
 	o.Lateness = newGraph(fmt.Sprintf("Longest wait of a model that is due: %s now, %s at most in the last hour.", o.Oldest, words.Roughly(time.Duration(most)*time.Second)))
-	o.Lateness.Line = points
+	o.Lateness.Line, o.Lateness.Most = points, words.Roughly(time.Duration(max(most, 1))*time.Second)
 }
 
 func resultText(results []perMinute, count func(perMinute) int64) string {

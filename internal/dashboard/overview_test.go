@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,9 +34,69 @@ func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
 	})
 }
 
+func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		d.put(`"uid":"a","rrule":"every day at 6 AM","policy":{"fresh_within":"30d"}`, `"uid":"b","rrule":"every day at 6 AM"`)
+		d.start() // which gives signs of life
+		expect(t, d.page(home), `<li><a href="`+home+`models?l=status%3Dnever">1 model has never succeeded yet.</a></li>`)
+		d.press(home+"hold/put", "all", "yes", "reason", "deploy <b>", "id", "h1")
+		d.press(home+"circuit/open", "key", "host=a.example", "reason", "down", "probe", "5m")
+		d.press(home+"model/disable", "uid", "b")
+		for range 3 { // no model waits for the circuit, and a dispatcher looks at it
+			page := d.page(home)
+			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `UTC, until it is released: deploy &lt;b&gt; (hold h1 of all models); 0 models wait for it.</a>`,
+				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open since `, `by dashboard: down; 0 models wait for it.</a>`,
+				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled.</a>`)
+			if first := strings.Index(page, "What is stopped"); first < 0 || first > strings.Index(page, "As of ") {
+				t.Error("expected the page to begin with it")
+			}
+			expect(t, d.page(home+"steering"), "host=a.example <span", "down")
+			d.Clock.Turn(10 * time.Minute)
+			d.start()
+			d.put(`"uid":"b","rrule":"every day at 6 AM"`) // the poller lives
+		}
+		d.press(home+"circuit/close", "key", "host=a.example")
+		d.press(home+"hold/release", "id", "h1")
+		d.press(home+"model/enable", "uid", "b")
+		for range 3 {
+			d.start()
+		}
+		d.press(home+"model/run", "uid", "a")
+		d.start()
+		d.answer("success", "a")
+		expect(t, d.page(home), "Nothing is stopped.")
+		if gates := d.Scores(d.Store.Keys.Gates()); len(gates) > 0 {
+			t.Errorf("expected no gate that is looked at for ever, found %v", gates)
+		}
+	})
+}
+
+// Foreign workers send no heartbeat: while they take attempts, nobody is missed.
+func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		d.put(`"uid":"a","refresh":"now"`, `"uid":"b","refresh":"now"`)
+		d.start()
+		d.Take()
+		d.Clock.Turn(2 * time.Minute)
+		d.put(`"uid":"c","refresh":"now"`)
+		expect(t, d.page(home), "No dispatcher lives.", `<td class="number bad">0</td>`, `<th scope="row">worker</th><td class="number">–</td>`, `<th scope="row">poller</th><td class="number">1</td>`)
+		if _, err := d.dispatcher.RunOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Turn(2 * time.Minute)
+		expect(t, d.page(home), `<th scope="row">worker</th><td class="number">–</td>`) // somebody holds two
+		d.answer("success", "a")
+		d.answer("success", "b")
+		d.Clock.Turn(2 * time.Minute)
+		expect(t, d.page(home), "Attempts wait, and no worker takes any.", `<th scope="row">worker</th><td class="number bad">0</td>`)
+	})
+}
+
 func TestTheOverviewOfAnEmptyQueueIsWhole(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	expect(t, d.page(home), "No model is failing.", "none is known", "Starts: 0 in the last full minute")
+	expect(t, d.page(home), "No model is failing.", "none sends a heartbeat", "No dispatcher lives.", "No poller lives.", "Starts: 0 in the last full minute")
 }
 
 func TestRatesAreDifferencesOfSamplesInTheirMinutes(t *testing.T) {
@@ -52,6 +113,8 @@ func TestRatesAreDifferencesOfSamplesInTheirMinutes(t *testing.T) {
 		"this minute":              {[]sample{at(20*time.Second, 7), at(0, 9)}, map[int]int64{59: 2}},
 		"the minute of the later":  {[]sample{at(time.Minute, 7), at(30*time.Second, 9), at(0, 10)}, map[int]int64{59: 3}},
 		"the last full minute":     {[]sample{at(2*time.Minute, 0), at(time.Minute, 5)}, map[int]int64{58: 5}},
+		"the first minute":         {[]sample{at(60*time.Minute, 0), at(59*time.Minute, 5)}, map[int]int64{0: 5}},
+		"one that came meanwhile":  {[]sample{at(0, 5), at(-time.Minute, 9)}, nil},
 		"before all":               {[]sample{at(3*time.Hour, 0), at(2*time.Hour, 5), at(0, 6)}, map[int]int64{59: 1}},
 		"a counter that was reset": {[]sample{at(40*time.Second, 50), at(20*time.Second, 1), at(0, 3)}, map[int]int64{59: 2}},
 	} {
@@ -93,8 +156,12 @@ func TestBarsStandOnTheBaseAndAreScaledTogether(t *testing.T) {
 	want := []bar{
 		{"success", "101", "25", "8", "75"}, {"failure", "101", "0", "8", "25"}, {"success", "591", "50", "8", "50"},
 	}
-	if diff := cmp.Diff(want, bars([]string{"success", "failure"}, []perMinute{low, high})); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+	drawn, most := bars([]string{"success", "failure"}, []perMinute{low, high})
+	if diff := cmp.Diff(want, drawn); diff != "" || most != 4 {
+		t.Errorf("expected 4 at the top, found %d; -want +got\n%s", most, diff)
+	}
+	if drawn, most = bars([]string{"success"}, []perMinute{{}}); drawn != nil || most != 1 {
+		t.Errorf("expected an empty picture from 0 to 1, found %v, %d", drawn, most)
 	}
 }
 
@@ -103,6 +170,10 @@ func TestALineHasAPointForEachMinuteThatIsKnown(t *testing.T) {
 	points, most := line([]sample{{at: now.Add(-2 * time.Minute), line: 4}, {at: now.Add(-time.Second), line: 8}, {at: now, line: 2}}, now,
 		func(s sample) float64 { return float64(s.line) })
 	if points != "575,51 595,2" || most != 8 {
+		t.Errorf("expected the greatest of each minute, found %q and %g", points, most)
+	}
+	if points, most = line([]sample{{at: now.Add(-59 * time.Minute), line: 1}, {at: now.Add(-time.Hour), line: 9}, {at: now.Add(time.Minute), line: 9}}, now,
+		func(s sample) float64 { return float64(s.line) }); points != "5,2" || most != 1 {
 		t.Errorf("expected the greatest of each minute, found %q and %g", points, most)
 	}
 }

@@ -94,6 +94,7 @@ type frame struct {
 	Told     *telling
 	Problem  string // why the page cannot be shown
 	Data     any    // what read of the page has returned
+	Zone     string // of the times on the page; "": there are none
 }
 
 // link is one of the navigation.
@@ -163,6 +164,7 @@ func (d *Dashboard) Handler() http.Handler {
 			mux.HandleFunc("GET /q/{queue}/live/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) }))
 		}
 	}
+	mux.HandleFunc("GET /", d.absent)
 	for _, picture := range pictures {
 		mux.HandleFunc("GET /q/{queue}/"+picture.path, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.draw(w, r, site, &picture) }))
 	}
@@ -170,6 +172,15 @@ func (d *Dashboard) Handler() http.Handler {
 		mux.HandleFunc("POST /q/{queue}/"+action.path, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.act(w, r, site, &action) }))
 	}
 	return d.guard(mux)
+}
+
+// absent answers where there is no page.
+func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
+	f := &frame{Title: "Not found", Here: "/", Session: d.config.Token != "", Problem: "There is no such page, or no such queue in this dashboard."}
+	for _, site := range d.shown.all() {
+		f.Links = append(f.Links, link{Text: site.queue.Name, Address: site.link("")})
+	}
+	d.render(w, http.StatusNotFound, "problem", f)
 }
 
 func keepable(files http.Handler) http.Handler {
@@ -184,7 +195,7 @@ func (d *Dashboard) onSite(do func(http.ResponseWriter, *http.Request, *site)) h
 	return func(w http.ResponseWriter, r *http.Request) {
 		site := d.site(r.PathValue("queue"))
 		if site == nil {
-			http.Error(w, "expected the name of a queue of this dashboard, found another", http.StatusNotFound)
+			d.absent(w, r)
 			return
 		}
 		do(w, r, site)
@@ -218,6 +229,10 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 	}
 	if own, is := f.Data.(interface{ heading() string }); is {
 		f.Title = own.heading()
+	}
+	f.Zone = "UTC"
+	if own, is := f.Data.(interface{ zone() string }); is {
+		f.Zone = own.zone()
 	}
 	d.render(w, http.StatusOK, page.file, f)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	html "html/template"
 	"slices"
@@ -148,13 +149,21 @@ func (v *visit) play(ctx context.Context, doc definitions.Document, from string,
 	if err != nil {
 		return nil, err
 	}
+	var failed error
 	usual := func() policy.Policy {
-		if p, err := storedNow(ctx, store, policy.DefaultName); err == nil {
+		p, err := storedNow(ctx, store, policy.DefaultName)
+		if err == nil {
 			return p
+		}
+		if !errors.Is(err, errAbsent) {
+			failed = err
 		}
 		return policy.Default()
 	}
 	subject, err := definitions.ReadSubject(doc, from, stored, usual, func(name string) (policy.Policy, error) { return storedNow(ctx, store, name) })
+	if failed != nil {
+		return nil, failed
+	}
 	if err != nil {
 		return &played{Problem: err.Error()}, nil
 	}

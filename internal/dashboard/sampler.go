@@ -70,15 +70,11 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 func takeSample(ctx context.Context, site *site) error {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	stats, err := site.queue.Stats(ctx)
+	stats, err := site.queue.Gauges(ctx)
 	if err != nil {
 		return err
 	}
-	late, err := oldestDue(ctx, site.queue, stats.At)
-	if err != nil {
-		return err
-	}
-	one := sample{at: stats.At, line: stats.Input, late: late}
+	one := sample{at: stats.At, line: stats.Input, late: waits(&stats)}
 	for i, name := range counted {
 		one.counted[i] = stats.Counters[name]
 	}
@@ -86,19 +82,10 @@ func takeSample(ctx context.Context, site *site) error {
 	return nil
 }
 
-// oldestDue is how long the model waits that is due for longest; 0: none is due.
-func oldestDue(ctx context.Context, queue *scripts.Queue, now time.Time) (late time.Duration, err error) {
-	err = queue.Each(func(part *scripts.Store) error {
-		for _, key := range []string{part.Keys.Due(), part.Keys.Urgent()} {
-			first, err := part.Behind(ctx, key, scripts.Scored{}, 1)
-			if err != nil {
-				return err
-			}
-			for _, one := range first {
-				late = max(late, now.Sub(time.UnixMilli(one.Score)))
-			}
-		}
-		return nil
-	})
-	return late, err
+// waits is how long the model waits that is due for longest; 0: none is due.
+func waits(g *scripts.Gauges) time.Duration {
+	if g.OldestDue.IsZero() {
+		return 0
+	}
+	return g.At.Sub(g.OldestDue)
 }

@@ -59,7 +59,9 @@ func (v *visit) becameOf(ctx context.Context, request *commands.Request) (string
 	if request.Command.Type == model.CommandRun {
 		text = uid + " was asked for"
 	}
-	when := func(at time.Time) string { return model.FormatTime(at) + " (" + words.Distance(at, found.Now) + ")" }
+	when := func(at time.Time) string {
+		return clock(at, explain.ZoneOf(&found.Record.Model)) + " (" + words.Distance(at, found.Now) + ")"
+	}
 	if m := &found.Record.Model; m.Waiting() {
 		if gate, until := gates.Stop(m, found.Now); gate != "" {
 			return text + ", and does not start yet: " + explain.StopText(&gates, gate, until, when) + ".", nil

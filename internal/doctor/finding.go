@@ -125,6 +125,7 @@ var (
 	gateLate         = kind{"gate-late", Warning, "gates that are looked at within " + maxGateLateness.String(), "start a dispatcher, or look into its log"}
 	probeLost        = kind{"probe-lost", Error, "a running attempt that tries it", repairProbe}
 	holdUnreadable   = kind{"hold-unreadable", Error, "a hold that can be read", "refreshd release <where>, and hold again"}
+	holdAll          = kind{"all-held", Warning, "models that may start", "refreshd release <where> --within 30m, if nobody holds them on purpose any more"}
 	limitUnreadable  = kind{"limit-unreadable", Error, "a limit that can be read: this one limits nothing", "refreshd limit set <where>, or rm"}
 	calendarOdd      = kind{"calendar-unreadable", Error, "a calendar that can be read: this one closes nothing", "store it again with refreshd calendar put"}
 	calendarMissing  = kind{"calendar-missing", Warning, "the name of a stored calendar", "store it with refreshd calendar put; until then it closes nothing"}

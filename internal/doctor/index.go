@@ -16,8 +16,7 @@ var indexWrong = map[scripts.KeyKind]kind{
 // standings checks that a model stands in the indexes in which it says that it does.
 func (c *checker) standings(m *scripts.Inspection) (findings []Finding) {
 	for _, s := range m.Standings {
-		lapsed := s.Kind == scripts.KeyLimit && !s.At.After(m.ReadBy) // what is past its deadline counts for nothing
-		if !s.Says || s.Is.Unknown || lapsed || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
+		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
 			continue
 		}
 		where, found := c.store.IndexKey(s.Index), "it is not there"
@@ -88,7 +87,7 @@ func (c *checker) rightTypes(ctx context.Context, keys []string, want string) ([
 
 // members checks that what stands in an index is a model that says so.
 func (c *checker) members(ctx context.Context, index scripts.Index) error {
-	return c.store.EachUID(ctx, index, c.now, func(uids []string) error {
+	return c.store.EachUID(ctx, index, func(uids []string) error {
 		strays, err := c.store.Strays(ctx, index, uids)
 		if err != nil || len(strays) == 0 {
 			return err
@@ -100,9 +99,8 @@ func (c *checker) members(ctx context.Context, index scripts.Index) error {
 // stray reports a model that stands in an index without saying so, or what is no model.
 func (c *checker) stray(m *scripts.Inspection, index scripts.Index) []Finding {
 	stands, key := m.Stands(index), c.store.IndexKey(index)
-	lapsed := index.Kind == scripts.KeyLimit && stands.Is.Score < float64(m.ReadBy.UnixMilli())
 	switch {
-	case stands.Says || !stands.Is.In || lapsed || m.Broken != "" || m.Field != "":
+	case stands.Says || !stands.Is.In || m.Broken != "" || m.Field != "":
 		return nil
 	case !m.Record.Exists:
 		return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}

@@ -222,7 +222,9 @@ func (q *divided) steering(part *scripts.Store, reason string, most int, length 
 	now := q.Clock.Now()
 	calendar, err := schedule.ParseCalendar(map[string]any{"name": "nightly", "rrule": "FREQ=DAILY;BYHOUR=2;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": length})
 	q.ok(err)
-	q.ok(part.PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: reason}))
+	picks, err := model.ParseSelector("tenant=t1")
+	q.ok(err)
+	q.ok(part.PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Reason: reason}))
 	q.ok(part.PutLimit(q.t.Context(), &model.Limit{Name: "host=h", Running: most, Since: now}, now))
 	q.ok(part.PutCalendar(q.t.Context(), calendar, now))
 }

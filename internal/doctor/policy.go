@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -40,7 +41,7 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 			return err
 		}
 		if lacks {
-			c.note(policyMissing, c.policy(name), fmt.Sprintf("none of that name, but %d models that use it, such as %s", u.models, u.example))
+			c.note(policyMissing, c.policy(name), fmt.Sprintf("none of that name, but %s it, such as %s", words.Count(u.models, "model that uses", "models that use"), u.example))
 		}
 	}
 	return nil

@@ -170,6 +170,12 @@ var steeredDamages = map[string]damage{
 	"a limit that counts what is no model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.ZAdd(ctx, k.Limit("tenant=t9"), in(1e13, "ghost")).Err())
 	}},
+	"a limit that counts what is no model, past its deadline": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Limit("tenant=t9"), in(1e12, "ghost")).Err())
+	}},
+	"a limit counts an idle model, past its deadline": {"limit-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Limit("tenant=t1"), in(1e12, "held")).Err())
+	}},
 	"a label of what is no model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.SAdd(ctx, k.Label("tenant=t1"), "ghost").Err())
 	}},
@@ -284,16 +290,6 @@ func TestAModelIsMendedInAllItsIndexesAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatALimitStillHoldsOfTheDeadIsNoFinding(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		q.steer()
-		q.ok(q.Redis.ZAdd(t.Context(), q.Store.Keys.Limit("tenant=t1"), in(1e12, "ghost")).Err())
-		if report := q.check(Options{Repair: true}); len(report.Counts) > 0 {
-			t.Errorf("expected a healthy queue, found\n%s", report)
-		}
-	})
-}
-
 func TestAProbeThatRunsIsNoFinding(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		q.steer()
@@ -325,4 +321,22 @@ func TestASteeredQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 	if report := q.check(Options{}); len(report.Counts) > 0 {
 		t.Errorf("expected a healthy queue, found\n%s", report)
 	}
+}
+
+func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		now := q.Clock.Now()
+		q.ok(q.Store.PutHold(t.Context(), &model.Hold{ID: "h1", Since: now, Until: now.Add(time.Hour), Reason: "deploy", By: "ann"}))
+		picks, err := model.ParseSelector("tenant=t1")
+		q.ok(err)
+		q.ok(q.Store.PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
+		want := "warning all-held h1: expected models that may start, found all of them held by ann since "
+		if report := q.check(Options{}); !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0 {
+			t.Errorf("want %s in\n%s", want, report)
+		}
+		q.Clock.Turn(2 * time.Hour)
+		if report := q.check(Options{}); report.Counts["all-held"].Found != 0 {
+			t.Errorf("expected no word of a hold that has ended, found\n%s", report)
+		}
+	})
 }

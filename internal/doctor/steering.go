@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -28,13 +30,22 @@ func (c *checker) steeringName(one scripts.SteeringText) string {
 	return one.Name
 }
 
-// steering checks that holds, limits and calendars can be read.
+// steering checks that holds, limits and calendars can be read, and that no hold stops everything.
 func (c *checker) steering(ctx context.Context) error {
 	texts, err := c.store.SteeringTexts(ctx, c.now)
 	for _, one := range texts {
 		if one.Problem != "" {
 			unreadable, _ := steeringKinds(c.store.Keys, one.Key)
 			c.note(unreadable, c.steeringName(one), one.Problem)
+		}
+	}
+	if err != nil || c.first != nil || c.wrongType[c.store.Keys.Holds()] {
+		return err
+	}
+	holds, _, err := c.store.Holds(ctx)
+	for i := range holds {
+		if hold := &holds[i]; hold.Selector.All() && !hold.Ended(c.now) {
+			c.note(holdAll, hold.ID, "all of them "+explain.HeldText(hold, model.FormatTime))
 		}
 	}
 	return err

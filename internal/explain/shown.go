@@ -20,6 +20,7 @@ type Shown struct {
 	Signs     *model.Signs // of those that serve its queue; nil: not read
 	Rejection *Rejection   // nil: none, or nobody has looked
 	Reason    string       // why it is disabled, or failed last; only in lists
+	Because   string       // why it waits as it does; likewise
 }
 
 // ReadSigns reads who serves the queue.
@@ -73,7 +74,7 @@ func ReadModels(ctx context.Context, store *scripts.Store, uids []string) ([]Sho
 	return found, nil
 }
 
-// ReadReasons reads why those models failed last that fail or are disabled.
+// ReadReasons reads why those models failed last that fail or are disabled, and what those wait for that are parked.
 func ReadReasons(ctx context.Context, part *scripts.Store, found []Shown) error {
 	var uids []string
 	for _, one := range found {
@@ -82,7 +83,12 @@ func ReadReasons(ctx context.Context, part *scripts.Store, found []Shown) error 
 		}
 	}
 	reasons, err := part.LastReasons(ctx, uids)
+	var gates model.Gates
+	if err == nil && slices.ContainsFunc(found, func(one Shown) bool { return one.Record.Parked() }) {
+		gates, err = part.Gates(ctx)
+	}
 	for i, one := range found {
+		found[i].Because = one.because(&gates, UTC)
 		if r := one.Record; r.Disabled {
 			found[i].Reason = cmp.Or(r.DisabledReason, reasons[r.UID])
 		} else {

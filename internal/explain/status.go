@@ -66,15 +66,43 @@ func (s Shown) StatusText() string {
 	return text
 }
 
+// because tells why the model waits as it does, in a list and in its story alike.
+func (s Shown) because(gates *model.Gates, when func(time.Time) string) string {
+	gate := s.Record.ParkedBy
+	kind, name := gate.Split()
+	switch opens, look := gates.Opens(gate, s.Now); {
+	case s.Record.Broken:
+		return s.Record.Fault
+	case !s.Record.Parked():
+		return s.Record.Why
+	case gate.Timed() && opens:
+		return string(gate) + " is over: a dispatcher lets it go"
+	case gate.Timed():
+		return StopText(gates, gate, look, when) + "; it starts once then"
+	case kind == model.GateLimit:
+		return "waits for limit " + name
+	default:
+		return "waits for the circuit of " + name
+	}
+}
+
+// UTC is an instant as it is shown where models of several zones are told of.
+func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
+
 // FreshnessText says how fresh a model is, and when that changes next; empty: nothing is promised.
 func FreshnessText(m *model.Model, when func(time.Time) string) string {
 	switch {
 	case m.Freshness == model.FreshnessStale:
 		return "stale since " + when(m.StaleAt)
-	case m.Freshness == model.Fresh && m.Policy.WarnWithin > 0:
-		return "fresh, late at " + when(m.StaleAt)
 	case m.Watched():
-		return string(m.Freshness) + ", stale at " + when(m.StaleAt)
+		text := string(m.Freshness)
+		if m.Freshness == model.FreshnessNever {
+			text = "never succeeded yet"
+		}
+		if m.Freshness != model.FreshnessLate && m.Policy.WarnWithin > 0 {
+			return text + ", late at " + when(m.StaleAt)
+		}
+		return text + ", stale at " + when(m.StaleAt)
 	default:
 		return ""
 	}

@@ -47,18 +47,13 @@ func (s *narrator) counted() (lines []string) {
 // parked tells what the model waits for.
 func (s *narrator) parked() string {
 	kind, name := s.m.ParkedBy.Split()
-	gates := &s.steered.Gates
-	opens, look := gates.Opens(s.m.ParkedBy, s.Now)
-	soon := string(s.m.ParkedBy) + " is over: a dispatcher lets it go"
 	switch {
-	case s.m.ParkedBy.Timed() && opens:
-		return soon
 	case s.m.ParkedBy.Timed():
-		return StopText(gates, s.m.ParkedBy, look, s.when) + "; it starts once then"
+		return s.because(&s.steered.Gates, s.when)
 	case kind == model.GateLimit:
 		return "waits for " + s.limit(name) + s.inTurn()
 	case s.steered.Circuit == nil || !s.steered.Circuit.Open():
-		return soon
+		return string(s.m.ParkedBy) + " is over: a dispatcher lets it go"
 	default:
 		return "waits for " + s.circuit(s.steered.Circuit) + s.inTurn()
 	}
@@ -84,9 +79,9 @@ func (s *narrator) wouldStop() (lines []string) {
 		switch {
 		case hold.Ended(s.Now) || !hold.Selector.Matches(s.m, model.StatusDue, s.Now):
 		case hold.Ended(due):
-			lines = append(lines, "if it were due now: "+heldText(hold, s.when))
+			lines = append(lines, "if it were due now: "+HeldText(hold, s.when))
 		default:
-			lines = append(lines, "when it is due: "+heldText(hold, s.when))
+			lines = append(lines, "when it is due: "+HeldText(hold, s.when))
 		}
 	}
 	for _, name := range s.m.Policy.Closed {
@@ -110,13 +105,13 @@ func (s *narrator) wouldStop() (lines []string) {
 func StopText(gates *model.Gates, gate model.Gate, until time.Time, when func(time.Time) string) string {
 	kind, name := gate.Split()
 	if hold := gates.Hold(name); kind == model.GateHold && hold != nil {
-		return heldText(hold, when)
+		return HeldText(hold, when)
 	}
 	return "closed by the calendar " + name + " until " + when(until)
 }
 
-// heldText tells of a hold: by whom, until when and why.
-func heldText(h *model.Hold, when func(time.Time) string) string {
+// HeldText tells of a hold: by whom, until when and why.
+func HeldText(h *model.Hold, when func(time.Time) string) string {
 	until, picks := "until it is released", "all models"
 	if !h.Until.IsZero() {
 		until = "until " + when(h.Until)

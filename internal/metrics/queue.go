@@ -49,7 +49,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	queueUp        = describe("up", "Whether Redis has told the numbers of the queue: 1, or 0. Without them they are absent.")
-	queueModels    = describe("models", "Models in a set of the queue; due: to be started now, waiting: for their time. A failing or disabled model stands in another set too.", "set")
+	queueModels    = describe("models", "Models in a set of the queue; due: to be started now, urgent: those of them that were asked for at once, waiting: for their time. A failing or disabled model stands in another set too.", "set")
 	queueEntries   = describe("entries", "Entries of a list or stream of the queue.", "list")
 	queueOldestDue = describe("oldest_due_age_seconds", "How long the model is due that is due for longest and was not started; 0: none is.")
 	queueParked    = describe("parked_models", "Models that wait for a gate instead of a time, by its kind.", "reason")
@@ -117,29 +117,48 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 		return
 	}
 	tell(queueUp, 1)
-	sum := func(of func(*scripts.Gauges) int64) (sum float64) {
-		for i := range parts {
-			sum += float64(of(&parts[i]))
-		}
-		return sum
+	sum := scripts.Gauges{}
+	for i := range parts {
+		sum.Add(&parts[i])
 	}
+	count := func(desc *prometheus.Desc, value int64, labels ...string) { tell(desc, float64(value), labels...) }
 	for set, of := range sets {
-		tell(queueModels, sum(of), set)
+		count(queueModels, of(&sum), set)
 	}
 	for list, of := range lists {
-		tell(queueEntries, sum(of), list)
+		count(queueEntries, of(&sum), list)
 	}
 	for _, freshness := range model.Freshnesses {
-		tell(queueFreshness, sum(func(g *scripts.Gauges) int64 { return g.Freshness[freshness] }), string(freshness))
+		count(queueFreshness, sum.Freshness[freshness], string(freshness))
 	}
 	for _, names := range counters {
 		for _, name := range names {
-			tell(queueCounted, sum(func(g *scripts.Gauges) int64 { return g.Counters[name] }), name)
+			count(queueCounted, sum.Counters[name], name)
 		}
 	}
-	tell(queueCircuits, sum(func(g *scripts.Gauges) int64 { return g.OpenCircuits }))
-	parked(tell, sum)
-	extremes(parts, tell)
+	rest := sum.Parked
+	for _, kind := range model.GateKinds {
+		count(queueParked, sum.ParkedBy[kind], kind)
+		rest -= sum.ParkedBy[kind]
+	}
+	count(queueParked, max(0, rest), other) // what waits for gates beyond those that were looked at has an unknown reason
+	open := int64(0)
+	if sum.QueueCircuitOpen {
+		open = 1
+	}
+	largest := int64(0)
+	for _, models := range sum.Errors {
+		largest = max(largest, models)
+	}
+	count(queueCircuits, sum.OpenCircuits)
+	count(queueCircuit, open)
+	count(queueCauses, int64(len(sum.Errors)))
+	count(queueLargest, largest)
+	tell(queueOldestDue, age(sum.OldestDue, sum.At))
+	tell(queueOutbox, age(sum.OldestNotice, sum.At))
+	for _, party := range model.Parties {
+		count(queueLiving, sum.Living[party], string(party))
+	}
 }
 
 // counters are the names of those that are told: the fields of <queue>:stats may have others.
@@ -173,52 +192,6 @@ var (
 		"outbox":   func(g *scripts.Gauges) int64 { return g.Outbox },
 	}
 )
-
-type teller func(desc *prometheus.Desc, value float64, labels ...string)
-
-// parked tells what waits for gates; what waits for gates beyond those that were looked at has an unknown reason.
-func parked(tell teller, sum func(func(*scripts.Gauges) int64) float64) {
-	rest := sum(func(g *scripts.Gauges) int64 { return g.Parked })
-	for _, kind := range model.GateKinds {
-		count := sum(func(g *scripts.Gauges) int64 { return g.ParkedBy[kind] })
-		tell(queueParked, count, kind)
-		rest -= count
-	}
-	tell(queueParked, max(0, rest), other)
-}
-
-// extremes tells what is not added up over the parts.
-func extremes(parts []scripts.Gauges, tell teller) {
-	var due, notice, open float64
-	models, living := map[string]int64{}, map[model.Party]int64{}
-	for i := range parts {
-		g := &parts[i]
-		due, notice = max(due, age(g.OldestDue, g.At)), max(notice, age(g.OldestNotice, g.At))
-		if g.QueueCircuitOpen {
-			open = 1
-		}
-		for id, count := range g.Errors {
-			models[id] += count
-		}
-		for _, party := range model.Parties {
-			if count, found := living[party]; !found || g.Living[party] < count {
-				living[party] = g.Living[party]
-			}
-		}
-	}
-	largest := int64(0)
-	for _, count := range models {
-		largest = max(largest, count)
-	}
-	tell(queueOldestDue, due)
-	tell(queueOutbox, notice)
-	tell(queueCircuit, open)
-	tell(queueCauses, float64(len(models)))
-	tell(queueLargest, float64(largest))
-	for _, party := range model.Parties {
-		tell(queueLiving, float64(living[party]), string(party))
-	}
-}
 
 // age is how long ago an instant was; 0: there is none.
 func age(at, now time.Time) float64 {

@@ -1,0 +1,141 @@
+package attention
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+var (
+	now    = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	before = now.Add(-2 * time.Hour)
+)
+
+func hold(t *testing.T, id, selector string, until time.Time, parked int64) scripts.HoldSum {
+	t.Helper()
+	picks, err := model.ParseSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scripts.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
+}
+
+func circuit(key, by string, parked int64) scripts.KeyCircuit {
+	return scripts.KeyCircuit{Key: key, CircuitState: model.CircuitState{OpenedAt: before}, By: by, Parked: parked}
+}
+
+// situations are queues in which one thing is stopped or wrong.
+func situations(t *testing.T) map[string]Queue {
+	gone := func(parts int, parties ...model.Party) (all []Gone) {
+		for _, party := range parties {
+			all = append(all, Gone{model.Absence{Party: party, Certain: true}, parts})
+		}
+		return all
+	}
+	gauges := func(change func(*scripts.Gauges)) Queue {
+		q := Queue{Parts: 1}
+		q.At = now
+		change(&q.Gauges)
+		return q
+	}
+	with := func(q Queue) Queue {
+		q.At, q.Parts = now, max(1, q.Parts)
+		return q
+	}
+	return map[string]Queue{
+		"":                      with(Queue{}),
+		"due just now":          gauges(func(g *scripts.Gauges) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
+		"a hold that has ended": with(Queue{Holds: []scripts.HoldSum{hold(t, "h1", "", now, 3)}}),
+		"all models are held":   with(Queue{Holds: []scripts.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
+		"a tenant is held":      with(Queue{Holds: []scripts.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
+		"a circuit is open":     with(Queue{Circuits: []scripts.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
+		"that of the queue":     with(Queue{Circuits: []scripts.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
+		"no dispatcher":         with(Queue{Gone: gone(1, model.PartyDispatcher)}),
+		"no worker, no poller":  with(Queue{Gone: gone(1, model.PartyWorker, model.PartyPoller)}),
+		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.PartyPoller)}),
+		"due for long":          gauges(func(g *scripts.Gauges) { g.Due, g.OldestDue = 1, before }),
+		"disabled":              gauges(func(g *scripts.Gauges) { g.Disabled = 400 }),
+		"never succeeded": gauges(func(g *scripts.Gauges) {
+			g.Freshness = scripts.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
+		}),
+		"parked by a calendar":   gauges(func(g *scripts.Gauges) { g.ParkedBy = map[string]int64{model.GateCalendar: 12, model.GateHold: 3} }),
+		"parked by a limit":      gauges(func(g *scripts.Gauges) { g.ParkedBy = map[string]int64{model.GateLimit: 1, model.GateCircuit: 3} }),
+		"the most important one": with(Queue{Gone: gone(1, model.PartyDispatcher), Holds: []scripts.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Gauges: scripts.Gauges{Disabled: 1}}),
+	}
+}
+
+func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
+	want := map[string][]string{
+		"": nil, "due just now": nil, "a hold that has ended": nil,
+		"all models are held":    {"all-held: All models are held by ann since 2026-11-21 05:00:00 UTC, until it is released: deploy (hold h1 of all models); 1 model waits for it."},
+		"a tenant is held":       {"held: Models are held by ann since 2026-11-21 05:00:00 UTC, until 2026-11-21 08:00:00 UTC: deploy (hold h2 of tenant=t1); 40 models wait for it."},
+		"a circuit is open":      {"circuit-open: The circuit of host=a.example is open since 2026-11-21 05:00:00 UTC by bob; 0 models wait for it."},
+		"that of the queue":      {"queue-circuit-open: The circuit of the whole queue is open since 2026-11-21 05:00:00 UTC; nobody is disabled meanwhile."},
+		"no dispatcher":          {"dispatcher-missing: No dispatcher lives."},
+		"no worker, no poller":   {"worker-missing: Attempts wait, and no worker takes any.", "poller-missing: No poller lives."},
+		"a part without poller":  {"poller-missing: No poller lives, in 2 of 4 parts."},
+		"due for long":           {"due: 1 model is due, since 2026-11-21 05:00:00 UTC at the longest."},
+		"disabled":               {"disabled: 400 models are disabled."},
+		"never succeeded":        {"never: 7 models have never succeeded yet."},
+		"parked by a calendar":   {"parked-calendar: 12 models wait for calendars."},
+		"parked by a limit":      {"parked-limit: 1 model waits for limits."},
+		"the most important one": {"dispatcher-missing: No dispatcher lives.", "all-held: All models are held by ann since 2026-11-21 05:00:00 UTC, until it is released: deploy (hold h1 of all models); 0 models wait for it.", "disabled: 1 model is disabled."},
+	}
+	for name, queue := range situations(t) {
+		var got []string
+		for _, one := range queue.Findings() {
+			got = append(got, one.Code+": "+one.Text)
+		}
+		if diff := cmp.Diff(want[name], got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestManyHoldsAndCircuitsAreSummedUpAndNoHoldOfAllModelsIsHidden(t *testing.T) {
+	q := Queue{Parts: 1}
+	q.At = now
+	for range 8 {
+		q.Holds = append(q.Holds, hold(t, "h", "tenant=t1", time.Time{}, 1))
+		q.Circuits = append(q.Circuits, circuit("host=a", "", 1))
+	}
+	q.Holds = append(q.Holds, hold(t, "last", "", time.Time{}, 1))
+	codes := map[string]int{}
+	text := ""
+	for _, one := range q.Findings() {
+		codes[one.Code]++
+		text += one.Text + "\n"
+	}
+	if diff := cmp.Diff(map[string]int{"held": 6, "all-held": 1, "circuit-open": 6}, codes); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for _, more := range []string{"3 more holds keep", "3 more circuits are open"} {
+		if !strings.Contains(text, more) {
+			t.Errorf("expected %q, found %s", more, text)
+		}
+	}
+}
+
+// The runbook is entered by what is seen: each code of a finding begins a row of it.
+func TestTheRunbookHasARowForEachFinding(t *testing.T) {
+	runbook, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, queue := range situations(t) {
+		for _, one := range queue.Findings() {
+			if !strings.Contains(string(runbook), "\n| `"+one.Code+"` ") {
+				t.Errorf("%s: expected a row of the runbook that begins with `%s`, found none", name, one.Code)
+			}
+			if one.Command == "" {
+				t.Errorf("%s: expected a command that shows more, found none", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package attention
+
+import (
+	"context"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
+type Queue struct {
+	scripts.Gauges
+
+	Holds    []scripts.HoldSum
+	Circuits []scripts.KeyCircuit // that are open
+	Gone     []Gone
+	Parts    int
+}
+
+// Gone is a party that does not live in parts of the queue.
+type Gone struct {
+	model.Absence
+	Parts int
+}
+
+// Read reads a queue.
+func Read(ctx context.Context, queue *scripts.Queue) (q Queue, err error) {
+	q.Parts = len(queue.Parts)
+	if q.Gauges, err = queue.Gauges(ctx); err != nil {
+		return q, err
+	}
+	if q.Holds, err = queue.Holds(ctx); err != nil {
+		return q, err
+	}
+	if q.Circuits, err = queue.OpenCircuits(ctx); err != nil {
+		return q, err
+	}
+	parts := map[model.Party][]model.Absence{}
+	err = queue.Each(func(part *scripts.Store) error {
+		signs, err := part.Signs(ctx)
+		for _, gone := range signs.Gone() {
+			parts[gone.Party] = append(parts[gone.Party], gone)
+		}
+		return err
+	})
+	for _, party := range model.Parties {
+		if gone := parts[party]; gone != nil {
+			q.Gone = append(q.Gone, Gone{gone[0], len(gone)})
+		}
+	}
+	return q, err
+}

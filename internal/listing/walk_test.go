@@ -1,0 +1,146 @@
+package listing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
+	for _, page := range []Page{{Place: scripts.WalkBegins, UID: "a"}, {Sort: SortDue, Score: 12, UID: "a"}, {Part: 3, Place: "17"}, {Sort: SortFailing, Score: -1, UID: `a"b`}} {
+		if got, err := ReadPage(page.String(), page.Sort); err != nil || got != page {
+			t.Errorf("expected %v, found %v, %v", page, got, err)
+		}
+	}
+	if got, err := ReadPage("", SortDue); err != nil || got != (Page{Sort: SortDue, Place: scripts.WalkBegins}) {
+		t.Errorf("expected the beginning, found %v, %v", got, err)
+	}
+	for name, test := range map[string]struct{ text, sort string }{
+		"no base64":        {"###", ""},
+		"no JSON":          {"bm8", ""},
+		"nothing":          {Page{}.String(), ""},
+		"no model":         {Page{Sort: SortDue, Place: scripts.WalkBegins}.String(), SortDue},
+		"a part below 0":   {Page{Part: -1, Place: scripts.WalkBegins, UID: "a"}.String(), ""},
+		"of another order": {Page{Sort: SortDue, UID: "a"}.String(), SortFailing},
+		"of no order":      {Page{Place: scripts.WalkBegins, UID: "a"}.String(), SortDue},
+	} {
+		if got, err := ReadPage(test.text, test.sort); err == nil || !strings.Contains(err.Error(), "--after") {
+			t.Errorf("%s: expected it refused, found %v, %v", name, got, err)
+		}
+	}
+}
+
+// filled is a queue of models: each third is of the tenant t0, and the first two fail.
+func filled(t *testing.T, server *testkit.Server, models int) *fixture.Queue {
+	t.Helper()
+	q := fixture.New(t, server)
+	p, err := poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range models {
+		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%03d","rrule":"every day at 6 AM","labels":{"tenant":"t%d"}}`, i, i%3))
+	}
+	for done := 0; done < models; {
+		round, err := p.RunOnce(t.Context())
+		if err != nil || round.Applied == 0 {
+			t.Fatal(round, err)
+		}
+		done += round.Applied
+	}
+	return q
+}
+
+// list walks to the end, or until visit has had enough, and returns the uids.
+func list(t *testing.T, queue *scripts.Queue, which Which, most int) (uids []string, last Page) {
+	t.Helper()
+	enough := errors.New("enough")
+	err := Walk(t.Context(), queue, which, func(found []Listed, _ Page) error {
+		for _, one := range found {
+			uids, last = append(uids, one.Record.UID), one.Page
+			if len(uids) == most {
+				return enough
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, enough) {
+		t.Fatal(err)
+	}
+	return uids, last
+}
+
+func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := filled(t, server, 30)
+		queue := &scripts.Queue{Name: "bigtables", Parts: []*scripts.Store{q.Store}}
+		for _, selector := range []string{"", "tenant=t0", "uid=m01*", "tenant!=t0", "tenant=t9"} {
+			picks, err := model.ParseSelector(selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, sort := range []string{"", SortDue} {
+				want, _ := list(t, queue, Which{Picks: picks, Sort: sort, From: begins(sort)}, 0)
+				if counts := map[string]int{"": 30, "tenant=t0": 10, "uid=m01*": 10, "tenant!=t0": 20}; len(want) != counts[selector] {
+					t.Errorf("%q %q: expected %d, found %q", selector, sort, counts[selector], want)
+				}
+				for _, size := range []int{1, 7, 30} {
+					var got []string
+					for from := begins(sort); ; {
+						uids, last := list(t, queue, Which{Picks: picks, Sort: sort, From: from}, size)
+						got = append(got, uids...)
+						if len(uids) < size {
+							break
+						}
+						var err error
+						if from, err = ReadPage(last.String(), sort); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if sort == "" {
+						slices.Sort(got)
+						want = slices.Sorted(slices.Values(want))
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%q %q, pages of %d: -want +got\n%s", selector, sort, size, diff)
+					}
+				}
+			}
+		}
+	})
+}
+
+func begins(sort string) Page {
+	page, _ := ReadPage("", sort) // the beginning
+	return page
+}
+
+func TestAnErrorOfTheVisitEndsTheWalkAndSoDoesTheEndOfTheContext(t *testing.T) {
+	q := filled(t, testkit.Miniredis(t), 3)
+	queue := &scripts.Queue{Name: "bigtables", Parts: []*scripts.Store{q.Store}}
+	broken := errors.New("broken")
+	for _, sort := range []string{"", SortDue} {
+		if err := Walk(t.Context(), queue, Which{Sort: sort, From: begins(sort)}, func([]Listed, Page) error { return broken }); !errors.Is(err, broken) {
+			t.Errorf("%q: expected the error of the visit, found %v", sort, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		visits := 0
+		err := Walk(ctx, queue, Which{Sort: sort, From: begins(sort)}, func([]Listed, Page) error { visits++; cancel(); return nil })
+		if !errors.Is(err, context.Canceled) || visits != 1 {
+			t.Errorf("%q: expected the end of the context, found %v after %d visits", sort, err, visits)
+		}
+	}
+}
