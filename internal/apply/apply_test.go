@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -16,9 +18,10 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // bundle is a queue and the directory of ann.
 type bundle struct {
-	t     *testing.T
-	queue *scripts.Queue
-	path  string
+	t      *testing.T
+	queue  *scripts.Queue
+	path   string
+	client redis.UniversalClient
 }
 
 func setup(t *testing.T, server *testkit.Server) *bundle {
@@ -28,7 +31,7 @@ func setup(t *testing.T, server *testkit.Server) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bundle{t, queue, t.TempDir()}
+	return &bundle{t, queue, t.TempDir(), client}
 }
 
 // plan plans what the documents say.

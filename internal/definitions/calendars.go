@@ -1,8 +1,6 @@
 package definitions
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 
 	"github.com/refreshd/refreshd/model/schedule"
@@ -10,16 +8,11 @@ import (
 
 // ReadCalendars reads the calendars of a file: in JSON, or in YAML with many documents. An error names its position.
 func ReadCalendars(name string, in io.Reader) ([]schedule.Calendar, error) {
-	buffered := bufio.NewReader(in)
-	skipMark(buffered)
-	text, err := io.ReadAll(io.LimitReader(buffered, maxPolicies+1))
+	text, err := readAll(name, in, maxDocument)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, err
 	}
-	if len(text) > maxPolicies {
-		return nil, fmt.Errorf("%s: expected at most %d MiB", name, maxPolicies>>20)
-	}
-	docs, err := readYAML(name, text, rooted("")) // YAML reads JSON too
+	docs, err := readDocuments(name, text, rooted(""))
 	if err != nil {
 		return nil, err
 	}

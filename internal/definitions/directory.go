@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,33 +54,77 @@ var suffixes = append([]string{".yaml", ".yml", ".json"}, lineSuffixes...)
 
 // ReadDirectory reads a file, or all files of a directory and of those below it whose names end in .yaml, .yml, .json, .jsonl or .ndjson; a name
 // that begins with a dot is passed over. A document with a uid is a model, any other one a policy; `kind` may say which. What is no such
-// document, or names a model or policy that another one has, is refused. An error is one of the files.
-func ReadDirectory(root string) (Directory, error) {
-	var d Directory
-	places := make(map[string]string) // of what was read already
-	if info, err := os.Stat(root); err == nil && info.IsDir() {
-		root = filepath.Clean(root) + string(filepath.Separator) // otherwise a link to a directory would be a file
+// document, or names a model or policy that another one has, is refused. An error is one of the files: each must be a regular one of at
+// most 64 MiB, and a link must not lead out of the directory.
+func ReadDirectory(path string) (d Directory, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return d, err
 	}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch hidden := path != root && strings.HasPrefix(entry.Name(), "."); {
-		case err != nil:
-			return err
+	places := make(map[string]string) // of what was read already
+	if !info.IsDir() {
+		err = d.readFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), path, places)
+		return d, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return d, err
+	}
+	defer root.Close()
+	err = d.readTree(root.FS(), path, places)
+	return d, err
+}
+
+// readTree reads the files of a directory that is called path.
+func (d *Directory) readTree(tree fs.FS, path string, places map[string]string) error {
+	return fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("read %s: %w", filepath.Join(path, name), err)
+		}
+		switch hidden := name != "." && strings.HasPrefix(entry.Name(), "."); {
 		case hidden && entry.IsDir():
 			return fs.SkipDir
-		case hidden || entry.IsDir() || path != root && !slices.Contains(suffixes, strings.ToLower(filepath.Ext(path))):
+		case hidden || entry.IsDir() || !slices.Contains(suffixes, strings.ToLower(filepath.Ext(name))):
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		docs, err := readMixed(path, text)
-		for _, doc := range docs {
-			d.add(doc, places)
-		}
-		return err
+		return d.readFile(tree, name, filepath.Join(path, name), places)
 	})
-	return d, err
+}
+
+// readFile reads a file of a directory; path is what it is called.
+func (d *Directory) readFile(tree fs.FS, name, path string, places map[string]string) error {
+	info, err := fs.Stat(tree, name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	if err := CheckFile(path, info); err != nil {
+		return err
+	}
+	in, err := tree.Open(name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	defer in.Close()
+	text, err := readAll(path, in, maxFile)
+	if err != nil {
+		return err
+	}
+	docs, err := readMixed(path, text)
+	for _, doc := range docs {
+		d.add(doc, places)
+	}
+	return err
+}
+
+// CheckFile refuses what is no regular file before it is opened: a pipe would wait for somebody who writes, and a device may have no end.
+func CheckFile(path string, info fs.FileInfo) error {
+	switch {
+	case info.Mode().IsRegular():
+		return nil
+	case info.IsDir():
+		return fmt.Errorf("%s: expected a regular file, found a directory", path)
+	}
+	return fmt.Errorf("%s: expected a regular file, found a pipe or a device", path)
 }
 
 // add takes a document in, or refuses it. places are those of what was taken in before.
@@ -104,13 +149,10 @@ const (
 
 // read returns what the document is called, its kind first, and what takes it in.
 func (d *Directory) read(doc Document) (name string, take func(), err error) {
-	fields, is := doc.Value.(map[string]any)
-	switch {
-	case doc.Err != nil:
-		return "", nil, doc.Err
-	case !is:
-		return "", nil, document.Refuse("", "a model or a policy", document.Found(doc.Value))
+	if err := foreign(doc, "a model, which has a uid, or a policy"); err != nil {
+		return "", nil, err
 	}
+	fields := doc.Value.(map[string]any) // a definition is an object
 	kind := kindPolicy
 	if _, is := fields["uid"]; is {
 		kind = kindModel
@@ -152,7 +194,7 @@ func readMixed(path string, text []byte) (docs []Document, err error) {
 		err = ReadLines(path, bytes.NewReader(text), func(doc Document) error { docs = append(docs, doc); return nil })
 		return docs, err
 	}
-	docs, err = readYAML(path, text, rootOf) // YAML reads JSON too
+	docs, err = readDocuments(path, text, rootOf)
 	for i := range docs {
 		if fields, is := docs[i].Value.(map[string]any); is && fields["uid"] == nil {
 			docs[i].uproot()

@@ -7,9 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Document is one decoded model or policy.
@@ -55,16 +60,60 @@ func skipMark(in *bufio.Reader) {
 	}
 }
 
+const (
+	maxFile     = 64 << 20 // bounds a file that is read as a whole, in bytes
+	maxDocument = 4 << 20  // bounds a document, and a file of policies, in bytes
+)
+
+var errTooLarge = fmt.Errorf("expected a document of at most %d MiB, found a larger one", maxDocument>>20)
+
+// readAll reads a file of at most so many bytes, without the mark before UTF-8.
+func readAll(name string, in io.Reader, most int) ([]byte, error) {
+	buffered := bufio.NewReader(in)
+	skipMark(buffered)
+	text, err := io.ReadAll(io.LimitReader(buffered, int64(most)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > most {
+		return nil, fmt.Errorf("%s: expected at most %d MiB, found more", name, most>>20)
+	}
+	return text, nil
+}
+
+// readDocuments reads JSON or YAML, as the name of the file says. Text of another name is YAML, which reads JSON too.
+func readDocuments(name string, text []byte, rootOf func(*yaml.Node) string) ([]Document, error) {
+	if strings.EqualFold(filepath.Ext(name), ".json") {
+		return readJSON(name, text)
+	}
+	return readYAML(name, text, rootOf)
+}
+
+// modelFields are those of a model that a policy has not.
+var modelFields = []string{"uid", "payload", "refresh", "policy", "labels"}
+
+// foreign returns why a document cannot be read, or is no definition: it has no field of a model or of a policy. The error about one that is
+// none repeats nothing of it: it may be a file of passwords that was left in the directory.
+func foreign(doc Document, want string) error {
+	if doc.Err != nil && doc.Value == nil {
+		return doc.Err
+	}
+	fields, _ := doc.Value.(map[string]any)
+	for name := range fields {
+		if slices.Contains(modelFields, name) || policy.HasField(name) {
+			return doc.Err
+		}
+	}
+	return document.Refuse("", want, "something else")
+}
+
 // ReadOne reads a file of one document, in JSON or YAML. An error names its position.
 func ReadOne(name string, in io.Reader) (Document, error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxPolicies+1))
+	text, err := readAll(name, in, maxDocument)
 	if err != nil {
-		return Document{}, fmt.Errorf("read %s: %w", name, err)
+		return Document{}, err
 	}
-	if len(text) > maxPolicies {
-		return Document{}, fmt.Errorf("%s: expected at most %d MiB", name, maxPolicies>>20)
-	}
-	docs, err := readYAML(name, text, rooted("")) // YAML reads JSON too
+	docs, err := readDocuments(name, text, rooted(""))
 	if err != nil {
 		return Document{}, err
 	}

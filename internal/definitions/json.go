@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
-
-	"github.com/refreshd/refreshd/model/document"
 )
 
 // readJSON reads one object, several, or a list of them.
@@ -66,30 +64,31 @@ func (c *cursor) lineOf(err error) int {
 	return c.move(end)
 }
 
-// decodeJSON decodes one value that is known to be JSON, or a line that may not be.
+// decodeJSON decodes one value that is known to be JSON, or a line that may not be. Its errors repeat nothing of the text, which may be no definition.
 func decodeJSON(at *fields, text []byte) Document {
 	doc := Document{Position: at.position}
-	if !utf8.Valid(text) {
-		doc.Err = fmt.Errorf("expected UTF-8, found %s", document.Found(string(text)))
+	switch {
+	case len(text) > maxDocument:
+		doc.Err = errTooLarge
+		return doc
+	case !utf8.Valid(text):
+		doc.Err = errors.New("expected UTF-8, found other bytes")
 		return doc
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // numbers of a payload keep their digits
 	if err := decoder.Decode(&doc.Value); err != nil {
-		doc.Err = fmt.Errorf("expected a JSON object, found %s: %w", document.Found(string(text)), err)
+		doc.Err = fmt.Errorf("expected a JSON object: %w", err)
 	} else if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
 		doc.Err = errors.New("expected one object, found more behind it")
 	}
 	return doc
 }
 
-// maxLine bounds one line of JSON lines, in bytes.
-const maxLine = 16 << 20
-
 // ReadLines reads JSON lines and hands them to take, in their order; a line that is no object harms only itself.
 func ReadLines(name string, in io.Reader, take func(Document) error) error {
 	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, sniffed), maxLine)
+	lines.Buffer(make([]byte, 0, sniffed), maxDocument)
 	line := 0
 	for lines.Scan() {
 		line++
@@ -102,7 +101,7 @@ func ReadLines(name string, in io.Reader, take func(Document) error) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%s line %d: read a line of at most %d MiB: %w", name, line+1, maxLine>>20, err)
+		return fmt.Errorf("%s line %d: read a line of at most %d MiB: %w", name, line+1, maxDocument>>20, err)
 	}
 	return nil
 }

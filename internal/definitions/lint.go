@@ -12,9 +12,15 @@ import (
 
 // LintPolicy warns of what is seldom meant in a policy, which was read from a document.
 func LintPolicy(doc Document, p policy.Policy, now time.Time) (warnings []policy.Warning) {
-	if fields, ok := doc.Value.(map[string]any); ok && fields["timeout"] == nil {
+	fields, ok := doc.Value.(map[string]any)
+	if ok && fields["timeout"] == nil {
 		missing := "is missing: " + document.FormatDuration(p.Timeout) + ", that of the policy default"
 		warnings = append(warnings, policy.Warning{Field: "timeout", Text: missing})
+	}
+	said := fields["retries"] != nil || fields["retry_intervals"] != nil
+	if said && fields["on_exhausted"] == nil && p.MaxRetries() > 0 && p.OnExhausted == policy.GiveUp {
+		warnings = append(warnings, policy.Warning{Field: "on_exhausted",
+			Text: "is missing: give_up, so that a model is disabled after its last retry; next_planned lets it go on with its rule"})
 	}
 	if doc.SaysMail && p.Email == (policy.Recipient{}) {
 		warnings = append(warnings, policy.Warning{Field: "notify",
@@ -27,9 +33,9 @@ func LintPolicy(doc Document, p policy.Policy, now time.Time) (warnings []policy
 	return append(warnings, m.Lint(p.Dtstart != "", now)...)
 }
 
-// ModelLinter warns of what is seldom meant in models, once for each schedule and policy: a million models share few.
+// ModelLinter warns of what is seldom meant in models. It looks once at each schedule and policy: a million models share few.
 type ModelLinter struct {
-	known map[linted]bool
+	known map[linted][]policy.Warning
 }
 
 type linted struct {
@@ -40,17 +46,18 @@ type linted struct {
 // maxLinted bounds what is remembered, and with it the time that is spent on models that are all different.
 const maxLinted = 1000
 
-// Lint returns the warnings about a saved model; anchored says that its author named a dtstart.
+// Lint returns the warnings about a saved model, which are not to be changed; anchored says that its author named a dtstart.
 func (l *ModelLinter) Lint(m *model.Model, anchored bool, now time.Time) []policy.Warning {
 	definition := linted{m.Rule, m.Timezone, m.PolicyName, anchored}
-	if l.known[definition] || len(l.known) >= maxLinted {
-		return nil
+	warnings, known := l.known[definition]
+	if known || len(l.known) >= maxLinted {
+		return warnings
 	}
 	if l.known == nil {
-		l.known = make(map[linted]bool)
+		l.known = make(map[linted][]policy.Warning)
 	}
-	l.known[definition] = true
-	warnings := m.Lint(anchored, now)
+	warnings = m.Lint(anchored, now)
+	l.known[definition] = warnings
 	for i, w := range warnings {
 		if !strings.HasPrefix(w.Field, "rrule") && w.Field != "dtstart" && w.Field != "timezone" {
 			warnings[i].Field = fieldBelow(policyRoot, w.Field)

@@ -33,3 +33,55 @@ func TestAPolicyThatSaysEmailAndNotToWhomIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+func TestAPolicyThatLeavesItsEndOpenIsToldWhichItGets(t *testing.T) {
+	for text, want := range map[string]policy.OnExhausted{
+		"timeout: 1h\nretry_intervals: [0, PT5M]":         policy.GiveUp,
+		"timeout: 1h\nretries: 10 5s":                     policy.GiveUp,
+		"timeout: 1h\nretries: 10 5s\non_exhausted: null": policy.GiveUp,
+
+		// Nothing is left open, or the usual end is taken, which is told as what comes from the policy default
+		"timeout: 1h\nretries: [0, 5m]":                        "",
+		"timeout: 1h\nretries: [0, 5m]\non_exhausted: give_up": "",
+		"timeout: 1h\nretries: []":                             "",
+		"timeout: 1h":                                          "",
+	} {
+		docs, err := ReadPolicies("p.yaml", strings.NewReader(text))
+		if err != nil || len(docs) != 1 {
+			t.Fatal(text, err)
+		}
+		p, err := policy.Parse(docs[0].Value)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		var told string
+		for _, w := range LintPolicy(docs[0], p, time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)) {
+			if w.Field == "on_exhausted" {
+				told += w.Text
+			}
+		}
+		if want == "" && told != "" || want != "" && (p.OnExhausted != want || !strings.HasPrefix(told, "is missing: "+string(want))) {
+			t.Errorf("%s: it ends in %s, told %q, want %q", text, p.OnExhausted, told, want)
+		}
+	}
+}
+
+func TestAnAnnotationAloneIsAPolicy(t *testing.T) {
+	docs, err := ReadPolicies("retry.txt", strings.NewReader("# of the verb\n//ftl:retry 10 5s\n"))
+	if err != nil || len(docs) != 1 {
+		t.Fatal(docs, err)
+	}
+	p, err := policy.Parse(docs[0].Value)
+	if err != nil || p.MaxRetries() != 10 || p.OnExhausted != policy.GiveUp {
+		t.Errorf("read as %+v, %v", p, err)
+	}
+	for _, text := range []string{"//ftl:retry", "//ftl:retry soon", "//ftl:retry 10 5s 10m 1h", "//ftl:retry 10 5s\nretries: [0]"} {
+		docs, err := ReadPolicies("retry.txt", strings.NewReader(text))
+		if err == nil {
+			_, err = policy.Parse(docs[0].Value)
+		}
+		if err == nil {
+			t.Errorf("%s: want it refused", text)
+		}
+	}
+}

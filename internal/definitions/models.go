@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -31,7 +30,7 @@ type Model struct {
 
 func parseModel(doc Document) Model {
 	m := Model{Document: doc}
-	if m.Err == nil {
+	if m.Err = foreign(doc, "a model, which has a uid"); m.Err == nil {
 		m.Value, m.Err = definitionOf(doc.Value)
 	}
 	if m.Err == nil {
@@ -51,9 +50,9 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 	if format == formatLines {
 		return ReadLines(name, buffered, func(doc Document) error { return take(parseModel(doc)) })
 	}
-	text, err := io.ReadAll(buffered)
+	text, err := readAll(name, buffered, maxFile)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return err
 	}
 	var docs []Document
 	if format == formatYAML {

@@ -1,22 +1,18 @@
 package definitions
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
 
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/policy/english"
 )
 
-const (
-	// maxPolicies bounds a file of policies, in bytes.
-	maxPolicies = 4 << 20
-	// policyRoot is the path that a policy has in a model.
-	policyRoot = "policy"
-)
+// policyRoot is the path that a policy has in a model.
+const policyRoot = "policy"
 
 // looksLikeFields matches the first line of a policy in YAML, or of a list of them: the name of a field, which has no spaces.
 var looksLikeFields = regexp.MustCompile(`^(-[ \t]+)?["']?[A-Za-z_]+["']?[ \t]*:([ \t]|$)`)
@@ -24,22 +20,20 @@ var looksLikeFields = regexp.MustCompile(`^(-[ \t]+)?["']?[A-Za-z_]+["']?[ \t]*:
 // ReadPolicies reads the policies of a file: in JSON, in YAML with many documents, or one in English. They are decoded, but not
 // yet known to be policies. An error names its position.
 func ReadPolicies(name string, in io.Reader) ([]Document, error) {
-	buffered := bufio.NewReader(in)
-	skipMark(buffered)
-	text, err := io.ReadAll(io.LimitReader(buffered, maxPolicies+1))
+	text, err := readAll(name, in, maxDocument)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if len(text) > maxPolicies {
-		return nil, fmt.Errorf("%s: expected at most %d MiB", name, maxPolicies>>20)
+		return nil, err
 	}
 	switch first := firstLine(text); {
 	case first == "":
 		return nil, nil
+	case strings.HasPrefix(first, policy.Annotation):
+		all := string(text[bytes.Index(text, []byte(first)):])
+		return []Document{{Value: map[string]any{"retries": all}, Position: func(string) string { return name }}}, nil
 	case first[0] != '{' && first[0] != '[' && !looksLikeFields.MatchString(first):
 		return readEnglish(name, string(text))
 	}
-	docs, err := readYAML(name, text, rooted(policyRoot)) // YAML reads JSON too
+	docs, err := readDocuments(name, text, rooted(policyRoot))
 	for i := range docs {
 		if docs[i].Err != nil {
 			return nil, fmt.Errorf("%s: %w", docs[i].Position(""), docs[i].Err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -38,7 +39,7 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 			return docs, nil
 		} else if err != nil {
 			// The parser cannot find its way into the next document, so the whole file is refused.
-			return nil, fmt.Errorf("%s %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+			return nil, fmt.Errorf("%s %s", name, yamlProblem(err))
 		}
 		items := node.Content
 		if len(items) == 0 || isNull(items[0]) {
@@ -50,13 +51,20 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 		for _, item := range items {
 			at := &fields{file: name, line: item.Line, lines: make(map[string]int)}
 			most := min(maxYAMLValues, left)
-			scan := yamlScan{lines: at.lines, left: most}
+			scan := yamlScan{lines: at.lines, left: most, bytes: maxDocument}
 			doc := Document{Position: at.position}
 			doc.Value, doc.Err = scan.value(item, rootOf(item), 0)
 			left -= most - max(0, scan.left)
 			docs = append(docs, doc)
 		}
 	}
+}
+
+var namedAnchor = regexp.MustCompile(`anchor '[^']*'`)
+
+// yamlProblem is the reason of the parser, without the name of an anchor: the text may be no definition.
+func yamlProblem(err error) string {
+	return namedAnchor.ReplaceAllLiteralString(strings.TrimPrefix(err.Error(), "yaml: "), "anchor")
 }
 
 // rooted is the path of objects that are all of one kind.
@@ -68,7 +76,8 @@ func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.
 // that its author wrote: to YAML an unquoted dtstart is a timestamp, and some uids are numbers.
 type yamlScan struct {
 	lines map[string]int
-	left  int
+	left  int // values
+	bytes int // of names and values
 }
 
 func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
@@ -76,6 +85,9 @@ func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
 		want := fmt.Sprintf("at most %d values and %d for each byte of the file, %d deep, with aliases written out",
 			maxYAMLValues, maxYAMLGrowth, maxYAMLDepth)
 		return nil, &document.Error{Field: path, Want: want, Found: "more"}
+	}
+	if s.bytes -= len(node.Value); s.bytes < 0 {
+		return nil, errTooLarge
 	}
 	switch node.Kind {
 	case yaml.AliasNode:
@@ -97,7 +109,7 @@ func (s *yamlScan) sequence(node *yaml.Node, path string, depth int) (any, error
 		s.note(at, item.Line)
 		var err error
 		if list[i], err = s.value(item, at, depth+1); err != nil {
-			return nil, err
+			return list, err
 		}
 	}
 	return list, nil
@@ -141,6 +153,7 @@ func (s *yamlScan) key(key *yaml.Node, path string) (name, at string, err error)
 		found := fmt.Sprintf("something else on line %d", key.Line)
 		return "", "", &document.Error{Field: path, Want: "names of fields", Found: found}
 	}
+	s.bytes -= len(key.Value)
 	return key.Value, fieldBelow(path, key.Value), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -29,6 +30,7 @@ type queue struct {
 	*scripts.Queue
 	t      *testing.T
 	server *testkit.Server
+	client redis.UniversalClient
 }
 
 func open(t *testing.T, server *testkit.Server, name string, parts int) *queue {
@@ -45,7 +47,7 @@ func open(t *testing.T, server *testkit.Server, name string, parts int) *queue {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &queue{q, t, server}
+	return &queue{q, t, server, client}
 }
 
 // export returns the lines of the queue.

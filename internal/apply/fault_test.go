@@ -1,0 +1,68 @@
+package apply
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+// try plans and carries out what the directory says.
+func (b *bundle) try() error {
+	d, err := definitions.ReadDirectory(b.path)
+	if err != nil {
+		return err
+	}
+	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, MaxDelete: Share{number: 10}})
+	if err != nil {
+		return err
+	}
+	return plan.CarryOut(b.t.Context(), b.queue, "ann")
+}
+
+// An apply that Redis leaves half done says so, has deleted nothing that the directory has, and is done whole when it is repeated.
+func TestAnApplyOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
+	wanted := strings.ReplaceAll(documents("2"), "uid: c", "uid: d") + "---\nname: default\ntimeout: 7m\n---\nname: nightly\nretries: [1m]\n"
+	for n := 1; ; n++ {
+		server := testkit.Miniredis(t)
+		b := setup(t, server)
+		b.carryOut(b.plan(documents("1")))
+		fault := new(testkit.Fault)
+		b.client.AddHook(fault)
+		if err := os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(wanted), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fault.Arm(n)
+		err := b.try()
+		struck := fault.Struck()
+		fault.Arm(0)
+		if struck != errors.Is(err, testkit.ErrFault) {
+			t.Fatalf("call %d: failed: %v, told: %v", n, struck, err)
+		}
+		if a, other := b.record("a"), b.record("b"); !a.Exists || !other.Exists {
+			t.Fatalf("call %d: deleted what the directory has", n)
+		}
+		if err := b.try(); err != nil {
+			t.Fatal(err)
+		}
+		for uid, payload := range map[string]string{"a": `{"n":2}`, "b": `{"n":2}`, "c": "", "d": `{"n":2}`} {
+			if found := b.record(uid); found.Exists != (payload != "") || found.Payload != payload {
+				t.Errorf("call %d: %s: expected %s, found %s", n, uid, payload, found.Payload)
+			}
+		}
+		stored, err := b.queue.Parts[0].Policies(t.Context(), []string{"default", "nightly"})
+		if err != nil || len(stored) != 2 || stored["nightly"].Timeout != stored["default"].Timeout {
+			t.Errorf("call %d: expected both policies, the second completed with the first, found %v, %v", n, stored, err)
+		}
+		if !struck {
+			if n < 8 {
+				t.Errorf("expected more calls than %d", n)
+			}
+			return
+		}
+	}
+}
