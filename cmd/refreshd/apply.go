@@ -29,7 +29,8 @@ func applyCommand(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use: "apply -f DIR --owner NAME", Short: "Make what an owner has what a directory says", Args: cobra.NoArgs,
 		Long: `Make the models of an owner what a directory of YAML and JSON documents says, and store its policies. A document with a uid is a model; it gets the
-label owner=NAME, by which the owner's models are known. Any other one is a policy, with its name.
+label owner=NAME, by which the owner's models are known. Any other one is a policy, with its name. Files must be regular ones of at most 64 MiB,
+their documents of at most 4 MiB, and a link must not lead out of the directory.
 
 It plans first, and then carries out what it has planned: a model that has changed in between is refused and named, and another apply sees it
 as it is. With --plan it only tells the plan: what it would create, change and delete, and what would start at once. Where a document is refused,

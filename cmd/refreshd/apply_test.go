@@ -172,7 +172,7 @@ func TestADocumentThatIsRefusedIsNamedAndNothingIsApplied(t *testing.T) {
 		"kind: policy\nuid: a\n":   `x.yaml line 3: kind: expected model, as the other fields say, found "policy"`,
 		"timeout: 1h\n":            "x.yaml line 3: name: expected 1-200 letters",
 		"name: p\ntimeout: soon\n": "x.yaml line 4: timeout: expected a duration",
-		"just words\n":             "x.yaml line 3: expected a model or a policy, found",
+		"just words\n":             "x.yaml line 3: expected a model, which has a uid, or a policy, found",
 	} {
 		d.write("x.yaml", "uid: good\n---\n"+text)
 		code, _, stderr := d.run("apply", "-f", d.path, "--owner", "ann")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -48,7 +49,7 @@ type bulkView struct {
 
 // String tells a bulk in a line.
 func (v bulkView) String() string {
-	text := fmt.Sprintf("%s %s: %d models seen, %d picked, %d done", v.ID, v.State, v.Seen, v.Picked, v.Done)
+	text := fmt.Sprintf("%s %s: %s seen, %d picked, %d done", v.ID, v.State, words.Count(int(v.Seen), "model", "models"), v.Picked, v.Done)
 	for _, outcome := range slices.Sorted(maps.Keys(v.Others)) {
 		text += fmt.Sprintf(", %d %s", v.Others[outcome], strings.ReplaceAll(string(outcome), "_", " "))
 	}

@@ -25,7 +25,7 @@ func TestAShellIsOfferedTheValuesThatThereAre(t *testing.T) {
 		c.in = "name: weekly\ntimeout: 5m\n"
 		c.do("policy", "put", "-")
 		for line, want := range map[string]string{
-			"model ls --status ":           "disabled scheduled due queued processing running finished parked failing fresh late stale broken",
+			"model ls --status ":           "disabled scheduled due queued processing running finished parked failing fresh never late stale broken",
 			"acl --role ":                  strings.Join(roleNames(), " "),
 			"model put x --format ":        "auto yaml json jsonl",
 			"stats --log-level ":           "trace debug info warn error",

@@ -17,7 +17,8 @@ func conformanceCommand(a *app) *cobra.Command {
 		Use:   "conformance [--scenario NAME] -- PROGRAM [ARGUMENT...]",
 		Short: "Play the server against a worker of your own, and tell what it does right",
 		Long: `Start a worker of your own again and again, and play the server: attempts that succeed and fail, that are superseded while it
-works, that come twice, that cannot be read, that take too long; many at once; a Redis that is gone for a moment; SIGTERM.
+works, that come twice, that cannot be read, that take too long; many at once; a Redis that is gone, or refuses writes (OOM, READONLY, BUSY
+and the like), for a moment; SIGTERM.
 
 The worker finds Redis in REDIS_URL, its queue in REFRESHD_QUEUE, and in REFRESHD_CONCURRENCY how many attempts to work on at the
 same time. The payload of each model says what to do: docs/worker.md has the list, and clients/ a worker for it in each language.

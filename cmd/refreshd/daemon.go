@@ -106,7 +106,7 @@ func pollerCommand(a *app) *cobra.Command {
 }
 
 func bindPoller(flags *pflag.FlagSet, config *poller.Config) {
-	flags.StringVar(&config.Owner, "owner", "", "`NAME` of this poller, shared with no other (default random)")
+	flags.StringVar(&config.Owner, "owner", "", "`NAME` of this poller, shared with no other (default HOST:PID and some letters)")
 	flags.Var((*duration)(&config.Lease), "lease", "how long a poller may go without a heartbeat before others take over its messages (default 10s)")
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/dashboard"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -19,6 +21,7 @@ import (
 type dashboardFlags struct {
 	listen    string
 	hosts     []string
+	proxies   []string
 	token     string
 	tokenFile string
 	readOnly  bool
@@ -41,6 +44,7 @@ or its user of Redis is a viewer (refreshd acl).`
 func (f *dashboardFlags) bind(flags *pflag.FlagSet, a *app) {
 	flags.StringVar(&f.listen, "listen", dashboard.DefaultListen, "`ADDRESS` to serve on; beyond loopback only with a token")
 	flags.StringArrayVar(&f.hosts, "host", nil, "another `NAME` by which browsers may ask for it, such as that of a proxy in front")
+	flags.StringArrayVar(&f.proxies, "trusted-proxy", nil, "addresses as `CIDR`, such as 10.0.0.0/8, of proxies in front: the client is who they name in X-Forwarded-For")
 	flags.StringVar(&f.token, "token", "", "`TEXT` that whoever looks must know, at least 16 bytes (default none; better as REFRESHD_TOKEN or --token-file)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
 	flags.BoolVar(&f.readOnly, "read-only", false, "offer and accept no action")
@@ -51,6 +55,13 @@ func (f *dashboardFlags) bind(flags *pflag.FlagSet, a *app) {
 func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard.Config, error) {
 	config := dashboard.Config{
 		Listen: flags.listen, Hosts: flags.hosts, Token: flags.token, ReadOnly: flags.readOnly, By: a.by, Grace: min(loop.grace, time.Second), Clock: time.Now, Log: &a.log,
+	}
+	for _, text := range flags.proxies {
+		proxy, err := netip.ParsePrefix(text)
+		if err != nil {
+			return config, usageError{document.Refuse("--trusted-proxy", "addresses such as 10.0.0.0/8 or 127.0.0.1/32", document.Found(text))}
+		}
+		config.TrustedProxies = append(config.TrustedProxies, proxy)
 	}
 	if flags.tokenFile != "" {
 		if flags.token != "" {

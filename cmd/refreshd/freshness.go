@@ -28,7 +28,7 @@ func freshnessCommand(a *app) *cobra.Command {
 	var which asked
 	command := &cobra.Command{
 		Use: "freshness", Short: "Tell how many models are as fresh as their policies promise, and which are stale for longest", Args: cobra.NoArgs,
-		Long: `Tell how many models are fresh, late and stale by fresh_within and warn_within of their policies, and which ten are stale for longest.
+		Long: `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
 Indexes answer that at once; --selector and --histogram look at each model that they concern.
 
 --at tells how it was, by undoing what the journal has told since; it reaches back as far as the journal does.`,
@@ -176,7 +176,7 @@ func (s *survey) explain(ctx context.Context, part *scripts.Store, found []expla
 		why := string(one.Status)
 		switch {
 		case one.Record.Parked():
-			why += " by " + string(one.Record.ParkedBy)
+			why += ": " + one.Because
 		case one.Reason != "":
 			why += ": " + one.Reason
 		}

@@ -42,6 +42,7 @@ func (c *console) age(queue *fixture.Queue, uid, freshness string, last, staleAt
 	queue.Redis.HDel(ctx, k.Model(uid), "fresh_since")
 	score := redis.Z{Score: float64(staleAt.UnixMilli()), Member: uid}
 	queue.Redis.ZAdd(ctx, k.StaleAt(), score)
+	queue.Redis.ZRem(ctx, k.Late(), uid)
 	switch freshness {
 	case "stale":
 		queue.Redis.ZRem(ctx, k.StaleAt(), uid)
@@ -58,9 +59,9 @@ func TestFreshnessTellsTheShareAndWhichAreStaleForLongest(t *testing.T) {
 		expectContains(t, c.do("freshness"), "no model is watched")
 		c.aged(queue)
 		c.do("model", "disable", "old", "--reason", "not paid")
-		expectContains(t, c.do("freshness"), "50.00% of 4 watched models are fresh, 1 late, 1 stale\n", "old  4h", "disabled: not paid")
-		expectContains(t, c.do("stats"), "freshness", "50.00% of 4 watched models are fresh, 1 late, 1 stale")
-		for selector, want := range map[string][4]float64{"tenant=t0": {2, 1, 0, 1}, "tenant=t1": {2, 1, 1, 0}, "": {4, 2, 1, 1}, "status=stale": {1, 0, 0, 1}, "uid=unwatched": {}} {
+		expectContains(t, c.do("freshness"), "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale\n", "old  4h", "disabled: not paid")
+		expectContains(t, c.do("stats"), "1 model has never succeeded yet.  -> refreshd model ls -l status=never\n", "freshness", "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale")
+		for selector, want := range map[string][4]float64{"tenant=t0": {2, 1, 0, 1}, "tenant=t1": {2, 0, 1, 0}, "": {4, 1, 1, 1}, "status=stale": {1, 0, 0, 1}, "status=never": {1, 0, 0, 0}, "uid=unwatched": {}} {
 			v := c.object("freshness", "-l", selector)
 			if got := [4]float64{v["watched"].(float64), v["fresh"].(float64), v["late"].(float64), v["stale"].(float64)}; got != want {
 				t.Errorf("%q: expected %v, found %v", selector, want, got)
@@ -105,17 +106,17 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 			}
 		}
 		tell(k.Created(), 48*time.Hour, "gone", "create", "", "fresh")
-		tell(k.Created(), 3*time.Hour, "newer", "create", "", "fresh")
+		tell(k.Created(), 3*time.Hour, "newer", "create", "", "never")
 		tell(k.Journal(), 47*time.Hour, "new", "became_stale", "late", "stale")
 		tell(k.Journal(), 5*time.Hour, "gone", "remove", "fresh", "")
 		tell(k.Journal(), 4*time.Hour, "old", "became_stale", "late", "stale")
 		tell(k.Journal(), 2*time.Hour, "new", "success", "stale", "fresh")
 		tell(k.Journal(), time.Hour, "late", "became_late", "fresh", "late")
 		for ago, want := range map[time.Duration]string{
-			0:                             "[4 2 1 1] [old]",
-			time.Hour - time.Minute:       "[4 2 1 1] [old]",
-			time.Hour + time.Minute:       "[4 3 0 1] [old]",
-			2*time.Hour + time.Minute:     "[4 2 0 2] [new old]",
+			0:                             "[4 1 1 1] [old]",
+			time.Hour - time.Minute:       "[4 1 1 1] [old]",
+			time.Hour + time.Minute:       "[4 2 0 1] [old]",
+			2*time.Hour + time.Minute:     "[4 1 0 2] [new old]",
 			3*time.Hour + time.Minute:     "[3 1 0 2] [new old]",
 			4*time.Hour + time.Minute:     "[3 1 1 1] [new]",
 			5*time.Hour + time.Minute:     "[4 2 1 1] [new]",

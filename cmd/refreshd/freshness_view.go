@@ -15,6 +15,7 @@ import (
 type freshnessShare struct {
 	Watched int64 `json:"watched"` // models of which a policy promises some freshness
 	Fresh   int64 `json:"fresh"`
+	Never   int64 `json:"never"` // neither late nor stale, and no success yet
 	Late    int64 `json:"late"`
 	Stale   int64 `json:"stale"`
 	// ShareFresh is the share of the watched ones that are fresh, 0 to 1; null: none is watched.
@@ -22,7 +23,7 @@ type freshnessShare struct {
 }
 
 func newFreshnessShare(c scripts.FreshnessCounts) freshnessShare {
-	s := freshnessShare{Watched: c.Watched(), Fresh: c[model.Fresh], Late: c[model.FreshnessLate], Stale: c[model.FreshnessStale]}
+	s := freshnessShare{Watched: c.Watched(), Fresh: c[model.Fresh], Never: c[model.FreshnessNever], Late: c[model.FreshnessLate], Stale: c[model.FreshnessStale]}
 	if s.Watched > 0 {
 		s.ShareFresh = new(float64(s.Fresh) / float64(s.Watched))
 	}
@@ -33,7 +34,7 @@ func (s freshnessShare) String() string {
 	if s.ShareFresh == nil {
 		return ""
 	}
-	return fmt.Sprintf("%.2f%% of %d watched models are fresh, %d late, %d stale", *s.ShareFresh*100, s.Watched, s.Late, s.Stale)
+	return fmt.Sprintf("%.2f%% of %d watched models are fresh, %d never succeeded yet, %d late, %d stale", *s.ShareFresh*100, s.Watched, s.Never, s.Late, s.Stale)
 }
 
 // ageBucket counts models by the time since their last success.

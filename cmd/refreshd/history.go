@@ -27,6 +27,8 @@ type attemptView struct {
 	StartedAt  *string     `json:"started_at"`
 	EndedAt    *string     `json:"ended_at"`
 	DurationMS int64       `json:"duration_ms"`
+	WaitMS     *int64      `json:"wait_ms"` // until its worker said that the work began, and from then on; null where it did not say so
+	WorkMS     *int64      `json:"work_ms"`
 	Outcome    model.Event `json:"outcome"`
 	Times      int         `json:"times"` // in a row; more than 1 only of attempts that do not count
 	Final      bool        `json:"final"`
@@ -59,6 +61,9 @@ func viewAttempt(attempt model.Attempt) attemptView {
 		RetryAt: optional(attempt.RetryAt), PlannedAt: optional(attempt.PlannedAt), Overlap: attempt.Overlap,
 		RefreshAt: optional(attempt.RefreshAt), RefreshWhy: attempt.Why,
 	}
+	if wait, work, told := attempt.Lengths(); told {
+		view.WaitMS, view.WorkMS = new(wait.Milliseconds()), new(work.Milliseconds())
+	}
 	if attempt.Overlap != "" {
 		view.DelayMS, view.JitterMS = new(attempt.Delay.Milliseconds()), attempt.Jitter.Milliseconds()
 	}
@@ -86,7 +91,7 @@ func (a *app) history(ctx context.Context, store *scripts.Store, uids []string) 
 }
 
 func (a *app) historyTable(attempts []model.Attempt) error {
-	table := a.newTable("ENDED AT", "ATTEMPT", "OUTCOME", "TOOK", "NEXT", "BECAUSE", "REASON")
+	table := a.newTable("ENDED AT", "ATTEMPT", "OUTCOME", "WAIT", "TOOK", "NEXT", "BECAUSE", "REASON")
 	for _, attempt := range attempts {
 		result := string(attempt.Outcome)
 		if attempt.Final {
@@ -96,8 +101,12 @@ func (a *app) historyTable(attempts []model.Attempt) error {
 			result += fmt.Sprintf(" (%d in a row)", attempt.Times)
 		}
 		next := cmp.Or(model.FormatTime(attempt.RefreshAt), "-")
-		ended, took := model.FormatTime(attempt.EndedAt), attempt.Duration.String()
-		table.row(ended, ordinal(attempt.AttemptNo), result, took, next, attempt.Why, attempt.Reason)
+		waited := "-"
+		wait, took, told := attempt.Lengths()
+		if told {
+			waited = wait.String()
+		}
+		table.row(model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, waited, took.String(), next, attempt.Why, attempt.Reason)
 	}
 	return table.Flush()
 }

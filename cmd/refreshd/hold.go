@@ -13,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -181,7 +182,7 @@ func (a *app) release(ctx context.Context, queue *scripts.Queue, ids []string, w
 		return err
 	}
 	return a.print(map[string]any{"id": hold.ID, "released": true, "parked": hold.Parked}, [][2]string{
-		{"released", hold.ID}, {"parked", fmt.Sprintf("%d models start within %s", hold.Parked, document.FormatDuration(max(spread, time.Second)))},
+		{"released", hold.ID}, {"parked", words.Count(int(hold.Parked), "model starts", "models start") + " within " + document.FormatDuration(max(spread, time.Second))},
 	})
 }
 

@@ -18,6 +18,13 @@ func (a *app) openInput(path string) (name string, in io.ReadCloser, err error) 
 	if path == "-" {
 		return "standard input", io.NopCloser(a.stdin), nil
 	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return path, nil, err
+	}
+	if err := definitions.CheckFile(path, info); err != nil {
+		return path, nil, err
+	}
 	in, err = os.Open(path)
 	return path, in, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/forecast"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -135,8 +136,8 @@ func (s *fleet) levelPairs(v levelView, plan *forecast.Plan, f levelFlags) [][2]
 	}
 	switch {
 	case f.apply || f.clear:
-		pairs = append(pairs, [2]string{"changed", fmt.Sprintf("%d models", v.Changed)},
-			[2]string{"left", mark(v.Left > 0, fmt.Sprintf("%d models that wait for something else than a planned refresh; run it again", v.Left))})
+		pairs = append(pairs, [2]string{"changed", words.Count(v.Changed, "model", "models")},
+			[2]string{"left", mark(v.Left > 0, words.Count(v.Left, "model that waits", "models that wait")+" for something else than a planned refresh; run it again")})
 	case v.Moves > 0:
 		pairs = append(pairs, [2]string{"next", "--apply stores it"})
 	default:

@@ -142,17 +142,13 @@ const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
 
 func (l *lister) line(to io.Writer, s explain.Shown) error {
 	if l.json() {
-		return printJSONLine(to, listedView{viewModel(s), s.Reason})
-	}
-	why := s.Record.Why
-	if s.Record.Broken {
-		why = s.Record.Fault
+		return printJSONLine(to, listedView{viewModel(s), s.Because, s.Reason})
 	}
 	reason := s.Reason
 	if since := s.Record.FailingSince; !since.IsZero() {
 		reason = "since " + model.FormatTime(since) + ": " + reason
 	}
-	row := fmt.Sprintf(lsRow, plain(s.Record.UID), s.Status, model.FormatTime(s.Record.RefreshAt), s.Record.AttemptNo, plain(why), plain(reason))
+	row := fmt.Sprintf(lsRow, plain(s.Record.UID), s.Status, model.FormatTime(s.Record.RefreshAt), s.Record.AttemptNo, plain(s.Because), plain(reason))
 	_, err := io.WriteString(to, strings.TrimRight(row, " \n")+"\n")
 	return err
 }
@@ -161,6 +157,8 @@ func (l *lister) line(to io.Writer, s explain.Shown) error {
 type listedView struct {
 	modelView
 
+	// Because is why it waits as it does, as explain says.
+	Because string `json:"because"`
 	// LastReason is why it is disabled, or why it failed last; "": it neither fails nor is disabled.
 	LastReason string `json:"last_reason"`
 }

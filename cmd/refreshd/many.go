@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/explain"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -128,7 +129,7 @@ func (a *app) tryBulk(ctx context.Context, queue *scripts.Queue, selector model.
 	if a.json() {
 		return a.printJSON(found)
 	}
-	fmt.Fprintf(a.stdout, "%d models\n", found.Models)
+	fmt.Fprintln(a.stdout, words.Count(found.Models, "model", "models"))
 	for _, uid := range found.Examples {
 		fmt.Fprintln(a.stdout, plain(uid))
 	}

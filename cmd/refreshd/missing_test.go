@@ -164,7 +164,7 @@ func TestStatsListWhoLives(t *testing.T) {
 			testkit.Eventually(t, party+" live", func() bool { return len(a.living()[party]) == 1 })
 		}
 		a.beat(a.Store.Keys.Pollers(), "p0", a.ago(3*time.Minute)) // not adopted by p1 yet, or gone
-		expectContains(t, a.do("stats"), "pollers         1  p1 (0s ago)")
+		expectContains(t, a.do("stats"), "pollers         1  p1 (")
 		if p1 := a.living()["pollers"][0]; p1["name"] != "p1" || p1["lives"] != true || p1["part"] != nil {
 			t.Errorf("expected p1 to live, found %v", p1)
 		}

@@ -32,7 +32,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = twoModels
-		expectContains(t, c.do("model", "put", "-"), "created    daily\n", "created    once\n", "2 models: 2 created, 0 updated, 0 unchanged, 0 refused\n")
+		expectContains(t, c.do("model", "put", "-", "--verbose"), "created    daily\n", "created    once\n", "2 models: 2 created, 0 updated, 0 unchanged, 0 refused\n")
 		got := c.object("model", "get", "daily")
 		for _, computed := range []string{"refresh_at", "planned_at", "rev"} {
 			if got[computed] == nil {

@@ -5,35 +5,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/notifier"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func notifierCommand(a *app) *cobra.Command {
-	var routes string
+	var flags notifierFlags
 	command := a.loopCommand("notifier --routes FILE", "Tell people and programs what the outbox holds: by webhook, by e-mail or in a list",
 		func(f *loopFlags, set *pflag.FlagSet) {
 			f.bindLife(set)
 			set.Var((*duration)(&f.tick), "tick", "longest sleep between two rounds (default 1s)")
 		},
 		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
-			return a.prepareNotifier(loop, routes)
+			return a.prepareNotifier(loop, &flags)
 		})
 	command.Long = `Deliver what the outbox holds, at least once each: models that were disabled, recovered, fail, are stale or fresh again, circuits that opened or
 closed, and new errors that stop many models. FILE says which channels there are and which events go to which of them. What cannot be delivered is tried
 again, and at last kept: see refreshd undelivered.`
-	bindRoutes(command.Flags(), &routes)
+	flags.bind(command.Flags())
 	return command
 }
 
-func bindRoutes(set *pflag.FlagSet, routes *string) {
-	set.StringVar(routes, "routes", "", "`FILE` with the channels of the notifier, and what goes to which of them")
+type notifierFlags struct {
+	routes    string // file
+	dashboard string // URL
+}
+
+func (f *notifierFlags) bind(set *pflag.FlagSet) {
+	set.StringVar(&f.routes, "routes", "", "`FILE` with the channels of the notifier, and what goes to which of them")
+	set.StringVar(&f.dashboard, "dashboard-url", "", "`URL` at which people reach the dashboard: notices about models link to it")
+}
+
+// readDashboard checks the URL of the dashboard, and returns it without a slash at its end.
+func (f *notifierFlags) readDashboard() (string, error) {
+	at, err := url.Parse(f.dashboard)
+	if f.dashboard != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || at.Fragment != "") {
+		return "", fmt.Errorf("--dashboard-url: expected a URL such as https://refreshd.example.com, found %s", document.Found(f.dashboard))
+	}
+	return strings.TrimRight(f.dashboard, "/"), nil
 }
 
 // notifiers tell of all parts of a queue, by the same channels.
@@ -48,9 +66,14 @@ func (n notifiers) Run(ctx context.Context) error {
 	return n.parts.Run(ctx)
 }
 
-func (a *app) prepareNotifier(loop *loopFlags, path string) (prepared, error) {
+func (a *app) prepareNotifier(loop *loopFlags, flags *notifierFlags) (prepared, error) {
+	path := flags.routes
 	if path == "" {
 		return nil, errors.New("--routes: expected a file, found nothing")
+	}
+	dashboard, err := flags.readDashboard()
+	if err != nil {
+		return nil, err
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -71,6 +94,9 @@ func (a *app) prepareNotifier(loop *loopFlags, path string) (prepared, error) {
 		all, err := forParts(a, queue, "notifier", loop.tick, func(at place) (*notifier.Notifier, error) {
 			config := config // queues are opened side by side
 			config.Log, config.Observe = at.log, at.observe
+			if dashboard != "" {
+				config.Dashboard = dashboard + "/q/" + url.PathEscape(queue.Name)
+			}
 			return notifier.New(at.part, routes, config)
 		})
 		return notifiers{all, routes}, err

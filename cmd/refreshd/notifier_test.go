@@ -36,14 +36,14 @@ func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecovery(t *testing.T) {
 		"routes:\n- {events: [disabled, recovered, failing], models: tenant=t1, channels: [ops]}\n")
 	models := file(t, "models.yaml", "uid: a\nlabels: {tenant: t1}\npolicy: {timeout: 1m, retries: [0], on_exhausted: give_up, failing_from: 1}\n")
 	c := &console{t: t}
-	up := c.start("up", "-o", "json", "--tick", "20ms", "--models", models, "--routes", routes, "--exec", "sh", "--", "-c", "test -e "+well)
+	up := c.start("up", "-o", "json", "--tick", "20ms", "--models", models, "--routes", routes, "--dashboard-url", "https://refreshd.example.com/", "--exec", "sh", "--", "-c", "test -e "+well)
 	var hint struct{ Redis string }
 	if err := json.Unmarshal([]byte(up.line(t, "redis")), &hint); err != nil {
 		t.Fatal(err)
 	}
 	up.line(t, `"uid":"a"`)
 	for _, want := range []string{"failing", "disabled"} {
-		if told := testkit.Await(t, got, want); told["event"] != want || told["uid"] != "a" || told["reason"] == "" {
+		if told := testkit.Await(t, got, want); told["event"] != want || told["uid"] != "a" || told["reason"] == "" || told["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a" {
 			t.Errorf("told %v, want %s", told, want)
 		}
 	}
@@ -69,5 +69,14 @@ func TestAProgramOfUpDoesNotFindTheSecretsOfTheNotifier(t *testing.T) {
 	testkit.StartCommand(t, up)
 	if told := testkit.Await(t, got, "the failure"); told["reason"] != "found nothing" {
 		t.Errorf("expected the other variable alone, found %v", told)
+	}
+}
+
+func TestTheDashboardOfANotifierIsAURLOfTheWeb(t *testing.T) {
+	routes := file(t, "routes.yaml", "channels: {b: {list: b}}\nroutes: [{events: [disabled], channels: [b]}]\n")
+	for _, address := range []string{"refreshd.example.com", "javascript:alert(1)", "https://", "https://h/?q=1", "https://h/#x"} {
+		c := &console{t: t}
+		_, _, stderr := c.run("notifier", "--routes", routes, "--dashboard-url", address)
+		expectContains(t, stderr, "--dashboard-url: expected a URL such as https://refreshd.example.com, found \""+address)
 	}
 }

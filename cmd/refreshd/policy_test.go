@@ -160,7 +160,7 @@ func TestWrongUseOfAPolicyCommandIsToldAsSuch(t *testing.T) {
 	}
 	expectContains(t, c.fail(exitFailed, "policy", "diff", "-", "default"), "-: expected one policy, found 2")
 	expectContains(t, c.fail(exitFailed, "policy", "get", "/no/such/file"), "/no/such/file")
-	expectContains(t, c.fail(exitFailed, "policy", "get", t.TempDir()), "is a directory")
+	expectContains(t, c.fail(exitFailed, "policy", "get", t.TempDir()), "found a directory")
 }
 
 // users saves models that use the policy nightly: one waits, one is due, one runs, one is disabled; another one is not theirs.

@@ -13,12 +13,14 @@ import (
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 func putCommand(a *app) *cobra.Command {
 	var format string
+	var verbose bool
 	command := &cobra.Command{
 		Use:   "put FILE|-",
 		Short: "Save models from YAML, JSON or JSON lines",
@@ -30,7 +32,9 @@ are read, so that a million of them need no memory.
 
 What model get -o json and model ls -o json show is saved again too, edited or not: of its fields only those of the
 definition count. A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
-nothing.`,
+nothing. At the end it says how many models it has saved; with --verbose it names each.
+
+The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("expected one file, or - for standard input, found %d", len(args))
@@ -42,16 +46,17 @@ nothing.`,
 				return err
 			}
 			return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
-				return a.put(command.Context(), queue, args[0], format)
+				return a.put(command.Context(), queue, args[0], format, verbose)
 			})
 		},
 	}
 	a.bindBy(command.Flags())
+	command.Flags().BoolVar(&verbose, "verbose", false, "name each model that is saved")
 	command.Flags().StringVar(&format, "format", definitions.FormatAuto, "`FORMAT` of the file: "+strings.Join(definitions.Formats, ", "))
 	return command
 }
 
-func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string) error {
+func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string, verbose bool) error {
 	name, in, err := a.openInput(path)
 	if err != nil {
 		return err
@@ -62,6 +67,7 @@ func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string
 		return err
 	}
 	tally := newTally(a)
+	tally.brief = !verbose
 	saving := startSaving(ctx, queue, tally)
 	err = definitions.ReadModels(name, a.showProgress(in), format, func(m definitions.Model) error {
 		saving.add(putRequest(m, by))
@@ -70,7 +76,9 @@ func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string
 	if err == nil {
 		saving.send()
 	}
-	if err := cmp.Or(saving.end(), err); err != nil {
+	err = cmp.Or(saving.end(), err)
+	tally.warn()
+	if err != nil {
 		return err
 	}
 	return tally.end()
@@ -185,12 +193,23 @@ func putRequest(m definitions.Model, by string) *commands.Request {
 // tally tells what became of requests and counts it.
 type tally struct {
 	app       *app
+	brief     bool // what was done is counted only, in a table
 	documents int
 	results   map[string]int
 	linter    definitions.ModelLinter
+	warned    map[policy.Warning]*sharedWarning
+	warnings  []*sharedWarning // in the order in which they were met
 }
 
-func newTally(a *app) *tally { return &tally{app: a, results: make(map[string]int)} }
+// sharedWarning is a warning about one model or more.
+type sharedWarning struct {
+	text   string // with the position in the first of them
+	models int
+}
+
+func newTally(a *app) *tally {
+	return &tally{app: a, results: make(map[string]int), warned: make(map[policy.Warning]*sharedWarning)}
+}
 
 // outcome is what is told of one command with -o json.
 type outcome struct {
@@ -198,7 +217,7 @@ type outcome struct {
 	Result    string  `json:"result"`
 	RefreshAt *string `json:"refresh_at"`
 	Error     string  `json:"error,omitempty"`
-	// Warnings are what is seldom meant, told once for each schedule and policy.
+	// Warnings are what is seldom meant, each told of the first model that it is about.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -214,18 +233,42 @@ func (t *tally) tell(requests []*commands.Request) error {
 		}
 		if request.Saved != nil && request.Refused == nil {
 			anchored := request.Command.Definition.Dtstart != ""
-			told.Warnings = t.app.warn(request.Position, t.linter.Lint(request.Saved, anchored, time.Now()))
+			told.Warnings = t.lint(request, t.linter.Lint(request.Saved, anchored, time.Now()))
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {
 				return err
 			}
-		} else if request.Refused == nil {
+		} else if request.Refused == nil && !t.brief {
 			fmt.Fprintf(&lines, "%-9s  %s\n", told.Result, told.UID)
 		}
 	}
 	_, err := io.WriteString(t.app.stdout, lines.String())
 	return err
+}
+
+// lint notes the warnings about a model, and returns those that no model before it had.
+func (t *tally) lint(request *commands.Request, warnings []policy.Warning) (first []string) {
+	for _, w := range warnings {
+		shared := t.warned[w]
+		if shared == nil {
+			shared = &sharedWarning{text: plain(request.Position(w.Field) + ": " + w.String())}
+			t.warned[w], t.warnings, first = shared, append(t.warnings, shared), append(first, shared.text)
+		}
+		shared.models++
+	}
+	return first
+}
+
+// warn tells each warning once, and how many models it is about.
+func (t *tally) warn() {
+	for _, shared := range t.warnings {
+		text := "warning: " + shared.text
+		if shared.models > 1 {
+			text += fmt.Sprintf(" (%d models)", shared.models)
+		}
+		fmt.Fprintln(t.app.stderr, text)
+	}
 }
 
 // end sums up what was saved; it is an error when anything was refused.

@@ -26,8 +26,12 @@ func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("expected 2 warnings, found %d\n%s", len(lines), stderr)
 	}
-	expectContains(t, lines[0], "warning: ", "models.yaml line 4: policy.timeout: 2h is not shorter than the interval of 2h: ")
+	expectContains(t, lines[0], "warning: ", "models.yaml line 4: policy.timeout: 2h is not shorter than the interval of 2h: ",
+		fmt.Sprintf(" (%d models)", 2*commands.BatchSize+1))
 	expectContains(t, lines[1], fmt.Sprintf("models.yaml line %d: ", 4*(2*commands.BatchSize+2)), "policy.timeout: 2h is not shorter than the interval of 1h: ")
+	if strings.Contains(lines[1], " models)") {
+		t.Errorf("expected no count of one model, found %s", lines[1])
+	}
 }
 
 func TestAWarningStandsInTheOutcomeOfItsModel(t *testing.T) {
@@ -43,7 +47,7 @@ func TestAWarningStandsInTheOutcomeOfItsModel(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"a": []any{warning}, "b": nil, "c": nil, "d": nil}, told); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	expectContains(t, stderr, "warning: "+warning+"\n", "models.yaml line 13: dtstart: expected a wall clock time")
+	expectContains(t, stderr, "warning: "+warning+" (2 models)\n", "models.yaml line 13: dtstart: expected a wall clock time")
 	if strings.Count(stderr, "warning: ") != 1 {
 		t.Errorf("expected one warning, found\n%s", stderr)
 	}

@@ -28,14 +28,14 @@ func TestWhatIsShownOfAModelCanBeSavedAgain(t *testing.T) {
 		for _, uid := range []string{"daily", "once", "named", "explicit"} {
 			shown, before := c.do("model", "get", uid, "-o", "json"), c.object("model", "get", uid)
 			c.in = shown
-			expectContains(t, c.do("model", "put", "-"), "unchanged  "+uid+"\n")
+			expectContains(t, c.do("model", "put", "-", "--verbose"), "unchanged  "+uid+"\n")
 
 			c.in = strings.Replace(shown, `"timezone": "`, `"timezone": "Asia/Tokyo", "was": "`, 1)
 			expectContains(t, c.fail(exitFailed, "model", "put", "-"), "was: expected one of uid")
 
 			c.do("model", "rm", uid) // and with the last model its own policy
 			c.in = shown
-			expectContains(t, c.do("model", "put", "-"), "created    "+uid+"\n")
+			expectContains(t, c.do("model", "put", "-", "--verbose"), "created    "+uid+"\n")
 			if diff := cmp.Diff(before["policy_definition"], c.object("model", "get", uid)["policy_definition"]); diff != "" {
 				t.Errorf("%s (-shown +saved):\n%s", uid, diff)
 			}
@@ -50,7 +50,7 @@ func TestAnEditOfWhatIsShownIsSaved(t *testing.T) {
 	c.in = twoModels
 	c.do("model", "put", "-")
 	c.in = strings.Replace(c.do("model", "get", "daily", "-o", "json"), "feed.csv", "other.csv", 1)
-	expectContains(t, c.do("model", "put", "-"), "updated    daily\n")
+	expectContains(t, c.do("model", "put", "-", "--verbose"), "updated    daily\n")
 	c.in = strings.Replace(c.do("model", "get", "daily", "-o", "json"), `"timeout": "1h"`, `"timeout": "soon"`, 1)
 	expectContains(t, c.fail(exitFailed, "model", "put", "-"), "policy_definition.timeout: expected a duration")
 }

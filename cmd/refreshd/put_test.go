@@ -25,7 +25,7 @@ func TestASecondSaveChangesNothing(t *testing.T) {
 			t.Error(diff)
 		}
 		c.in = strings.Replace(twoModels, "feed.csv", "other.csv", 1)
-		expectContains(t, c.do("model", "put", "-"), "updated    daily\n", "unchanged  once\n")
+		expectContains(t, c.do("model", "put", "-", "--verbose"), "updated    daily\n", "unchanged  once\n")
 	})
 }
 
@@ -73,7 +73,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 	told, out := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(t.Context(), []string{"model", "put", "-", "--format", "jsonl"}, in, out, io.Discard, c.environ())
+		ended <- run(t.Context(), []string{"model", "put", "-", "--verbose", "--format", "jsonl"}, in, out, io.Discard, c.environ())
 		_ = out.Close()
 	}()
 	for i := range commands.BatchSize {
@@ -97,7 +97,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	c.in = `[{"uid":"a","payload":{"n":1}},{"uid":"b"},{"uid":"a","payload":{"n":2}}]`
-	expectContains(t, c.do("model", "put", "-"), "created    a\ncreated    b\nupdated    a\n")
+	expectContains(t, c.do("model", "put", "-", "--verbose"), "created    a\ncreated    b\nupdated    a\n")
 	if diff := cmp.Diff(map[string]any{"n": 2.0}, c.object("model", "get", "a")["payload"]); diff != "" {
 		t.Error(diff)
 	}
@@ -129,5 +129,19 @@ func TestAPolicyMayBeUsedByItsNameInTheFileThatBringsIt(t *testing.T) {
 	c.do("model", "put", "-")
 	if a, b := c.object("model", "get", "a"), c.object("model", "get", "b"); a["policy"] != b["policy"] {
 		t.Errorf("expected one policy, found %v and %v", a["policy"], b["policy"])
+	}
+}
+
+func TestASaveOfManyModelsIsSummedUpAndEachIsNamedOnDemand(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	c.in = `[{"uid":"a"},{"uid":"b c"},{"uid":"d"}]`
+	_, stdout, stderr := c.run("model", "put", "-")
+	expectEqualText(t, "3 models: 2 created, 0 updated, 0 unchanged, 1 refused\n", stdout)
+	expectContains(t, stderr, "line 1: uid: expected")
+	_, stdout, _ = c.run("model", "put", "-", "--verbose")
+	expectEqualText(t, "unchanged  a\nunchanged  d\n3 models: 0 created, 0 updated, 2 unchanged, 1 refused\n", stdout)
+	_, stdout, _ = c.run("model", "put", "-", "-o", "json")
+	if told := c.objects(stdout); len(told) != 3 {
+		t.Errorf("expected an object for each model, found %s", stdout)
 	}
 }

@@ -194,7 +194,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommits(t *testing.T) {
 	if err := server.Client(t).ConfigResetStat(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	got := d.do("model", "put", "-", "--format", "jsonl")
+	got := d.do("model", "put", "-", "--verbose", "--format", "jsonl")
 	expectEqualText(t, want.String()+fmt.Sprintf("%d models: %[1]d created, 0 updated, 0 unchanged, 0 refused\n", documents), got)
 	info := server.Client(t).Info(t.Context(), "commandstats").Val()
 	_, calls, _ := strings.Cut(info, "cmdstat_evalsha:calls=")

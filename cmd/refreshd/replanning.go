@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -22,7 +23,7 @@ type replanView struct {
 }
 
 func (v replanView) String() string {
-	return fmt.Sprintf("%s: %d models seen, %d changed, since %s", v.Policy, v.Seen, v.Changed, v.Since)
+	return fmt.Sprintf("%s: %s seen, %d changed, since %s", v.Policy, words.Count(int(v.Seen), "model", "models"), v.Changed, v.Since)
 }
 
 // readReplans adds up the parts of a queue, by the name of the policy.

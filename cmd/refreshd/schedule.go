@@ -30,15 +30,20 @@ const maxOccurrences = 1000
 func nextCommand(a *app) *cobra.Command {
 	var f nextFlags
 	command := &cobra.Command{
-		Use: "next", Short: "Show the next occurrences of a rule", Args: cobra.NoArgs,
+		Use: "next [RULE]", Short: "Show the next occurrences of a rule", Args: cobra.MaximumNArgs(1),
 		Long: `Show when a rule occurs, and where clocks that are changed move it. Needs no Redis.
 
-The rule is an RRULE set (several lines, with RDATE and EXDATE), a cron expression or English. -o json prints an array of
-times in UTC.`,
-		Example: `  refreshd schedule next --rule "twice per day at 6 AM and 4 PM" --timezone Europe/Berlin
-  refreshd schedule next --rule "0 6 * * MON-FRI" --after 2026-03-01 -n 5 -o json
+The rule is an RRULE set (several lines, with RDATE and EXDATE), a cron expression or English; the line "read:" says how it was
+understood. -o json prints an array of times in UTC.`,
+		Example: `  refreshd schedule next "twice per day at 6 AM and 4 PM" --timezone Europe/Berlin
+  refreshd schedule next "0 6 * * MON-FRI" --after 2026-03-01 -n 5 -o json
   refreshd schedule next --rule "FREQ=HOURLY;INTERVAL=2" --dtstart 2026-01-01T00:30:00`,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 && command.Flags().Changed("rule") {
+				return usagef("expected one rule, found an argument and --rule")
+			} else if len(args) > 0 {
+				f.rule = args[0]
+			}
 			found, err := f.find(time.Now())
 			if err != nil {
 				return err
@@ -53,7 +58,7 @@ times in UTC.`,
 			return a.printJSON(texts)
 		},
 	}
-	command.Flags().StringVar(&f.rule, "rule", "", "`RULE`: RRULE lines, cron or English")
+	command.Flags().StringVar(&f.rule, "rule", "", "`RULE`: RRULE lines, cron or English, in place of the argument")
 	command.Flags().StringVar(&f.timezone, "timezone", "", "IANA `ZONE` of the wall clocks in the rule (default UTC)")
 	command.Flags().StringVar(&f.dtstart, "dtstart", "", "wall clock `TIME` from which the rule counts (default midnight of the day of --after)")
 	command.Flags().StringVar(&f.after, "after", "", "`TIME` after which to look: RFC 3339, or a wall clock (default now)")
@@ -64,6 +69,7 @@ times in UTC.`,
 // occurrences are those of a rule that were asked for.
 type occurrences struct {
 	rule     string
+	sentence string // empty: English has no words for the rule
 	zone     *time.Location
 	schedule *schedule.Schedule
 	times    []time.Time
@@ -75,11 +81,15 @@ func (f nextFlags) find(now time.Time) (*occurrences, error) {
 	if f.count < 1 || f.count > maxOccurrences {
 		return nil, usagef("--count: expected 1 to %d, found %d", maxOccurrences, f.count)
 	}
+	read, err := f.read()
+	if err != nil {
+		return nil, flagError(err)
+	}
 	after, err := f.readAfter(now)
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.compile(after)
+	found, err := f.compile(read, after)
 	if err != nil {
 		return nil, flagError(err)
 	}
@@ -109,11 +119,16 @@ func (f nextFlags) readAfter(now time.Time) (time.Time, error) {
 	return at, flagError(err)
 }
 
-func (f nextFlags) compile(after time.Time) (found *occurrences, err error) {
-	found = &occurrences{zone: time.UTC}
-	if found.rule, err = schedule.RuleText(f.rule); err != nil {
-		return nil, err
-	}
+// read reads the rule, and takes its zone and its start where no flag names them.
+func (f *nextFlags) read() (schedule.Reading, error) {
+	fields := map[string]any{"rrule": f.rule, "timezone": f.timezone, "dtstart": f.dtstart}
+	read, err := schedule.ReadFields(document.Object{Fields: fields})
+	f.timezone, f.dtstart = read.Timezone, read.Dtstart
+	return read, err
+}
+
+func (f nextFlags) compile(read schedule.Reading, after time.Time) (found *occurrences, err error) {
+	found = &occurrences{zone: time.UTC, rule: read.Rule}
 	dtstart := f.dtstart
 	if dtstart == "" {
 		if dtstart, err = schedule.Midnight(after, f.timezone); err != nil {
@@ -122,6 +137,10 @@ func (f nextFlags) compile(after time.Time) (found *occurrences, err error) {
 	}
 	if found.schedule, err = schedule.Parse(found.rule, f.timezone, dtstart); err != nil {
 		return nil, err
+	}
+	found.sentence, _ = schedule.RuleEnglish(found.rule)
+	if found.sentence != "" && read.Spread > 0 {
+		found.sentence += ", spread over " + document.FormatDurationInWords(read.Spread)
 	}
 	found.zone, err = time.LoadLocation(f.timezone)
 	return found, err
@@ -144,6 +163,9 @@ func (a *app) printOccurrences(found *occurrences) error {
 	for line := range strings.SplitSeq(strings.TrimSpace(found.rule), "\n") {
 		fmt.Fprintln(a.stdout, label, plain(strings.TrimSpace(line)))
 		label = "     "
+	}
+	if found.sentence != "" {
+		fmt.Fprintln(a.stdout, "read:", found.sentence)
 	}
 	table := a.newTable("TIME", "DAY", "NOTE")
 	for _, at := range found.times {

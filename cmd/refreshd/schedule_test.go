@@ -15,8 +15,9 @@ func TestTheTableOfOccurrencesTellsWhatTheClocksDo(t *testing.T) {
 		want string
 	}{
 		"English, across a gap": {
-			[]string{"--rule", "every day at 2:30", "--timezone", "Europe/Berlin", "--after", "2026-03-28T00:00:00Z", "-n", "3"},
+			[]string{"every day at 2:30", "--timezone", "Europe/Berlin", "--after", "2026-03-28T00:00:00Z", "-n", "3"},
 			`rule: FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0
+read: every day at 02:30
 TIME                       DAY  NOTE
 2026-03-28T02:30:00+01:00  Sat
 2026-03-29T03:30:00+02:00  Sun  02:30 does not exist on that day, runs at 03:30
@@ -47,6 +48,7 @@ no more
 		"the midnight of the day of --after": {
 			[]string{"--rule", "every 7 hours", "--timezone", "America/New_York", "--after", "2026-07-01T13:00:00", "-n", "1"},
 			`rule: FREQ=HOURLY;INTERVAL=7
+read: every 7 hours
 TIME                       DAY  NOTE
 2026-07-01T14:00:00-04:00  Wed
 `},
@@ -109,7 +111,8 @@ func TestAWrongFlagOfScheduleNextIsNamed(t *testing.T) {
 		`--count: expected 1 to 1000, found 1001`:                     {"--rule", "@daily", "--count", "1001"},
 		`--count: expected a whole number, found "many"`:              {"--rule", "@daily", "-n", "many"},
 		`schedule: expected one of next, found "last"`:                {"last"},
-		`unknown command "@daily" for "refreshd schedule next"`:       {"@daily"},
+		`expected one rule, found an argument and --rule`:             {"@daily", "--rule", "@daily"},
+		`expected a rule such as`:                                     {""},
 	} {
 		args = append([]string{"schedule", "next"}, args...)
 		if strings.HasPrefix(want, "schedule:") {

@@ -54,7 +54,7 @@ A run belongs to the nearest start of ours. Our attempt then ends as the run did
 Workers are taken to begin at once, and jitter, limits, circuits and holds count for nothing. Of a model without a schedule only retries are
 compared: when it is to start follows from saves, which no log tells.
 
-Exit codes: 0 old and new agree; 1 failed; 2 wrong usage; 3 something differs.`,
+Exit codes: 0 old and new agree; 1 failed, or the log holds no run; 2 wrong usage; 3 something differs.`,
 		Example: `  refreshd shadow cron.csv -f models.yaml --timezone Europe/Berlin --columns uid=table_id,at=started,ended=finished,outcome=status
   redis-cli monitor | refreshd shadow - -f models.yaml`,
 		RunE: func(command *cobra.Command, args []string) error { return a.shadow(command.Context(), args[0], f) },

@@ -109,3 +109,21 @@ func TestAShadowRefusesWhatItCannotCompare(t *testing.T) {
 		})
 	}
 }
+
+func TestALogWithoutARunProvesNothing(t *testing.T) {
+	models := file(t, "m.yaml", "{uid: tbl_1, rrule: FREQ=HOURLY}")
+	for name, log := range map[string]string{
+		"nothing":            "",
+		"a header":           "uid,started_at\n",
+		"runs before --from": "uid,started_at\ntbl_1,2026-10-05T04:00:00Z\n",
+	} {
+		for _, output := range []string{outputTable, outputJSON} {
+			c := nowhere(t)
+			c.in = log
+			code, _, stderr := c.run("shadow", "-", "-f", models, "-o", output, "--format", "csv", "--from", "2026-10-06", "--until", "2026-10-06")
+			if code != exitFailed || !strings.Contains(stderr, "at least one run") {
+				t.Errorf("%s: expected exit code %d and why, found %d\n%s", name, exitFailed, code, stderr)
+			}
+		}
+	}
+}

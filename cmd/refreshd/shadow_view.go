@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -116,6 +117,9 @@ func (a *app) showShadow(r *shadow.Report, zone *time.Location, within time.Dura
 	}
 	if r.Differs() {
 		return errDiffers
+	}
+	if r.Runs == 0 {
+		return errors.New("expected a log with at least one run, found none: it proves nothing")
 	}
 	return nil
 }

@@ -111,12 +111,42 @@ func TestHistoryShowsWhatEnded(t *testing.T) {
 			t.Fatalf("expected the superseded attempt, found %v", got)
 		}
 		want := []string{"attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final", "ignored",
-			"jitter_ms", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "times", "worker"}
+			"jitter_ms", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "times", "wait_ms", "work_ms", "worker"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got[0]))); diff != "" {
 			t.Error(diff)
 		}
 		expectContains(t, c.do("model", "history", "a"), "ENDED AT", "Initial", "disable", "superseded: disabled by hand")
 	})
+}
+
+func TestTheHistoryTellsTheWaitInLineFromTheWork(t *testing.T) {
+	started := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	attempt := model.Attempt{AttemptUID: "a1", AttemptNo: 1, StartedAt: started, EndedAt: started.Add(time.Hour), Duration: time.Hour, Outcome: model.EventSuccess}
+	for name, test := range map[string]struct {
+		processing time.Time
+		cells      []string
+		wait, work *int64
+	}{
+		"its worker said that it began":  {started.Add(40 * time.Minute), []string{"success", "40m0s", "20m0s"}, new(int64(40 * 60_000)), new(int64(20 * 60_000))},
+		"its worker said nothing":        {time.Time{}, []string{"success", "-", "1h0m0s"}, nil, nil},
+		"the clock was set back by then": {started.Add(-time.Minute), []string{"success", "0s", "1h1m0s"}, new(int64(0)), new(int64(61 * 60_000))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attempt := attempt
+			attempt.ProcessingAt = test.processing
+			var table strings.Builder
+			if err := (&app{stdout: &table, output: outputTable}).historyTable([]model.Attempt{attempt}); err != nil {
+				t.Fatal(err)
+			}
+			if cells := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(cells, strings.Join(test.cells, " ")) {
+				t.Errorf("expected %q, found\n%s", test.cells, table.String())
+			}
+			view := viewAttempt(attempt)
+			if diff := cmp.Diff([]*int64{test.wait, test.work}, []*int64{view.WaitMS, view.WorkMS}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }
 
 func TestTextsFromOutsideCannotSteerATerminal(t *testing.T) {
@@ -178,8 +208,12 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 			"queue": "bigtables", "causes": 0.0, "failing": 0.0, "due": 1.0, "urgent": 0.0, "waiting": 0.0, "running": 1.0, "input": 1.0, "output": 1.0, "control": 1.0, "claimed": 2.0,
 			"rejected": 0.0, "journal": 8.0, "outbox": 0.0,
 			"total_retries": 0.0, "successful_retries": 0.0, "retried_cycles": 0.0, "retry_success_rate": nil, "replanning": []any{},
-			"freshness": map[string]any{"watched": 0.0, "fresh": 0.0, "late": 0.0, "stale": 0.0, "share_fresh": nil},
-			"counters":  map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
+			"freshness": map[string]any{"watched": 0.0, "fresh": 0.0, "never": 0.0, "late": 0.0, "stale": 0.0, "share_fresh": nil},
+			"findings": []any{
+				map[string]any{"code": "dispatcher-missing", "text": "No dispatcher lives.", "command": "refreshd doctor"},
+				map[string]any{"code": "disabled", "text": "1 model is disabled.", "command": "refreshd model ls -l status=disabled"},
+			},
+			"counters": map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

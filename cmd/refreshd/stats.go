@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/attention"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
@@ -20,11 +22,14 @@ func statsCommand(a *app) *cobra.Command {
 
 // statsView is the queue as -o json shows it.
 type statsView struct {
+	// Findings are what is stopped or wrong, the most important first.
+	Findings []attention.Finding `json:"findings"`
+
 	Queue    string           `json:"queue"`
 	Parts    int              `json:"parts,omitempty"` // of a queue that has several
 	At       string           `json:"at"`
 	Due      int64            `json:"due"`
-	Urgent   int64            `json:"urgent"`
+	Urgent   int64            `json:"urgent"` // of those that are due
 	Waiting  int64            `json:"waiting"`
 	Running  int64            `json:"running"`
 	Input    int64            `json:"input"`
@@ -72,7 +77,7 @@ func (s retryStats) summary() string {
 }
 
 func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error {
-	s, err := queue.Stats(ctx)
+	s, err := attention.Read(ctx, queue)
 	if err != nil {
 		return err
 	}
@@ -81,7 +86,7 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 		return err
 	}
 	v := statsView{
-		Living: living, Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
+		Findings: s.Findings(), Living: living, Queue: queue.Name, At: model.FormatTime(s.At), Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
 		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
 		Failing: s.Failing, Causes: len(s.Errors), Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
 		retryStats: newRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
@@ -92,7 +97,21 @@ func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error
 	if v.Replanning, err = readReplans(ctx, queue); err != nil {
 		return err
 	}
+	if !a.json() {
+		v.tellFindings(a.stdout)
+	}
 	return a.print(v, v.pairs())
+}
+
+// tellFindings begins with what is stopped or wrong, each with the command that shows more.
+func (v *statsView) tellFindings(to io.Writer) {
+	if len(v.Findings) == 0 {
+		fmt.Fprintln(to, attention.None)
+	}
+	for _, one := range v.Findings {
+		fmt.Fprintf(to, "%s  -> %s\n", plain(one.Text), one.Command)
+	}
+	fmt.Fprintln(to)
 }
 
 func (v statsView) pairs() [][2]string {
@@ -100,7 +119,7 @@ func (v statsView) pairs() [][2]string {
 	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %s: refreshd failures", v.Causes, words.Count(int(v.Failing), "model is failing", "models are failing")))
 	pairs := [][2]string{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
-		{"due", count(v.Due) + "  to be started now"}, {"urgent", count(v.Urgent) + "  asked for at once, started first"}, {"waiting", count(v.Waiting) + "  for their time"},
+		{"due", count(v.Due) + "  to be started now"}, {"urgent", count(v.Urgent) + "  of them, asked for at once and started first"}, {"waiting", count(v.Waiting) + "  for their time"},
 		{"running", count(v.Running) + "  queued or in the hands of workers"},
 		{"input", count(v.Input) + "  attempts that no worker has taken"},
 		{"output", count(v.Output) + "  messages of workers that no poller has taken"},

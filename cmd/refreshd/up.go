@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,10 +24,10 @@ type upFlags struct {
 	dispatcher dispatcher.Config
 	poller     poller.Config
 	worker     workerFlags
-	routes     string // file of the notifier; "": there is none
-	models     string // file with models to save at the start; "": none
-	port       int    // of the embedded Redis; 0: any that is free
-	pages      string // address of the dashboard; "" or off: none
+	notifier   notifierFlags // without routes there is none
+	models     string        // file with models to save at the start; "": none
+	port       int           // of the embedded Redis; 0: any that is free
+	pages      string        // address of the dashboard; "" or off: none
 }
 
 func upCommand(a *app) *cobra.Command {
@@ -50,7 +49,7 @@ forgotten at the end. The models of --models are saved at the start; one with an
 	bindDispatcher(set, &flags.dispatcher)
 	bindPoller(set, &flags.poller)
 	flags.worker.bind(set)
-	bindRoutes(set, &flags.routes)
+	flags.notifier.bind(set)
 	set.StringVar(&flags.models, "models", "", "save the models of `FILE` at the start")
 	set.IntVar(&flags.port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
 	bindPages(set, &flags.pages)
@@ -99,7 +98,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		}
 		if flags.models != "" {
 			// One that is refused has been named, and keeps none of the others from running.
-			if err := a.put(ctx, queue, flags.models, definitions.FormatAuto); err != nil && !errors.Is(err, errReported) {
+			if err := a.put(ctx, queue, flags.models, definitions.FormatAuto, false); err != nil && !errors.Is(err, errReported) {
 				return err
 			}
 		}
@@ -139,15 +138,15 @@ type daemons struct {
 // prepareDaemons checks the flags of all daemons, and returns what builds them.
 func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string) (func(*scripts.Queue) (*daemons, error), error) {
 	if flags.poller.Owner == "" {
-		flags.poller.Owner = strings.ToLower(rand.Text())
+		flags.poller.Owner = scripts.NewOwner()
 	}
 	dispatcher, err := a.prepareDispatcher(&flags.loop, flags.dispatcher)
 	if err != nil {
 		return nil, err
 	}
 	var notifier prepared
-	if flags.routes != "" {
-		if notifier, err = a.prepareNotifier(&flags.loop, flags.routes); err != nil {
+	if flags.notifier.routes != "" {
+		if notifier, err = a.prepareNotifier(&flags.loop, &flags.notifier); err != nil {
 			return nil, err
 		}
 	}
