@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,8 +63,11 @@ type crowd struct {
 	*fleet
 	hosts
 	count, each int
+	policy      policy.Policy
 	slow        string        // the host that takes four times as long
+	length      time.Duration // of the work of an attempt
 	told        chan struct{} // not nil: the slow host answers nothing until this is closed
+	taken       chan struct{} // a worker that is behind has taken an attempt
 	finished    chan struct{}
 }
 
@@ -73,8 +78,14 @@ const (
 
 func newCrowd(t testing.TB, count, each, running int) *crowd {
 	t.Helper()
+	return newCrowdOf(t, count, each, running, time.Minute)
+}
+
+// newCrowdOf is newCrowd with another timeout than the usual one.
+func newCrowdOf(t testing.TB, count, each, running int, timeout time.Duration) *crowd {
+	t.Helper()
 	c := &crowd{
-		fleet: newFleet(t), count: count, each: each, slow: "h000", finished: make(chan struct{}),
+		fleet: newFleet(t), count: count, each: each, slow: "h000", length: aWhile, taken: make(chan struct{}, 1), finished: make(chan struct{}),
 		hosts: hosts{
 			running: map[string]int{}, most: map[string]int{}, done: map[string]int{},
 			freed: map[string][]time.Time{}, unused: map[string][]time.Duration{},
@@ -82,24 +93,25 @@ func newCrowd(t testing.TB, count, each, running int) *crowd {
 	}
 	key, _ := policy.ParseKey("{host(input_url)}")
 	p := policy.Default()
-	p.Name, p.Timeout, p.Limits = "polite", time.Minute, []policy.Limit{{Key: key, Running: running}}
+	p.Name, p.Timeout, p.Limits = "polite", timeout, []policy.Limit{{Key: key, Running: running}}
 	if err := c.Store.PutPolicy(c.ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	c.save(p)
+	c.policy = p
+	c.save(0, each)
 	return c
 }
 
-// save saves models that are due, those of one host behind each other: the worst order.
-func (c *crowd) save(p policy.Policy) {
+// save saves models that are due, so many of each host behind each other: the worst order.
+func (c *crowd) save(from, to int) {
 	c.t.Helper()
 	now, err := c.Store.Now(c.ctx)
 	for host := 0; host < c.count && err == nil; host++ {
 		var transitions []*scripts.Transition
-		for i := range c.each {
+		for i := from; i < to; i++ {
 			record := &scripts.Record{Model: model.Model{UID: fmt.Sprintf("h%03d/m%03d", host, i)}}
-			definition := model.Definition{UID: record.UID, Payload: fmt.Sprintf(`{"input_url":"http://h%03d/x"}`, host), PolicyName: p.Name}
-			decision, _, putErr := record.Put(definition, p, false, now)
+			definition := model.Definition{UID: record.UID, Payload: fmt.Sprintf(`{"input_url":"http://h%03d/x"}`, host), PolicyName: c.policy.Name}
+			decision, _, putErr := record.Put(definition, c.policy, false, now)
 			if putErr != nil {
 				c.t.Fatal(putErr)
 			}
@@ -134,10 +146,60 @@ func (c *crowd) take(ctx context.Context) error {
 	return nil
 }
 
+// takeLate is take of workers that are behind: every other wave is taken shortly before its deadlines, which pass while it is worked on.
+func (c *crowd) takeLate(ctx context.Context) error {
+	client := c.Server.Client(c.t)
+	var working sync.WaitGroup
+	defer working.Wait()
+	for ctx.Err() == nil {
+		next := 5 * time.Millisecond // until something waits
+		raw, err := client.LIndex(ctx, c.Store.Keys.Input(), 0).Result()
+		if err == nil {
+			next = readEntry(raw).patience() - c.length/2
+		}
+		if next > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(next):
+			}
+			continue // another may stand there now
+		}
+		if raw, err = client.LPop(ctx, c.Store.Keys.Input()).Result(); err == nil {
+			select {
+			case c.taken <- struct{}{}:
+			default: // it is told already
+			}
+			working.Go(func() { c.answer(ctx, client, readEntry(raw).Entry) })
+		}
+	}
+	return nil
+}
+
+// lateEntry is an entry with its deadline.
+type lateEntry struct {
+	fixture.Entry
+	deadline time.Time
+}
+
+// patience is for how long a worker lets an attempt wait: that of every other wave until its deadline.
+func (e lateEntry) patience() time.Duration {
+	_, name, _ := strings.Cut(e.UID, "/m")
+	if number, _ := strconv.Atoi(name); number/perHost%2 == 1 {
+		return 0
+	}
+	return time.Until(e.deadline)
+}
+
+func readEntry(raw string) (e lateEntry) {
+	_ = json.Unmarshal([]byte(raw), &e.Entry) // refreshd wrote it
+	e.deadline, _ = time.Parse(time.RFC3339, e.DeadlineAt)
+	return e
+}
+
 func (c *crowd) answer(ctx context.Context, client redis.UniversalClient, entry fixture.Entry) {
 	at, _ := url.Parse(entry.InputURL)
 	c.begin(at.Host)
-	length := aWhile
+	length := c.length
 	switch {
 	case at.Host == c.slow && c.told != nil:
 		length = testkit.Limit
@@ -187,12 +249,69 @@ func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
 	for _, process := range processes {
 		process.Wait()
 	}
+	c.checkNoFifth()
+}
+
+// TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze lets attempts wait in line until just before their deadlines, and workers never
+// say that they begin. So all deadlines pass while somebody works, other models have become due, and three dispatchers were frozen: they find all
+// that at once.
+func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *testing.T) {
+	t.Parallel()
+	c, waves := newCrowdOf(t, 5, perHost, perHost, 3*time.Second), long.Or(2, 20)
+	c.length, c.each = 400*time.Millisecond, waves*perHost
+	start := func(command string) *testkit.Process {
+		return testkit.Refreshd(t, command, "--redis", "redis://"+c.Server.Addr, "--log-level", "error")
+	}
+	dispatchers, p := []*testkit.Process{start("dispatcher"), start("dispatcher"), start("dispatcher")}, start("poller")
+	c.run(c.takeLate)
+	for wave := 1; wave < waves; wave += 2 {
+		select {
+		case <-c.taken:
+		case <-c.ctx.Done():
+			t.Fatal("want attempts taken late")
+		}
+		for _, d := range dispatchers {
+			d.Freeze()
+		}
+		c.save(wave*perHost, (wave+1)*perHost)
+		testkit.Eventually(t, "all deadlines passed", func() bool {
+			now, err := c.Store.Now(c.ctx)
+			running, late := c.Redis.ZCard(c.ctx, c.Store.Keys.Running()).Val(), c.Redis.ZCount(c.ctx, c.Store.Keys.Running(), "-inf", fmt.Sprint(now.UnixMilli())).Val()
+			return err == nil && running == late
+		})
+		for _, d := range dispatchers {
+			d.Thaw()
+		}
+		c.await((wave + 1) * c.count * perHost)
+		select {
+		case <-c.taken: // of this wave
+		default:
+		}
+		c.save((wave+1)*perHost, min(waves, wave+2)*perHost)
+	}
+	testkit.Await(t, c.finished, "all models refreshed")
+	c.rest()
+	if c.Stats()["taken"] == 0 {
+		t.Errorf("want attempts with a new deadline, got %v", c.Stats())
+	}
+	for _, process := range append(dispatchers, p) {
+		process.Ask()
+	}
+	for _, process := range append(dispatchers, p) {
+		process.Wait()
+	}
+	c.checkNoFifth()
+}
+
+// checkNoFifth checks what the workers have seen.
+func (c *crowd) checkNoFifth() {
+	c.t.Helper()
 	for host, most := range c.most {
 		if most > perHost {
-			t.Errorf("%s: want at most %d at a time, got %d", host, perHost, most)
+			c.t.Errorf("%s: want at most %d at a time, got %d", host, perHost, most)
 		}
 		if c.done[host] != c.each {
-			t.Errorf("%s: want %d refreshed, got %d", host, c.each, c.done[host])
+			c.t.Errorf("%s: want %d refreshed, got %d", host, c.each, c.done[host])
 		}
 	}
 }

@@ -15,6 +15,7 @@ type link struct {
 	target   string
 	listener net.Listener
 	done     sync.WaitGroup
+	flying   atomic.Int64 // pieces on their way
 
 	mu      sync.Mutex
 	weather weather            // guarded by mu
@@ -134,9 +135,11 @@ func (n *line) carry(from, to *net.TCPConn) {
 		count, err := from.Read(buffer)
 		w := n.link.now()
 		if count > 0 {
+			n.link.flying.Add(1)
 			pieces <- piece{buffer[:count], time.Now().Add(w.delay + time.Duration(rand.Int64N(int64(w.jitter)+1)))}
 		}
 		if err != nil {
+			n.link.flying.Add(1)
 			pieces <- piece{due: time.Now().Add(w.slowClose)}
 			return
 		}
@@ -156,6 +159,7 @@ func (n *line) write(to *net.TCPConn, pieces <-chan piece) {
 		if _, err := to.Write(p.bytes); err != nil || p.bytes == nil {
 			n.end(-1)
 		}
+		n.link.flying.Add(-1)
 	}
 }
 

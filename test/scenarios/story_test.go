@@ -247,8 +247,6 @@ func (s *story) fields(verb string, step step) map[string]string {
 		is["last_success_at"], is["failing_since"], is["final_failure_at"] = text(step.at), "", ""
 	case (verb == "fail" || verb == "lost") && is["failing_since"] == "":
 		is["failing_since"] = text(step.at)
-	case verb == "save":
-		is["failing_since"] = ""
 	}
 	if is["failing_since"] != "" {
 		is["error"] = s.signature(verb, step)

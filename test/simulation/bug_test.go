@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"context"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,10 +22,12 @@ type bug struct {
 	store func(*scripts.Store) queue
 	slow  bool // it takes seconds to be found
 
+	believed func(*model.Model) // what daemons and decide believe of a model alike
+
 	// Where it shows: it is looked for in such worlds only, of which each run has its share.
-	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back bool
-	keyed                                                                            string // the policy that most models have there; empty: any
-	deeds                                                                            deeds  // what operators mostly do there; empty: anything
+	pools, queueCircuit, hands, floors, rules, waits, steers, ages, moves, few, back, timed bool
+	keyed                                                                                   string // the policy that most models have there; empty: any
+	deeds                                                                                   deeds  // what operators mostly do there; empty: anything
 }
 
 // bugs are the planted bugs that the simulation must find.
@@ -99,7 +103,7 @@ var bugs = slices.Concat([]bug{
 	{name: "what is requeued is dropped", pools: true, slow: true, file: "requeue-attempts.lua", mark: "requeue", line: "redis.call('LPOP', taken)"},
 	{name: "nothing is ever requeued", pools: true, slow: true, file: "requeue-attempts.lua", mark: "requeue"},
 
-	{name: "commands are applied by who does not hold the lane", slow: true, file: "commit.lua", mark: "holder", line: "local holds = true"},
+	{name: "commands are applied by who does not hold the lane", slow: true, file: "commit.lua", mark: "holder", line: "local leads = owner ~= ''"},
 	{name: "a new holder claims before it finishes", file: "claim-messages.lua", mark: "unfinished", line: "local commands = {}"},
 	{name: "a living holder loses the lane", file: "claim-messages.lua", mark: "hold", line: "holds = silence >= lease / 10 or silence < 0"},
 	{name: "everybody holds the lane", file: "claim-messages.lua", mark: "hold", line: "holds = true"},
@@ -176,7 +180,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a bulk starts twice after a kill", slow: true, rules: true, store: func(s *scripts.Store) queue { return relapsing{s, new(int)} }},
 	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s *scripts.Store) queue { return impatient{s} }},
 	{name: "a start that is not due", slow: true, store: func(s *scripts.Store) queue { return early{s} }},
-}, steeredBugs, fleetBugs)
+}, steeredBugs, fleetBugs, timedBugs)
 
 // takesNothingBack leaves withdrawn attempts in the input list.
 type takesNothingBack struct{ *scripts.Store }
@@ -347,6 +351,39 @@ func (s hurried) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts
 
 // enough is how many seeds may pass before a bug is found.
 const enough = 600
+
+var localNames = regexp.MustCompile(`\blocal (?:function )?([a-z_]+(?:, [a-z_]+)*)`)
+
+// TestEachPlantedLineDefinesNamesThatItsScriptUses keeps a planted bug from being another one than it says: a script that lacks a name ends with an
+// error, and a name that nothing uses plants nothing.
+func TestEachPlantedLineDefinesNamesThatItsScriptUses(t *testing.T) {
+	t.Parallel()
+	sources := scripts.Sources()
+	defined := func(line string) (names []string) {
+		for _, found := range localNames.FindAllStringSubmatch(line, -1) {
+			names = append(names, strings.Split(found[1], ", ")...)
+		}
+		return names
+	}
+	for _, planted := range bugs {
+		if planted.file == "" {
+			continue
+		}
+		rest := replaceLine(t, sources[planted.file], planted.mark, "")
+		honest := strings.SplitN(sources[planted.file], " --@ "+planted.mark+"\n", 2)[0]
+		honest = honest[strings.LastIndex(honest, "\n")+1:]
+		for _, name := range defined(planted.line) {
+			if used := regexp.MustCompile(`\b` + name + `\b`); !used.MatchString(rest) && len(used.FindAllString(planted.line, 2)) < 2 {
+				t.Errorf("%s: %s defines %s, which %s never uses", planted.name, planted.line, name, planted.file)
+			}
+		}
+		for _, name := range defined(honest) {
+			if !slices.Contains(defined(planted.line), name) && regexp.MustCompile(`\b`+name+`\b`).MatchString(rest) {
+				t.Errorf("%s: %s uses %s, which %q does not define", planted.name, planted.file, name, planted.line)
+			}
+		}
+	}
+}
 
 // TestEveryPlantedBugIsFound looks for each third of those that are quickly found, unless the long tests are to run.
 func TestEveryPlantedBugIsFound(t *testing.T) {

@@ -26,6 +26,7 @@ type deed struct {
 	leaves    bool             // a poller or a worker pool resigns
 	found     string           // the heartbeat by which a worker pool was found expired, in Unix ms
 	measured  time.Time        // the instant for which the circuit of the queue was measured; zero: it was not
+	compared  *compared        // what was read of what operators set, before the deed changes it; nil: it does not
 	turned    *turn            // what somebody does with the circuit of the queue; nil: nothing
 	putter    string           // the worker pool that puts entries back
 	crowd     []string         // those entries, newest first
@@ -42,6 +43,7 @@ type deed struct {
 	batch     int              // how many models of a kind a dispatcher reads at once
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy // by their text
+	believed  func(*model.Model)       // what a planted bug says of models; nil: nothing
 }
 
 // moment is where the round of a process began.
@@ -114,7 +116,7 @@ func (w *world) execute(a *actor, c *call) error {
 // enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
-	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack, d.few = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack, w.temper.few
+	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack, d.few, d.believed = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack, w.temper.few, w.believed
 	w.before = d.after
 	if !maps.Equal(d.before.queueCircuit, d.after.queueCircuit) {
 		for _, a := range w.actors {

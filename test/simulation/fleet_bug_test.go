@@ -23,6 +23,13 @@ var fleetBugs = []bug{
 	}},
 	{name: "an age is not listed", ages: true, file: "commit.lua", mark: "ages"},
 	{name: "what is stale grows older", ages: true, file: "commit.lua", mark: "ages no more"},
+	{name: "what has succeeded is listed as never", slow: true, ages: true, store: func(s *scripts.Store) queue {
+		return altered{s, func(r *scripts.Record) {
+			if r.Freshness == model.FreshnessNever {
+				r.Freshness = model.Fresh
+			}
+		}}
+	}},
 	{name: "what is late is not listed", ages: true, file: "commit.lua", mark: "late"},
 	{name: "what is fresh again is listed as late", ages: true, file: "commit.lua", mark: "late no more"},
 	{name: "what is stale is not listed", ages: true, file: "commit.lua", mark: "stale"},

@@ -51,12 +51,14 @@ func (a age) is(at time.Time) model.Freshness {
 		return model.FreshnessStale
 	case a.warn > 0 && old >= a.warn:
 		return model.FreshnessLate
+	case a.success.IsZero():
+		return model.FreshnessNever
 	default:
 		return model.Fresh
 	}
 }
 
-var badness = map[model.Freshness]int{"": 0, model.Fresh: 0, model.FreshnessLate: 1, model.FreshnessStale: 2}
+var badness = map[model.Freshness]int{"": 0, model.Fresh: 0, model.FreshnessNever: 0, model.FreshnessLate: 1, model.FreshnessStale: 2}
 
 // watch completes a decision with what it means for the age of its model.
 func (p *replay) watch(m *model.Model, decision *model.Decision, at time.Time) {
@@ -86,7 +88,7 @@ func (p *replay) grow(uid string, event model.Event, at time.Time) error {
 	}
 	was := p.ages[uid]
 	before := was.told
-	if badness[was.told] > 0 && m.Freshness == model.Fresh {
+	if badness[was.told] > 0 && badness[m.Freshness] == 0 && m.Freshness != "" {
 		p.again++
 	}
 	is := age{m.Policy.FreshWithin, m.Policy.WarnWithin, was.success, was.watched, m.Freshness}
@@ -105,7 +107,7 @@ func (p *replay) grow(uid string, event model.Event, at time.Time) error {
 	}
 	p.ages[uid] = is
 	if event == model.EventImport { // what is worse was told elsewhere
-		if is.told == model.Fresh {
+		if badness[is.told] == 0 && is.told != "" {
 			p.tellOwner(uid, before, is.told)
 		}
 		return nil
@@ -126,6 +128,8 @@ func (p *replay) checkTold(uid string, event model.Event, was, is age, at time.T
 		return fmt.Errorf("%s is told %q after %q by %s", uid, is.told, was.told, event)
 	case badness[is.told] < badness[was.told] && event != model.EventSuccess && !promised && !p.setBack:
 		return fmt.Errorf("%s is told %q after %q without a success, by %s", uid, is.told, was.told, event)
+	case badness[is.told] == 0 && is.within > 0 && (is.told == model.FreshnessNever) != is.success.IsZero():
+		return fmt.Errorf("%s is told %q, its last success was at %s", uid, is.told, is.success)
 	case event == model.EventSuccess && is.within > 0 && is.told != model.Fresh:
 		return fmt.Errorf("%s has succeeded, and is told %q", uid, is.told)
 	}
@@ -140,7 +144,7 @@ func (p *replay) tellOwner(uid string, was, is model.Freshness) {
 	case is == model.FreshnessStale && was != is:
 		notice = policy.NoticeStale
 		fallthrough
-	case was == model.FreshnessStale && is == model.Fresh:
+	case was == model.FreshnessStale && badness[is] == 0 && is != "":
 		if m.Policy.Tells(notice) {
 			p.owners = append(p.owners, string(notice)+" "+uid)
 		}
@@ -182,6 +186,8 @@ func (s *steered) growOld(m *model.Model) {
 		s.ages[m.UID] = at
 	case model.FreshnessLate:
 		s.ages[m.UID], s.late[m.UID] = at, at
+	case model.FreshnessNever:
+		s.ages[m.UID], s.late[m.UID] = at, float64(model.Never.UnixMilli())
 	case model.FreshnessStale:
 		s.stale[m.UID] = at
 	}

@@ -45,6 +45,11 @@ func (s *snapshot) checkIndexes(steers bool) error {
 			return fmt.Errorf("%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
 		}
 	}
+	for name, state := range s.circuits {
+		if _, known := s.gates[string(model.NewGate(model.GateCircuit, name))]; state["opened_at"] != "" && !known {
+			return fmt.Errorf("the circuit of %s is open, and people are not told: %v", name, s.gates)
+		}
+	}
 	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked},
 		{"stale_at", want.ages, s.ages}, {"late", want.late, s.late}, {"stale", want.stale, s.stale}, {"errors", want.errors, s.errors}}
 	if steers {
@@ -58,8 +63,8 @@ func (s *snapshot) checkIndexes(steers bool) error {
 	return nil
 }
 
-// checkKeys checks that each key counts the running attempts that say so, and nothing else. What has died may be forgotten.
-func (s *snapshot) checkKeys(now int64) error {
+// checkKeys checks that each key counts the running attempts that say so, and nothing else.
+func (s *snapshot) checkKeys() error {
 	counted := map[string]map[string]float64{}
 	for uid, hash := range s.models {
 		m := parse(uid, hash, "")
@@ -76,7 +81,7 @@ func (s *snapshot) checkKeys(now int64) error {
 	for _, name := range keyNames {
 		is := maps.Clone(s.keys[name])
 		for uid, deadline := range counted[name] {
-			if got, found := is[uid]; found && got != deadline || !found && int64(deadline) > now {
+			if got, found := is[uid]; !found || got != deadline {
 				return fmt.Errorf("the key %s counts %s until %s%v, want until %v", name, uid, digits(int(got)), found, deadline)
 			}
 			delete(is, uid)

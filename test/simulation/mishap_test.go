@@ -31,6 +31,7 @@ type temper struct {
 	deeds        deeds             // what operators who steer do mostly; empty: anything
 	ages         bool              // policies promise that models do not grow old
 	moves        bool              // operators export models and import them again
+	timed        bool              // the next start of most models depends on several times
 	few          bool              // few signatures of failures are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
@@ -92,7 +93,7 @@ func (t *temper) steer(rng *rand.Rand, planted bug) {
 	if t.steers = !elsewhere && !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
 		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
 		if t.keyed = planted.keyed; t.keyed == "" {
-			t.keyed = []string{ratedPolicy, singlePolicy, "", "", "", ""}[rng.IntN(6)]
+			t.keyed = []string{ratedPolicy, singlePolicy, windowedPolicy, "", "", ""}[rng.IntN(6)]
 		}
 		if t.deeds = planted.deeds; t.deeds == "" {
 			t.deeds = []deeds{holding, walking, "", "", "", ""}[rng.IntN(6)]

@@ -26,6 +26,7 @@ type operatorRole struct {
 	deeds  deeds  // what it does mostly when it steers; empty: anything
 	turns  bool   // it opens and closes the circuit of the queue by hand
 	brief  bool   // what it saves has a short timeout, mostly
+	timed  bool   // what it saves mostly depends on several times
 	ages   bool   // its policies promise that models do not grow old
 
 	mover   mover            // nil: it exports nothing
@@ -118,6 +119,9 @@ func (o *operatorRole) think() string {
 	}
 	if o.steers != nil && o.rng.IntN(3) > 0 {
 		return steeredCommand(o.rng, uid, o.keyed)
+	}
+	if o.timed && o.rng.IntN(3) > 0 {
+		return timedCommand(o.rng, uid)
 	}
 	if o.brief && o.rng.IntN(3) > 0 {
 		return fmt.Sprintf(briefCommands[o.rng.IntN(len(briefCommands))], uid, o.rng.IntN(3))

@@ -21,6 +21,9 @@ type promise struct {
 // keep checks that a decision breaks no promise, and notes what it promises.
 func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at time.Time) error {
 	promised := p.promises[uid]
+	if err := p.timely(m, decision, promised.floor, at); err != nil {
+		return err
+	}
 	switch decision.Event {
 	case model.EventStart:
 		if promised.stopped {
@@ -43,7 +46,10 @@ func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at ti
 			return err
 		}
 		promised.floor = p.asked(at)
-	case model.EventPostponed:
+	case model.EventPostponed, model.EventInterrupted:
+		if err := p.judged(m); err != nil {
+			return err
+		}
 		promised.floor = p.asked(at)
 	}
 	saved := decision.Event == model.EventUpdate && decision.Next.RefreshAt.Equal(at) // and started by that

@@ -73,6 +73,9 @@ func (p *replay) checkQueueCircuit() error {
 // afterTurning is what somebody makes of the circuit of the queue, and what is told of it. What it has counted is forgotten.
 func (p *replay) afterTurning() (is [2]string, entry map[string]string) {
 	since, to := p.before.queueCircuit["opened_at"], p.turned.to
+	if p.outdated() {
+		return [2]string{since, p.before.queueCircuit["probe_at"]}, nil
+	}
 	p.ends = nil
 	if (since == "") == (to == "opened") {
 		entry = map[string]string{"event": "circuit_" + to, "key": "queue", "at": p.turned.at, "by": "ann"}

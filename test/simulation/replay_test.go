@@ -100,7 +100,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered, p.checkAges, p.checkCauses, p.checkLateResults} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkCompared, p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered, p.checkAges, p.checkCauses, p.checkLateResults} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -155,6 +155,9 @@ func (p *replay) model(uid string) *model.Model {
 	m := parse(uid, hash, p.before.payloads[uid])
 	m.QueueCircuit = p.queueCircuit
 	_ = m.Resolve(p.policy(m.PolicyName), p.schedules.Get)
+	if p.believed != nil {
+		p.believed(m)
+	}
 	p.models[uid] = m
 	return m
 }

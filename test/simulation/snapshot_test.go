@@ -19,6 +19,7 @@ type snapshot struct {
 	input, output, control []string
 	front                  []string
 	claimed                map[string][]string // by poller, and the lane by its name
+	changes                string              // how many there were of what operators set
 	holder                 string              // of the lane
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
@@ -46,7 +47,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
 		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 		queueCircuit: r.hash(k.QueueCircuit()), wake: len(r.list(k.Wake())),
-		ids: r.scores(k.Commands()), steered: r.lookAround(r.steers),
+		ids: r.scores(k.Commands()), changes: r.hash(k.Forwarded())["changes"], steered: r.lookAround(r.steers),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {
@@ -62,7 +63,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	s.holder, _ = r.mini.Get(k.Holder())
 	for _, owner := range append(slices.Clip(owners), scripts.LaneOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
-			s.claimed[owner] = entries
+			s.claimed[owner] = unnumbered(entries)
 		}
 	}
 	for _, pool := range pools {
@@ -143,6 +144,16 @@ func (r *server) stream(key string) (entries []map[string]string) {
 			entry[pair[0]] = pair[1]
 		}
 		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// unnumbered marks commands as they are marked before they have numbers.
+func unnumbered(entries []string) []string {
+	for i, entry := range entries {
+		if claimed := (scripts.Claimed{Entry: entry}); claimed.Numbered() {
+			entries[i] = "c" + claimed.Raw()
+		}
 	}
 	return entries
 }

@@ -25,6 +25,7 @@ type workerRole struct {
 
 	// careless workers look at no fence, forget attempts and say some things twice.
 	careless bool
+	timed    bool        // much work fails, and is to be tried again soon or later
 	floors   bool        // most work fails, and is to be tried again later
 	rough    bool        // much work fails, now and then because the key has had enough
 	slow     bool        // most work goes on for many rounds
@@ -140,6 +141,12 @@ func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 	}
 	if w.slow && w.rng.IntN(4) > 0 {
 		return "", nil
+	}
+	if w.timed && w.rng.IntN(2) == 0 {
+		if w.rng.IntN(4) == 0 {
+			return model.MessagePostponed, w.pick(`"retry_after":240`, `"retry_after":900`)
+		}
+		return model.MessageFailure, w.pick(`"retry_after":20`, `"retry_after":200`, `"retry_after":420`, `"retry_after":900`, `"reason":"503"`, `"reason":"503"`)
 	}
 	if w.floors && w.rng.IntN(2) == 0 {
 		return model.MessageFailure, w.pick(`"retry_after":600`, `"retry_after":7200`)

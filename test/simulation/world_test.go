@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -49,6 +50,7 @@ type world struct {
 	rules     int // that the shared policy has had so far
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
+	believed  func(*model.Model)
 
 	lines func(string) // the trace; nil: none
 	sum   uint64       // of all lines
@@ -64,11 +66,15 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 	if planted.store != nil {
 		w.queue = planted.store(r.store)
 	}
+	if w.believed = planted.believed; w.believed != nil {
+		w.queue = believing(r.store, w.believed)
+	}
 	if w.temper = newTemper(w.rng, planted); w.temper.hands {
 		w.uids = append(w.uids, "m4", "m5", "m6")
 	}
 	w.temper.steer(rand.New(rand.NewPCG(seed, 0xf1ee7)), planted)
 	w.temper.fleet(rand.New(rand.NewPCG(seed, 0xa9e5)), planted)
+	w.temper.time(rand.New(rand.NewPCG(seed, 0x71e5)), planted)
 	w.oracle.steers, r.steers, r.few = w.temper.steers, w.temper.steers, w.temper.few
 	if w.temper.steers {
 		w.uids = append(w.uids, "m4", "m5", "m6")
@@ -118,6 +124,12 @@ func (w *world) populate() error {
 	if w.temper.moves {
 		spare += 10
 	}
+	if w.temper.timed {
+		spare += 20
+		for _, uid := range w.uids {
+			w.say('c', timedCommand(w.rng, uid))
+		}
+	}
 	if w.temper.steers {
 		spare += 40
 		for _, uid := range w.uids {
@@ -130,7 +142,7 @@ func (w *world) populate() error {
 }
 
 func (w *world) newOperator(spare int) *operatorRole {
-	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, keyed: w.temper.keyed, deeds: w.temper.deeds, turns: w.temper.queueCircuit != nil, ages: w.temper.ages}
+	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, keyed: w.temper.keyed, deeds: w.temper.deeds, turns: w.temper.queueCircuit != nil, ages: w.temper.ages, timed: w.temper.timed}
 	if w.temper.steers {
 		o.steers = &w.bulks
 	}
@@ -171,7 +183,7 @@ func (w *world) role(kind, name string) (role, error) {
 		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves, hasty: w.temper.hands}, nil
 	default:
 		good := func() bool { return w.calm && !w.ill }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors, rough: w.temper.steers || w.temper.moves, ill: func() bool { return w.ill }}
+		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors, timed: w.temper.timed, rough: w.temper.steers || w.temper.moves, ill: func() bool { return w.ill }}
 		if kind != "w" {
 			return play, nil
 		}

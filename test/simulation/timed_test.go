@@ -1,0 +1,115 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// windowRule opens a retry window for the first five of each ten minutes.
+var windowRule = func() string {
+	var hours, minutes []string
+	for hour := range 24 {
+		hours = append(hours, fmt.Sprint(hour))
+	}
+	for minute := range 60 {
+		if minute%10 < 5 {
+			minutes = append(minutes, fmt.Sprint(minute))
+		}
+	}
+	return "FREQ=DAILY;BYHOUR=" + strings.Join(hours, ",") + ";BYMINUTE=" + strings.Join(minutes, ",")
+}()
+
+// windowOpen tells when that is.
+func windowOpen(at time.Time) bool { return at.Minute()%10 < 5 }
+
+// windowedPolicy lets retries start in such a window alone, whatever else holds them up.
+var windowedPolicy = `{"timeout":"30s","retries":["0s","1m","1m","3m"],"give_up_after":"40m","retry_window":"` + windowRule + `","limits":[{"key":"{label.tenant}","running":1,"rate":"2/m"}],"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"30s"}}`
+
+// timedSaves are of models whose next start depends on several times at once: that of a retry, that of a planned refresh, what a worker has asked
+// for, a window, and how late it is.
+var timedSaves = []string{
+	`"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["25m","2m","next"],"misfire":"skip"}`,
+	`"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["0s","25m"],"alignment":"planned_only","misfire":"run_if_younger_than 3m"}`,
+	`"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["15m","25m"],"alignment":"whichever_first","give_up_after":"1h"}`,
+	`"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["1m","8m"],"alignment":"between_planned","misfire":"skip"}`,
+	`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["1m","1m","1m"],"retry_window":"` + windowRule + `"}`,
+	`"policy":{"timeout":"1m","retries":["1m","2m","1m","1m"],"give_up_after":"30m","retry_window":"` + windowRule + `"},"refresh":"now"`,
+	`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["2m","1h"],"alignment":"until_success"}`,
+}
+
+// timedCommand saves such a model.
+func timedCommand(rng *rand.Rand, uid string) string {
+	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},%s}`, uid, rng.IntN(3), timedSaves[rng.IntN(len(timedSaves))])
+}
+
+// timed are worlds of such models, drawn apart like those that are steered.
+func (t *temper) time(rng *rand.Rand, planted bug) {
+	elsewhere := planted.name != "" && !planted.timed
+	if t.timed = !elsewhere && !t.steers && !t.pools && !t.hands && !t.waits && rng.IntN(3) == 0 || planted.timed; t.timed {
+		t.jumps = append(t.jumps, time.Minute, time.Minute, 3*time.Minute, 7*time.Minute)
+	}
+}
+
+// timely checks what a decision makes of the times that it knows, against the policy as it was written: it is told from that and from what the
+// worker has asked for alone. floor is what it had asked for before this decision.
+func (p *replay) timely(m *model.Model, decision model.Decision, floor, at time.Time) error {
+	if m == nil || decision.Definition != nil {
+		return nil
+	}
+	said, next := p.policy(m.PolicyName), &decision.Next
+	switch decision.Event {
+	case model.EventStart:
+		if next.Cause == model.CauseRetry && said.RetryWindow != "" && !windowOpen(at) {
+			return errors.New("a retry starts outside of its window")
+		}
+		moved := !floor.IsZero() && m.Cause == model.CausePlanned && m.RefreshAt.Equal(floor) && !m.Parked() && m.Schedule != nil
+		if late := at.Sub(floor); moved && said.Misfire.Limited && late > said.Misfire.Younger {
+			return fmt.Errorf("a planned refresh that its worker has moved starts %s late: it is to be skipped", late)
+		}
+	case model.EventFailure:
+		return p.moves(m, &said, decision, p.asked(at), at)
+	}
+	return nil
+}
+
+// moves checks that a planned refresh that comes before the floor of a worker moves there and is not dropped: nothing later follows, but a
+// retry where the alignment lets it win.
+func (p *replay) moves(m *model.Model, said *policy.Policy, decision model.Decision, floor, at time.Time) error {
+	next := &decision.Next
+	if m.Schedule == nil || !floor.After(at) || next.Disabled || next.Urgent() || decision.Held {
+		return nil
+	}
+	planned, found := m.Schedule.Next(at)
+	retries := said.Alignment == policy.UntilSuccess && next.Cause == model.CauseRetry
+	if !found || planned.After(floor) || retries || next.RefreshAt.Equal(floor) || next.Cause == model.CauseGiveUp && next.RefreshAt.Before(floor) {
+		return nil
+	}
+	return fmt.Errorf("the planned refresh of %s, which its worker has moved to %s, is dropped: the model starts at %s", planned, floor, next.RefreshAt)
+}
+
+// timedBugs are bugs of package model itself: what the daemons decide, and what each decision is compared with, has them alike. So nothing but
+// what was promised tells them.
+var timedBugs = []bug{
+	{name: "a retry forgets its window when it is held up", slow: true, timed: true, believed: func(r *model.Model) {
+		if r.Due(r.RefreshAt) || r.Parked() { // it waits: the window is heeded when it begins to
+			r.Window = nil
+		}
+	}},
+	{name: "a retry forgets its window behind a limit or a circuit", slow: true, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
+		if r.Waiting() {
+			r.Window = nil
+		}
+	}},
+}
+
+// believing lets the daemons believe what the bug says of models.
+func believing(s *scripts.Store, believed func(*model.Model)) queue {
+	return altered{s, func(r *scripts.Record) { believed(&r.Model) }}
+}
