@@ -70,7 +70,7 @@ func ReadDirectory(path string) (d Directory, err error) {
 	if err != nil {
 		return d, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // only read
 	err = d.readTree(root.FS(), path, places)
 	return d, err
 }
@@ -104,7 +104,7 @@ func (d *Directory) readFile(tree fs.FS, name, path string, places map[string]st
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // only read
 	text, err := readAll(path, in, maxFile)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ var (
 func (d *draft) errorTypes(text string, classes bool) (types []any, err error) {
 	for _, part := range betweenAll.Split(text, -1) {
 		name, known := d.errorType(part)
-		if !known && !(classes && statusClass.MatchString(name)) {
+		if !known && (!classes || !statusClass.MatchString(name)) {
 			return nil, d.refuse(`an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes`, document.Found(part))
 		}
 		types = append(types, name)

@@ -169,7 +169,7 @@ func (d *draft) compose() error {
 func (d *draft) checkCount() error {
 	count, counted := d.parts["count"].(float64)
 	listed, known := d.countOfRetries()
-	if line := d.lines["retries.count"]; line > 0 && !(known && counted && listed == int(count)) && !(has(d.parts, "strategy") && !counted) {
+	if line := d.lines["retries.count"]; line > 0 && (!known || !counted || listed != int(count)) && (counted || !has(d.parts, "strategy")) {
 		return refuse(line, `as many delays as retries, such as "Retry up to 3 times, 5 minutes apart"`, words.Count(listed, "delay", "delays"))
 	}
 	return nil
