@@ -75,6 +75,11 @@ func (m *Model) Zone() string {
 	return m.Timezone
 }
 
+// ReadAs tells how the rule in force was read. The errors are those of schedule.ReadAs, also when there is none.
+func (m *Model) ReadAs(after time.Time) (schedule.Understood, error) {
+	return schedule.ReadAs(cmp.Or(m.Rule, m.Policy.Rule), m.Zone(), cmp.Or(m.Dtstart, m.Policy.Dtstart), after)
+}
+
 // faultDelay is how long a model waits whose schedule cannot be read or evaluated; it is never lost and never runs wild.
 const faultDelay = time.Hour
 

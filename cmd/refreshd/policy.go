@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -20,7 +21,8 @@ func policyCommand(a *app) *cobra.Command {
 }
 
 const policySourceText = `A policy is read from a file, from standard input (-), or by the name of a stored one where no file is called so. It may be
-written in YAML, in JSON or in English.`
+written in YAML, in JSON or in English. Of one in English, or with a rule in English, put and check tell how it was read: in canonical sentences, with
+the next three times of its rule.`
 
 // aboutPolicies is a command about the policies that its arguments name.
 func aboutPolicies(use, short string, count int, do func(ctx context.Context, from []string) error) *cobra.Command {
@@ -84,7 +86,9 @@ func policyCheckCommand(a *app) *cobra.Command {
 	var strict, warned bool
 	command := a.eachPolicy("check FILE|-|NAME", "Check policies: errors with their line, and warnings of what is seldom meant",
 		func(_ int, source definitions.Source) error {
-			outcome := policyOutcome{Name: source.Policy.Name, Result: "ok", Warnings: a.warnPolicy(source, time.Now()), Completed: source.Taken()}
+			now := time.Now()
+			outcome := policyOutcome{Name: source.Policy.Name, Result: "ok", Warnings: a.warnPolicy(source, now), Completed: source.Taken(),
+				ReadAs: a.readAs(source.Position, source.ReadAs(now))}
 			warned = warned || len(outcome.Warnings) > 0
 			return a.printOutcome(outcome)
 		})
@@ -111,6 +115,14 @@ func (a *app) warn(position func(field string) string, warnings []policy.Warning
 		fmt.Fprintln(a.stderr, "warning: "+texts[i])
 	}
 	return texts
+}
+
+// readAs tells how what was written in English was read, and returns it; nil: nothing was.
+func (a *app) readAs(position func(field string) string, read *schedule.Understood) *schedule.Understood {
+	if read != nil {
+		fmt.Fprintln(a.stderr, "read as: "+plain(position("")+": "+read.String()))
+	}
+	return read
 }
 
 func policyDiffCommand(a *app) *cobra.Command {

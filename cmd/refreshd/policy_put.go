@@ -12,10 +12,11 @@ import (
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// policyOutcome is what became of one policy, as -o json shows it: every field is always there.
+// policyOutcome is what became of one policy, as -o json shows it: every field but read_as is always there.
 type policyOutcome struct {
 	Name     string   `json:"name"`
 	Result   string   `json:"result"`
@@ -23,6 +24,8 @@ type policyOutcome struct {
 	Plan     *impact  `json:"plan"` // null: none was asked for
 	// Completed are the fields that the policy names nothing of, and has from the policy `default`.
 	Completed []string `json:"completed"`
+	// ReadAs is how the policy was read that was written in English, or its rule.
+	ReadAs *schedule.Understood `json:"read_as,omitempty"`
 }
 
 func (a *app) printOutcome(outcome policyOutcome) error {
@@ -90,7 +93,7 @@ func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source defini
 	if err != nil {
 		return err
 	}
-	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now), Completed: source.Taken()}
+	outcome := policyOutcome{Name: p.Name, Warnings: a.warnPolicy(source, now), Completed: source.Taken(), ReadAs: a.readAs(source.Position, source.ReadAs(now))}
 	switch {
 	case plan:
 		outcome.Result = "planned"

@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -32,7 +33,8 @@ are read, so that a million of them need no memory.
 
 What model get -o json and model ls -o json show is saved again too, edited or not: of its fields only those of the
 definition count. A document with an error is named and makes the exit code 1; the others are saved. To save what is saved already changes
-nothing. At the end it says how many models it has saved; with --verbose it names each.
+nothing. At the end it says how many models it has saved; with --verbose it names each. Of rules in English it tells
+once how each was read: in a canonical sentence, with its next three times.
 
 The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -183,7 +185,7 @@ func (s *saving) end() error {
 
 // putRequest is the request to save a model of a file, refused already if it is none.
 func putRequest(m definitions.Model, by string) *commands.Request {
-	r := &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, Position: m.Position}
+	r := &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, Position: m.Position, InWords: m.InWords()}
 	if m.Err != nil {
 		r.Refuse(m.Err)
 	}
@@ -197,6 +199,7 @@ type tally struct {
 	documents int
 	results   map[string]int
 	linter    definitions.ModelLinter
+	read      map[rule]bool // that its author was told of
 	warned    map[policy.Warning]*sharedWarning
 	warnings  []*sharedWarning // in the order in which they were met
 }
@@ -208,7 +211,7 @@ type sharedWarning struct {
 }
 
 func newTally(a *app) *tally {
-	return &tally{app: a, results: make(map[string]int), warned: make(map[policy.Warning]*sharedWarning)}
+	return &tally{app: a, results: make(map[string]int), read: make(map[rule]bool), warned: make(map[policy.Warning]*sharedWarning)}
 }
 
 // outcome is what is told of one command with -o json.
@@ -219,7 +222,15 @@ type outcome struct {
 	Error     string  `json:"error,omitempty"`
 	// Warnings are what is seldom meant, each told of the first model that it is about.
 	Warnings []string `json:"warnings,omitempty"`
+	// ReadAs is how a rule in English was read, told of the first model that has it.
+	ReadAs *schedule.Understood `json:"read_as,omitempty"`
 }
+
+// rule is one that many models may have.
+type rule struct{ text, timezone string }
+
+// mostRead bounds how many different rules are told of: nobody reads more.
+const mostRead = 100
 
 func (t *tally) tell(requests []*commands.Request) error {
 	var lines strings.Builder
@@ -234,6 +245,7 @@ func (t *tally) tell(requests []*commands.Request) error {
 		if request.Saved != nil && request.Refused == nil {
 			anchored := request.Command.Definition.Dtstart != ""
 			told.Warnings = t.lint(request, t.linter.Lint(request.Saved, anchored, time.Now()))
+			told.ReadAs = t.readAs(request, time.Now())
 		}
 		if t.app.json() {
 			if err := printJSONLine(&lines, told); err != nil {
@@ -245,6 +257,21 @@ func (t *tally) tell(requests []*commands.Request) error {
 	}
 	_, err := io.WriteString(t.app.stdout, lines.String())
 	return err
+}
+
+// readAs tells how the rule of a model was read, unless it was written as a rule, or another model has told of it.
+func (t *tally) readAs(request *commands.Request, now time.Time) *schedule.Understood {
+	m := request.Saved
+	same := rule{cmp.Or(m.Rule, m.Policy.Rule), m.Zone()}
+	if !request.InWords || t.read[same] || len(t.read) == mostRead {
+		return nil
+	}
+	t.read[same] = true
+	read, err := m.ReadAs(now)
+	if err != nil {
+		return nil // it was parsed
+	}
+	return t.app.readAs(request.Position, &read)
 }
 
 // lint notes the warnings about a model, and returns those that no model before it had.

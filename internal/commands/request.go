@@ -27,6 +27,7 @@ type Request struct {
 	Command model.Command
 	// Position says where in a file the command stands, down to a field of it; nil: it stands on the command line.
 	Position func(field string) string
+	InWords  bool   // the rule of a put was written in English
 	Result   string // one of the results
 	// Refused says why nothing happened; nil: it was done, or there was nothing to do.
 	Refused error

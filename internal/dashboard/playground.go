@@ -126,8 +126,8 @@ func readPlayground(ctx context.Context, v *visit) (any, error) {
 type played struct {
 	Problem       string
 	Warnings      []string
-	Completed     string
 	YAML, English string
+	ReadAs        string   // its rule, with the next times; empty: it has none
 	Picture       html.URL // of base64 alone
 	Table         string
 	About         string
@@ -187,6 +187,9 @@ func (p *played) simulate(v *visit, subject definitions.Subject, how string, now
 	if err != nil {
 		p.Problem = subject.At(err).Error()
 		return nil
+	}
+	if read, err := m.ReadAs(now); err == nil { // else there is no rule
+		p.ReadAs = read.String()
 	}
 	zone, err := time.LoadLocation(m.Zone())
 	if err != nil {

@@ -15,15 +15,24 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Document is one decoded model or policy.
 type Document struct {
 	Value    any   // as model.ParseDefinition and policy.Parse take it
 	Err      error // why it cannot be decoded; nil: it can
+	English  bool  // all of it was written in English
 	SaysMail bool  // a sentence says that somebody gets e-mail
 	// Position says where a field stands, as in "tables.yaml line 7"; "": the document itself.
 	Position func(field string) string
+}
+
+// InWords reports whether a policy or model, or the policy of a model, has its rule in English or cron: its author is told how it was read.
+func (d Document) InWords() bool {
+	fields, _ := d.Value.(map[string]any)
+	rule, _ := fields["rrule"].(string)
+	return rule != "" && !schedule.LooksLikeRule(rule) || fields["policy"] != nil && Document{Value: fields["policy"]}.InWords()
 }
 
 // At puts the position of its field before an error.

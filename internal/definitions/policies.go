@@ -71,5 +71,5 @@ func readEnglish(name, text string) ([]Document, error) {
 		}
 		return name
 	}
-	return []Document{{Value: value, SaysMail: lines.SaysMail(), Position: position}}, nil
+	return []Document{{Value: value, English: true, SaysMail: lines.SaysMail(), Position: position}}, nil
 }

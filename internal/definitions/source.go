@@ -2,9 +2,13 @@ package definitions
 
 import (
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Source is one policy as somebody wrote it: in a file, on standard input, or in Redis.
@@ -23,6 +27,18 @@ func (s *Source) Taken() []string {
 	}
 	stored := StoredFields(s.Policy)
 	return slices.DeleteFunc(s.Draft.Missing(), func(field string) bool { return stored[field] == nil })
+}
+
+// ReadAs tells how a policy was read that was written in English, or its rule; nil: it was not.
+func (s *Source) ReadAs(now time.Time) *schedule.Understood {
+	if !s.English && !s.InWords() {
+		return nil
+	}
+	read, _ := (&model.Model{Policy: s.Policy}).ReadAs(now) // it was parsed, or there is no rule
+	if s.English {
+		read.Sentence = strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(English(s.Policy), "- ")), "\n- ", ". ")
+	}
+	return &read
 }
 
 // Drafts reads policies that came from a file, or are stored under that name.

@@ -9,16 +9,22 @@ import (
 
 // Understood is how a schedule was read, for those who wrote it in their own words.
 type Understood struct {
-	Sentence string   `json:"sentence"` // one sentence, or the rule where English has no words for it
-	Timezone string   `json:"timezone"` // of the wall clocks in both
-	Next     []string `json:"next"`     // the next three occurrences, such as "Tue 2026-11-24 06:00"; fewer when it ends
+	Sentence string   `json:"sentence"`           // one sentence, or the rule where English has no words for it
+	Timezone string   `json:"timezone,omitempty"` // of the wall clocks in both; empty: there is no rule
+	Next     []string `json:"next,omitempty"`     // the next three occurrences, such as "Tue 2026-11-24 06:00"; fewer when it ends
 }
 
 // shownNext is how many occurrences are shown.
 const shownNext = 3
 
-// ReadAs tells how a rule was read: as one sentence, and when it occurs after an instant. The errors are those of Parse.
+// ReadAs tells how a rule was read: as one sentence, and when it occurs after an instant, of whose day midnight stands for an empty dtstart.
+// The errors are those of Parse.
 func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err error) {
+	if dtstart == "" {
+		if dtstart, err = Midnight(after, timezone); err != nil {
+			return u, err
+		}
+	}
 	compiled, err := Parse(rule, timezone, dtstart)
 	if err != nil {
 		return u, err
@@ -42,9 +48,12 @@ func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err 
 }
 
 func (u Understood) String() string {
+	if u.Timezone == "" {
+		return u.Sentence
+	}
 	next := words.List(u.Next)
 	if len(u.Next) == 0 {
 		next = "never again"
 	}
-	return u.Sentence + " (" + u.Timezone + "), next " + next
+	return u.Sentence + " (" + u.Timezone + "); next: " + next
 }

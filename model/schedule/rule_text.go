@@ -31,7 +31,7 @@ type Reading struct {
 // Cron fields and times of day name wall clocks, on whole minutes. "every 2 hours" and "@every 2h" are elapsed time from
 // dtstart. Every refusal is a *document.Error of the field rrule. That a rule never occurs is for Parse to notice.
 func Read(text string) (Reading, error) {
-	if looksLikeRule(text) {
+	if LooksLikeRule(text) {
 		return Reading{Rule: text}, nil
 	}
 	text = strings.NewReplacer("–", "-", "—", "-").Replace(text)
@@ -54,8 +54,8 @@ func RuleText(text string) (string, error) {
 	return r.Rule, err
 }
 
-// looksLikeRule recognizes RFC 5545, also where it is wrong, so that its own reader can say what is wrong with it.
-func looksLikeRule(text string) bool {
+// LooksLikeRule recognizes RRULE lines, also where it is wrong, so that its own reader can say what is wrong with it.
+func LooksLikeRule(text string) bool {
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	first, _, _ := strings.Cut(upper, " ")
 	names := []string{"RRULE", "RDATE", "EXDATE", "EXRULE", "DTSTART", "BEGIN:"}
