@@ -73,6 +73,9 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 	default:
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
 		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong
+		if decision.Next.Cause == CauseRun {                              // a thousand of them do not stand before the run of one
+			decision.Next.Cause = CauseHand
+		}
 	}
 	return decision, outcome, true
 }
@@ -81,5 +84,5 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 // tells of one that is over already.
 func (b *Bulk) started(m *Model) bool {
 	drawn := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since)
-	return drawn || m.Waiting() && m.Cause == CauseHand && !m.RefreshAt.Before(b.Since)
+	return drawn || m.Waiting() && m.Cause.ByHand() && !m.RefreshAt.Before(b.Since)
 }

@@ -14,9 +14,11 @@ const (
 	CausePlanned Cause = ""
 	// CauseRetry is a retry after a failure. It is never skipped.
 	CauseRetry Cause = "retry"
-	// CauseHand is somebody who wants a refresh at once: a run by hand, `refresh: now`, or a save while an attempt ran. Such a model is
+	// CauseHand is somebody who wants a refresh at once: `refresh: now`, a cure, a bulk, or a save while an attempt ran. Such a model is
 	// urgent.
 	CauseHand Cause = "hand"
+	// CauseRun is a run of one model: it is urgent too, and starts before all that CauseHand stands for, however many these are.
+	CauseRun Cause = "run"
 	// CauseDeferred is an attempt that is tried again because it was postponed or interrupted, or not begun.
 	CauseDeferred Cause = "deferred"
 	// CauseGiveUp is the end of the give-up window: nothing starts then.
@@ -41,12 +43,19 @@ func (s *State) wait(at time.Time, cause Cause, why string) {
 
 // atOnce makes the model due now, before the backlog. Somebody asks for it, so that no floor of a worker holds.
 func (s *State) atOnce(now time.Time, why string) {
-	s.wait(now, CauseHand, why)
+	cause := CauseHand
+	if s.Urgent() {
+		cause = s.Cause
+	}
+	s.wait(now, cause, why)
 	s.NotBefore = time.Time{}
 }
 
 // Urgent reports whether the model waits for a start that somebody wants at once: exactly then it stands in the urgent set.
-func (s *State) Urgent() bool { return s.Waiting() && s.Cause == CauseHand && !s.Parked() }
+func (s *State) Urgent() bool { return s.Waiting() && s.Cause.ByHand() && !s.Parked() }
+
+// ByHand reports whether somebody wants the start at once.
+func (c Cause) ByHand() bool { return c == CauseHand || c == CauseRun }
 
 // endsWindow reports whether the model waits for the end of its give-up window. A release before this one told it by words alone.
 func (s *State) endsWindow() bool {

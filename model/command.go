@@ -175,6 +175,7 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 		next.enable(now) // whoever asks for an attempt gets one
 	}
 	next.atOnce(now, "run by hand")
+	next.Cause = CauseRun
 	m.supersede(&decision, now)
 	return decision, Applied
 }

@@ -184,8 +184,8 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.Deferrals++
 	cause := CauseDeferred
-	if event == EventInterrupted && m.Cause == CauseHand {
-		cause = CauseHand
+	if event == EventInterrupted && m.Cause.ByHand() {
+		cause = m.Cause
 	}
 	next.wait(now.Add(delay), cause, why)
 	if event == EventPostponed {

@@ -148,12 +148,19 @@ func (s *State) ParkedAt() time.Time {
 	return s.RefreshAt
 }
 
-// UrgentAt is the score in the urgent set, likewise.
+// RunAhead is by how much the score of a run is below its refresh_at: negative until the year 2070, and so before whatever else is urgent.
+const RunAhead = 100 * 365 * 24 * time.Hour
+
+// UrgentAt is the score in the urgent set, likewise. Who was run stands before the others.
 func (s *State) UrgentAt() time.Time {
-	if !s.Urgent() {
+	switch {
+	case !s.Urgent():
 		return time.Time{}
+	case s.Cause == CauseRun:
+		return s.RefreshAt.Add(-RunAhead)
+	default:
+		return s.RefreshAt
 	}
-	return s.RefreshAt
 }
 
 // The counters that are not named after an event or an outcome.

@@ -41,7 +41,7 @@ func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 	}
 	pipe, k := s.clients.Read.Pipeline(), s.Keys
 	disabled, parked := pipe.ZCard(ctx, k.Disabled()), pipe.ZCard(ctx, k.Parked())
-	due, urgent := pipe.ZRangeWithScores(ctx, k.Due(), 0, 0), pipe.ZRangeWithScores(ctx, k.Urgent(), 0, 0)
+	oldestDue := s.askOldestDue(ctx, pipe)
 	gates, circuit := pipe.ZRange(ctx, k.Gates(), 0, mostGates-1), pipe.HMGet(ctx, k.QueueCircuit(), "opened_at")
 	notice := pipe.XRangeN(ctx, k.Outbox(), "-", "+", 1)
 	since := millis(stats.At.Add(-model.LongestSilence))
@@ -57,7 +57,7 @@ func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 	for i, party := range model.Parties {
 		g.Living[party] = living[i].Val()
 	}
-	if g.OldestDue = earlier(firstScore(due.Val()), firstScore(urgent.Val())); g.OldestDue.After(stats.At) {
+	if g.OldestDue = oldestDue(); g.OldestDue.After(stats.At) {
 		g.OldestDue = time.Time{}
 	}
 	return g, s.countParked(ctx, gates.Val(), &g)

@@ -133,6 +133,8 @@ func brokenInvariants(all keys) (broken list) {
 			wantRunning[uid] = float64(m.DeadlineAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.ParkedBy != "" {
 			wantParked[uid] = float64(m.RefreshAt.UnixMilli())
+		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.CauseRun {
+			wantUrgent[uid] = float64(m.RefreshAt.AddDate(0, 0, -36500).UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.CauseHand {
 			wantUrgent[uid] = float64(m.RefreshAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() {

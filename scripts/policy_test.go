@@ -36,7 +36,7 @@ const defaultText = `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"al
 func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		ctx := t.Context()
-		policy := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly"}`)
+		policy := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","on_exhausted":"next_planned"}`)
 		const want = `{"name":"nightly","timeout":"1h","retries":{"strategy":"fixed","base":"5m","count":2},"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned"}`
 		if err := b.PutPolicy(ctx, policy); err != nil {
 			t.Fatal(err)

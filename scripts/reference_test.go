@@ -295,6 +295,8 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 		due = time.Time{}
 	} else if next.Cause == model.CauseHand {
 		due, urgent = urgent, due
+	} else if next.Cause == model.CauseRun {
+		due, urgent = urgent, due.AddDate(0, 0, -36500)
 	}
 	setScore(r.due, t.uid, due)
 	setScore(r.urgent, t.uid, urgent)

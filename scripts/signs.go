@@ -17,8 +17,7 @@ func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
 	beats := s.askHeartbeats(ctx, pipe)
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
-	urgent := pipe.ZRangeWithScores(ctx, k.Urgent(), 0, 0)
-	due, deadline := pipe.ZRangeWithScores(ctx, k.Due(), 0, 0), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
+	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
 	if err := execReads(ctx, pipe); err != nil {
 		return model.Signs{}, fmt.Errorf("read signs of life: %w", err)
 	}
@@ -29,7 +28,7 @@ func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
 	}
 	signs := model.Signs{
 		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
-		OldestDue: earlier(firstScore(due.Val()), firstScore(urgent.Val())), OldestDeadline: firstScore(deadline.Val()), // what is urgent is due too
+		OldestDue: oldestDue(), OldestDeadline: firstScore(deadline.Val()),
 	}
 	for _, heartbeat := range beats.read() {
 		signs.Heartbeat(heartbeat.Of, heartbeat.At)
@@ -54,6 +53,19 @@ func (s *Store) readFront(ctx context.Context, raw string, signs *model.Signs) e
 		signs.FrontStartedAt, _ = time.Parse(time.RFC3339, text(fields[1])) // unreadable: unknown
 	}
 	return nil
+}
+
+// askOldestDue returns what tells, once the pipe was executed, since when the oldest model waits that is due next; what is urgent is due too.
+func (s *Store) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
+	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due(), 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent(), 0, 0)
+	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent(), Start: "0", Stop: "+inf", ByScore: true, Count: 1})
+	return func() time.Time {
+		oldest := firstScore(run.Val())
+		if !oldest.IsZero() && oldest.UnixMilli() < 0 {
+			oldest = oldest.Add(model.RunAhead)
+		}
+		return earlier(earlier(firstScore(due.Val()), firstScore(others.Val())), oldest)
+	}
 }
 
 func firstScore(members []redis.Z) time.Time {

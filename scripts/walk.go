@@ -249,9 +249,13 @@ func (s Scored) Compare(other Scored) int {
 
 // Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order.
 func (s *Store) Behind(ctx context.Context, key string, after Scored, limit int) (found []Scored, err error) {
+	least := "-inf"
+	if after.UID != "" {
+		least = strconv.FormatInt(after.Score, 10)
+	}
 	for offset := int64(0); ; offset += int64(limit) {
 		members, err := s.clients.Read.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
-			Min: strconv.FormatInt(after.Score, 10), Max: "+inf", Offset: offset, Count: int64(limit),
+			Min: least, Max: "+inf", Offset: offset, Count: int64(limit),
 		}).Result()
 		if err != nil {
 			return nil, fmt.Errorf("read a page of a set: %w", err)

@@ -297,7 +297,9 @@ func (s *story) cause(step step) string {
 		return s.seen["refresh_for"]
 	case strings.HasPrefix(why, "saved: refresh now") && s.definition == banner && s.seen["failing_since"] == "":
 		return "" // a one-shot starts with each save
-	case strings.HasPrefix(why, "saved"), why == "run by hand":
+	case why == "run by hand":
+		return "run"
+	case strings.HasPrefix(why, "saved"):
 		return "hand"
 	case strings.HasPrefix(why, "retry") && !strings.Contains(why, "planned first"), strings.HasPrefix(why, "held"):
 		return "retry"
@@ -349,6 +351,8 @@ func (s *story) picture(step step) picture {
 		p.Running["tbl_1"] = float64(instant(step.deadline).UnixMilli())
 	case step.refresh != "" && s.seen["refresh_for"] == "hand":
 		p.Urgent["tbl_1"] = float64(instant(step.refresh).UnixMilli())
+	case step.refresh != "" && s.seen["refresh_for"] == "run":
+		p.Urgent["tbl_1"] = float64(instant(step.refresh).AddDate(0, 0, -36500).UnixMilli())
 	case step.refresh != "":
 		p.Due["tbl_1"] = float64(instant(step.refresh).UnixMilli())
 	}

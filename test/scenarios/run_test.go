@@ -1,0 +1,58 @@
+package scenarios
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := newPolicyQueue(t, server)
+		var err error
+		if q.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{MaxQueued: 4}); err != nil {
+			t.Fatal(err)
+		}
+		put := func(uid, refresh string) string {
+			return fmt.Sprintf(`{"type":"put","uid":%q,"rrule":"FREQ=DAILY;BYHOUR=6","refresh":%q}`, uid, refresh)
+		}
+		commands := []string{put("table", "planned")}
+		for i := range 1000 {
+			commands = append(commands, put(fmt.Sprint("feed", i), "now"))
+			if i == 500 {
+				commands = append(commands, `{"type":"run","uid":"table"}`)
+			}
+		}
+		q.Command(commands...)
+		for len(q.List(q.Store.Keys.Control())) > 0 {
+			if _, err := q.poller.RunOnce(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			q.Clock.Turn(time.Second)
+		}
+		q.is("table", map[string]string{"refresh_for": "run"})
+
+		records, err := q.Store.Load(t.Context(), []string{"table"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if place, err := q.Store.PlaceInLine(t.Context(), records["table"]); place.No != 1 || err != nil {
+			t.Errorf("expected the first place in line, found %+v, %v", place, err)
+		}
+		gauges, err := q.Store.Gauges(t.Context())
+		oldest := instant(q.Model("feed0")["refresh_at"])
+		if !gauges.OldestDue.Equal(oldest) || gauges.Due != 1001 || err != nil {
+			t.Errorf("expected %d due since %s, found %d since %s, %v", 1001, model.FormatTime(oldest), gauges.Due, model.FormatTime(gauges.OldestDue), err)
+		}
+		if _, err := q.dispatcher.RunOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if entry, _ := q.Take(); entry.UID != "table" {
+			t.Errorf("expected the run first, found %+v", entry)
+		}
+	})
+}
