@@ -31,7 +31,7 @@ func TestABulkRunStartsWhatWasNotStartedSinceItBegan(t *testing.T) {
 		c.change(&m)
 		bulk := Bulk{Action: BulkRun, Since: began, Ticket: 7, By: "ann"}
 		decision, outcome, picked := bulk.Decide(&m, m.Status(now, false), now)
-		if outcome != c.want || !picked || outcome == Applied && (decision.Event != EventRun || decision.By != "ann") {
+		if outcome != c.want || !picked || outcome == Applied && (decision.Event != EventRun || decision.By != "ann" || decision.Next.Cause != CauseHand) {
 			t.Errorf("%s: %q (picked: %v) of %+v, want %q", name, outcome, picked, decision, c.want)
 		}
 	}

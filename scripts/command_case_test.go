@@ -105,9 +105,9 @@ var commandCases = []eventCase{
 		},
 		want: keys{
 			":holder":     "p1",
-			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand", "refresh_for", "hand", "last_attempt_uid", ""),
+			":model:m1":   ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "run by hand", "refresh_for", "run", "last_attempt_uid", ""),
 			":payload:m1": `{"input_url":"u"}`,
-			":urgent":     scores{"m1": six},
+			":urgent":     scores{"m1": six - 100*365*86400000},
 			":running":    scores{"m2": six},
 			":journal":    events{{"event": "run", "ended_attempt_no": "1", "ended_attempt_uid": "a1", "reason": "superseded: run by hand"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"run","limit":600000,"reason":"superseded: run by hand","next":0,"why":"run by hand"}`},

@@ -24,8 +24,6 @@ type Gauges struct {
 	// OpenCircuits are the keys whose circuits models wait for. QueueCircuitOpen is that of the queue.
 	OpenCircuits     int64
 	QueueCircuitOpen bool
-	// OldestNotice is when the first entry of the outbox was written; zero: it is empty.
-	OldestNotice time.Time
 	// Living is how many of each party have given a heartbeat that is not too old whatever their settings.
 	Living map[model.Party]int64
 }
@@ -43,7 +41,6 @@ func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 	disabled, parked := pipe.ZCard(ctx, k.Disabled()), pipe.ZCard(ctx, k.Parked())
 	oldestDue := s.askOldestDue(ctx, pipe)
 	gates, circuit := pipe.ZRange(ctx, k.Gates(), 0, mostGates-1), pipe.HMGet(ctx, k.QueueCircuit(), "opened_at")
-	notice := pipe.XRangeN(ctx, k.Outbox(), "-", "+", 1)
 	since := millis(stats.At.Add(-model.LongestSilence))
 	parties := map[model.Party]string{model.PartyDispatcher: k.Dispatchers(), model.PartyPoller: k.Pollers(), model.PartyWorker: k.Workers()}
 	living := sendEach(model.Parties, func(party model.Party) *redis.IntCmd { return pipe.ZCount(ctx, parties[party], since, "+inf") })
@@ -52,7 +49,7 @@ func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 	}
 	g := Gauges{
 		Stats: stats, Disabled: disabled.Val(), Parked: parked.Val(), QueueCircuitOpen: text(circuit.Val()[0]) != "",
-		OldestNotice: noticedAt(notice.Val()), Living: map[model.Party]int64{},
+		Living: map[model.Party]int64{},
 	}
 	for i, party := range model.Parties {
 		g.Living[party] = living[i].Val()
@@ -75,14 +72,14 @@ func (q *Queue) Gauges(ctx context.Context) (sum Gauges, err error) {
 
 // Add adds another part. Of instants it keeps the oldest; Living is how many there are where there are fewest.
 func (g *Gauges) Add(more *Gauges) {
-	g.Stats.add(&more.Stats)
+	g.add(&more.Stats)
 	if g.ParkedBy == nil {
 		g.ParkedBy = map[string]int64{}
 	}
 	addUp(g.ParkedBy, more.ParkedBy)
 	g.Disabled, g.Parked, g.OpenCircuits = g.Disabled+more.Disabled, g.Parked+more.Parked, g.OpenCircuits+more.OpenCircuits
 	g.QueueCircuitOpen = g.QueueCircuitOpen || more.QueueCircuitOpen
-	g.OldestDue, g.OldestNotice = earlier(g.OldestDue, more.OldestDue), earlier(g.OldestNotice, more.OldestNotice)
+	g.OldestDue = earlier(g.OldestDue, more.OldestDue)
 	if g.Living == nil {
 		g.Living = maps.Clone(more.Living)
 	}

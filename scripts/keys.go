@@ -181,7 +181,7 @@ func (k Keys) Recipients(channel string) string { return k.queue + ":recipients:
 // Notices is a list: what waits for one recipient, oldest first, bounded.
 func (k Keys) Notices(recipient string) string { return k.queue + ":notices:" + recipient }
 
-// Deliveries is a hash: recipient to the message in hand for it.
+// Deliveries is a hash: recipient for which something waits to the message in hand for it; empty: none is.
 func (k Keys) Deliveries() string { return k.queue + ":deliveries" }
 
 // Undelivered is a list: messages that could not be delivered, oldest first, capped.

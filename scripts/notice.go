@@ -46,7 +46,7 @@ func (s *Store) Route(ctx context.Context, entries []Routed) (routed int, err er
 	if len(entries) == 0 {
 		return 0, nil
 	}
-	keys, args := []string{s.Keys.Outbox(), s.Keys.Stats()}, []any{notifierGroup, maxLine}
+	keys, args := []string{s.Keys.Outbox(), s.Keys.Stats(), s.Keys.Deliveries()}, []any{notifierGroup, maxLine}
 	for _, entry := range entries {
 		args = append(args, entry.ID, entry.Nobody, len(entry.Told))
 		for _, told := range entry.Told {
@@ -192,7 +192,7 @@ func (s *Store) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 		if one.Channel == "" || len(one.Notices) == 0 {
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
-		keys := []string{s.Keys.Undelivered(), s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient)}
+		keys := []string{s.Keys.Undelivered(), s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries()}
 		args := []any{one.text, one.Recipient, millis(now)}
 		for _, notice := range one.Notices {
 			args = append(args, notice)

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -124,4 +125,65 @@ func TestTheIDsOfAStreamAreComparedAsNumbers(t *testing.T) {
 			t.Errorf("want %s before %s alone", ids[0], ids[1])
 		}
 	}
+}
+
+func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		ctx := t.Context()
+		expect := func(what string, want int64, oldest string) {
+			t.Helper()
+			for range 2 { // and the trimming changes nothing
+				gauges, err := b.Gauges(ctx)
+				if err != nil || gauges.Outbox != want || model.FormatTime(gauges.OldestNotice) != oldest {
+					t.Errorf("%s: counted %d since %q, %v, want %d since %q", what, gauges.Outbox, model.FormatTime(gauges.OldestNotice), err, want, oldest)
+				}
+				if _, err := b.TrimOutbox(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		expect("nothing", 0, "")
+		if _, err := b.ReadOutbox(ctx, 2); err != nil { // makes the group
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			notice := []string{"event", "disabled", "at", model.FormatTime(b.now.Add(time.Duration(i) * time.Second))}
+			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox(), Values: notice}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, third := model.FormatTime(b.now), model.FormatTime(b.now.Add(2*time.Second))
+		expect("nobody reads", 3, first)
+		entries, err := b.ReadOutbox(ctx, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect("read", 3, first)
+		notice := fmt.Sprintf(`{"at":%q}`, first)
+		told := []Addressed{{"ops", "ops a", b.now, notice}, {"ops", "ops b", b.now, notice}}
+		if _, err := b.Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil {
+			t.Fatal(err)
+		}
+		expect("one is routed to two", 4, first)
+		if _, err := b.Route(ctx, []Routed{{ID: entries[1].ID, Nobody: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		expect("one is routed to nobody", 3, first)
+		for i, line := range []string{"ops a", "ops b"} {
+			waits, err := b.ReadLine(ctx, "ops", line, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, settlement := range []Settlement{{Delivery: Delivery{By: "me", Size: 1}, Next: b.now}, {Next: b.now}} { // in hand, and failed
+				if _, err := b.Settle(ctx, waits, settlement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			expect("failed", int64(3-i), first)
+			if _, err := b.Settle(ctx, waits, Settlement{Done: 1}); err != nil {
+				t.Fatal(err)
+			}
+			expect("told", int64(2-i), []string{first, third}[i])
+		}
+	})
 }

@@ -4,17 +4,18 @@
 -- KEYS[1] <queue>:undelivered list
 -- KEYS[2] <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms
 -- KEYS[3] <queue>:notices:<name> list
+-- KEYS[4] <queue>:deliveries hash, recipient -> the message in hand, "" = none is, but something waits
 -- ARGV[1] the message as it is kept
 -- ARGV[2] recipient
 -- ARGV[3] now in Unix ms
 -- ARGV[4..] its notices
 -- Returns how many were requeued
 -- include: types
-local undelivered, recipients, notices = KEYS[1], KEYS[2], KEYS[3]
+local undelivered, recipients, notices, deliveries = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local message, recipient, now = ARGV[1], ARGV[2], ARGV[3]
 
 -- Check
-local wrong = wrong_type({'list', 'zset', 'list'})
+local wrong = wrong_type({'list', 'zset', 'list', 'hash'})
 if wrong then
   return wrong
 end
@@ -26,5 +27,6 @@ if moved == 1 then
     redis.call('RPUSH', notices, ARGV[i])
   end
   redis.call('ZADD', recipients, 'LT', now, recipient)
+  redis.call('HSETNX', deliveries, recipient, '')
 end
 return moved

@@ -3,7 +3,8 @@
 --
 -- KEYS[1] <queue>:outbox stream
 -- KEYS[2] <queue>:stats hash
--- KEYS[3..] per notice <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms, and
+-- KEYS[3] <queue>:deliveries hash, recipient -> the message in hand, "" = none is, but something waits
+-- KEYS[4..] per notice <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms, and
 --   <queue>:notices:<name> list
 -- ARGV[1] consumer group
 -- ARGV[2] cap of a line, in notices
@@ -11,17 +12,17 @@
 --   when it is told in Unix ms, and the notice
 -- Returns how many entries were routed
 -- include: types
-local outbox, stats = KEYS[1], KEYS[2]
+local outbox, stats, deliveries = KEYS[1], KEYS[2], KEYS[3]
 local group, most = ARGV[1], tonumber(ARGV[2])
 
 -- Check
-local wrong = wrong_type({'stream', 'hash'})
+local wrong = wrong_type({'stream', 'hash', 'hash'})
 if wrong then
   return wrong
 end
 
 -- Write
-local at, key, routed = 3, 3, 0
+local at, key, routed = 3, 4, 0
 while at <= #ARGV do
   local id, nobody, told = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   at = at + 3
@@ -39,6 +40,7 @@ while at <= #ARGV do
     elseif mine then
       redis.call('RPUSH', notices, ARGV[at + 2])
       redis.call('ZADD', recipients, 'NX', ARGV[at + 1], ARGV[at])
+      redis.call('HSETNX', deliveries, ARGV[at], '')
     end
     at = at + 3
     key = key + 2

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms
 -- KEYS[2] <queue>:notices:<name> list
--- KEYS[3] <queue>:deliveries hash, recipient -> the message in hand
+-- KEYS[3] <queue>:deliveries hash, recipient -> the message in hand, "" = none is, but something waits
 -- KEYS[4] <queue>:undelivered list
 -- KEYS[5] <queue>:stats hash
 -- ARGV[1] recipient
@@ -37,7 +37,7 @@ end
 if done > 0 then
   redis.call('LTRIM', notices, done, -1)
 end
-if is == '' then
+if is == '' and next_ms == '' then
   redis.call('HDEL', deliveries, recipient)
 else
   redis.call('HSET', deliveries, recipient, is)

@@ -35,6 +35,8 @@ type Stats struct {
 	Rejected int64 // unusable messages kept
 	Journal  int64 // transitions kept
 	Outbox   int64 // notifications not yet delivered
+	// OldestNotice is when the oldest of them is; zero: there is none.
+	OldestNotice time.Time
 
 	// Counters are the fields of <queue>:stats. A field that is no number is left out.
 	Counters map[string]int64
@@ -59,7 +61,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	due, idle, running := pipe.ZCount(ctx, k.Due(), "-inf", millis(now)), pipe.ZCard(ctx, k.Due()), pipe.ZCard(ctx, k.Running())
 	urgent := pipe.ZCard(ctx, k.Urgent())
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
-	rejected, journal, outbox := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal()), pipe.XLen(ctx, k.Outbox())
+	rejected, journal := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal())
 	created := pipe.XLen(ctx, k.Created())
 	failing, signatures := pipe.ZCard(ctx, k.Failing()), pipe.ZRangeWithScores(ctx, k.Errors(), 0, -1)
 	counters := pipe.HGetAll(ctx, k.Stats())
@@ -72,11 +74,15 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
+	outbox, oldest, err := s.undelivered(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
 	stats := Stats{
 		Freshness: freshness,
 		At:        now, Urgent: urgent.Val(), Due: due.Val() + urgent.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
 		Input: input.Val(), Output: output.Val(), Control: control.Val(),
-		Rejected: rejected.Val(), Journal: journal.Val() + created.Val(), Outbox: outbox.Val(),
+		Rejected: rejected.Val(), Journal: journal.Val() + created.Val(), Outbox: outbox, OldestNotice: oldest,
 		Failing: failing.Val(), Errors: make(map[string]int64), Counters: make(map[string]int64),
 	}
 	for _, signature := range signatures.Val() {
@@ -114,6 +120,7 @@ func (s *Stats) add(more *Stats) {
 	s.Due, s.Urgent, s.Waiting, s.Running = s.Due+more.Due, s.Urgent+more.Urgent, s.Waiting+more.Waiting, s.Running+more.Running
 	s.Input, s.Output, s.Control, s.Claimed = s.Input+more.Input, s.Output+more.Output, s.Control+more.Control, s.Claimed+more.Claimed
 	s.Rejected, s.Journal, s.Outbox = s.Rejected+more.Rejected, s.Journal+more.Journal, s.Outbox+more.Outbox
+	s.OldestNotice = earlier(s.OldestNotice, more.OldestNotice)
 	s.Failing += more.Failing
 	addUp(s.Errors, more.Errors)
 	addUp(s.Freshness, more.Freshness)

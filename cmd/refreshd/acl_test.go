@@ -38,7 +38,7 @@ func TestRedisStartsWithThePrintedACLFile(t *testing.T) {
 	c = at(t, server)
 	c.env["REDIS_URL"] = strings.Replace(server.URL, "://", "://viewer-bigtables:geheim@", 1)
 	expectContains(t, c.do("stats"), "queue")
-	expectContains(t, c.fail(exitFailed, "policy", "rm", "x"), "NOPERM")
+	expectContains(t, c.fail(exitFailed, "limit", "set", "host=a", "--running", "1"), "NOPERM")
 }
 
 // stage is a server with users, and a console for each role.

@@ -28,7 +28,9 @@ func numbers(k scope) []grant {
 			k.Late(), k.Stale(), k.Errors(), k.Dispatchers(), k.Pollers(), k.Workers())),
 		allow("llen", reading(k.Input(), k.Output(), k.Control(), k.Claimed(all), k.Rejected())),
 		allow("xlen", reading(k.Journal(), k.Created())),
-		allow("xlen xrange", reading(k.Outbox())),
+		allow("xlen xrange xinfo|groups xpending", reading(k.Outbox())),
+		allow("hkeys", reading(k.Deliveries())),
+		allow("llen lindex", reading(k.Notices(all))),
 		allow("hgetall", reading(k.Stats())),
 	}
 }
@@ -51,7 +53,6 @@ func dispatcher(k scope) part {
 		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
 			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Dispatchers(), k.Limit(all))),
 			allow("blpop", both(k.Wake())),
-			allow("xinfo|groups xpending", reading(k.Outbox())),
 			allow("lrange", reading(k.Input(), k.Front())),
 			allow("zrange", reading(k.ParkedBy(all))),
 			allow("zcard zrangebyscore", reading(k.Limit(all))),

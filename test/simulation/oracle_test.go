@@ -206,6 +206,8 @@ func scoresOf(uid string, hash map[string]string) (scores, error) {
 		return scores{}, nil // it stands among the parked
 	case hash["refresh_for"] == "hand":
 		return scores{urgent: at}, nil
+	case hash["refresh_for"] == "run":
+		return scores{urgent: digits(int(m.RefreshAt.AddDate(0, 0, -36500).UnixMilli()))}, nil
 	default:
 		return scores{due: at}, nil
 	}
