@@ -331,11 +331,6 @@ func (s *Store) ListBulk(ctx context.Context, b Bulk) error {
 	return wrap(err, "list a bulk again")
 }
 
-// UnlistBulk forgets that a bulk is to be carried out.
-func (s *Store) UnlistBulk(ctx context.Context, id string) error {
-	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Bulks(), id).Err(), "forget a bulk")
-}
-
 // BulkState is how far a bulk is, in a word.
 type BulkState string
 

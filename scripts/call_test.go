@@ -51,7 +51,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<key>"
 	fleet.was.errorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
 	put.Transition = &fleet
-	var errs [26]error
+	var errs [27]error
 	_, errs[0] = b.ReadDue(ctx, DueRequest{Limit: 1})
 	_, errs[1] = b.Commit(ctx, Batch{Now: b.now, Owner: "<owner>", Items: []Item{put, put, settle}})
 	_, errs[2] = b.MeasureCircuit(ctx, b.now)
@@ -77,6 +77,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[22] = b.Settle(ctx, &Line{Channel: "<name>", Recipient: "<name>"}, Settlement{At: b.now, Next: b.now})
 	_, errs[23] = b.RequeueUndelivered(ctx, []Undelivered{{Channel: "<name>", Recipient: "<name>", Notices: []string{"{}"}}})
 	_, errs[24] = b.change(ctx, b.Keys.Policies(), order{}, func() (change, error) { return change{bulk: &Bulk{ID: "<name>", Bulk: model.Bulk{Since: b.now}}}, nil })
+	errs[26] = b.Forget(ctx, "<uid>", "<name>")
 	_, errs[25] = b.BeginBulk(ctx, "<name>", model.Bulk{Action: model.BulkRun})
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)

@@ -76,18 +76,16 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
 }
 
-// Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; for a key of a model
-// that holds something else.
+var forgetModel = load("forget-model.lua")
+
+// Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
+// model holds something else.
 func (s *Store) Forget(ctx context.Context, uid string, gate model.Gate) error {
-	pipe := s.clients.Write.TxPipeline()
-	pipe.ZRem(ctx, s.Keys.Parked(), uid)
-	if gate != "" {
-		pipe.ZRem(ctx, s.Keys.ParkedBy(string(gate)), uid)
-	}
-	pipe.ZRem(ctx, s.Keys.Due(), uid)
-	pipe.ZRem(ctx, s.Keys.Urgent(), uid)
-	pipe.ZRem(ctx, s.Keys.Running(), uid)
-	pipe.ZRem(ctx, s.Keys.StaleAt(), uid)
-	_, err := pipe.Exec(ctx)
-	return wrap(err, fmt.Sprintf("forget %q", uid))
+	return s.forget(ctx, uid, s.Keys.ParkedBy(string(gate)))
+}
+
+func (s *Store) forget(ctx context.Context, uid, also string) error {
+	k := s.Keys
+	keys := []string{k.Model(uid), k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Parked(), also}
+	return wrap(run(ctx, s.clients.Write, forgetModel, keys, uid).Err(), fmt.Sprintf("forget %q", uid))
 }

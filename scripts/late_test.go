@@ -17,9 +17,10 @@ import (
 
 // lateness keeps requests that change something, until they are delivered after their sender has given up.
 type lateness struct {
-	redis   redis.UniversalClient
-	keeping bool
-	kept    [][]redis.Cmder
+	redis    redis.UniversalClient
+	keeping  bool
+	watching []string
+	kept     []func(context.Context)
 }
 
 func (l *lateness) DialHook(next redis.DialHook) redis.DialHook {
@@ -30,10 +31,16 @@ func (l *lateness) DialHook(next redis.DialHook) redis.DialHook {
 
 func (l *lateness) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		if !l.keeping || command.Name() == "time" {
+		l.watching = nil
+		if command.Name() == "watch" {
+			for _, key := range command.Args()[1:] {
+				l.watching = append(l.watching, key.(string))
+			}
+		}
+		if !l.keeping || slices.Contains([]string{"time", "watch", "unwatch", "cluster", "command"}, command.Name()) {
 			return next(ctx, command)
 		}
-		return l.keep(command)
+		return l.keep(ctx, command)
 	}
 }
 
@@ -42,12 +49,35 @@ func (l *lateness) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		if !l.keeping {
 			return next(ctx, commands)
 		}
-		return l.keep(commands...)
+		return l.keep(ctx, slices.DeleteFunc(slices.Clone(commands), func(c redis.Cmder) bool { return c.Name() == "multi" || c.Name() == "exec" })...)
 	}
 }
 
-func (l *lateness) keep(commands ...redis.Cmder) error {
-	l.kept = append(l.kept, slices.Clone(commands))
+func (l *lateness) keep(ctx context.Context, commands ...redis.Cmder) error {
+	send := func(ctx context.Context, to redis.Cmdable) error {
+		_, err := to.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			for _, command := range commands {
+				_ = pipe.Do(ctx, command.Args()...).Err()
+			}
+			return nil
+		})
+		return err // that it is refused is fine
+	}
+	deliver := func(ctx context.Context) { _ = send(ctx, l.redis) }
+	if len(l.watching) > 0 { // another connection, which watches from now on as that of the sender does
+		watches, sends, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(gone)
+			_ = l.redis.Watch(ctx, func(tx *redis.Tx) error {
+				close(watches)
+				<-sends
+				return send(ctx, tx)
+			}, l.watching...)
+		}()
+		<-watches
+		deliver = func(context.Context) { close(sends); <-gone }
+	}
+	l.kept = append(l.kept, deliver)
 	for _, command := range commands {
 		command.SetErr(os.ErrDeadlineExceeded)
 	}
@@ -57,12 +87,8 @@ func (l *lateness) keep(commands ...redis.Cmder) error {
 // deliver sends what was kept.
 func (l *lateness) deliver(t *testing.T) {
 	t.Helper()
-	for _, commands := range l.kept {
-		for _, command := range commands {
-			if name := command.Name(); name != "multi" && name != "exec" {
-				_ = l.redis.Do(t.Context(), command.Args()...).Err() // that it is refused is fine
-			}
-		}
+	for _, deliver := range l.kept {
+		deliver(t.Context())
 	}
 	l.kept = nil
 }
@@ -72,6 +98,9 @@ func withLateness(b *bench) *lateness {
 	l := &lateness{redis: b.redis}
 	write := b.server.Client(b.t)
 	write.AddHook(l)
+	if cluster, is := write.(*redis.ClusterClient); is { // a transaction goes to its node
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(l) })
+	}
 	b.clients = &Clients{Read: b.redis, Write: write, Block: b.redis, Clustered: b.clients.Clustered}
 	return l
 }
@@ -114,11 +143,26 @@ func verbs(t *testing.T) []verb {
 		return err
 	}
 	end := func(b *bench) error { return only(b.CancelBulk(t.Context(), "cancel-h1")) }
+	above := func(models int) func(b *bench) error {
+		return func(b *bench) error {
+			q, err := Open(t.Context(), b.clients, Config{Queue: b.Keys.Queue()})
+			must(t, err)
+			return q.SetNewErrorAbove(t.Context(), models)
+		}
+	}
+	wire := func(name string) func(b *bench) error {
+		return func(b *bench) error {
+			q, err := Open(t.Context(), b.clients, Config{Queue: b.Keys.Queue()})
+			must(t, err)
+			return q.SetWire(t.Context(), model.Wire{ModelName: name}, true)
+		}
+	}
 	return []verb{
 		{"hold", hold, release}, {"release", release, hold}, {"limit set", limit, noLimit}, {"limit rm", noLimit, limit},
 		{"calendar put", calendar, noCalendar}, {"calendar rm", noCalendar, calendar}, {"policy put", put, remove}, {"policy rm", remove, put},
 		{"circuit open", openKey, closeKey}, {"circuit close", closeKey, openKey}, {"circuit on", on, off}, {"circuit off", off, on},
 		{"bulk", begin, end}, {"bulk cancel", end, begin},
+		{"queue set --new-error-above", above(9), above(5)}, {"queue set --model-name", wire("banner"), wire("feed")},
 	}
 }
 
@@ -193,5 +237,61 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 		}
 		must(t, only(b.ReleaseHold(t.Context(), "h1", 0, b.now)))
 		b.unchanged(func() { steer(2, model.Unchanged) })
+	})
+}
+
+// TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs lets the doctor take an id off the list whose bulk is gone or over.
+func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) {
+	for name, body := range map[string]hash{"gone": nil, "over": {"since": "2026-01-01T00:00:00.000Z", "ended": "done", "ended_at": "2026-01-01T00:00:00.000Z"}} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, b *bench) {
+				orphan := func() (bulk Bulk) {
+					b.seed(keys{":bulks": scores{"cancel-h1": six}})
+					if body != nil {
+						b.seed(keys{":bulk:cancel-h1": body})
+					}
+					bulk, _, _, err := b.FindBulk(t.Context(), "cancel-h1")
+					must(t, err)
+					bulk.ID, bulk.Cancelled = "cancel-h1", true
+					return bulk
+				}
+				bulk := orphan()
+				if moved, err := b.MoveBulk(t.Context(), &bulk, b.now); moved || err != nil {
+					t.Fatalf("want nothing moved, got %t, %v", moved, err)
+				}
+				if bulks := b.state()[":bulks"]; bulks != nil {
+					t.Fatalf("want the id off the list, found %v", bulks)
+				}
+				bulk = orphan()
+				l := withLateness(b)
+				l.keeping = true
+				if _, err := b.MoveBulk(t.Context(), &bulk, b.now); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Fatalf("want the request kept, got %v", err)
+				}
+				l.keeping = false
+				_, err := b.BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
+				must(t, err)
+				b.unchanged(func() { l.deliver(t) })
+			})
+		})
+	}
+}
+
+// TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince lets a dispatcher forget a uid, and free its slot, after somebody has removed what its key
+// held, saved the model and started it.
+func TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":model:m1": "a text", ":due": scores{"m1": six}, ":limit:host=h": scores{"m1": six}})
+		l := withLateness(b)
+		l.keeping = true
+		for _, err := range []error{b.Forget(t.Context(), "m1", ""), b.forget(t.Context(), "m1", b.Keys.Limit("host=h"))} {
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("want the request kept, got %v", err)
+			}
+		}
+		l.keeping = false
+		must(t, b.redis.Del(t.Context(), b.Keys.Model("m1")).Err())
+		b.mustApply(b.put("m1", "{}"))
+		b.unchanged(func() { l.deliver(t) })
 	})
 }

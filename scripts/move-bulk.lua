@@ -1,5 +1,5 @@
 -- Moves a bulk on: notes what became of a step of it, or that it is over. One that has begun anew meanwhile, is over or
--- was moved by somebody else stays where it is. One that is over is kept for a day.
+-- was moved by somebody else stays where it is. One that is over is kept for a day, and nobody is to carry it out.
 --
 -- KEYS[1] <queue>:bulks zset, id -> since in Unix ms, of those that are not over
 -- KEYS[2] <queue>:bulks_ended zset, id -> when it ended in Unix ms, of those that were over within a day
@@ -20,6 +20,9 @@ if wrong then
   return wrong
 end
 local is = redis.call('HMGET', bulk, 'since', 'step', 'ended')
+if not is[1] or is[3] then
+  redis.call('ZREM', bulks, id) --@ listed no more
+end
 if is[1] ~= since or (is[2] or '') ~= step or is[3] then --@ another step
   return 2
 end

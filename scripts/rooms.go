@@ -56,7 +56,7 @@ func (s *Store) FreeLost(ctx context.Context, name string, room *model.Room, now
 	codes, err := s.Commit(ctx, batch)
 	for i, code := range codes {
 		if code == CodeBroken { // its key holds something else, and no transition can be made of it
-			err = cmp.Or(err, wrap(s.clients.Write.ZRem(ctx, s.Keys.Limit(name), batch.Items[i].Transition.UID()).Err(), "free a slot"))
+			err = cmp.Or(err, s.forget(ctx, batch.Items[i].Transition.UID(), s.Keys.Limit(name)))
 		}
 		if code == CodeApplied || code == CodeBroken {
 			room.Running--

@@ -129,8 +129,8 @@ func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 	if models < 0 {
 		return document.Refuse("new_error_above", "0 or more models", strconv.Itoa(models))
 	}
-	if err := q.Parts[0].clients.Write.HSet(ctx, Keys{q.Name}.Settings(), settingNewError, models).Err(); err != nil {
-		return fmt.Errorf("store the settings of the queue: %w", err)
+	if err := q.set(ctx, settingNewError, models); err != nil {
+		return err
 	}
 	for _, part := range q.Parts {
 		part.config.NewErrorAbove = cmp.Or(models, None)
@@ -161,13 +161,22 @@ func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error 
 	}
 	place := map[bool]string{false: PayloadTop, true: PayloadNested}[wire.Nested]
 	named := wire.WithDefaults()
-	fields := []any{settingModelName, named.ModelName, settingAttemptName, named.AttemptName, settingPayload, place}
-	part := q.Parts[0]
-	if err := part.clients.Write.HSet(ctx, Keys{q.Name}.Settings(), fields...).Err(); err != nil {
-		return fmt.Errorf("store the settings of the queue: %w", err)
+	if err := q.set(ctx, settingModelName, named.ModelName, settingAttemptName, named.AttemptName, settingPayload, place); err != nil {
+		return err
 	}
 	q.Wire = wire
 	return nil
+}
+
+// set stores settings of the queue, unless they have changed since it began: so what Redis gets late undoes nothing. Their key lives apart from those of
+// the parts, so no script of a part can count its changes.
+func (q *Queue) set(ctx context.Context, fields ...any) error {
+	key := Keys{q.Name}.Settings()
+	err := q.Parts[0].clients.Write.Watch(ctx, func(tx *redis.Tx) error {
+		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.HSet(ctx, key, fields...).Err() })
+		return err
+	}, key)
+	return wrap(err, "store the settings of the queue")
 }
 
 // settledAfter is how long a daemon without a heartbeat may still come back.

@@ -37,7 +37,7 @@ func numbers(k scope) []grant {
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"forget-limits.lua", nobody}, {"trim-outbox.lua", nobody}},
+		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"forget-limits.lua", nobody}, {"forget-model.lua", nobody}, {"trim-outbox.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input()}},
@@ -51,7 +51,7 @@ func dispatcher(k scope) part {
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
-			allow("zrem", writing(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Dispatchers(), k.Limit(all))),
+			allow("zrem", writing(k.Dispatchers())),
 			allow("blpop", both(k.Wake())),
 			allow("lrange", reading(k.Input(), k.Front())),
 			allow("zrange", reading(k.ParkedBy(all))),

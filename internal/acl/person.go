@@ -54,6 +54,7 @@ func operator(k scope) part {
 			allow("zadd", writing(k.Dispatchers(), k.Pollers(), k.Workers())),
 			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
 			allow("hsetnx hset", writing(k.Settings())),
+			allow("watch", reading(k.Settings())),
 			allow("exists", reading(k.traces()...)),
 		),
 	}

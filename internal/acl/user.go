@@ -118,7 +118,7 @@ func session(role Role) []string {
 		return append(commands, "time", "info", "script|load", "scan")
 	default:
 		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
-		return append(commands, "time", "multi", "exec", "info", "scan")
+		return append(commands, "time", "multi", "exec", "unwatch", "info", "scan")
 	}
 }
 

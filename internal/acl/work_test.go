@@ -125,6 +125,16 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 			t.Errorf("viewer: expected %s refused", what)
 		}
 	}
+	for role, want := range map[acl.Role]bool{acl.Operator: true, acl.Viewer: false} {
+		c := users.Client(t, role)
+		queue, err := scripts.Open(ctx, &scripts.Clients{Read: c, Write: c, Block: c}, scripts.Config{Queue: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := queue.SetNewErrorAbove(ctx, 9); (err == nil) != want {
+			t.Errorf("%s: expected that it may change settings: %t, found %v", role, want, err)
+		}
+	}
 	for name, all := range map[string]map[string]error{"operator changes": operated, "operator looks": look(operator), "viewer": look(viewer)} {
 		for what, err := range all {
 			if err != nil {

@@ -54,7 +54,11 @@ func (c *checker) bulkSet(ctx context.Context) error {
 		for _, id := range ids {
 			bulk, there, open, err := c.store.FindBulk(ctx, id)
 			if err == nil && open && (!there || !bulk.EndedAt.IsZero()) {
-				err = c.repair(bulkOrphan.at(key+" "+id, found(bulk, there)), func() error { return c.store.UnlistBulk(ctx, id) })
+				err = c.repair(bulkOrphan.at(key+" "+id, found(bulk, there)), func() error {
+					bulk.Cancelled = true
+					_, err := c.store.MoveBulk(ctx, &bulk, c.now)
+					return err
+				})
 			}
 			if err != nil {
 				return err
