@@ -49,7 +49,7 @@ func (m *modelView) zone() string { return m.Zone }
 
 // pastRow is an attempt that has ended.
 type pastRow struct {
-	At, Ended, Attempt, Outcome, Took, Next, Why, Reason string
+	At, Ended, Attempt, Outcome, Wait, Took, Next, Why, Reason string
 	Bad                                                  bool
 }
 
@@ -113,10 +113,14 @@ func (v *visit) holdsOn(ctx context.Context, e *explain.Explanation) (rows []hol
 }
 
 func rowOf(a *model.Attempt, zone *time.Location) pastRow {
+	wait, took, told := a.Lengths()
 	row := pastRow{
-		At: model.FormatTime(a.EndedAt), Ended: clock(a.EndedAt, zone), Outcome: strings.ReplaceAll(string(a.Outcome), "_", " "), Took: a.Duration.String(),
+		At: model.FormatTime(a.EndedAt), Ended: clock(a.EndedAt, zone), Outcome: strings.ReplaceAll(string(a.Outcome), "_", " "), Wait: "–", Took: took.String(),
 		Next: cmp.Or(clock(a.RefreshAt, zone), "–"), Why: a.Why, Reason: a.Reason, Attempt: fmt.Sprint(a.AttemptNo),
 		Bad: a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout,
+	}
+	if told {
+		row.Wait = wait.String()
 	}
 	if a.Final {
 		row.Outcome += " (final)"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 )
 
 var (
@@ -193,4 +194,16 @@ func TestNoTextOfAUserBecomesMarkup(t *testing.T) {
 		}
 		expect(t, d.page(home+"model?uid=a"), "&lt;script&gt;alert(1)")
 	})
+}
+
+func TestAPastAttemptTellsTheWaitInLineFromTheWork(t *testing.T) {
+	started := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	attempt := model.Attempt{StartedAt: started, EndedAt: started.Add(time.Hour), Duration: time.Hour, Outcome: model.EventSuccess}
+	if row := rowOf(&attempt, time.UTC); row.Wait != "–" || row.Took != "1h0m0s" {
+		t.Errorf("its worker said nothing: waited %s, took %s", row.Wait, row.Took)
+	}
+	attempt.ProcessingAt = started.Add(40 * time.Minute)
+	if row := rowOf(&attempt, time.UTC); row.Wait != "40m0s" || row.Took != "20m0s" {
+		t.Errorf("its worker said that it began: waited %s, took %s", row.Wait, row.Took)
+	}
 }
