@@ -50,7 +50,7 @@ func (m *modelView) zone() string { return m.Zone }
 // pastRow is an attempt that has ended.
 type pastRow struct {
 	At, Ended, Attempt, Outcome, Wait, Took, Next, Why, Reason string
-	Bad                                                  bool
+	Bad                                                        bool
 }
 
 // holdRow is a hold that keeps the model from starting.
