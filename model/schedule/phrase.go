@@ -234,7 +234,9 @@ func (p *phrase) takeClocks() (reason string) {
 // takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
 func (p *phrase) takeBetween() (reason string) {
 	var ends []int
+	bare := false // the last one is only a number
 	for len(ends) < 2 && p.at(clockWord) {
+		_, bare = words.Digits(p.words[0].text)
 		ends = append(ends, p.skip().n)
 		p.takeTo(clockWord)
 	}
@@ -243,6 +245,8 @@ func (p *phrase) takeBetween() (reason string) {
 		return "one part of the day needs an RRULE line, and two need two"
 	case len(ends) < 2 || ends[0] == ends[1]:
 		return "a part of the day has two different ends, such as between 9:00 and 17:00"
+	case bare && ends[1] < ends[0] && ends[0] <= 12*60:
+		return "AM or PM is needed at each time, or hours such as 17:00"
 	}
 	p.between = ends
 	return ""

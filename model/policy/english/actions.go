@@ -33,96 +33,89 @@ const (
 )
 
 // retry returns an action that sets the delay of the failure at hand.
-func retry(delay string) func(*draft, []string) error {
-	return func(d *draft, _ []string) error {
-		if d.at == nil {
-			return errNotKnown
+func retry(delay string) func(*draft, []string) {
+	return func(d *draft, _ []string) {
+		switch {
+		case d.at == nil:
+			d.fail(errNotKnown)
+		case d.at.delay != "":
+			d.refuse("one delay after a failure, as line "+number(d.at.line)+" says already", d.found())
+		default:
+			d.at.delay = delay
 		}
-		if d.at.delay != "" {
-			return d.refuse("one delay after a failure, as line "+number(d.at.line)+" says already", d.found())
-		}
-		d.at.delay = delay
-		return nil
 	}
 }
 
-func (d *draft) retryAfter(slots []string) error {
+func (d *draft) retryAfter(slots []string) {
 	if d.at == nil {
-		return errNotKnown
+		d.fail(errNotKnown)
+		return
 	}
-	delay, err := d.duration(d.at.field, slots[0])
-	if err != nil {
-		return err
-	}
-	return retry(delay)(d, nil)
+	retry(d.duration(d.at.field, slots[0]))(d, nil)
 }
 
-func (d *draft) wait([]string) error {
+func (d *draft) wait([]string) {
 	if d.at == nil {
-		return d.end(nextPlanned)
+		d.end(nextPlanned)
+		return
 	}
 	d.at.wait = true
-	return nil
 }
 
-func (d *draft) reset([]string) error {
+func (d *draft) reset([]string) {
 	if d.at == nil {
-		return d.end(nextPlanned)
+		d.end(nextPlanned)
+		return
 	}
 	d.at.reset = true
-	return nil
 }
 
 // giveUp below "Give up after one week ...:" says again what the heading says.
-func (d *draft) giveUp([]string) error {
+func (d *draft) giveUp([]string) {
 	switch {
 	case d.inWindow:
-		return nil
 	case d.at == nil:
-		return d.end(giveUp)
+		d.end(giveUp)
+	default:
+		d.at.final = true
 	}
-	d.at.final = true
-	return nil
 }
 
 // giveUpNow is giveUp where it is said of which failure.
-func (d *draft) giveUpNow(slots []string) error {
+func (d *draft) giveUpNow(slots []string) {
 	if d.at == nil {
-		return errNotKnown
+		d.fail(errNotKnown)
+		return
 	}
-	return d.giveUp(slots)
+	d.giveUp(slots)
 }
 
 // end reads an action that stands alone: it follows the last failure, so that no failure may follow it.
-func (d *draft) end(what string) error {
+func (d *draft) end(what string) {
 	d.ended = cmp.Or(d.ended, d.now.line)
-	return d.exhausted(what)
+	d.exhausted(what)
 }
 
-func (d *draft) disable(slots []string) error {
-	if err := d.giveUp(nil); err != nil {
-		return err
-	}
-	return d.set("disabled_reason", d.now.value(slots[len(slots)-1]))
+func (d *draft) disable(slots []string) {
+	d.giveUp(nil)
+	d.set("disabled_reason", d.now.value(slots[0]))
 }
 
 // mark is disable, but a full stop at the end of the quote is that of the sentence.
-func (d *draft) mark(slots []string) error {
-	if err := d.giveUp(nil); err != nil {
-		return err
-	}
-	return d.set("disabled_reason", cutFullStop(d.now.value(slots[0])))
+func (d *draft) mark(slots []string) {
+	d.giveUp(nil)
+	d.set("disabled_reason", cutFullStop(d.now.value(slots[0])))
 }
 
 // notifyDisabled says of the failure at hand that it is the last.
-func (d *draft) notifyDisabled(slots []string) error {
-	if notices, known := d.events(slots[1]); !known || len(notices) != 1 || notices[0] != policy.NoticeDisabled {
-		return errNotKnown
+func (d *draft) notifyDisabled(slots []string) {
+	if notices := d.events(slots[1]); len(notices) != 1 || notices[0] != policy.NoticeDisabled {
+		d.fail(errNotKnown)
 	}
 	if d.at != nil {
 		d.at.final = true
 	}
-	return d.notifyOwner(slots)
+	d.notifyOwner(slots)
 }
 
 // cutFullStop removes one full stop, but no ellipsis.

@@ -1,6 +1,7 @@
 package english
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -25,6 +26,7 @@ type draft struct {
 	spread string // that the schedule says
 
 	now      *sentence // the one being read
+	err      error     // the first refusal: nothing counts behind it
 	ended    int       // the line of an action that stood alone, such as "Panic"; 0: none
 	at       *outcome  // the failure whose outcome is being read; nil: none
 	inWindow bool      // below "Give up after one week of unsuccessful attempts:"
@@ -38,7 +40,7 @@ type block struct {
 	flat    bool // its sentences stand at the level of the heading, so that only another sentence ends it
 }
 
-// errNotKnown is returned for a sentence whose form fits while its parts say nothing that is known.
+// errNotKnown refuses a sentence whose form fits while its parts say nothing that is known.
 var errNotKnown = errors.New("not a known sentence")
 
 // Parse reads a policy in English and returns it as a decoded document in canonical form, as policy.Parse takes it,
@@ -47,31 +49,43 @@ var errNotKnown = errors.New("not a known sentence")
 // and for Source.Place to place.
 func Parse(text string) (map[string]any, *Source, error) {
 	d := newDraft()
-	if err := d.readAll(text); err != nil {
-		if errors.Is(err, errNotKnown) {
-			err = d.now.explain()
-		}
-		return nil, nil, err
+	d.readAll(text)
+	switch {
+	case errors.Is(d.err, errNotKnown):
+		return nil, nil, d.now.explain()
+	case d.err != nil:
+		return nil, nil, d.err
 	}
 	return d.doc, &Source{d.lines, d.mails}, nil
 }
 
-// readAll reads the sentences of a text, up to one that is not known.
-func (d *draft) readAll(text string) error {
+func (d *draft) readAll(text string) {
 	sentences, err := readText(text)
-	if err != nil {
-		return err
+	if err == nil && len(sentences) == 0 {
+		err = refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
 	}
-	if len(sentences) == 0 {
-		return refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
-	}
-	for i := range sentences {
-		if err := d.read(&sentences[i]); err != nil {
-			return err
-		}
+	d.fail(err)
+	for i := 0; i < len(sentences) && d.err == nil; i++ {
+		d.read(&sentences[i])
 	}
 	d.spreads()
-	return d.retries()
+	d.retries()
+}
+
+// fail notes why the text is refused; nil: nothing is wrong.
+func (d *draft) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// known reports whether the sentence at hand was known, be it refused for what it says. If not, another form may be tried.
+func (d *draft) known() bool {
+	unknown := errors.Is(d.err, errNotKnown)
+	if unknown {
+		d.err = nil
+	}
+	return !unknown
 }
 
 func newDraft() *draft {
@@ -89,17 +103,21 @@ func (s *sentence) explain() error {
 }
 
 // read takes one sentence into account. Inside a block an action belongs to its heading.
-func (d *draft) read(s *sentence) error {
+func (d *draft) read(s *sentence) {
 	d.now = s
-	err := errNotKnown
 	if d.inBlock(s) {
-		err = d.act(s.text)
+		if d.act(s.text); d.known() {
+			return
+		}
 	}
-	if errors.Is(err, errNotKnown) {
-		d.closeBlock()
-		err = d.readAlone(s)
+	d.closeBlock()
+	if form, slots := match(sentenceGrammar(), s.text); form != nil {
+		if form.apply(d, slots); d.known() {
+			return
+		}
 	}
-	return err
+	d.at = nil
+	d.act(s.text)
 }
 
 // maxOdd bounds where a word is sought that spoils a sentence.
@@ -112,7 +130,8 @@ func (s *sentence) odd(nearest string) string {
 	for i := range all[:min(len(all), maxOdd)] {
 		without := *s
 		without.text = strings.Trim(strings.Join(slices.Delete(slices.Clone(all), i, i+1), " "), ",:")
-		if newDraft().read(&without) == nil {
+		alone := newDraft()
+		if alone.read(&without); alone.err == nil {
 			return " (" + document.Found(all[i]) + isOdd
 		}
 	}
@@ -124,16 +143,6 @@ func (s *sentence) odd(nearest string) string {
 		}
 	}
 	return ""
-}
-
-func (d *draft) readAlone(s *sentence) error {
-	if form, slots := match(sentenceGrammar(), s.text); form != nil {
-		if err := form.apply(d, slots); !errors.Is(err, errNotKnown) {
-			return err
-		}
-	}
-	d.at = nil
-	return d.act(s.text)
 }
 
 // openBlock lets the following actions belong to the sentence at hand, if it ends with a colon.
@@ -163,47 +172,43 @@ func (d *draft) inBlock(s *sentence) bool {
 const maxActions = 10
 
 // act reads an action, or several that are joined with "and".
-func (d *draft) act(text string) error {
+func (d *draft) act(text string) {
 	if form, slots := match(actionGrammar(), text); form != nil {
-		return form.apply(d, slots)
+		form.apply(d, slots)
+		return
 	}
 	parts := strings.Split(text, " and ")
 	for i := 1; i < len(parts) && len(parts) <= maxActions; i++ {
 		first := strings.TrimRight(strings.Join(parts[:i], " and "), ",")
 		if form, slots := match(actionGrammar(), first); form != nil {
-			if err := form.apply(d, slots); err != nil {
-				return err
-			}
-			return d.act(strings.Join(parts[i:], " and "))
+			form.apply(d, slots)
+			d.act(strings.Join(parts[i:], " and "))
+			return
 		}
 	}
-	return errNotKnown
+	d.fail(errNotKnown)
 }
 
 // set sets a field that only one sentence may set.
-func (d *draft) set(field string, value any) error {
+func (d *draft) set(field string, value any) {
 	if d.lines[field] > 0 {
-		return d.twice(field, d.now.line, d.now.original())
+		d.twice(field, d.now.line, d.now.original())
 	}
 	d.doc[field], d.lines[field] = value, d.now.line
-	return nil
 }
 
 // setInner sets an entry of a field that several sentences set together: of kind retries.by_age, or delays_by_error.
-func (d *draft) setInner(field, path string) error {
+func (d *draft) setInner(field, path string) {
 	if d.lines[path] > 0 {
-		return refuse(d.now.line, "one sentence about it, which is in line "+number(d.lines[path]), "a second: "+d.found())
+		d.refuse("one sentence about it, which is in line "+number(d.lines[path]), "a second: "+d.found())
 	}
 	d.lines[path] = d.now.line
-	if d.lines[field] == 0 {
-		d.lines[field] = d.now.line
-	}
-	return nil
+	d.lines[field] = cmp.Or(d.lines[field], d.now.line)
 }
 
 // twice refuses a second sentence about a field.
-func (d *draft) twice(field string, line int, found string) error {
-	return refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found))
+func (d *draft) twice(field string, line int, found string) {
+	d.fail(refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found)))
 }
 
 // subjects are what the fields are about, in words.
@@ -218,25 +223,23 @@ var subjects = map[string]string{
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.
-func (d *draft) exhausted(what string) error {
+func (d *draft) exhausted(what string) {
 	if line := d.lines["on_exhausted"]; line > 0 && d.doc["on_exhausted"] != what {
 		already := map[string]string{giveUp: "giving up", nextPlanned: "waiting for the next scheduled refresh"}[d.doc["on_exhausted"].(string)]
-		return refuse(d.now.line, already+" after the last retry, as line "+number(line)+" says", d.found())
+		d.refuse(already+" after the last retry, as line "+number(line)+" says", d.found())
 	} else if line == 0 {
 		d.doc["on_exhausted"], d.lines["on_exhausted"] = what, d.now.line
 	}
-	return nil
 }
 
 // notify adds a notice to those that the owner gets.
-func (d *draft) notify(notice policy.Notice) error {
+func (d *draft) notify(notice policy.Notice) {
 	d.mail()
 	before, found := d.doc["notify"].([]any)
-	switch {
-	case !found:
-		return d.set("notify", []any{string(notice)})
-	case len(before) == 0:
-		return d.twice("notify", d.now.line, d.now.original())
+	if !found {
+		d.set("notify", nil)
+	} else if len(before) == 0 {
+		d.twice("notify", d.now.line, d.now.original())
 	}
 	var all []any
 	for _, one := range policy.Notices {
@@ -245,7 +248,6 @@ func (d *draft) notify(notice policy.Notice) error {
 		}
 	}
 	d.doc["notify"] = all
-	return nil
 }
 
 var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
@@ -253,14 +255,15 @@ var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
 // mail notes whether the sentence at hand says e-mail.
 func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.text) }
 
-func (d *draft) refuse(want, found string) error { return refuse(d.now.line, want, found) }
+func (d *draft) refuse(want, found string) { d.fail(refuse(d.now.line, want, found)) }
 
 func (d *draft) found() string { return document.Found(d.now.original()) }
 
 // duration reads a duration in words as a canonical one. A refusal is about field.
-func (d *draft) duration(field, text string) (string, error) {
+func (d *draft) duration(field, text string) string {
 	length, err := words.ParseDuration(text)
-	return document.FormatDuration(length), d.place(err, field)
+	d.fail(d.place(err, field))
+	return document.FormatDuration(length)
 }
 
 // place puts the line at hand, and the field, before a refusal of the model.

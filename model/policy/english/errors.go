@@ -23,15 +23,15 @@ var (
 )
 
 // errorTypes reads a list of error types; classes: also classes of statuses, such as http_5xx.
-func (d *draft) errorTypes(text string, classes bool) (types []any, err error) {
+func (d *draft) errorTypes(text string, classes bool) (types []any) {
 	for _, part := range betweenAll.Split(text, -1) {
 		name, known := d.errorType(part)
 		if !known && (!classes || !statusClass.MatchString(name)) {
-			return nil, d.refuse(`an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes`, document.Found(part))
+			d.refuse(`an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes`, document.Found(part))
 		}
 		types = append(types, name)
 	}
-	return types, nil
+	return types
 }
 
 func (d *draft) errorType(text string) (string, bool) {
@@ -55,41 +55,25 @@ func isIdentifier(word string) bool {
 	return identifier.MatchString(word) && compound.MatchString(word) && !slices.Contains(words.Nouns, strings.ToLower(word)) && !statusClass.MatchString(word)
 }
 
-func setErrors(field string) func(*draft, []string) error {
-	return func(d *draft, slots []string) error {
-		types, err := d.errorTypes(slots[0], false)
-		if err != nil {
-			return err
-		}
-		return d.set(field, types)
-	}
+func setErrors(field string) func(*draft, []string) {
+	return func(d *draft, slots []string) { d.set(field, d.errorTypes(slots[0], false)) }
 }
 
 var neverAgain = regexp.MustCompile(`(?i)^(?:(?:never|do not) retry|give up(?: immediately| at once)?)$`)
 
 // onError reads the delay after some kinds of errors.
-func (d *draft) onError(slots []string) error {
-	types, err := d.errorTypes(slots[0], false)
-	if err != nil {
-		return err
-	}
+func (d *draft) onError(slots []string) {
 	delays, found := d.doc["delays_by_error"].(map[string]any)
 	if !found {
 		delays = make(map[string]any)
 		d.doc["delays_by_error"] = delays
 	}
-	for _, name := range types {
-		name := name.(string)
-		field, delay := "delays_by_error."+name, neverRetry
+	for _, name := range d.errorTypes(slots[0], false) {
+		field, delay := "delays_by_error."+name.(string), neverRetry
 		if !neverAgain.MatchString(slots[1]) {
-			if delay, err = d.delay(field, slots[1]); err != nil {
-				return err
-			}
+			delay = d.delay(field, slots[1])
 		}
-		delays[name] = delay
-		if err := d.setInner("delays_by_error", field); err != nil {
-			return err
-		}
+		delays[name.(string)] = delay
+		d.setInner("delays_by_error", field)
 	}
-	return nil
 }

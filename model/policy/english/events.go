@@ -20,20 +20,20 @@ var states = func() map[string]policy.Notice {
 }()
 
 var (
-	beforeState  = regexp.MustCompile(`(?i)^(?:when|if|that|notifying (?:them|him|her|it) that|saying that) `)
-	theRefresh   = regexp.MustCompile(`(?i)^(?:(?:the|its) )?(?:auto-?)?refresh(?:ing|es)? `)
-	betweenState = regexp.MustCompile(`(?i), and |, or |, | and | or `)
+	beforeState = regexp.MustCompile(`(?i)^(?:when|if|that|notifying (?:them|him|her|it) that|saying that) `)
+	theRefresh  = regexp.MustCompile(`(?i)^(?:(?:the|its) )?(?:auto-?)?refresh(?:ing|es)? `)
 )
 
 // events reads of which notices a text such as "when the model is disabled or recovers" tells. Each of its words must belong to one.
-func (d *draft) events(text string) (notices []policy.Notice, known bool) {
-	for _, part := range betweenState.Split(text, -1) {
+func (d *draft) events(text string) (notices []policy.Notice) {
+	for _, part := range betweenAll.Split(text, -1) {
 		state := theRefresh.ReplaceAllString(d.cutSubject(beforeState.ReplaceAllString(part, "")), "")
 		notice, known := states[strings.ToLower(state)]
 		if !known {
-			return nil, false
+			d.fail(errNotKnown)
+			return nil
 		}
 		notices = append(notices, notice)
 	}
-	return notices, true
+	return notices
 }

@@ -1,7 +1,6 @@
 package english
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -43,96 +42,82 @@ func (o *outcome) resolve(k int) (final string, err error) {
 
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays
 // is number N+1.
-func (d *draft) retries() error {
-	if err := d.compose(); err != nil {
-		return err
+func (d *draft) retries() {
+	d.compose()
+	switch order := slices.Sorted(maps.Keys(d.failures)); {
+	case len(order) == 0:
+	case d.lines["retries"] > 0:
+		d.lastOfStrategy(order)
+	default:
+		d.listFailures(order)
 	}
-	return cmp.Or(d.listFailures(), d.checkCount())
+	d.checkCount()
 }
 
-func (d *draft) listFailures() error {
-	order := slices.Sorted(maps.Keys(d.failures))
-	if len(order) == 0 {
-		return nil
-	}
-	if d.lines["retries"] > 0 {
-		return d.lastOfStrategy(order)
-	}
+func (d *draft) listFailures(order []int) {
 	var delays []any
 	for i, k := range order {
 		if k != i+1 {
-			return d.gap(i+1, k)
+			d.gap(i+1, k)
+			return
 		}
 		o := d.failures[k]
 		final, err := o.resolve(k)
+		d.fail(err)
 		switch {
-		case err != nil:
-			return err
 		case final == "":
 			d.lines[element("retries", i)] = o.line
 			delays = append(delays, o.delay)
 		case i < len(order)-1:
 			next := order[i+1]
-			return refuse(d.failures[next].line, "nothing after the "+words.FormatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last",
-				"the "+words.FormatOrdinal(next))
+			d.fail(refuse(d.failures[next].line, "nothing after the "+words.FormatOrdinal(k)+" failure, which line "+number(o.line)+" makes the last",
+				"the "+words.FormatOrdinal(next)))
+			return
 		default:
 			if len(delays) == 0 { // the first failure is the last
-				return cmp.Or(d.setNone(o), d.lastFailure(o, final))
+				d.now = &sentence{line: o.line, text: o.said}
+				d.set("retries", []any{}) // which a sentence may have said already
 			}
-			d.setDelays(delays)
-			return d.lastFailure(o, final)
+			d.lastFailure(o, final)
 		}
 	}
-	d.setDelays(delays)
-	return nil
-}
-
-// gap refuses failure k where that of number want is missing.
-func (d *draft) gap(want, k int) error {
-	expected := "the " + words.FormatOrdinal(want) + " failure"
-	if want > 1 {
-		expected += " after the " + words.FormatOrdinal(want-1) + " in line " + number(d.failures[want-1].line)
-	}
-	return refuse(d.failures[k].line, expected+", because the failure after the last retry has the next number", "the "+words.FormatOrdinal(k))
-}
-
-func (d *draft) setDelays(delays []any) {
 	if len(delays) > 0 {
 		d.doc["retries"], d.lines["retries"] = delays, d.lines["retries[0]"]
 	}
 }
 
-// setNone sets that there is no retry, which a sentence may have said already.
-func (d *draft) setNone(o *outcome) error {
-	d.now = &sentence{line: o.line, text: o.said}
-	return d.set("retries", []any{})
+// gap refuses failure k where that of number want is missing.
+func (d *draft) gap(want, k int) {
+	expected := "the " + words.FormatOrdinal(want) + " failure"
+	if want > 1 {
+		expected += " after the " + words.FormatOrdinal(want-1) + " in line " + number(d.failures[want-1].line)
+	}
+	d.fail(refuse(d.failures[k].line, expected+", because the failure after the last retry has the next number", "the "+words.FormatOrdinal(k)))
 }
 
-func (d *draft) lastFailure(o *outcome, final string) error {
+func (d *draft) lastFailure(o *outcome, final string) {
 	d.now = &sentence{line: o.line, text: o.said}
-	return d.exhausted(final)
+	d.exhausted(final)
 }
 
 // lastOfStrategy accepts one failure beside a strategy: the one after its last retry.
-func (d *draft) lastOfStrategy(order []int) error {
+func (d *draft) lastOfStrategy(order []int) {
 	k, line := order[0], number(d.lines["retries"])
 	o := d.failures[k]
 	final, err := o.resolve(k)
-	if err != nil {
-		return err
-	}
+	d.fail(err)
 	count, counted := d.countOfRetries()
 	switch {
 	case final == "":
-		return d.twice("retries", o.line, o.said)
+		d.twice("retries", o.line, o.said)
 	case !counted:
-		return refuse(o.line, "no number of a failure, because line "+line+" does not say how many retries there are", document.Found(o.said))
+		d.fail(refuse(o.line, "no number of a failure, because line "+line+" does not say how many retries there are", document.Found(o.said)))
 	case k != count+1:
-		return refuse(o.line, "the "+words.FormatOrdinal(count+1)+" failure, the one after the last retry of line "+line, "the "+words.FormatOrdinal(k))
+		d.fail(refuse(o.line, "the "+words.FormatOrdinal(count+1)+" failure, the one after the last retry of line "+line, "the "+words.FormatOrdinal(k)))
 	case len(order) > 1:
-		return refuse(d.failures[order[1]].line, "nothing after the "+words.FormatOrdinal(k)+" failure", "the "+words.FormatOrdinal(order[1]))
+		d.fail(refuse(d.failures[order[1]].line, "nothing after the "+words.FormatOrdinal(k)+" failure", "the "+words.FormatOrdinal(order[1])))
 	}
-	return d.lastFailure(o, final)
+	d.lastFailure(o, final)
 }
 
 // countOfRetries returns how many retries a sentence other than "On the first failure, ..." allows; false: it does not say.

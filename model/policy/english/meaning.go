@@ -13,40 +13,34 @@ import (
 
 // What the forms of sentences.go mean. Each function takes what the slots of its form hold.
 
-func sayNothing(*draft, []string) error { return nil }
+func sayNothing(*draft, []string) {}
 
-func set(field string, value any) func(*draft, []string) error {
-	return func(d *draft, _ []string) error { return d.set(field, value) }
+func set(field string, value any) func(*draft, []string) {
+	return func(d *draft, _ []string) { d.set(field, value) }
 }
 
-func setExhausted(what string) func(*draft, []string) error {
-	return func(d *draft, _ []string) error { return d.exhausted(what) }
+func setExhausted(what string) func(*draft, []string) {
+	return func(d *draft, _ []string) { d.exhausted(what) }
 }
 
-func setValue(field string) func(*draft, []string) error {
-	return func(d *draft, slots []string) error { return d.set(field, d.now.value(slots[0])) }
+func setValue(field string) func(*draft, []string) {
+	return func(d *draft, slots []string) { d.set(field, d.now.value(slots[0])) }
 }
 
-func setDuration(field string) func(*draft, []string) error {
-	return func(d *draft, slots []string) error {
-		duration, err := d.duration(field, slots[0])
-		if err != nil {
-			return err
-		}
-		return d.set(field, duration)
-	}
+func setDuration(field string) func(*draft, []string) {
+	return func(d *draft, slots []string) { d.set(field, d.duration(field, slots[0])) }
 }
 
 // calendars reads names of calendars. They need to be like one where no word says that they are.
-func (d *draft) calendars(slots []string) error {
+func (d *draft) calendars(slots []string) {
 	var names []any
 	for _, name := range betweenAll.Split(slots[1], -1) {
 		if slots[0] == "" && name[0] != '"' && !isCalendar(name) {
-			return d.refuse(`"holidays", a name in quotes, or "the calendar" before it`, document.Found(name))
+			d.refuse(`"holidays", a name in quotes, or "the calendar" before it`, document.Found(name))
 		}
 		names = append(names, d.now.value(name))
 	}
-	return d.set("closed", names)
+	d.set("closed", names)
 }
 
 var (
@@ -59,25 +53,21 @@ func isCalendar(name string) bool {
 	return calendarName.MatchString(name) && (!dayIn.MatchString(name) || strings.EqualFold(name, "holidays"))
 }
 
-func (d *draft) giveUpAfter(slots []string) error {
+func (d *draft) giveUpAfter(slots []string) {
 	d.inWindow = true
 	d.openBlock()
-	return setDuration("give_up_after")(d, slots)
+	setDuration("give_up_after")(d, slots)
 }
 
-func (d *draft) misfireYounger(slots []string) error {
-	age, err := d.duration("misfire", slots[0])
-	if err != nil {
-		return err
-	}
-	return d.set("misfire", "run_if_younger_than "+age)
+func (d *draft) misfireYounger(slots []string) {
+	d.set("misfire", "run_if_younger_than "+d.duration("misfire", slots[0]))
 }
 
 // emailTo takes who gets e-mail from the slot that says it, if any. Several sentences may say the same.
-func (d *draft) emailTo(slots []string) error {
+func (d *draft) emailTo(slots []string) {
 	text := strings.TrimSpace(strings.Join(slots, ""))
 	if text == "" {
-		return nil
+		return
 	}
 	var to any = d.now.value(text)
 	if kind, name, is := strings.Cut(strings.Trim(text, "{}"), ":"); is && text[0] == '{' {
@@ -87,122 +77,89 @@ func (d *draft) emailTo(slots []string) error {
 	} else if len(words) == 3 {
 		to = map[string]any{"label": words[2]}
 	}
-	if reflect.DeepEqual(d.doc["email"], to) {
-		return nil
+	if !reflect.DeepEqual(d.doc["email"], to) {
+		d.set("email", to)
 	}
-	return d.set("email", to)
 }
 
-func (d *draft) notifyFailing(slots []string) error {
+func (d *draft) notifyFailing(slots []string) {
 	k, known := words.Ordinal(slots[1])
 	if !known {
 		k = countOf(slots[1])
 	}
 	d.mail()
-	if err := d.emailTo(slots[:1]); err != nil {
-		return err
-	}
-	return d.set("failing_from", float64(k))
+	d.emailTo(slots[:1])
+	d.set("failing_from", float64(k))
 }
 
-func (d *draft) notifyOwner(slots []string) error {
-	notices, known := d.events(slots[1])
-	if !known {
-		return errNotKnown
+func (d *draft) notifyOwner(slots []string) {
+	d.emailTo(slots[:1])
+	for _, notice := range d.events(slots[1]) {
+		d.notify(notice)
 	}
-	if err := d.emailTo(slots[:1]); err != nil {
-		return err
-	}
-	for _, notice := range notices {
-		if err := d.notify(notice); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (d *draft) notifyAll([]string) error {
+func (d *draft) notifyAll([]string) {
 	for _, notice := range policy.Notices {
-		if err := d.notify(notice); err != nil {
-			return err
-		}
+		d.notify(notice)
 	}
-	return nil
 }
 
-func (d *draft) expression(slots []string) error {
-	return d.set("retries", map[string]any{"expr": d.now.value(slots[0])})
-}
-
-func (d *draft) aligner(slots []string) error {
-	return d.set("alignment", map[string]any{"expr": d.now.value(slots[0])})
+func setExpression(field string) func(*draft, []string) {
+	return func(d *draft, slots []string) { d.set(field, map[string]any{"expr": d.now.value(slots[0])}) }
 }
 
 // vary reads a percentage. The exponent keeps it exact: 7 / 100 would not be the nearest to 0.07 for all numbers.
-func (d *draft) vary(slots []string) error {
+func (d *draft) vary(slots []string) {
 	share, err := strconv.ParseFloat(slots[0]+"e-2", 64)
 	if err != nil {
-		return d.refuse("a percentage from 0 to 100", d.found())
+		d.refuse("a percentage from 0 to 100", d.found())
 	}
-	return d.set("jitter", share)
+	d.set("jitter", share)
 }
 
-func (d *draft) window(slots []string) error { return d.set("retry_window", d.now.restore(slots[0])) }
+func (d *draft) window(slots []string) { d.set("retry_window", d.now.restore(slots[0])) }
 
 // upToAge reads one row of the table of delays by age; several make the table.
-func (d *draft) upToAge(slots []string) error {
+func (d *draft) upToAge(slots []string) {
 	table, _ := d.doc["retries"].(map[string]any)
 	rows, isTable := table["by_age"].([]any)
 	field := element("retries.by_age", len(rows))
-	age, err := d.duration(field+".up_to", slots[0])
-	if err != nil {
-		return err
-	}
-	delay, err := d.delay(field+".delay", slots[1])
-	if err != nil {
-		return err
-	}
+	row := map[string]any{"up_to": d.duration(field+".up_to", slots[0]), "delay": d.delay(field+".delay", slots[1])}
 	if d.lines["retries"] > 0 && !isTable {
-		return d.twice("retries", d.now.line, d.now.original())
+		d.twice("retries", d.now.line, d.now.original())
 	}
-	d.doc["retries"] = map[string]any{"by_age": append(rows, any(map[string]any{"up_to": age, "delay": delay}))}
-	return d.setInner("retries", field)
+	d.doc["retries"] = map[string]any{"by_age": append(rows, any(row))}
+	d.setInner("retries", field)
 }
 
 // delay reads an action that can be nothing but a delay: a retry, or a wait for the next scheduled refresh.
-func (d *draft) delay(field, action string) (string, error) {
+func (d *draft) delay(field, action string) string {
 	o := &outcome{line: d.now.line, field: field}
 	d.at = o
 	defer d.closeBlock()
-	if err := d.act(action); err != nil {
-		return "", err
-	}
+	d.act(action)
 	if final, err := o.resolve(1); err != nil || final != "" {
-		return "", errNotKnown
+		d.fail(errNotKnown)
 	}
-	return o.delay, nil
+	return o.delay
 }
 
 // onFailure reads what follows some failures in the same sentence.
-func (d *draft) onFailure(slots []string) error {
-	numbers, known := failureNumbers(strings.ToLower(slots[0]))
-	if !known {
-		return errNotKnown
-	}
+func (d *draft) onFailure(slots []string) {
+	numbers := failureNumbers(strings.ToLower(slots[0]))
 	for _, k := range numbers {
-		if err := d.atFailure(k); err != nil {
-			return err
-		}
-		if err := d.act(slots[1]); err != nil {
-			return err
-		}
+		d.atFailure(k)
+		d.act(slots[1])
+	}
+	if numbers == nil {
+		d.fail(errNotKnown)
 	}
 	d.openBlock()
-	return nil
 }
 
-// failureNumbers reads "second", "first and second", "first three" and "2".
-func failureNumbers(text string) (numbers []int, known bool) {
+// failureNumbers reads "second", "first and second", "first three" and "2"; nil: it is none of them.
+func failureNumbers(text string) (numbers []int) {
 	if first := strings.TrimPrefix(text, "first "); countOf(first) > 0 {
 		for k := range min(countOf(first), 1000) {
 			numbers = append(numbers, k+1)
@@ -210,58 +167,55 @@ func failureNumbers(text string) (numbers []int, known bool) {
 		if first == text { // the only one
 			numbers = numbers[len(numbers)-1:]
 		}
-		return numbers, true
+		return numbers
 	}
 	for _, ordinal := range betweenAll.Split(text, -1) {
 		k, known := words.Ordinal(ordinal)
 		if !known {
-			return nil, false
+			return nil
 		}
 		numbers = append(numbers, k)
 	}
-	return numbers, true
+	return numbers
 }
 
 // headFailure opens a block about one failure.
-func (d *draft) headFailure(slots []string) error {
+func (d *draft) headFailure(slots []string) {
 	k, known := words.Ordinal(slots[0])
 	if !known {
-		return errNotKnown
+		d.fail(errNotKnown)
 	}
 	d.block = block{heading: d.now.level}
-	return d.atFailure(k)
+	d.atFailure(k)
 }
 
 // atFailure lets the actions that follow be about one failure.
-func (d *draft) atFailure(k int) error {
+func (d *draft) atFailure(k int) {
 	if before := d.failures[k]; before != nil {
-		return d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
+		d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
 	}
 	if d.ended > 0 {
-		return d.refuse("no failure after line "+number(d.ended)+", which says what follows the last one", d.found())
+		d.refuse("no failure after line "+number(d.ended)+", which says what follows the last one", d.found())
 	}
 	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
 	d.failures[k] = d.at
-	return nil
 }
 
 // giveUpAtOnce reads that there is no retry.
-func (d *draft) giveUpAtOnce([]string) error {
-	if err := d.set("retries", []any{}); err != nil {
-		return err
-	}
-	return d.exhausted(giveUp)
+func (d *draft) giveUpAtOnce([]string) {
+	d.set("retries", []any{})
+	d.exhausted(giveUp)
 }
 
 // afterThat reads what follows the last retry.
-func (d *draft) afterThat(slots []string) error {
+func (d *draft) afterThat(slots []string) {
 	d.closeBlock()
-	return d.act(slots[0])
+	d.act(slots[0])
 }
 
 // atEnd is afterThat where the sentence says itself that it is about the last retry, so that it may stand before the first.
-func (d *draft) atEnd(slots []string) error {
+func (d *draft) atEnd(slots []string) {
 	ended := d.ended
-	defer func() { d.ended = ended }()
-	return d.afterThat(slots)
+	d.afterThat(slots)
+	d.ended = ended
 }

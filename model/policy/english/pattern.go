@@ -14,7 +14,7 @@ import (
 type form struct {
 	patterns string // one fits, between slashes; with slots such as <duration>
 	example  string // what an error suggests
-	apply    func(d *draft, slots []string) error
+	apply    func(d *draft, slots []string)
 }
 
 // slotPatterns are the parts of a pattern that a form captures. Those that begin with a quote have been cut out by takeQuotes.

@@ -15,18 +15,17 @@ var (
 )
 
 // refresh reads "the model every 2 hours in the time zone Europe/Berlin".
-func (d *draft) refresh(slots []string) error { return d.schedule(d.cutSubject(slots[0])) }
+func (d *draft) refresh(slots []string) { d.schedule(d.cutSubject(slots[0])) }
 
 // request reads the action of a model, which may have a schedule or none.
-func (d *draft) request(slots []string) error {
-	rest := d.cutSubject(slots[0])
-	switch rest {
+func (d *draft) request(slots []string) {
+	switch rest := d.cutSubject(slots[0]); rest {
 	case "":
-		return nil
 	case slots[0]:
-		return errNotKnown
+		d.fail(errNotKnown)
+	default:
+		d.schedule(rest)
 	}
-	return d.schedule(rest)
 }
 
 // cutSubject returns what is said of the subject of a sentence, which may have the name that the policy has by now.
@@ -36,29 +35,24 @@ func (d *draft) cutSubject(text string) string {
 }
 
 // schedule reads all that a text says of a schedule.
-func (d *draft) schedule(text string) error {
+func (d *draft) schedule(text string) {
 	if zone := inTheZone.FindStringSubmatch(text); zone != nil {
-		if err := d.set("timezone", d.now.value(zone[2]+zone[3])); err != nil {
-			return err
-		}
+		d.set("timezone", d.now.value(zone[2]+zone[3]))
 		text = zone[1]
 	}
 	if rule := byTheRule.FindStringSubmatch(text); rule != nil {
-		return d.set("rrule", d.now.restore(rule[1]+rule[2]))
+		d.set("rrule", d.now.restore(rule[1]+rule[2]))
+		return
 	}
 	read, err := schedule.Read(d.now.restore(text))
-	if err != nil {
-		return d.place(err, "rrule")
-	}
+	d.fail(d.place(err, "rrule"))
 	for field, said := range map[string]string{"timezone": read.Timezone, "dtstart": read.Dtstart} {
-		if said == "" {
-			continue
-		} else if err := d.set(field, said); err != nil {
-			return err
+		if said != "" {
+			d.set(field, said)
 		}
 	}
 	d.spread = document.FormatDuration(read.Spread)
-	return d.set("rrule", read.Rule)
+	d.set("rrule", read.Rule)
 }
 
 // spreads sets the spread of "twice a day", unless a sentence sets another one.
@@ -69,11 +63,10 @@ func (d *draft) spreads() {
 }
 
 // alsoByRule adds a line to the rule of an earlier sentence.
-func (d *draft) alsoByRule(slots []string) error {
+func (d *draft) alsoByRule(slots []string) {
 	rule, found := d.doc["rrule"].(string)
 	if !found {
-		return d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
+		d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
 	}
 	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0])
-	return nil
 }

@@ -12,15 +12,15 @@ import (
 // traits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var traits = []form{
 	{patterns: `<up to><count> (?:times?|retries) / (?:at most )?(once|twice)`, apply: (*draft).count},
-	{patterns: `forever`, apply: func(d *draft, _ []string) error { return d.part("count", nil) }},
+	{patterns: `forever`, apply: func(d *draft, _ []string) { d.part("count", nil) }},
 	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`, apply: (*draft).fixed},
 	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: (*draft).growth},
-	{patterns: `doubling the delay(?: each time)?`, apply: func(d *draft, _ []string) error { return d.part("strategy", "exponential") }},
+	{patterns: `doubling the delay(?: each time)?`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
 	{patterns: `(?:of|from|starting (?:at|with|from|after)) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the )?factor <number>`, apply: (*draft).factor},
 	{patterns: `(?:at most|up to|to|capped at) <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with )?<percent>(?: of)? jitter`, apply: (*draft).vary},
-	{patterns: `(?:immediately|right away|at once)`, apply: func(d *draft, _ []string) error { return d.delays([]string{"0"}) }},
+	{patterns: `(?:immediately|right away|at once)`, apply: func(d *draft, _ []string) { d.delays([]string{"0"}) }},
 	{patterns: `after <numbers> / after <duration>`, apply: (*draft).delays},
 }
 
@@ -28,36 +28,29 @@ var traits = []form{
 var aRate = regexp.MustCompile(`(?i)(?:times?|once|twice) (?:an?|each|every|per) (?:second|minute|hour|day|week)\b`)
 
 // strategy reads what a sentence says of its retries, trait by trait, to its end.
-func (d *draft) strategy(slots []string) error {
-	if aRate.MatchString(slots[0]) {
-		return errNotKnown
-	}
+func (d *draft) strategy(slots []string) {
 	before := maps.Clone(d.parts)
 	d.list = nil
-	for rest := slots[0]; rest != ""; {
+	for rest := slots[0]; rest != "" && d.err == nil; {
 		form, slots := match(traitGrammar(), rest)
-		if form == nil {
-			return errNotKnown
+		if form == nil || aRate.MatchString(rest) {
+			d.fail(errNotKnown)
+			return
 		}
 		last := len(slots) - 1
-		if err := form.apply(d, slots[:last]); err != nil {
-			return err
-		}
+		form.apply(d, slots[:last])
 		rest = slots[last]
 	}
 	said := func(part string) bool { return len(before) < len(d.parts) && !has(before, part) && has(d.parts, part) }
 	grows, based := said("strategy"), said("base")
 	switch {
-	case len(d.list) == 0 && !grows && (based || said("cap") || said("factor")):
-		return errNotKnown
-	case len(d.list) == 0:
-		return nil
+	case len(d.list) == 0 && (grows || !based && !said("cap") && !said("factor")):
 	case len(d.list) == 1 && grows && !based:
-		return d.part("base", d.list[0])
-	case grows, based, len(d.list) == 1 && !said("count"):
-		return errNotKnown
+		d.part("base", d.list[0])
+	case grows, based, len(d.list) == 0, len(d.list) == 1 && !said("count"):
+		d.fail(errNotKnown)
 	default:
-		return d.set("retries", d.list)
+		d.set("retries", d.list)
 	}
 }
 
@@ -67,30 +60,22 @@ func has(parts map[string]any, name string) bool {
 }
 
 // part sets a part of the strategy, which only one sentence may say. A count may be about what other sentences list.
-func (d *draft) part(name string, value any) error {
+func (d *draft) part(name string, value any) {
 	field := "retries"
 	if name == "count" {
 		field = "retries.count"
 	} else if d.doc["retries"] != nil {
-		return d.twice("retries", d.now.line, d.now.original())
+		d.twice("retries", d.now.line, d.now.original())
 	}
 	d.parts[name] = value
-	return d.setInner(field, "retries."+name)
+	d.setInner(field, "retries."+name)
 }
 
-func setPart(name string) func(*draft, []string) error {
-	return func(d *draft, slots []string) error {
-		length, err := d.duration("retries."+name, slots[0])
-		if err != nil {
-			return err
-		}
-		return d.part(name, length)
-	}
+func setPart(name string) func(*draft, []string) {
+	return func(d *draft, slots []string) { d.part(name, d.duration("retries."+name, slots[0])) }
 }
 
-func (d *draft) count(slots []string) error {
-	return d.part("count", float64(countOf(slots[0])))
-}
+func (d *draft) count(slots []string) { d.part("count", float64(countOf(slots[0]))) }
 
 // countOf reads a number in digits or words.
 func countOf(text string) int {
@@ -101,13 +86,11 @@ func countOf(text string) int {
 	return map[string]int{"once": 1, "twice": 2}[lower]
 }
 
-func (d *draft) growth(slots []string) error { return d.part("strategy", strings.ToLower(slots[0])) }
+func (d *draft) growth(slots []string) { d.part("strategy", strings.ToLower(slots[0])) }
 
-func (d *draft) fixed(slots []string) error {
-	if err := d.part("strategy", "fixed"); err != nil {
-		return err
-	}
-	return setPart("base")(d, []string{period(slots[0])})
+func (d *draft) fixed(slots []string) {
+	d.part("strategy", "fixed")
+	d.part("base", d.duration("retries.base", period(slots[0])))
 }
 
 // period reads "minute" as "1 minute".
@@ -118,16 +101,16 @@ func period(text string) string {
 	return "1 " + text
 }
 
-func (d *draft) factor(slots []string) error {
+func (d *draft) factor(slots []string) {
 	n, err := strconv.ParseFloat(slots[0], 64)
 	if err != nil {
-		return d.refuse("a number that a float64 can hold", d.found())
+		d.refuse("a number that a float64 can hold", d.found())
 	}
-	return d.part("factor", n)
+	d.part("factor", n)
 }
 
 // delays reads one delay, or several: "1 minute, 5 minutes and 1 hour", "1, 5 and 15 minutes".
-func (d *draft) delays(slots []string) error {
+func (d *draft) delays(slots []string) {
 	texts := []string{slots[0]}
 	if _, err := words.ParseDuration(slots[0]); err != nil {
 		texts = betweenAll.Split(slots[0], -1)
@@ -138,23 +121,18 @@ func (d *draft) delays(slots []string) error {
 		if bare && i < len(texts)-1 {
 			text += " " + unit
 		}
-		length, err := d.duration("retries", text)
-		if err != nil {
-			return err
-		}
-		d.list = append(d.list, length)
+		d.list = append(d.list, d.duration("retries", text))
 	}
-	return nil
 }
 
 // compose makes a strategy of its parts.
-func (d *draft) compose() error {
+func (d *draft) compose() {
 	if !has(d.parts, "base") && !has(d.parts, "strategy") {
-		return nil
+		return
 	}
 	if !has(d.parts, "strategy") {
 		if !has(d.parts, "count") {
-			return refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that")
+			d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that"))
 		}
 		d.parts["strategy"] = "fixed"
 	}
@@ -162,29 +140,25 @@ func (d *draft) compose() error {
 		delete(d.parts, "count")
 	}
 	d.doc["retries"] = d.parts
-	return nil
 }
 
 // checkCount refuses a number of retries that is not that of the other sentences.
-func (d *draft) checkCount() error {
+func (d *draft) checkCount() {
 	count, counted := d.parts["count"].(float64)
 	listed, known := d.countOfRetries()
 	if line := d.lines["retries.count"]; line > 0 && (!known || !counted || listed != int(count)) && (counted || !has(d.parts, "strategy")) {
-		return refuse(line, `as many delays as retries, such as "Retry up to 3 times, 5 minutes apart"`, words.Count(listed, "delay", "delays"))
+		d.fail(refuse(line, `as many delays as retries, such as "Retry up to 3 times, 5 minutes apart"`, words.Count(listed, "delay", "delays")))
 	}
-	return nil
 }
 
-func (d *draft) giveUpAfterCount(slots []string) error {
+func (d *draft) giveUpAfterCount(slots []string) {
 	n := countOf(slots[0])
 	if !strings.EqualFold(slots[1], "retries") {
 		n-- // the first attempt is no retry
 	}
 	if n < 0 {
-		return errNotKnown
+		d.fail(errNotKnown)
 	}
-	if err := d.part("count", float64(n)); err != nil {
-		return err
-	}
-	return d.exhausted(giveUp)
+	d.part("count", float64(n))
+	d.exhausted(giveUp)
 }

@@ -9,92 +9,48 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-var (
-	weeklyDays = regexp.MustCompile(`^FREQ=WEEKLY;BYDAY=([A-Z,]+);BYHOUR=0;BYMINUTE=0;BYSECOND=0$`)
-	twoHours   = regexp.MustCompile(`(?i)^(?:(?:between|from) (.+) (?:and|to|until)|before) (.+)$`)
-	oneHour    = regexp.MustCompile(`^(\d{1,2})(:00)? ?([ap]m)?$`)
-)
+// lastMinutes matches the rule of the last minute of each hour of some days, or of each.
+var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
 
-func (d *draft) windowOpen(slots []string) error { return d.setWindow(slots, false) }
+func (d *draft) windowOpen(slots []string) { d.setWindow(slots, false) }
 
-func (d *draft) windowClosed(slots []string) error { return d.setWindow(slots, true) }
+func (d *draft) windowClosed(slots []string) { d.setWindow(slots, true) }
 
-// setWindow reads days, hours, or both; others: those that are not named.
-func (d *draft) setWindow(slots []string, others bool) error {
-	rule, hours := "FREQ=DAILY", ""
-	for _, slot := range slots {
-		if found := twoHours.FindStringSubmatch(strings.ToLower(slot)); found != nil {
-			open, wraps := hoursBetween(found[1], found[2], others)
-			if open == nil || wraps && len(slots) > 1 { // which night is that of a Friday?
-				return errNotKnown
-			}
-			hours = ";BYHOUR=" + strings.Join(open, ",")
-			continue
-		}
-		text, err := schedule.RuleText(strings.TrimPrefix(strings.ToLower(slot), "on "))
-		days := weeklyDays.FindStringSubmatch(text)
-		if err != nil || days == nil {
-			return errNotKnown
-		}
-		open := slices.DeleteFunc(strings.Split("MO,TU,WE,TH,FR,SA,SU", ","), func(day string) bool { return strings.Contains(days[1], day) == others })
-		if len(open) == 0 {
-			return errNotKnown
-		}
-		rule = "FREQ=WEEKLY;BYDAY=" + strings.Join(open, ",")
+// setWindow reads days, hours, or both; others: those that are not named. They are those of a schedule of the last minute of each hour, as 17:00
+// is no more between 9:00 and 17:00.
+func (d *draft) setWindow(slots []string, others bool) {
+	text := strings.Replace(strings.ToLower(strings.Join(slots, " ")), "before ", "between midnight and ", 1)
+	rule, err := schedule.RuleText("every hour at :59 " + text)
+	found := lastMinutes.FindStringSubmatch(rule)
+	if err != nil || found == nil {
+		d.fail(errNotKnown)
+		return
 	}
-	return d.set("retry_window", rule+hours)
+	window := "FREQ=DAILY"
+	if days := chosen(found[1], strings.Split("MO,TU,WE,TH,FR,SA,SU", ","), others); days != "" {
+		window = "FREQ=WEEKLY;BYDAY=" + days
+	}
+	if hours := chosen(found[2], hoursOfDay, others); hours != "" {
+		window += ";BYHOUR=" + hours
+	}
+	if window == "FREQ=DAILY" { // never
+		d.fail(errNotKnown)
+	}
+	d.set("retry_window", window)
 }
 
-// hoursBetween lists the hours from one to another, or all others; nil: it is not clear which. wraps: midnight lies between them.
-func hoursBetween(from, to string, others bool) (hours []string, wraps bool) {
-	first, firstKind := readHour(from)
-	last, lastKind := readHour(to)
-	if last == 0 {
-		last = 24
-	}
-	switch {
-	case first < 0 || last < 0 || first > 23 || last > 24 || first == last:
-		return nil, false
-	case firstKind != lastKind && (firstKind == "bare" || lastKind == "bare" || firstKind != "word" && lastKind != "word"):
-		return nil, false // AM or PM is needed at each or at none
-	case firstKind == "bare" && (last <= 12 || first > last): // "between 9 and 5"
-		return nil, false
-	}
+var hoursOfDay = func() (all []string) {
 	for hour := range 24 {
-		within := hour >= first && hour < last
-		if first > last {
-			within = hour >= first || hour < last
-		}
-		if within != others {
-			hours = append(hours, strconv.Itoa(hour))
-		}
+		all = append(all, strconv.Itoa(hour))
 	}
-	return hours, first > last
-}
+	return all
+}()
 
-// readHour reads an hour and how it was written: by a word, as half a day, as a clock or as a bare number; negative: it is none.
-func readHour(text string) (hour int, kind string) {
-	switch text {
-	case "", "midnight":
-		return 0, "word"
-	case "noon":
-		return 12, "word"
+// chosen lists those of all that are in a list, or the others; an empty list chooses nothing.
+func chosen(list string, all []string, others bool) string {
+	if list == "" {
+		return ""
 	}
-	parts := oneHour.FindStringSubmatch(strings.ReplaceAll(text, ".", ""))
-	if parts == nil {
-		return -1, ""
-	}
-	hour, _ = strconv.Atoi(parts[1])
-	switch {
-	case parts[3] == "" && parts[2] != "":
-		return hour, "clock"
-	case parts[3] == "":
-		return hour, "bare"
-	case hour < 1 || hour > 12:
-		return -1, ""
-	case parts[3] == "pm":
-		return hour%12 + 12, "half"
-	default:
-		return hour % 12, "half"
-	}
+	named := strings.Split(list, ",")
+	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(named, one) == others }), ",")
 }

@@ -12,7 +12,7 @@ import (
 
 // fillers are the words that a sentence may have or not, without another meaning.
 var fillers = strings.Fields("a an the this that these its it my our all each every any " + // articles
-	"then finally afterwards and but please " + // joints
+	"then finally afterwards and but please am " + // joints, and "8 AM to noon"
 	"error errors http unsuccessful failed final consecutive starting fixed old would next attempts immediately on at with for of " +
 	strings.Join(words.Nouns, " ") + " refresh refreshes")
 
@@ -57,7 +57,7 @@ func isFiller(word, text string) bool {
 func quickMeaning(t reporter, text string) string {
 	t.Helper()
 	d := newDraft()
-	if d.readAll(text) != nil {
+	if d.readAll(text); d.err != nil {
 		return ""
 	}
 	return meaningOf(t, d.doc)
