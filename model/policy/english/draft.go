@@ -120,26 +120,13 @@ func (d *draft) read(s *sentence) {
 	d.act(s.text)
 }
 
-// maxOdd bounds where a word is sought that spoils a sentence.
-const maxOdd = 30
-
-// odd names the word that spoils a sentence: the one without which it would be known, or else the first that the nearest one has not.
+// odd names the first word that the nearest sentence has not.
 func (s *sentence) odd(nearest string) string {
-	const isOdd = " is not understood there)"
-	all := strings.Fields(s.text)
-	for i := range all[:min(len(all), maxOdd)] {
-		without := *s
-		without.text = strings.Trim(strings.Join(slices.Delete(slices.Clone(all), i, i+1), " "), ",:")
-		alone := newDraft()
-		if alone.read(&without); alone.err == nil {
-			return " (" + document.Found(all[i]) + isOdd
-		}
-	}
-	known := words.Cut(strings.ToLower(nearest))
+	known := words.Cut(nearest)
 	for _, word := range words.Cut(s.text) {
 		_, notUnit := words.ParseDuration("1 " + word)
 		if len(known) > 0 && !slices.Contains(known, word) && !strings.ContainsAny(word, `0123456789"`) && notUnit != nil {
-			return " (" + document.Found(word) + isOdd
+			return " (" + document.Found(word) + " is not understood there)"
 		}
 	}
 	return ""
