@@ -11,10 +11,10 @@ import (
 
 // traits are what a sentence may say of its retries, in any order: "up to 5 times, 5 minutes apart". The first that fits is taken.
 var traits = []form{
-	{patterns: `<up to><count> (?:times?|retries) / (?:at most )?(once|twice)`, apply: (*draft).count},
-	{patterns: `forever`, apply: func(d *draft, _ []string) { d.part("count", nil) }},
+	{patterns: `<up to><count> (?:times?|retries) / (?:at most )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
+	{patterns: `forever`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
 	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`, apply: (*draft).fixed},
-	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: (*draft).growth},
+	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
 	{patterns: `doubling the delay(?: each time)?`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
 	{patterns: `(?:of|from|starting (?:at|with|from|after)) <duration>`, apply: setPart("base")},
 	{patterns: `(?:by the )?factor <number>`, apply: (*draft).factor},
@@ -41,7 +41,7 @@ func (d *draft) strategy(slots []string) {
 		form.apply(d, slots[:last])
 		rest = slots[last]
 	}
-	said := func(part string) bool { return len(before) < len(d.parts) && !has(before, part) && has(d.parts, part) }
+	said := func(part string) bool { return before[part] == nil && d.parts[part] != nil }
 	grows, based := said("strategy"), said("base")
 	switch {
 	case len(d.list) == 0 && (grows || !based && !said("cap") && !said("factor")):
@@ -52,11 +52,6 @@ func (d *draft) strategy(slots []string) {
 	default:
 		d.set("retries", d.list)
 	}
-}
-
-func has(parts map[string]any, name string) bool {
-	_, found := parts[name]
-	return found
 }
 
 // part sets a part of the strategy, which only one sentence may say. A count may be about what other sentences list.
@@ -75,8 +70,6 @@ func setPart(name string) func(*draft, []string) {
 	return func(d *draft, slots []string) { d.part(name, d.duration("retries."+name, slots[0])) }
 }
 
-func (d *draft) count(slots []string) { d.part("count", float64(countOf(slots[0]))) }
-
 // countOf reads a number in digits or words.
 func countOf(text string) int {
 	lower := strings.ToLower(text)
@@ -85,8 +78,6 @@ func countOf(text string) int {
 	}
 	return map[string]int{"once": 1, "twice": 2}[lower]
 }
-
-func (d *draft) growth(slots []string) { d.part("strategy", strings.ToLower(slots[0])) }
 
 func (d *draft) fixed(slots []string) {
 	d.part("strategy", "fixed")
@@ -127,17 +118,13 @@ func (d *draft) delays(slots []string) {
 
 // compose makes a strategy of its parts.
 func (d *draft) compose() {
-	if !has(d.parts, "base") && !has(d.parts, "strategy") {
+	switch {
+	case d.parts["base"] == nil && d.parts["strategy"] == nil:
 		return
-	}
-	if !has(d.parts, "strategy") {
-		if !has(d.parts, "count") {
-			d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that"))
-		}
+	case d.parts["strategy"] == nil && d.lines["retries.count"] == 0:
+		d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that"))
+	case d.parts["strategy"] == nil:
 		d.parts["strategy"] = "fixed"
-	}
-	if d.parts["count"] == nil {
-		delete(d.parts, "count")
 	}
 	d.doc["retries"] = d.parts
 }
@@ -146,7 +133,7 @@ func (d *draft) compose() {
 func (d *draft) checkCount() {
 	count, counted := d.parts["count"].(float64)
 	listed, known := d.countOfRetries()
-	if line := d.lines["retries.count"]; line > 0 && (!known || !counted || listed != int(count)) && (counted || !has(d.parts, "strategy")) {
+	if line := d.lines["retries.count"]; line > 0 && (!known || !counted || listed != int(count)) && (counted || d.parts["strategy"] == nil) {
 		d.fail(refuse(line, `as many delays as retries, such as "Retry up to 3 times, 5 minutes apart"`, words.Count(listed, "delay", "delays")))
 	}
 }
