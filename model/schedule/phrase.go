@@ -253,13 +253,12 @@ func (p *phrase) takeBetween() (reason string) {
 }
 
 func (p *phrase) takeFrom() (reason string) {
-	switch {
-	case p.at(dateWord):
+	if p.at(dateWord) {
 		return p.takeStart()
-	case p.at(clockWord):
+	}
+	if p.open = true; p.at(clockWord) {
 		return p.takeBetween()
 	}
-	p.open = true
 	return ""
 }
 

@@ -24,6 +24,7 @@ var slotPatterns = strings.NewReplacer(
 	"<rule>", `(.+)`, // RRULE lines
 	"<action>", `(.+)`, // actions
 	"<delay>", `((?:retry|wait|never|do not|give) .+)`, // actions
+	"<window>", `(`+someDays+`(?: `+someHours+`)?|`+someHours+`(?: `+someDays+`)?)`, // of package schedule
 	"<strategy>", `(.+)`, // traits
 	"<backoff>", `((?:fixed|linear|exponential|fibonacci) .+)`, // traits
 	"<events>", `((?:when|if|that|notifying \w+ that|saying that) .+)`, // events
@@ -33,7 +34,6 @@ var slotPatterns = strings.NewReplacer(
 	"<ordinals>", `(`+someOrdinal+`(?:(?:, and |, | and )`+someOrdinal+`)*|first (?:`+someCount+`))`,
 	"<ordinal>", `(`+someOrdinal+`)`,
 	"<count>", `(`+someCount+`)`,
-	"<numbers>", `(\d+(?:, \d+)*,? and \d+ (?:seconds|minutes|hours|days))`,
 	"<number>", `(\d+(?:\.\d+)?)`,
 	"<percent>", `(\d+(?:\.\d+)?) ?(?:%|percent)`,
 	"<text>", `("\d+")`,
@@ -42,8 +42,6 @@ var slotPatterns = strings.NewReplacer(
 	"<errors>", `(`+someError+`(?:(?:, and |, or |, | and | or )`+someError+`)*)`,
 	"<key>", `(\{[^{}"]*\})`,
 	"<mailbox>", `(`+someMailbox+`)`,
-	"<days>", `((?:on )?`+someDay+`(?:(?:, and |, | and | to |-)`+someDay+`)*)`,
-	"<hours>", `((?:between|from) `+someHour+` (?:and|to|until) `+someHour+`|before `+someHour+`)`,
 
 	// Not captured
 	"<,>", `[,:]?`,
@@ -80,7 +78,9 @@ const (
 	someError     = `(?:(?:an? )?(?:"\d+"|(?:http )?[1-5]\d\d|http_[1-5]xx|[a-z_][\w.:/-]*)(?: errors?)?)`
 	someScheduled = `(?:scheduled|planned)`
 	someDay       = `(?:weekdays?|workdays|working days|weekends?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun)`
+	someDays      = `(?:on )?` + someDay + `(?:(?:, and |, | and | to |-)` + someDay + `)*`
 	someHour      = `(?:\d{1,2}(?::00)?(?: ?[ap]\.?m\.?)?|noon|midnight)`
+	someHours     = `(?:(?:between|from) ` + someHour + ` (?:and|to|until) ` + someHour + `|before ` + someHour + `)`
 )
 
 // compiled is one pattern of a form.

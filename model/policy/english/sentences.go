@@ -99,9 +99,8 @@ var sentences = []form{
 		`Align retries by the expression "retry_at + timeout > planned_at + 5m ? planned_at : retry_at"`, setExpression("alignment")},
 	{`(?:retry|start retries) only (?:with)?in the window <rule>`, "Retry only within the window FREQ=DAILY;BYHOUR=9,10,11", (*draft).window},
 	{`(?:retry|start retries) at any time`, "Retry at any time", set("retry_window", "none")},
-	{`(?:retry|start retries) only <days> / (?:retry|start retries) only <hours> / (?:retry|start retries) only <days> <hours> / (?:retry|start retries) only <hours> <days>`,
-		"Retry only between 9 AM and 5 PM", (*draft).windowOpen},
-	{`<not> retry <days> / <not> retry <hours>`, "Never retry between 10 PM and 6 AM", (*draft).windowClosed},
+	{`(?:retry|start retries) only <window>`, "Retry only between 9 AM and 5 PM", setWindow(false)},
+	{`<not> retry <window>`, "Never retry between 10 PM and 6 AM", setWindow(true)},
 
 	{`retry only on (?:no errors?|nothing)`, "Retry only on no error", set("retry_on", []any{})},
 	{`retry only (?:on |after )?<errors> / <not> retry on anything (?:but|except) <errors>`, "Retry only on NetworkError and TimeoutError", setErrors("retry_on")},

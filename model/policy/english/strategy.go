@@ -21,7 +21,7 @@ var traits = []form{
 	{patterns: `(?:at most|up to|to|capped at) <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with )?<percent>(?: of)? jitter`, apply: (*draft).vary},
 	{patterns: `(?:immediately|right away|at once)`, apply: func(d *draft, _ []string) { d.delays([]string{"0"}) }},
-	{patterns: `after <numbers> / after <duration>`, apply: (*draft).delays},
+	{patterns: `after <duration>`, apply: (*draft).delays},
 }
 
 // aRate matches what is no number of retries, but one in a time.
@@ -100,18 +100,13 @@ func (d *draft) factor(slots []string) {
 	d.part("factor", n)
 }
 
-// delays reads one delay, or several: "1 minute, 5 minutes and 1 hour", "1, 5 and 15 minutes".
+// delays reads one delay, or several: "1 minute, 5 minutes and 1 hour".
 func (d *draft) delays(slots []string) {
 	texts := []string{slots[0]}
 	if _, err := words.ParseDuration(slots[0]); err != nil {
 		texts = betweenAll.Split(slots[0], -1)
 	}
-	_, bare := words.Digits(texts[0])
-	_, unit, _ := strings.Cut(texts[len(texts)-1], " ")
-	for i, text := range texts {
-		if bare && i < len(texts)-1 {
-			text += " " + unit
-		}
+	for _, text := range texts {
 		d.list = append(d.list, d.duration("retries", text))
 	}
 }

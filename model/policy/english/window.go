@@ -12,31 +12,29 @@ import (
 // lastMinutes matches the rule of the last minute of each hour of some days, or of each.
 var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
 
-func (d *draft) windowOpen(slots []string) { d.setWindow(slots, false) }
-
-func (d *draft) windowClosed(slots []string) { d.setWindow(slots, true) }
-
 // setWindow reads days, hours, or both; others: those that are not named. They are those of a schedule of the last minute of each hour, as 17:00
 // is no more between 9:00 and 17:00.
-func (d *draft) setWindow(slots []string, others bool) {
-	text := strings.Replace(strings.ToLower(strings.Join(slots, " ")), "before ", "between midnight and ", 1)
-	rule, err := schedule.RuleText("every hour at :59 " + text)
-	found := lastMinutes.FindStringSubmatch(rule)
-	if err != nil || found == nil {
-		d.fail(errNotKnown)
-		return
+func setWindow(others bool) func(*draft, []string) {
+	return func(d *draft, slots []string) {
+		text := strings.Replace(strings.ToLower(slots[0]), "before ", "between midnight and ", 1)
+		rule, err := schedule.RuleText("every hour at :59 " + text)
+		found := lastMinutes.FindStringSubmatch(rule)
+		if err != nil || found == nil || others && found[1] != "" && found[2] != "" { // which other hours, of which days?
+			d.fail(errNotKnown)
+			return
+		}
+		window := "FREQ=DAILY"
+		if days := chosen(found[1], strings.Split("MO,TU,WE,TH,FR,SA,SU", ","), others); days != "" {
+			window = "FREQ=WEEKLY;BYDAY=" + days
+		}
+		if hours := chosen(found[2], hoursOfDay, others); hours != "" {
+			window += ";BYHOUR=" + hours
+		}
+		if window == "FREQ=DAILY" { // never
+			d.fail(errNotKnown)
+		}
+		d.set("retry_window", window)
 	}
-	window := "FREQ=DAILY"
-	if days := chosen(found[1], strings.Split("MO,TU,WE,TH,FR,SA,SU", ","), others); days != "" {
-		window = "FREQ=WEEKLY;BYDAY=" + days
-	}
-	if hours := chosen(found[2], hoursOfDay, others); hours != "" {
-		window += ";BYHOUR=" + hours
-	}
-	if window == "FREQ=DAILY" { // never
-		d.fail(errNotKnown)
-	}
-	d.set("retry_window", window)
 }
 
 var hoursOfDay = func() (all []string) {

@@ -35,7 +35,7 @@ func changes(text string, others func() []string) (all []wordChange) {
 			all = append(all, wordChange{text, word, text[:at[0]] + strings.TrimLeft(text[at[1]:], " ")})
 		}
 		for _, word := range others() {
-			if !isFiller(word, "") && saysMore.MatchString(word) {
+			if !isFiller(word, word+" "+text[at[0]:]) && saysMore.MatchString(word) {
 				all = append(all, wordChange{text, word, text[:at[0]] + word + " " + text[at[0]:]})
 			}
 		}
