@@ -53,6 +53,6 @@ func (a *app) demoConfig(life time.Duration, port int) demo.Config {
 		config.Screen, config.Color = demo.ScreenOf(terminal), a.getenv("NO_COLOR") == ""
 		return config // a log would write over the table
 	}
-	config.Log = new(a.log.Level(max(zerolog.WarnLevel, a.log.GetLevel())))
+	config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what the daemons warn of stands in the lines
 	return config
 }

@@ -22,7 +22,8 @@ type line struct {
 	why   string
 }
 
-func transitionLine(e model.JournalEntry) line {
+// transitionLine tells of a transition. An entry of the journal says nothing of a refresh that was planned before and still is: at planned.
+func transitionLine(e model.JournalEntry, planned time.Time) line {
 	why := e.Why
 	switch { // in the owner's words, or the worker's
 	case e.DisabledReason != "":
@@ -30,9 +31,13 @@ func transitionLine(e model.JournalEntry) line {
 	case e.Reason != "" && e.Event != model.EventTimeout: // there the event says it already
 		why += " · " + e.Reason
 	}
+	refreshAt := e.RefreshAt
+	if refreshAt.IsZero() && planned.After(e.At) && !e.Final && !strings.HasPrefix(e.Why, "finished") {
+		refreshAt = planned
+	}
 	return line{
 		at: e.At, uid: e.UID, event: string(e.Event), try: attemptNo(e.AttemptNo),
-		next: next(e.DeadlineAt, e.RefreshAt, e.At), why: strings.TrimSpace(why),
+		next: next(e.DeadlineAt, refreshAt, e.At), why: strings.TrimSpace(why),
 	}
 }
 
@@ -41,7 +46,7 @@ func noticeLine(e model.Notification) line {
 	if e.Notice == policy.NoticeDisabled {
 		why = "the owner is told: " + e.Reason
 	}
-	return line{at: e.At, uid: e.UID, event: "outbox", why: why}
+	return line{at: e.At, uid: e.UID, event: "outbox", next: "-", why: why}
 }
 
 func statusLine(now time.Time, record *scripts.Record) line {
@@ -53,7 +58,7 @@ func statusLine(now time.Time, record *scripts.Record) line {
 
 // actLine is something that a person or a program outside refreshd does.
 func actLine(at time.Time, uid, text string) line {
-	return line{at: at, uid: uid, event: "--", why: text}
+	return line{at: at, uid: uid, event: "--", next: "-", why: text}
 }
 
 func attemptNo(no int) string {
@@ -71,7 +76,7 @@ func next(deadlineAt, refreshAt, now time.Time) string {
 	case !refreshAt.IsZero():
 		return "refresh " + until(refreshAt, now)
 	default:
-		return ""
+		return "when saved"
 	}
 }
 

@@ -27,15 +27,17 @@ func testLines() []line {
 		transitionLine(model.JournalEntry{
 			UID: "flaky", Event: model.EventStart, At: seven, AttemptNo: 1,
 			RefreshAt: seven.Add(2 * time.Second), DeadlineAt: seven.Add(2 * time.Second), Why: "if lost: retry 1/2 at once",
-		}),
+		}, time.Time{}),
 		transitionLine(model.JournalEntry{
 			UID: "flaky", Event: model.EventFailure, At: seven.Add(50 * time.Millisecond), AttemptNo: 1,
 			RefreshAt: seven.Add(1050 * time.Millisecond), Why: "retry 1/2 +1s", Reason: "HTTP 503",
-		}),
+		}, seven),
 		transitionLine(model.JournalEntry{
 			UID: "hangs", Event: model.EventTimeout, At: seven.Add(time.Second), AttemptNo: 3, Why: "final: exhausted after 3",
 			Reason: "timeout", Final: true, DisabledReason: "Cannot refresh after 3 attempts: timeout",
-		}),
+		}, seven.Add(time.Hour)),
+		transitionLine(model.JournalEntry{UID: "steady", Event: model.EventSuccess, At: seven.Add(time.Second), AttemptNo: 1, Why: "planned"}, seven.Add(2*time.Second)),
+		transitionLine(model.JournalEntry{UID: "banner", Event: model.EventSuccess, At: seven.Add(time.Second), AttemptNo: 1, Why: "finished: one-shot"}, seven.Add(2*time.Second)),
 		noticeLine(model.Notification{UID: "hangs", At: seven.Add(time.Second), Notice: policy.NoticeDisabled, Reason: "Cannot refresh"}),
 		actLine(seven.Add(2*time.Second), "manual", "somebody asks for a refresh by hand"),
 		statusLine(seven.Add(3*time.Second), &scripts.Record{Model: model.Model{UID: "slow", State: model.State{
@@ -47,9 +49,11 @@ func testLines() []line {
 const pipeGolden = `time          model       event        try  next             why
 07:00:00.000  flaky       start        1    deadline +2.0s   if lost: retry 1/2 at once
 07:00:00.050  flaky       failure      1    refresh +1.0s    retry 1/2 +1s · HTTP 503
-07:00:01.000  hangs       timeout      3                     final: exhausted after 3 · Cannot refresh after 3 attempts: timeout
-07:00:01.000  hangs       outbox                             the owner is told: Cannot refresh
-07:00:02.000  manual      --                                 somebody asks for a refresh by hand
+07:00:01.000  hangs       timeout      3    when saved       final: exhausted after 3 · Cannot refresh after 3 attempts: timeout
+07:00:01.000  steady      success      1    refresh +1.0s    planned
+07:00:01.000  banner      success      1    when saved       finished: one-shot
+07:00:01.000  hangs       outbox            -                the owner is told: Cannot refresh
+07:00:02.000  manual      --                -                somebody asks for a refresh by hand
 07:00:03.000  slow        status       1    45%              45 kB
 `
 
@@ -97,18 +101,20 @@ const tableGolden = `refreshd demo
 redis-cli -p 7000  HGETALL a  |  XRANGE b - +  |  LRANGE c 0 -1
 
 model       status       try  next             last         why
-steady      scheduled         refresh +2.5s                 planned
+steady      scheduled         refresh +2.5s    success      planned
 slow        processing   1    deadline +4.0s                45% 45 kB of 96 kB
 flaky       queued       2    deadline +2.0s   failure      if lost: retry
-gone        disabled     1                                  Gone  [31mfor ever
+gone        disabled     1    when saved                    Gone  [31mfor ever
 manual      due               refresh now                   run by hand
-banner      finished                                        finished: one-shot
+banner      finished          when saved       success      finished: one-shot
 
 07:00:00.000  flaky       start        1    deadline +2.0s   if lost: retry 1/2…
 07:00:00.050  flaky       failure      1    refresh +1.0s    retry 1/2 +1s · HT…
-07:00:01.000  hangs       timeout      3                     final: exhausted a…
-07:00:01.000  hangs       outbox                             the owner is told:…
-07:00:02.000  manual      --                                 somebody asks for …
+07:00:01.000  hangs       timeout      3    when saved       final: exhausted a…
+07:00:01.000  steady      success      1    refresh +1.0s    planned
+07:00:01.000  banner      success      1    when saved       finished: one-shot
+07:00:01.000  hangs       outbox            -                the owner is told:…
+07:00:02.000  manual      --                -                somebody asks for …
 07:00:03.000  slow        status       1    45%              45 kB`
 
 func testTable(out *bytes.Buffer, width, height int, color bool) *table {
@@ -219,7 +225,7 @@ func TestJSONPrintsOneJSONObjectForEachThingThatHappens(t *testing.T) {
 }
 
 func TestTimeoutIsNotToldTwice(t *testing.T) {
-	l := transitionLine(model.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout})
+	l := transitionLine(model.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout}, time.Time{})
 	if l.why != "retry 1/2 at once" {
 		t.Errorf("why = %q, want only the consequence beside the event timeout", l.why)
 	}

@@ -26,6 +26,7 @@ type progress struct {
 	outbox   string               // position in the outbox
 	notices  []model.Notification // read, and not yet shown
 	statuses map[string]status    // the latest of each model
+	planned  map[string]time.Time // of each model the refresh_at that the journal told last
 }
 
 // status is what an attempt reports of itself.
@@ -45,7 +46,7 @@ type snapshot struct {
 func newProgress(store *scripts.Store, out output, o *outside, complete func()) *progress {
 	return &progress{
 		store: store, out: out, check: newChecklist(), outside: o, complete: complete,
-		outbox: scripts.TailStart, statuses: make(map[string]status),
+		outbox: scripts.TailStart, statuses: make(map[string]status), planned: make(map[string]time.Time),
 	}
 }
 
@@ -132,7 +133,10 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 	p.notices, p.outbox = append(p.notices, notices...), position
 	for _, e := range entries {
 		p.check.transition(e)
-		p.out.line(transitionLine(e))
+		p.out.line(transitionLine(e, p.planned[e.UID]))
+		if !e.RefreshAt.IsZero() {
+			p.planned[e.UID] = e.RefreshAt
+		}
 		if len(p.notices) > 0 && caused(e, p.notices[0]) {
 			p.check.notice(p.notices[0])
 			p.out.line(noticeLine(p.notices[0]))
