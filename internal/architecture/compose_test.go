@@ -33,7 +33,8 @@ func readCompose(t *testing.T) map[string]service {
 		t.Fatal(err)
 	}
 	var compose struct{ Services map[string]service }
-	if err := yaml.Unmarshal(text, &compose); err != nil {
+	filled := strings.ReplaceAll(string(text), "${REDIS_PASSWORD:-refreshd}", "geheim")
+	if err := yaml.Unmarshal([]byte(filled), &compose); err != nil {
 		t.Fatal(err)
 	}
 	return compose.Services
@@ -50,7 +51,12 @@ func TestComposeRunsTwoOfEachDaemon(t *testing.T) {
 
 // TestComposeRedisKeepsWhatItWasTold starts a redis-server with the arguments of the compose file.
 func TestComposeRedisKeepsWhatItWasTold(t *testing.T) {
-	s := testkit.Redis(t, readCompose(t)["redis"].Command[1:]...)
+	command := readCompose(t)["redis"].Command[1:]
+	password := slices.Index(command, "--requirepass")
+	if password < 0 || command[password+1] != "geheim" {
+		t.Fatalf("want Redis to ask for a password, got %q", command)
+	}
+	s := testkit.Redis(t, slices.Delete(command, password, password+2)...) // its server is asked without one
 	client := s.Client(t)
 	for option, want := range map[string]string{"appendonly": "yes", "maxmemory-policy": "noeviction"} {
 		if got := client.ConfigGet(t.Context(), option).Val()[option]; got != want {
@@ -75,6 +81,9 @@ func TestComposeAsksEachDaemonForItsHealth(t *testing.T) {
 			continue
 		}
 		daemons++
+		if service.Environment["REDIS_URL"] != "redis://:geheim@redis:6379" {
+			t.Errorf("%s: want Redis with its password, got %q", name, service.Environment["REDIS_URL"])
+		}
 		test := service.Healthcheck.Test
 		if len(test) < 3 || test[0] != "CMD" || test[1] != "/refreshd" || test[2] != "health" || service.Environment["REFRESHD_HEALTH"] == "" {
 			t.Errorf("%s: want its health asked for by refreshd health where REFRESHD_HEALTH says, got %q and %q", name, test, service.Environment)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,10 @@ type object struct {
 		Selector     struct {
 			MatchLabels map[string]string `yaml:"matchLabels"`
 		}
+		PodSelector struct {
+			MatchExpressions []struct{ Values []string } `yaml:"matchExpressions"`
+		} `yaml:"podSelector"`
+		Ingress  []struct{ Ports []struct{ Port string } }
 		Template struct {
 			Metadata struct{ Labels map[string]string }
 			Spec     struct {
@@ -105,6 +110,20 @@ func TestKubernetesRunsEachDaemonWithProbesAndWithoutRights(t *testing.T) {
 	}
 }
 
+func TestKubernetesLetsNobodyInButForHealth(t *testing.T) {
+	var closed []string
+	for _, o := range readManifest(t) {
+		if o.Kind == "NetworkPolicy" && len(o.Spec.Ingress) == 1 && len(o.Spec.Ingress[0].Ports) == 1 && o.Spec.Ingress[0].Ports[0].Port == "health" {
+			closed = append(closed, o.Spec.PodSelector.MatchExpressions[0].Values...)
+		}
+	}
+	for _, daemon := range daemonsToDeploy {
+		if !slices.Contains(closed, "refreshd-"+daemon) {
+			t.Errorf("%s: want a policy that opens its health alone, found one for %q", daemon, closed)
+		}
+	}
+}
+
 func expectContained(t *testing.T, c container) {
 	t.Helper()
 	expectAccepted(t, c.Name, c.Args)
@@ -130,8 +149,8 @@ func expectContained(t *testing.T, c container) {
 // TestKubernetesKnowsEveryFieldOfTheManifest reads it with the types of Kubernetes, strictly.
 func TestKubernetesKnowsEveryFieldOfTheManifest(t *testing.T) {
 	long.Only(t)
-	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, "go vet . && go run . <../refreshd.yaml"); told != "11 objects\n" {
-		t.Errorf("want 11 objects, got %s", told)
+	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, "go vet . && go run . <../refreshd.yaml"); told != "12 objects\n" {
+		t.Errorf("want 12 objects, got %s", told)
 	}
 	wrong := "sed 's/readOnlyRootFilesystem/readonlyRootFilesystem/' ../refreshd.yaml | go run . 2>&1 | grep -c 'unknown field'"
 	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly"}, wrong); told != "1\n" {

@@ -43,6 +43,9 @@ func TestSystemdRunsCommandsThatAreAccepted(t *testing.T) {
 			t.Errorf("%s runs a %s", name, command[0])
 		}
 		expectAccepted(t, name, command)
+		if name == "refreshd-dashboard.service" && (!strings.Contains(line, " --token-file %d/token") || !strings.Contains(unit, "\nLoadCredential=token:/")) {
+			t.Errorf("%s: want a token that it does not begin without, got %q", name, line)
+		}
 	}
 }
 
