@@ -115,5 +115,5 @@ func (d *Dispatcher) report(round Round) {
 		return
 	}
 	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).Int("refused", round.Refused).Int("queued", round.Queued).Msg("dispatcher: round")
+		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).Int("refused", round.Refused).Int("blocked", round.Blocked).Int("queued", round.Queued).Msg("dispatcher: round")
 }

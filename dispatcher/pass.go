@@ -113,7 +113,8 @@ func (d *Dispatcher) decide(p part, w *work, line *line) scripts.Batch {
 // count counts what has become of a batch, and returns the withdrawals of attempts that are not queued.
 func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []*scripts.Transition, err error) {
 	for i, code := range o.codes {
-		transition := o.batch.Items[i].Transition
+		transition, misfit := o.batch.Items[i].Transition, o.batch.Items[i].Misfit
+		d.tellMisfit(misfit, now)
 		switch code {
 		case scripts.CodeApplied:
 			*round.counter(transition.Event())++
@@ -121,10 +122,11 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 		case scripts.CodeTaken:
 			missing = append(missing, transition)
 		case scripts.CodeBroken:
-			d.warn(transition.UID(), "the key of the model holds something else", now)
 			if err := d.store.Forget(ctx, transition.UID(), o.gates[transition.UID()]); err != nil {
 				return nil, err
 			}
+		case scripts.CodeBlocked:
+			round.Blocked++
 		default:
 			round.Refused++
 		}

@@ -24,6 +24,7 @@ type Round struct {
 	GaveUp    int // models whose give-up window had ended
 	Aged      int // models whose freshness was told anew
 	Refused   int // decisions that another process had overtaken
+	Blocked   int // decisions that need a key which is of another type
 	Queued    int // entries in the input list when the round began
 	// Sleep is how long nothing is expected to happen; 0: begin the next round at once.
 	Sleep time.Duration
@@ -46,18 +47,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err != nil {
 		return Round{}, err
 	}
-	if err := d.measureCircuit(ctx, due.Now); err != nil {
-		return Round{}, err
-	}
-	if err := d.trimOutbox(ctx, due.Now); err != nil {
-		return Round{}, err
-	}
-	if len(due.Ended) > 0 {
-		if err := d.store.ForgetLimits(ctx, due.Ended); err != nil {
-			return Round{}, err
-		}
-	}
-	if err := d.look(ctx, due); err != nil {
+	if err := d.tend(ctx, due); err != nil {
 		return Round{}, err
 	}
 	room := max(0, d.pace.window-due.Queued)
@@ -76,10 +66,47 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err := d.work(ctx, &work, &round); err != nil {
 		return round, err
 	}
-	if work.any() && !full || round.Parked+round.Limited+round.Released > 0 {
+	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
-	return round, d.store.MoveGates(ctx, work.looks, due.Alone)
+	return round, d.despite(d.store.MoveGates(ctx, work.looks, due.Alone), due.Now)
+}
+
+// tend does what is to be done now and then.
+func (d *Dispatcher) tend(ctx context.Context, due scripts.Due) error {
+	for _, misfit := range due.Misfits {
+		d.tellMisfit(misfit, due.Now)
+	}
+	for _, step := range []func(context.Context, scripts.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.look} {
+		if err := d.despite(step(ctx, due), due.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// despite is an error, unless it is about a key of another type: then the round goes on without what needed that key.
+func (d *Dispatcher) despite(err error, now time.Time) error {
+	misfit, is := scripts.Misfit(err)
+	if !is {
+		return err
+	}
+	d.tellMisfit(misfit, now)
+	return nil
+}
+
+// tellMisfit tells of a key of another type than it should be, if there is one, once in a while.
+func (d *Dispatcher) tellMisfit(misfit string, now time.Time) {
+	if count, tell := d.faults.Sample(misfit, now); misfit != "" && tell {
+		d.config.Log.Error().Str("misfit", misfit).Int("like_this", count).Msg("dispatcher: a key is of another type")
+	}
+}
+
+func (d *Dispatcher) forgetLimits(ctx context.Context, due scripts.Due) error {
+	if len(due.Ended) == 0 {
+		return nil
+	}
+	return d.store.ForgetLimits(ctx, due.Ended)
 }
 
 // work is what a round is to decide about.
@@ -146,7 +173,8 @@ func (d *Dispatcher) admit(urgent, due []string, room, spare int) ([]string, []s
 const measureEvery = time.Second
 
 // measureCircuit measures the circuit of the queue once a second, before anything is decided.
-func (d *Dispatcher) measureCircuit(ctx context.Context, now time.Time) error {
+func (d *Dispatcher) measureCircuit(ctx context.Context, due scripts.Due) error {
+	now := due.Now
 	if backoff.Recent(d.measured, now, measureEvery) {
 		return nil
 	}
@@ -168,7 +196,8 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, now time.Time) error {
 const trimEvery = time.Minute
 
 // trimOutbox keeps the outbox bounded, also where no notifier runs. A user who may not do that loses nothing but the bound.
-func (d *Dispatcher) trimOutbox(ctx context.Context, now time.Time) error {
+func (d *Dispatcher) trimOutbox(ctx context.Context, due scripts.Due) error {
+	now := due.Now
 	if backoff.Recent(d.trimmed, now, trimEvery) {
 		return nil
 	}

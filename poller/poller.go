@@ -71,8 +71,8 @@ func New(store Store, config Config) (*Poller, error) {
 // waited out, for ever.
 func (p *Poller) Run(ctx context.Context) error {
 	ready := make(chan struct{}, 1)
-	output := watch{p.store.WaitOutput, make(chan struct{}, 1), ready}
-	control := watch{p.store.WaitControl, make(chan struct{}, 1), ready}
+	output := watch{p.store.WaitOutput, make(chan struct{}, 1), ready, p.config.Tick}
+	control := watch{p.store.WaitControl, make(chan struct{}, 1), ready, p.config.Tick}
 	var watching sync.WaitGroup
 	watching.Go(func() { output.run(ctx) })
 	watching.Go(func() { control.run(ctx) })
@@ -125,6 +125,7 @@ type watch struct {
 	wait  func(context.Context) (bool, error)
 	asked chan struct{}
 	ready chan<- struct{}
+	tick  time.Duration
 }
 
 // run serves until ctx ends; a waiting call returns within a second of that.
@@ -136,8 +137,12 @@ func (w watch) run(ctx context.Context) {
 		case <-w.asked:
 		}
 		for ctx.Err() == nil {
-			// An error is a signal too: the round that follows meets the same error, logs it and pauses.
-			if found, err := w.wait(context.WithoutCancel(ctx)); found || err != nil {
+			// An error is a signal too: the round that follows meets the same error and logs it.
+			found, err := w.wait(context.WithoutCancel(ctx))
+			if err != nil {
+				backoff.Rest(ctx, w.tick, nil)
+			}
+			if found || err != nil {
 				backoff.Signal(w.ready)
 				break
 			}

@@ -18,14 +18,12 @@ type Round struct {
 	Settled  int // messages that changed nothing: counted, and kept in rejected if unusable
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
-	Waiting  int // of Left: commands for another part of the queue, or for all of them, of which one does not answer
+	Waiting  int // of Left: commands for another part of the queue, or for all of them, of which one does not answer; and what needs a key of another type
 	// HoldsLane says that commands are this poller's to apply.
 	HoldsLane bool
 	// Bulks says that another step of a bulk can be taken at once.
 	Bulks bool
 }
-
-var errBrokenModel = errors.New("the key of the model holds something else")
 
 // maxPasses bounds how often a round decides a message again whose model changed meanwhile; then the next round goes on.
 const maxPasses = 8
@@ -35,6 +33,9 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	claim, err := p.store.Claim(ctx, p.config.Owner, p.config.Batch, p.config.Lease)
 	if err != nil {
 		return Round{}, err
+	}
+	for _, misfit := range claim.Misfits {
+		p.tellMisfit(misfit, claim.Now)
 	}
 	round := Round{Claimed: len(claim.Messages), HoldsLane: claim.HoldsLane}
 	pending := make([]*message, len(claim.Messages))
@@ -67,10 +68,15 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 		batch.Items[i] = message.decide(snapshot, now)
 	}
 	codes, err := p.store.Commit(ctx, batch)
+	blocked := map[string]bool{} // models
 	for i, code := range codes {
-		switch {
+		p.tellMisfit(batch.Items[i].Misfit, now)
+		switch uid := messages[i].uid(); {
+		case code == scripts.CodeBlocked, code.Retry() && blocked[uid]: // the later ones of a model wait behind it
+			blocked[uid] = true
+			round.Waiting++
 		case code == scripts.CodeBroken:
-			messages[i].counter, messages[i].reason = model.CounterBrokenModel, errBrokenModel
+			messages[i].counter, messages[i].reason = model.CounterBrokenModel, errors.New(batch.Items[i].Misfit)
 			again = append(again, messages[i])
 		case code == scripts.CodeDuplicate:
 			messages[i].counter, messages[i].reason = string(model.Duplicate), nil
@@ -86,6 +92,13 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 		}
 	}
 	return again, err
+}
+
+// tellMisfit tells of a key of another type than it should be, if there is one, once in a while.
+func (p *Poller) tellMisfit(misfit string, now time.Time) {
+	if count, tell := p.waits.Sample(misfit, now); misfit != "" && tell {
+		p.config.Log.Error().Str("misfit", misfit).Int("like_this", count).Msg("poller: a key is of another type")
+	}
 }
 
 // count counts an item that was committed.
@@ -128,6 +141,10 @@ func (p *Poller) adopt(ctx context.Context, now time.Time) error {
 			continue // somebody uses its name
 		}
 		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
+		if misfit, is := scripts.Misfit(err); is {
+			p.tellMisfit(misfit, now)
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func NeedsOf(file string, keys Keys, owner string) (Needs, error) {
 
 // analysis is what the text of a script tells: what its header explains, and what its body does. It relies on the conventions of this
 // package: a key is an entry of KEYS or a local name for one. KEYS[key] and KEYS[key + 1] are keys of an item, next_key('label') is a further one of
-// it, as error_key('error', place) is, and KEYS[i] is any key that belongs to no item.
+// it, as error_key('error', place) is, and KEYS[place] is any key.
 type analysis struct {
 	purpose, returns string
 	declared         []declaration
@@ -190,8 +190,8 @@ func (a *analysis) keysOf(expression string) []string {
 		}
 	}
 	switch use[1] {
-	case "i":
-		return shared
+	case "place":
+		return append(shared, item...)
 	case "key":
 		if n, _ = strconv.Atoi("0" + use[2]); n < len(item) {
 			placed = item[n : n+1]

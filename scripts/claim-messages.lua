@@ -25,25 +25,35 @@
 -- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
 -- ARGV[7] 1 = the queue has several parts, "" = it has one
 -- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
---   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not}. An
+--   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not, {which
+--   keys are of another type: nothing is claimed from there, and without those of commands nobody holds the lane}}. An
 --   entry is "o" before the raw message from output; "n", the number and a space before a command, of an older release
 --   "c"; or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is too
 --   large
 -- include: clock
 -- include: chunks
+-- include: types
+-- include: misfits
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local forwarded, bulks = KEYS[7], KEYS[8]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local several = ARGV[7] == '1'
 
+-- Check
+local _, unfit = wrong_type({'list', 'list', 'list', 'list', 'string', 'zset', 'hash', 'zset'})
+if unfit[3] or unfit[6] then
+  return redis.error_reply('WRONGTYPE ' .. (unfit[3] or unfit[6]))
+end
+local commands_wait = unfit[1] or unfit[4] or unfit[5] or unfit[7]
+
 redis.call('ZADD', pollers, now, owner) --@ heartbeat
 
 -- The lane is taken from a poller that has resigned or is silent. A heartbeat that lies ahead is no sign of life: the
 -- clock has stepped back since.
-local held = redis.call('GET', holder)
+local held = not commands_wait and redis.call('GET', holder)
 local holds = held == owner
-if not holds then
+if not holds and not commands_wait then
   local silence = now - (held and redis.call('ZSCORE', pollers, held) or 0)
   holds = silence >= lease or silence < 0 --@ hold
 end
@@ -67,7 +77,7 @@ if several and holds then
   -- Commands may wait here for another part, and must keep neither results nor other commands from coming.
   most_commands = math.min(redis.call('LLEN', control), room, math.floor(limit / 2) - #commands)
 elseif holds and #commands == 0 then --@ finish first
-  local results = redis.call('LLEN', output)
+  local results = unfit[2] and 0 or redis.call('LLEN', output)
   most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
 end
 
@@ -85,7 +95,7 @@ end
 
 -- Messages are popped one by one, as each may be large, and kept together.
 local left, kept = max_bytes - size(entries), {}
-for _ = 1, room - math.max(0, most_commands) do
+for _ = 1, unfit[2] and 0 or room - math.max(0, most_commands) do
   local message = left > 0 and redis.call('LPOP', output)
   if not message then
     break
@@ -122,5 +132,5 @@ end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry
 end
-local wishes = holds and redis.call('EXISTS', bulks) or 0
-return {now, holds and 1 or 0, entries, wishes} --@ replay
+local wishes = holds and not unfit[8] and redis.call('EXISTS', bulks) or 0
+return {now, holds and 1 or 0, entries, wishes, list_of(unfit)} --@ replay

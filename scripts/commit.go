@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -27,12 +28,13 @@ const (
 
 	CodeDuplicate Code = 7 // a command with the same id was handled within a day
 	CodeLimited   Code = 8 // a key has no room for the start, or its slot is taken: decide again
+	CodeBlocked   Code = 9 // another key that it needs is of another type: decide again when somebody has set that right
 )
 
 func (c Code) String() string {
 	names := map[Code]string{
 		CodeApplied: "applied", CodeConflict: "conflict", CodeGone: "gone", CodeTaken: "taken", CodeFull: "full", CodeBroken: "broken",
-		CodeDuplicate: "duplicate", CodeLimited: "limited",
+		CodeDuplicate: "duplicate", CodeLimited: "limited", CodeBlocked: "blocked",
 	}
 	return cmp.Or(names[c], "code "+strconv.Itoa(int(c)))
 }
@@ -68,6 +70,9 @@ type Item struct {
 	CommandID string
 	// Reply is what the sender of the command is told. Zero: nothing.
 	Reply Reply
+	// Misfit is set by Commit: which key is of another type than it should be, and keeps the item from being applied; of the last item of
+	// a batch that is applied, also which keys were left out.
+	Misfit string
 }
 
 // Reply is one entry of a reply list.
@@ -83,14 +88,28 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	if len(batch.Items) == 0 {
 		return nil, nil
 	}
-	codes, err := s.commit(ctx, batch)
-	if err == nil && len(codes) != len(batch.Items) {
-		codes, err = nil, fmt.Errorf("expected %d codes, found %d", len(batch.Items), len(codes))
+	reply, err := s.commit(ctx, batch)
+	if err == nil && len(reply) != len(batch.Items)+1 {
+		err = fmt.Errorf("expected %d codes, found %d", len(batch.Items), len(reply)-1)
 	}
-	return codes, wrap(err, "commit a batch")
+	if err != nil {
+		return nil, fmt.Errorf("commit a batch: %w", err)
+	}
+	codes := make([]Code, len(batch.Items))
+	for i := range codes {
+		number, is := reply[i].(int64)
+		if !is { // what is wrong follows it
+			code, misfit, _ := strings.Cut(text(reply[i]), " ")
+			number, batch.Items[i].Misfit = whole(code), misfit
+		}
+		codes[i] = Code(number)
+	}
+	last := &batch.Items[len(codes)-1]
+	last.Misfit = cmp.Or(last.Misfit, strings.Join(texts(reply[len(codes)]), "; "))
+	return codes, nil
 }
 
-func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
+func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 	k := s.Keys
 	keys := []string{
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
@@ -117,7 +136,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]Code, error) {
 		keys = append(keys, all.keys...)
 	}
 	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.kinds)}
-	return runCodes(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.announced))
+	return run(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.announced)...).Slice()
 }
 
 // keysWithReply is how many keys an item has that pushes a reply: that is the last one.

@@ -71,8 +71,10 @@
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the lane), 4 taken (the entry that must be queued is not), 5 full (input), 6 broken
 --   (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key has no room
---   for the start, or its slot is taken)
+--   for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind a space
+--   stands which key was of another type; and behind the codes a list of those that only help
 -- include: types
+-- include: misfits
 -- include: chunks
 local due, running, input, claimed, lane, holder = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local rejected, journal, outbox, stats, wake = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
@@ -84,12 +86,26 @@ local instant, max_queued = ARGV[1], tonumber(ARGV[2])
 local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local owner, holds_seen = ARGV[6], ARGV[7]
 
--- Check: a shared key of another type would end the script between two writes.
-local wrong = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash', 'list',
-  'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash', 'zset', 'zset', 'zset', 'zset',
-  'zset'})
-if wrong then
-  return wrong
+-- Check: a key of another type would end the script between two writes.
+local _, unfit = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash',
+  'list', 'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash', 'zset', 'zset', 'zset',
+  'zset', 'zset'})
+if unfit[1] or unfit[2] then
+  return redis.error_reply('WRONGTYPE ' .. (unfit[1] or unfit[2]))
+end
+-- Which of KEYS an item needs, by its words. What is written to others is left out, and doctor mends it: of the indexes
+-- in which a model stands these are the words.
+local needs = {
+  push = {3}, back = {3}, message = {4, 5, 6}, reject = {7}, notice = {9}, second = {9}, circuit = {9, 20},
+  error = {9}, uses = {12}, urgent = {14}, id = {16}, gate = {20}, fenced = {21},
+}
+local left_out = {}
+for word, place in pairs({failing = 17, disabled = 18, parked = 19, ages = 22, late = 23, stale = 24}) do
+  left_out[word] = unfit[place]
+end
+
+if unfit[8] then
+  journal_cap = 0
 end
 
 local ARGV = ARGV -- a local is read faster, and this is read most
@@ -126,6 +142,9 @@ local function new_kind(words)
     else
       kind[name] = value
     end
+    for _, place in ipairs(needs[name] or {}) do
+      kind.blocked = kind.blocked or unfit[place] --@ blocked
+    end
   end
   kind.command = kind.id or kind.reply
   kind.entry = {'event', kind.event or '', 'uid', '', 'at', instant}
@@ -137,6 +156,7 @@ local function new_kind(words)
   end
   kind.entry_own = #kind.entry -- what only this script knows
   append(kind.entry, kind.delete, '')
+  kind.told = kind.event and not (unfit[8] or kind.apart and unfit[15])
   return kind
 end
 local kinds = {}
@@ -145,20 +165,20 @@ for i = 1, math.min(tonumber(ARGV[8]), #ARGV) do
 end
 
 local codes, refused = {}, {}
-local queued = redis.call('LLEN', input)
+local queued = unfit[3] and 0 or redis.call('LLEN', input)
 local tickets = 0 -- that were drawn, which is how often an attempt was started
 local held = false -- somebody has begun or ended a hold since the batch was decided
 for _, kind in ipairs(kinds) do
-  if kind.ticket then -- a poller starts none
+  if kind.ticket and not unfit[10] then -- a poller starts none
     tickets = tonumber(redis.call('HGET', stats, 'start') or '') or 0
   end
-  if kind.fenced then
+  if kind.fenced and not unfit[21] then
     held = (redis.call('HGET', holds, 'changes') or '') ~= holds_seen --@ hold
   end
 end
 -- What is written at the end.
 local uids, due_at, urgent_at, deadline_at = {}, {}, {}, {}
-local hurry = redis.call('EXISTS', urgent) == 1 -- mostly nobody is in one
+local hurry = not unfit[14] and redis.call('EXISTS', urgent) == 1 -- mostly nobody is in one
 local pushed, rejects, notices = {}, {}, {}
 local used, users, texts = {}, {}, {}
 local call, told, grown = false, false, false
@@ -166,8 +186,9 @@ local noted, handled = {}, {}
 
 -- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
 -- an older version has left there. A message may stand there more than once.
-local leads = owner ~= '' and redis.call('GET', holder) == owner --@ holder
-local results = owner ~= '' and redis.call('LRANGE', claimed, 0, -1) or {}
+local reads = owner ~= '' and not (unfit[4] or unfit[5] or unfit[6])
+local leads = reads and redis.call('GET', holder) == owner --@ holder
+local results = reads and redis.call('LRANGE', claimed, 0, -1) or {}
 local commands = leads and redis.call('LRANGE', lane, 0, -1) or {}
 local function tally(messages)
   local times = {}
@@ -194,7 +215,7 @@ end
 -- A command that was handled is known by its id for a day, and its sender told if he asked for it.
 local day = 86400
 local function is_handled(id, now)
-  local last = redis.call('ZSCORE', command_ids, id)
+  local last = not unfit[16] and redis.call('ZSCORE', command_ids, id)
   return handled[id] or last and tonumber(last) > now - day * 1000
 end
 local function note(id, now)
@@ -234,6 +255,10 @@ local function take_fleet(kind)
   for _, word in ipairs(fleet_words) do
     fleet[word] = kind[word] and take()
   end
+  fleet.waits = fleet.parked
+  for word in pairs(left_out) do
+    fleet[word] = nil
+  end
   fleet.takes = take_some(4 * (kind.takes or 0))
   fleet.frees = take_some(kind.frees or 0)
   fleet.closes = take_some(kind.closes and 1 or 0)
@@ -247,19 +272,48 @@ local function next_key()
   return KEYS[further - 1]
 end
 
--- limited tells whether a key has no room for the start, or another has taken its slot.
+-- is_wrong tells by a reply whether the further key taken last is of another type, and notes which that is.
+local fault
+local function is_wrong(reply, expected)
+  local wrong = type(reply) == 'table' and reply.err
+  if wrong then
+    fault = misfit(further - 1, expected) or wrong
+  end
+  return wrong
+end
+
+-- limited tells whether a key has no room for the start, or another has taken its slot; or whether one is of another
+-- type that the item needs.
 local function limited(kind, fleet)
   local is = false
   further = from
   for i = 1, #fleet.takes, 4 do
     local most, before, after = fleet.takes[i], fleet.takes[i + 1], fleet.takes[i + 2]
-    local limit, rate = next_key('limit'), next_key('rate')
-    is = is or most ~= '' and redis.call('ZCARD', limit) >= tonumber(most) --@ full key
-    is = is or after ~= '' and (redis.call('GET', rate) or '') ~= before --@ slot
+    local limit = next_key('limit')
+    local count = redis.pcall('ZCARD', limit)
+    if is_wrong(count, 'zset') then
+      return false
+    end
+    local rate = next_key('rate')
+    local slots = redis.pcall('GET', rate)
+    if is_wrong(slots, 'string') then
+      return false
+    end
+    is = is or most ~= '' and count >= tonumber(most) --@ full key
+    is = is or after ~= '' and (slots or '') ~= before --@ slot
   end
   if kind.probe then
-    local state = redis.call('HMGET', next_key('circuit'), 'opened_at', 'probe')
+    local state = redis.pcall('HMGET', next_key('circuit'), 'opened_at', 'probe')
+    if is_wrong(state, 'hash') then
+      return false
+    end
     is = is or not state[1] or state[2] and redis.call('ZSCORE', running, state[2]) and true --@ one probe
+  end
+  if fleet.gate then
+    further = further + (kind.labels or 0) + (kind.unlabel or 0) + (kind.ungate and 1 or 0)
+    if is_wrong(redis.pcall('ZCARD', next_key('parked')), 'zset') then
+      return false
+    end
   end
   return is
 end
@@ -272,7 +326,10 @@ local function settle_circuit(uid, fleet)
   local gate, name, outcome, failures, of = says[1], says[2], says[3], says[4], says[5]
   local probe_at, probe_ms = says[6], says[7]
   local state = next_key('circuit')
-  local is = redis.call('HMGET', state, 'recent', 'opened_at', 'probe')
+  local is = redis.pcall('HMGET', state, 'recent', 'opened_at', 'probe')
+  if is_wrong(is, 'hash') then
+    return
+  end
   local recent = string.sub((is[1] or '') .. outcome, -tonumber(of))
   local _, failed = string.gsub(recent, '1', '')
   if outcome ~= '' then
@@ -324,7 +381,11 @@ end
 
 -- close closes a key until an instant. The slots that are reserved come as much later.
 local function close(rate, now, till)
-  local free, closed = string.match(redis.call('GET', rate) or '', '^(%d*) ?(%d*)$')
+  local is = redis.pcall('GET', rate)
+  if is_wrong(is, 'string') then
+    return
+  end
+  local free, closed = string.match(is or '', '^(%d*) ?(%d*)$')
   free, closed = tonumber(free or '') or 0, tonumber(closed or '') or 0
   local open = math.max(closed, now)
   if open < till then
@@ -337,14 +398,14 @@ end
 -- free_keys gives back what an attempt has taken of its keys. What waits for one of them is looked at at once.
 local function free_keys(kind, uid, fleet, running_ms)
   for _, gate in ipairs(fleet.frees) do
-    redis.call('ZREM', next_key('limit'), uid) --@ free the key
-    if redis.call('ZSCORE', gates, gate) then
+    is_wrong(redis.pcall('ZREM', next_key('limit'), uid), 'zset') --@ free the key
+    if not unfit[20] and redis.call('ZSCORE', gates, gate) then
       redis.call('ZADD', gates, fleet.ms, gate) --@ freed
       call = true
     end
   end
   for _ = 1, tonumber(kind.extend or 0) do
-    redis.call('ZADD', next_key('limit'), running_ms, uid) --@ extend
+    is_wrong(redis.pcall('ZADD', next_key('limit'), running_ms, uid), 'zset') --@ extend
   end
   for _ = 1, tonumber(kind.closes or 0) do
     close(next_key('rate'), 1000 * fleet.ms, tonumber(fleet.closes[1]))
@@ -360,6 +421,15 @@ local most_errors = 1000 --@ most errors
 local incidents = {}
 local function error_key(_, place)
   return KEYS[key - 3 + place]
+end
+local function are_hashes()
+  for place = 0, 2 do
+    if type(redis.pcall('HGET', error_key('error', place), 'uids')) == 'table' then
+      fault = misfit(key - 3 + place, 'hash')
+      return false
+    end
+  end
+  return true
 end
 local function leave_error(id, now)
   local place = id == 'other' and 2 or 0
@@ -417,11 +487,14 @@ local function write_error(uid, was, id, now, untold, text, reason, error_type)
   end
   return id
 end
--- sort_error returns the signature by which the model is failing from now on.
+-- sort_error returns the signature by which the model is failing from now on. Where it cannot be counted, doctor will.
 local function sort_error(hash, uid, fleet)
   local says = fleet.error or {}
   local id, untold, text, reason, error_type = says[1], says[2], says[3], says[4], says[5]
   local was = redis.call('HGET', hash, 'error')
+  if unfit[25] or unfit[26] or not are_hashes() then
+    return id
+  end
   if id then
     id = write_error(uid, was, id, tonumber(fleet.ms), tonumber(untold), text, reason, error_type)
   elseif was then
@@ -463,16 +536,16 @@ local function write_fleet(kind, uid, fleet, running_ms)
     redis.call('ZADD', stale, fleet.stale, uid) --@ stale
   end
   for _ = 1, tonumber(kind.labels or 0) do
-    redis.call('SADD', next_key('label'), uid) --@ label
+    is_wrong(redis.pcall('SADD', next_key('label'), uid), 'set') --@ label
   end
   for _ = 1, tonumber(kind.unlabel or 0) do
-    redis.call('SREM', next_key('label'), uid) --@ unlabel
+    is_wrong(redis.pcall('SREM', next_key('label'), uid), 'set') --@ unlabel
   end
   if kind.ungate then
-    redis.call('ZREM', next_key('parked'), uid) --@ leave the gate
+    is_wrong(redis.pcall('ZREM', next_key('parked'), uid), 'zset') --@ leave the gate
   end
   if fleet.gate then
-    redis.call('ZADD', next_key('parked'), fleet.parked, uid) --@ gate
+    redis.call('ZADD', next_key('parked'), fleet.waits, uid) --@ gate
     redis.call('ZADD', gates, 'LT', fleet.look, fleet.gate) --@ look
   end
   free_keys(kind, uid, fleet, running_ms)
@@ -495,18 +568,23 @@ while at <= last_at do
   local history = KEYS[key + 1]
   local body = KEYS[key + 2]
   local replies = KEYS[key + 3]
+  local own = key
   key = key + kind.keys
   if kind.more then
     from = key
     key = key + kind.more
   end
-  local gone = message and not is_claimed(message) --@ claimed is looked for
+  fault = kind.blocked
+  local gone = not fault and message and not is_claimed(message) --@ claimed is looked for
   local again = id and is_handled(id, now) --@ id is looked for
   local code = 1
 
   if kind.settle then
     -- Check
-    if gone then --@ settled is looked for
+    if fault then
+      code = 9
+      refused[uid] = uid ~= ''
+    elseif gone then --@ settled is looked for
       code = 3
     elseif again then -- those behind it wait until it is settled
       code = 7
@@ -556,6 +634,9 @@ while at <= last_at do
     local is = redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
     if is.err then
       code = 6
+      fault = misfit(own, 'hash') or is.err
+    elseif fault then
+      code = 9
     elseif gone then --@ gone
       code = 3
     elseif again then
@@ -568,6 +649,8 @@ while at <= last_at do
       code = 5
     elseif fleet and limited(kind, fleet) then
       code = 8
+    elseif fault then --@ misfit
+      code = 9
     end
     refused[uid] = refused[uid] or code ~= 1 --@ refuse
     -- Write what is the model's own, and note what is shared.
@@ -584,7 +667,7 @@ while at <= last_at do
       end
       if kind.ticket then
         tickets = tickets + 1 --@ ticket
-        set[#set] = string.format('%d', tickets)
+        set[#set] = string.format('%d', unfit[10] and 0 or tickets)
         entry[kind.entry_own] = set[#set]
       end
       if #set > 0 then
@@ -601,7 +684,9 @@ while at <= last_at do
       end
       if past and not (kind.instead and redis.pcall('LSET', history, 0, past).ok) then --@ instead
         local ended = redis.pcall('LPUSH', history, past) --@ history
-        if type(ended) == 'number' and ended > history_cap then
+        if type(ended) ~= 'number' then
+          fault = misfit(own + 1, 'list')
+        elseif ended > history_cap then
           redis.call('LTRIM', history, 0, history_cap - 1) --@ history cap
         end
       end
@@ -639,7 +724,7 @@ while at <= last_at do
         urgent_at[uid] = urgent_ms --@ urgent
       end
       deadline_at[uid] = running_ms
-      if kind.event then --@ journal
+      if kind.told then --@ journal
         if kind.apart and fresh then -- what follows in journal must not come before it
           redis.call('XADD', created, '*', unpack(entry, 1, math.min(#entry, 1000))) --@ create
           grown = true
@@ -667,7 +752,14 @@ while at <= last_at do
     if type(stand) == 'number' then
       redis.call('LTRIM', replies, -1000, -1)
       redis.call('EXPIRE', replies, day)
+    else
+      fault = misfit(own + 3, 'list')
     end
+  end
+  if fault and (code == 6 or code == 9) then
+    code = code .. ' ' .. fault
+  elseif fault then
+    unfit[fault] = fault
   end
   codes[#codes + 1] = code
 end
@@ -768,11 +860,11 @@ for name, count in pairs(counts) do
   end
 end
 local change = 0
-if #used > 0 then -- a dispatcher may not read them
+if #used > 0 and not unfit[13] then -- a dispatcher may not read them
   change = tonumber(redis.call('HGET', policy_uses, 'changes') or '') or 0
 end
 for _, policy in ipairs(used) do
-  local is = redis.call('HGET', policy_uses, policy) or ''
+  local is = not unfit[13] and redis.call('HGET', policy_uses, policy) or ''
   local models = tonumber(string.match(is, '^(%d+) %d+$') or '')
   if texts[policy] and redis.call('HSETNX', policies, policy, texts[policy]) == 1 then
     models = models or 0
@@ -780,12 +872,13 @@ for _, policy in ipairs(used) do
   models = models and models + users[policy]
   if models and models < 1 then --@ last use
     redis.call('HDEL', policies, policy)
-    redis.call('HDEL', policy_uses, policy)
-  else
+    redis.pcall('HDEL', policy_uses, policy)
+  elseif not unfit[13] then
     redis.call('HSET', policy_uses, policy, (models or '?') .. ' ' .. change + 1, 'changes', change + 1)
   end
 end
-if call and redis.call('LLEN', wake) == 0 then --@ wake
+if call and not unfit[11] and redis.call('LLEN', wake) == 0 then --@ wake
   redis.call('RPUSH', wake, '1')
 end
+codes[#codes + 1] = list_of(unfit)
 return codes

@@ -24,6 +24,7 @@ type Due struct {
 	Looks   []model.Gate // gates that are to be looked at, by this dispatcher alone until Alone
 	Alone   time.Time
 	Ended   []EndedLimit // that nobody has forgotten yet
+	Misfits []string     // which keys are of another type than they should be
 	Next    time.Time    // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
 }
 
@@ -42,7 +43,7 @@ type DueRequest struct {
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates(), s.Keys.Limits(), s.Keys.Calendars(), s.Keys.StaleAt()}
-	now, reply, err := runTimed(ctx, s.clients.Write, readDue, 15, keys,
+	now, reply, err := runTimed(ctx, s.clients.Write, readDue, 16, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
@@ -58,7 +59,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 		due.Looks = append(due.Looks, model.Gate(gate))
 	}
 	due.Alone, _ = parseScore(text(reply[11]))
-	due.Ages = texts(reply[14])
+	due.Ages, due.Misfits = texts(reply[14]), append([]string(nil), texts(reply[15])...)
 	for _, next := range reply[2:5] {
 		at, err := parseScore(text(next))
 		if err != nil {

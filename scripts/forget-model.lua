@@ -17,9 +17,9 @@ if type(redis.pcall('HLEN', hash)) == 'number' then --@ mended since
   return 0
 end
 redis.call('ZREM', due, uid)
-redis.call('ZREM', urgent, uid)
+redis.pcall('ZREM', urgent, uid)
 redis.call('ZREM', running, uid)
-redis.call('ZREM', stale_at, uid)
-redis.call('ZREM', parked, uid)
-redis.call('ZREM', also, uid)
+redis.pcall('ZREM', stale_at, uid)
+redis.pcall('ZREM', parked, uid)
+redis.pcall('ZREM', also, uid)
 return 1

@@ -76,6 +76,8 @@ type Claim struct {
 	HoldsLane bool
 	// Bulks says that there are bulks, and that it is this poller's to carry them out.
 	Bulks bool
+	// Misfits are which keys are of another type than they should be: nothing is claimed from there.
+	Misfits []string
 }
 
 // Claim moves results into the claimed list of owner, and commands into the lane if owner holds it or may take it, until limit
@@ -84,13 +86,13 @@ type Claim struct {
 func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
 	k := s.Keys
 	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers(), k.Forwarded(), k.Bulks()}
-	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 3, keys,
+	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 4, keys,
 		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""))
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
 	entries := texts(reply[1])
-	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), HoldsLane: reply[0] == int64(1), Bulks: reply[2] == int64(1)}
+	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), HoldsLane: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}
 	for i, entry := range entries {
 		claim.Messages[i] = Claimed{entry}
 	}

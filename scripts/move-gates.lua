@@ -8,14 +8,21 @@
 -- ARGV[2..] per gate: its name, when it is to be looked at again in Unix ms, "stays" = also if no model waits for it,
 --   "" = it is open, and the id of the hold that it was, "" = of none
 -- Returns how many were forgotten
+-- include: types
 local gates, holds = KEYS[1], KEYS[2]
 local alone = tonumber(ARGV[1])
+
+-- Check
+local wrong = wrong_type({'zset', 'hash'})
+if wrong then
+  return wrong
+end
 
 local forgotten, key = 0, 3
 for at = 2, #ARGV, 4 do
   local gate, again, stays, hold = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   if tonumber(redis.call('ZSCORE', gates, gate) or '') == alone then --@ opened meanwhile
-    if stays == '' and redis.call('ZCARD', KEYS[key]) == 0 then --@ models wait
+    if stays == '' and redis.pcall('ZCARD', KEYS[key]) == 0 then --@ models wait
       redis.call('ZREM', gates, gate)
       if hold ~= '' and redis.call('HDEL', holds, hold) == 1 then --@ over
         redis.call('HINCRBY', holds, 'changes', 1)

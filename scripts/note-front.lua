@@ -13,15 +13,18 @@
 -- ARGV[5] how far apart the older ones are, in ms
 -- Returns 1: noted; 0: it is no news
 -- include: clock
+-- include: types
 local front, input, stats = KEYS[1], KEYS[2], KEYS[3]
 local now, ticket, since = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local most, apart = tonumber(ARGV[4]), tonumber(ARGV[5])
 
-local drawn = tonumber(redis.call('HGET', stats, 'start') or '') or 0
-local noted = redis.pcall('LINDEX', front, -1) or ''
-if noted.err then -- a key that holds something else keeps nobody from working
-  return 0
+-- Check
+local wrong = wrong_type({'list', 'list', 'hash'})
+if wrong then
+  return wrong
 end
+local drawn = tonumber(redis.call('HGET', stats, 'start') or '') or 0
+local noted = redis.call('LINDEX', front, -1) or ''
 local newest, first, last = string.match(noted, '^(%d+) (%d+) ?(%d*)$')
 newest = tonumber(newest) or 0
 if newest > drawn then -- somebody has reset the counter: tickets begin anew

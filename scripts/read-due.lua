@@ -24,16 +24,28 @@
 --   first}, {urgent uids, oldest first}, the front that was noted last or "", {fields and values of holds}, {gates to
 --   look at, those first that were not looked at for longest}, until when the owner alone looks at them in Unix ms or
 --   "", {fields and values of limits}, {those of calendars}, {uids whose freshness changes,
---   oldest first}}
+--   oldest first}, {which keys are of another type}}. Of these, holds, limits and calendars keep everything from
+--   starting, and the others count as empty
 -- include: clock
+-- include: types
+-- include: misfits
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local front, holds, gates, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local stale_at = KEYS[11]
 local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
+-- Check
+local _, unfit = wrong_type({'zset', 'zset', 'list', 'zset', 'zset', 'list', 'hash', 'zset', 'hash', 'hash', 'zset'})
+local stop = unfit[1] or unfit[2] or unfit[3]
+if stop then
+  return redis.error_reply('WRONGTYPE ' .. stop)
+end
+local starts = not (unfit[7] or unfit[9] or unfit[10])
+local hurries = starts and not unfit[5]
+
 local before, living = 0, 1
-if owner ~= '' then
+if owner ~= '' and not unfit[4] then
   redis.call('ZREMRANGEBYSCORE', dispatchers, '-inf', now - lease)
   redis.call('ZADD', dispatchers, now, owner) --@ heartbeat
   local others = redis.call('ZRANGEBYSCORE', dispatchers, '-inf', now)
@@ -53,13 +65,15 @@ local function share(count)
 end
 local due_count = living > 1 and redis.call('ZCOUNT', due, '-inf', now) or 0
 local running_count = living > 1 and redis.call('ZCOUNT', running, '-inf', now) or 0
-local urgent_count = living > 1 and redis.call('ZCOUNT', urgent, '-inf', now) or 0
+local urgent_count = living > 1 and hurries and redis.call('ZCOUNT', urgent, '-inf', now) or 0
 local due_page, due_by = share(due_count)
 local running_page, running_by = share(running_count)
 local urgent_page, urgent_by = share(urgent_count)
 local is_due = redis.call('ZRANGEBYSCORE', due, '-inf', due_by, 'LIMIT', due_page, limit) --@ due
 local expired = redis.call('ZRANGEBYSCORE', running, '-inf', running_by, 'LIMIT', running_page, limit) --@ expired
-local is_urgent = redis.call('ZRANGEBYSCORE', urgent, '-inf', urgent_by, 'LIMIT', urgent_page, limit) --@ urgent
+local is_urgent = redis.pcall('ZRANGEBYSCORE', urgent, '-inf', urgent_by, 'LIMIT', urgent_page, limit) --@ urgent
+is_due = starts and is_due or {}
+is_urgent = hurries and is_urgent or {}
 
 -- later is when the owner has to look at what comes next: those before it look sooner. A page that it has not got yet
 -- may come at any time.
@@ -71,26 +85,27 @@ local function later(next, page, found)
 end
 local next_due = redis.call('ZRANGEBYSCORE', due, '(' .. due_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 local next_deadline = redis.call('ZRANGEBYSCORE', running, '(' .. running_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-local next_urgent = redis.call('ZRANGEBYSCORE', urgent, '(' .. urgent_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local next_urgent = redis.pcall('ZRANGEBYSCORE', urgent, '(' .. urgent_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 next_due = later(next_due[2], due_page, is_due)
 next_urgent = later(next_urgent[2], urgent_page, is_urgent)
 next_deadline = later(next_deadline[2], running_page, expired)
 
 -- A gate is looked at by one dispatcher at a time. One that dies leaves it to another after a lease.
-local due_gates = redis.call('ZRANGEBYSCORE', gates, '-inf', now, 'LIMIT', 0, limit)
+local looks = starts and not unfit[8]
+local due_gates = looks and redis.call('ZRANGEBYSCORE', gates, '-inf', now, 'LIMIT', 0, limit) or {}
 local alone = string.format('%.0f', now + lease)
 alone = #due_gates > 0 and alone or ''
 for _, gate in ipairs(due_gates) do
   redis.call('ZADD', gates, alone, gate) --@ alone
 end
-local next_gate = redis.call('ZRANGEBYSCORE', gates, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+local next_gate = looks and redis.call('ZRANGEBYSCORE', gates, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 if next_gate and (next_due == '' or tonumber(next_gate) < tonumber(next_due)) then
   next_due = next_gate
 end
 
 -- Mostly no policy promises any freshness.
 local ages = {}
-if redis.call('EXISTS', stale_at) == 1 then
+if not unfit[11] and redis.call('EXISTS', stale_at) == 1 then
   local ages_page, ages_by = share(living > 1 and redis.call('ZCOUNT', stale_at, '-inf', now) or 0)
   ages = redis.call('ZRANGEBYSCORE', stale_at, '-inf', ages_by, 'LIMIT', ages_page, limit) --@ ages
   local next_change = redis.call('ZRANGEBYSCORE', stale_at, '(' .. ages_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -103,6 +118,9 @@ local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
+local function all(fields)
+  return starts and fields or {}
+end
 return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent,
-  noted, redis.call('HGETALL', holds), due_gates, alone, redis.call('HGETALL', limits),
-  redis.call('HGETALL', calendars), ages}
+  noted, all(redis.pcall('HGETALL', holds)), due_gates, alone, all(redis.pcall('HGETALL', limits)),
+  all(redis.pcall('HGETALL', calendars)), ages, list_of(unfit)}

@@ -45,6 +45,14 @@ func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.S
 	return codes, nil
 }
 
+// Misfit tells of an error which key is of another type than it should be; false: it is another error.
+func Misfit(err error) (text string, is bool) {
+	if !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return "", false
+	}
+	return err.Error(), true
+}
+
 // wrap says what failed; nil: nothing did.
 func wrap(err error, doing string) error {
 	if err == nil {

@@ -95,8 +95,8 @@ func pass(ctx context.Context, part *scripts.Store, steps []*Step, by string, ta
 		switch step := changing[i]; code {
 		case scripts.CodeTaken:
 			taken[step.Name] = batch.Items[i].Transition.AttemptUID()
-		case scripts.CodeBroken:
-			step.Err = errors.New("expected the key of the model to hold a model, found something else")
+		case scripts.CodeBroken, scripts.CodeBlocked:
+			step.Err = errors.New(batch.Items[i].Misfit)
 		case scripts.CodeConflict: // read again, and then refused
 		default:
 			step.applied = true

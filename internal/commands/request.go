@@ -141,8 +141,8 @@ func pass(ctx context.Context, store Executor, requests []*Request) error {
 	retry := make(map[string]bool)
 	for i, code := range codes {
 		switch request := changing[i]; {
-		case code == scripts.CodeBroken:
-			request.Refuse(errors.New("expected the key of the model to hold a model, found something else"))
+		case code == scripts.CodeBroken || code == scripts.CodeBlocked:
+			request.Refuse(errors.New(batch.Items[i].Misfit))
 		case code.Retry():
 			if code == scripts.CodeTaken {
 				request.taken = batch.Items[i].Transition.AttemptUID()

@@ -59,17 +59,17 @@ func (i *Import) pass(ctx context.Context, part *scripts.Store, tasks []*task) e
 		return err
 	}
 	for at, code := range codes {
-		changing[at].settle(code, batch.Items[at].Transition)
+		changing[at].settle(code, &batch.Items[at])
 	}
 	return nil
 }
 
-func (t *task) settle(code scripts.Code, transition *scripts.Transition) {
+func (t *task) settle(code scripts.Code, item *scripts.Item) {
 	switch {
-	case code == scripts.CodeBroken:
-		t.refuse(errors.New("expected the key of the model to hold a model, found something else"))
+	case code == scripts.CodeBroken || code == scripts.CodeBlocked:
+		t.refuse(errors.New(item.Misfit))
 	case code == scripts.CodeTaken:
-		t.takenUID = transition.AttemptUID()
+		t.takenUID = item.Transition.AttemptUID()
 	case !code.Retry():
 		t.applied, t.done = true, true
 	}

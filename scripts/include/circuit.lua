@@ -6,5 +6,5 @@ local function tell_circuit(became, whose, since, most, ...)
     redis.call('XADD', journal, 'MAXLEN', '~', most, '*', unpack(event))
   end
   redis.call('XADD', outbox, '*', unpack(event))
-  redis.call('HINCRBY', stats, 'circuit_' .. became, 1)
+  redis.pcall('HINCRBY', stats, 'circuit_' .. became, 1)
 end

@@ -1,9 +1,20 @@
--- wrong_type returns an error about the first of KEYS that holds another type than expected, or nothing.
+-- misfit says of one of KEYS that it holds another type than expected. A user who may not ask is believed to have the
+-- right one.
+local function misfit(place, expected)
+  local found = redis.pcall('TYPE', KEYS[place]).ok
+  if found and found ~= 'none' and found ~= expected then
+    return KEYS[place] .. ' holds a ' .. found .. ', expected a ' .. expected
+  end
+end
+-- wrong_type returns an error about the first of KEYS that holds another type than expected, or nothing; and what is to
+-- be said of all that do, by their places.
 local function wrong_type(expected)
-  for i, kind in ipairs(expected) do
-    local found = redis.call('TYPE', KEYS[i]).ok
-    if found ~= kind and found ~= 'none' then
-      return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' holds a ' .. found .. ', expected a ' .. kind)
+  local first, misfits = nil, {}
+  for place, kind in ipairs(expected) do
+    misfits[place] = misfit(place, kind)
+    if misfits[place] and not first then
+      first = redis.error_reply('WRONGTYPE ' .. misfits[place])
     end
   end
+  return first, misfits
 end

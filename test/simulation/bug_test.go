@@ -48,7 +48,7 @@ var bugs = slices.Concat([]bug{
 	{name: "mend is missing", slow: true, file: "commit.lua", mark: "due", line: "if #set + #delete == 0 then uids[#uids] = nil else due_at[uid] = due_ms end"},
 	{name: "a start is pushed twice", file: "commit.lua", mark: "push", line: "pushed[#pushed + 1] = push pushed[#pushed + 1] = push"},
 	{name: "deleted fields stay", file: "commit.lua", mark: "delete fields"},
-	{name: "the journal is forgotten", file: "commit.lua", mark: "journal", line: "if kind.event and #set > 14 then"},
+	{name: "the journal is forgotten", file: "commit.lua", mark: "journal", line: "if kind.told and #set > 14 then"},
 	{name: "creates are forgotten", file: "commit.lua", mark: "create"},
 	{name: "the outbox is forgotten", slow: true, file: "commit.lua", mark: "outbox"},
 	{name: "counters count twice", file: "commit.lua", mark: "counters", line: "redis.pcall('HINCRBY', stats, name, 2 * count)"},
@@ -75,8 +75,8 @@ var bugs = slices.Concat([]bug{
 	{name: "what is settled is not counted", file: "commit.lua", mark: "settled is counted"},
 	{name: "rejected messages are not kept", file: "commit.lua", mark: "rejected is kept"},
 
-	{name: "what was claimed before is not replayed", slow: true, file: "claim-messages.lua", mark: "replay", line: "return {now, holds and 1 or 0, {unpack(entries, limit - room + 1)}, wishes}"},
-	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, holds and 1 or 0, entries, wishes}"},
+	{name: "what was claimed before is not replayed", slow: true, file: "claim-messages.lua", mark: "replay", line: "return {now, holds and 1 or 0, {unpack(entries, limit - room + 1)}, wishes, {}}"},
+	{name: "a claim trims before it is applied", file: "claim-messages.lua", mark: "replay", line: "redis.call('DEL', claimed) return {now, holds and 1 or 0, entries, wishes, {}}"},
 	{name: "a poller gives no heartbeat", file: "claim-messages.lua", mark: "heartbeat"},
 	{name: "a claim pops once too often", file: "claim-messages.lua", mark: "keep", line: "redis.call('RPUSH', claimed, unpack(kept, first, math.min(3, last)))"},
 
