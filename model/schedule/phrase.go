@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +23,8 @@ func readEnglish(text string) (Reading, error) {
 	if fields := strings.Fields(rest); len(fields) > 1 && fields[0] == "refresh" {
 		rest = strings.Join(words.CutSubject(fields[1:]), " ")
 	}
-	p, lines, reason := readPhrase(rest)
-	if reason == "" {
+	p, lines := readPhrase(rest)
+	if p.reason == "" {
 		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
 	if lines, ok := readSeveral(rest); ok {
@@ -32,61 +34,38 @@ func readEnglish(text string) (Reading, error) {
 		return Reading{Rule: rule, Timezone: timezone}, nil
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
-	return Reading{}, refuseRule(want, document.Found(text)+" ("+reason+")")
+	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
 }
 
-// readPhrase reads one phrase.
-func readPhrase(text string) (p phrase, lines []rrule.ROption, reason string) {
-	read, reason := readWords(text)
-	if reason == "" {
-		reason = p.parse(read)
+// readPhrase reads one phrase. It has a reason if it is refused.
+func readPhrase(text string) (p phrase, lines []rrule.ROption) {
+	p.words, p.reason = readWords(text)
+	p.parse()
+	if p.reason == "" {
+		lines = p.lines()
 	}
-	if reason == "" {
-		lines, reason = p.lines()
-	}
-	return p, lines, reason
+	return p, lines
 }
+
+// betweenPhrases matches between a time of day and the days of another phrase.
+var betweenPhrases = regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?(?:day|mon|tue|wed|thu|fri|sat|sun|week))`)
 
 // readSeveral reads phrases that are joined: "weekdays at 8:00 and weekends at 10:00". Each names its days and its times and nothing else,
 // because it would be unclear to which of them the rest belongs.
 func readSeveral(text string) (lines []rrule.ROption, ok bool) {
-	if strings.Count(text, ",")+strings.Count(text, ";") > maxPhrase {
-		return nil, false
-	}
-	for len(lines) <= maxRules {
-		at, behind := len(text), len(text)
-		for {
-			p, part, reason := readPhrase(text[:at])
-			if reason == "" && p.simple() {
-				lines = append(lines, part...)
-				break
-			}
-			if at, behind = lastJoint(text[:at]); at < 0 {
-				return nil, false
-			}
-		}
-		if text = text[behind:]; text == "" {
-			return lines, len(lines) <= maxRules
+	for part := range strings.SplitSeq(betweenPhrases.ReplaceAllString(text, "$1;$2"), ";") {
+		p, more := readPhrase(part)
+		if lines = append(lines, more...); !p.simple() || len(lines) > maxRules {
+			return nil, false
 		}
 	}
-	return nil, false
+	return lines, true
 }
 
 // simple tells whether a phrase names its days and its times, and nothing else.
 func (p *phrase) simple() bool {
-	return p.named && len(p.weekdays)+len(p.unit) > 0 && p.pace == "" && p.interval == 0 && p.count == 0 &&
-		p.start == "" && p.until.IsZero() && len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) == 0
-}
-
-// lastJoint finds the last "and", comma or semicolon, and what comes behind it.
-func lastJoint(text string) (at, behind int) {
-	at = -1
-	for _, joint := range []string{" and ", ",", ";"} {
-		if i := strings.LastIndex(text, joint); i > at {
-			at, behind = i, i+len(joint)
-		}
-	}
-	return at, behind
+	return p.reason == "" && p.named && len(p.weekdays)+len(p.unit) > 0 && p.pace == "" && p.interval+p.count == 0 &&
+		p.start == "" && p.until.IsZero() && len(p.ordinals)+len(p.dates)+len(p.exceptDays) == 0
 }
 
 // lengthRule reads "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
@@ -104,7 +83,8 @@ func lengthRule(text string) (rule string, ok bool) {
 
 // phrase is a schedule in English, taken apart.
 type phrase struct {
-	words []phraseWord // those still to be read
+	words  []phraseWord // those still to be read
+	reason string       // of a refusal: nothing counts behind it
 
 	every    bool // also by "twice per"
 	said     bool // "every" has been read before a day or a longer unit
@@ -124,15 +104,14 @@ type phrase struct {
 	clocks   []int // minutes since midnight, rising
 	named    bool  // the sentence names them
 
-	past         []int // minutes of each hour
-	between      []int // the first and the last minute of the day
-	first        int   // -1, or the minute of the day at which a pace starts
-	open         bool  // "from" waits for its "to"
-	exceptDays   []int
-	exceptMonths []int
-	start        string    // dtstart
-	until        time.Time // wall clock
-	spread       time.Duration
+	past       []int // minutes of each hour
+	between    []int // the first and the last minute of the day
+	first      []int // the minute of the day at which a pace starts; nil: it is not said
+	open       bool  // "from" waits for its "to"
+	exceptDays []int
+	start      string    // dtstart
+	until      time.Time // wall clock
+	spread     time.Duration
 }
 
 // phraseDate is a month with its days: "March 1 and 15".
@@ -141,43 +120,45 @@ type phraseDate struct {
 	days  []int
 }
 
-// parse reads the words in any order that keeps together what belongs together. It returns the reason of a refusal, or "".
-func (p *phrase) parse(read []phraseWord) (reason string) {
-	p.words, p.first = read, -1
-	for len(p.words) > 0 && reason == "" {
-		take, known := takers[p.words[0].text]
+func (p *phrase) refuse(reason string) { p.reason = cmp.Or(p.reason, reason) }
+
+// parse reads the words in any order that keeps together what belongs together.
+func (p *phrase) parse() {
+	for len(p.words) > 0 && p.reason == "" {
 		switch word := p.words[0]; {
-		case known:
+		case takers[word.text] != nil:
 			p.skip()
-			reason = take(p)
+			takers[word.text](p)
 		case p.atUnit():
-			reason = p.takeUnit(0, p.count > 0)
+			p.takeUnit(0, p.count > 0)
 		case word.kind == ordinalWord, p.atWeekday():
-			reason = p.takeDays()
+			p.takeDays()
 		case p.atDate():
-			reason = p.takeDates()
+			if len(p.dates) > 0 {
+				p.refuse("months that do not stand together need an RRULE line each")
+			}
+			p.takeDates()
 		case word.kind == clockWord:
-			reason = p.takeClocks()
+			p.takeClocks()
 		case word.kind == pastWord && len(p.past) == 0:
-			p.past, reason = p.takeAll(pastWord)
+			p.past = p.takeAll(pastWord)
 		case word.kind == countWord && p.count == 0:
 			p.skip()
 			p.count, p.counted, p.every = word.n, word.text, true
 		default:
-			reason = document.Found(word.text) + " does not belong there"
+			p.refuse(document.Found(word.text) + " does not belong there")
 		}
 	}
-	if reason == "" && p.open {
-		return `"from" has no end`
+	if p.open {
+		p.refuse(`"from" has no end`)
 	}
-	return reason
 }
 
 // takers are what some words begin.
-var takers map[string]func(*phrase) string
+var takers map[string]func(*phrase)
 
 func init() {
-	takers = map[string]func(*phrase) string{"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "from": (*phrase).takeFrom,
+	takers = map[string]func(*phrase){"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "from": (*phrase).takeFrom,
 		"between": (*phrase).takeBetween, "to": (*phrase).takeUntil, "except": (*phrase).takeExcept}
 }
 
@@ -204,35 +185,35 @@ func (p *phrase) takeTo(kind wordKind) bool {
 }
 
 // takeAll takes the words of a kind, and refuses what stands there twice.
-func (p *phrase) takeAll(kind wordKind) (all []int, reason string) {
+func (p *phrase) takeAll(kind wordKind) (all []int) {
 	for p.at(kind) {
 		word := p.skip()
 		if slices.Contains(all, word.n) {
-			return nil, twice(word.text)
+			p.refuse(twice(word.text))
 		}
 		all = append(all, word.n)
 	}
 	slices.Sort(all)
-	return all, ""
+	return all
 }
 
 func twice(text string) string { return document.Found(text) + " stands there twice" }
 
 // takeClocks takes the times of day, which must stand together: "Monday at 9:00 and Friday at 17:00" are two rules.
-func (p *phrase) takeClocks() (reason string) {
+func (p *phrase) takeClocks() {
 	if len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord {
-		return p.takeBetween()
+		p.takeBetween()
+		return
 	}
 	if len(p.clocks) > 0 {
-		return "times of day that do not stand together need an RRULE line each"
+		p.refuse("times of day that do not stand together need an RRULE line each")
 	}
 	p.named = true
-	p.clocks, reason = p.takeAll(clockWord)
-	return reason
+	p.clocks = p.takeAll(clockWord)
 }
 
 // takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
-func (p *phrase) takeBetween() (reason string) {
+func (p *phrase) takeBetween() {
 	var ends []int
 	bare := false // the last one is only a number
 	for len(ends) < 2 && p.at(clockWord) {
@@ -242,69 +223,55 @@ func (p *phrase) takeBetween() (reason string) {
 	}
 	switch {
 	case len(p.between) > 0:
-		return "one part of the day needs an RRULE line, and two need two"
+		p.refuse("one part of the day needs an RRULE line, and two need two")
 	case len(ends) < 2 || ends[0] == ends[1]:
-		return "a part of the day has two different ends, such as between 9:00 and 17:00"
+		p.refuse("a part of the day has two different ends, such as between 9:00 and 17:00")
 	case bare && ends[1] < ends[0] && ends[0] <= 12*60:
-		return "AM or PM is needed at each time, or hours such as 17:00"
+		p.refuse("AM or PM is needed at each time, or hours such as 17:00")
 	}
 	p.between = ends
-	return ""
 }
 
-func (p *phrase) takeFrom() (reason string) {
+func (p *phrase) takeFrom() {
 	if p.at(dateWord) {
-		return p.takeStart()
+		p.takeStart()
+		return
 	}
 	if p.open = true; p.at(clockWord) {
-		return p.takeBetween()
+		p.takeBetween()
 	}
-	return ""
 }
 
 // takeStart takes the date from which the schedule counts, or the time of day from which hours and minutes do.
-func (p *phrase) takeStart() (reason string) {
+func (p *phrase) takeStart() {
 	switch {
-	case p.start != "" || p.first >= 0:
-		return "it starts twice"
+	case p.start != "" || p.first != nil:
+		p.refuse("it starts twice")
 	case p.at(dateWord):
 		p.start = p.skip().text + "T00:00:00"
 	case p.at(clockWord):
-		p.first = p.skip().n
+		p.first = []int{p.skip().n}
 	default:
-		return "a start is a date with its year, such as 1 March 2030"
+		p.refuse("a start is a date with its year, such as 1 March 2030")
 	}
-	return ""
 }
 
-func (p *phrase) takeUntil() (reason string) {
+func (p *phrase) takeUntil() {
 	if !p.at(dateWord) || !p.until.IsZero() {
-		return "an end is a date with its year, such as until 1 March 2030"
+		p.refuse("an end is a date with its year, such as until 1 March 2030")
+		return
 	}
 	day, _ := time.Parse(time.DateOnly, p.skip().text)
 	p.until = day.Add(daySeconds*time.Second - time.Second)
-	return ""
 }
 
-// takeExcept takes weekdays and months that are left out.
-func (p *phrase) takeExcept() (reason string) {
-	if len(p.exceptDays)+len(p.exceptMonths) > 0 {
-		return "there are two exceptions"
+// takeExcept takes weekdays that are left out.
+func (p *phrase) takeExcept() {
+	group, workdays, before := p.group, p.workdays, len(p.exceptDays)
+	if p.exceptDays = p.takeWeekdays(); len(p.exceptDays) == 0 || before > 0 {
+		p.refuse("an exception is weekdays; other days are EXDATE lines")
 	}
-	group, workdays := p.group, p.workdays
-	p.exceptDays, reason = p.takeWeekdays()
 	p.group, p.workdays = group, workdays
-	var dates []phraseDate
-	if reason == "" && p.at(monthWord) {
-		dates, reason = p.readDates()
-	}
-	for _, date := range dates {
-		p.exceptMonths = append(p.exceptMonths, date.month)
-	}
-	if reason == "" && (len(p.exceptDays)+len(dates) == 0 || !monthsOnly(dates)) {
-		return "an exception is a weekday or a month; other days are EXDATE lines"
-	}
-	return reason
 }
 
 // atUnit tells whether a unit follows. "second" is one at the end of a phrase, else it is an ordinal.
@@ -326,31 +293,29 @@ func (p *phrase) atDate() bool {
 }
 
 // takeEvery takes "every 2 days", "every other Monday" or "every second week".
-func (p *phrase) takeEvery() (reason string) {
+func (p *phrase) takeEvery() {
 	interval := 0
 	if p.at(intervalWord) {
 		if interval = p.skip().n; interval < 1 || interval > maxInterval {
-			return "an interval is a number from 1 to " + strconv.Itoa(maxInterval)
+			p.refuse("an interval is a number from 1 to " + strconv.Itoa(maxInterval))
 		}
 		if !p.atUnit() && !p.at(weekdayWord) && !p.atText("weekend") {
-			return "a unit such as days is missing behind the interval"
+			p.refuse("a unit such as days is missing behind the interval")
 		}
 	}
 	p.every = true
-	if p.atUnit() && elapsedUnits[p.words[0].text] > 0 {
-		return p.takeUnit(interval, true)
+	if !p.atUnit() || elapsedUnits[p.words[0].text] == 0 {
+		if p.said {
+			p.refuse(`"every" stands there twice`)
+		}
+		p.said, p.interval = true, interval
 	}
-	if p.said {
-		return `"every" stands there twice`
-	}
-	p.said, p.interval = true, interval
 	if p.atUnit() {
-		return p.takeUnit(interval, true)
+		p.takeUnit(interval, true)
 	}
-	return ""
 }
 
-func (p *phrase) takeUnit(interval int, every bool) (reason string) {
+func (p *phrase) takeUnit(interval int, every bool) {
 	unit := p.skip().text
 	_, elapsed := elapsedUnits[unit]
 	before := &p.unit
@@ -359,43 +324,29 @@ func (p *phrase) takeUnit(interval int, every bool) (reason string) {
 	}
 	switch {
 	case *before != "":
-		return document.Found(*before) + " and " + document.Found(unit) + " do not go together"
+		p.refuse(document.Found(*before) + " and " + document.Found(unit) + " do not go together")
 	case !every && (elapsed || unit == "day" || unit == "week" || len(p.ordinals)+len(p.weekdays) == 0):
-		return `"every" is missing before ` + document.Found(unit)
+		p.refuse(`"every" is missing before ` + document.Found(unit))
 	}
 	*before = unit
-	return ""
 }
 
 // takeDays takes "1st and 15th", "last day", "first and third Monday" or "Monday and Friday".
-func (p *phrase) takeDays() (reason string) {
+func (p *phrase) takeDays() {
 	if len(p.ordinals)+len(p.weekdays) > 0 {
-		return "days of two kinds need an RRULE line each"
+		p.refuse("days of two kinds need an RRULE line each")
 	}
-	for p.at(ordinalWord) && reason == "" {
-		word := p.skip()
-		p.numbered = beginsWithDigit(word.text)
-		to := word.n
-		if p.takeTo(ordinalWord) {
-			to = p.skip().n
-		}
-		if slices.Contains(p.ordinals, word.n) || to < word.n || to > word.n+31 {
-			return document.Found(word.text) + " begins no days, or days twice"
-		}
-		for n := word.n; n <= to; n++ {
-			p.ordinals = append(p.ordinals, n)
-		}
-	}
+	p.numbered = beginsWithDigit(p.words[0].text)
+	p.ordinals = p.takeAll(ordinalWord)
 	if len(p.ordinals) > 0 && p.atText("day") {
 		p.skip()
-		return ""
+		return
 	}
-	p.weekdays, reason = p.takeWeekdays()
-	return reason
+	p.weekdays = p.takeWeekdays()
 }
 
 // takeWeekdays takes "Monday and Friday", "Monday to Friday", "weekdays and Saturday". It sets what kind of list it was.
-func (p *phrase) takeWeekdays() (days []int, reason string) {
+func (p *phrase) takeWeekdays() (days []int) {
 	p.workdays = p.atText("weekday")
 	for p.atWeekday() {
 		word := p.skip()
@@ -414,7 +365,7 @@ func (p *phrase) takeWeekdays() (days []int, reason string) {
 		p.group, p.workdays = p.group || to != from, p.workdays && len(days) == 0
 		for day := from; day <= to; day++ {
 			if slices.Contains(days, day%7) {
-				return nil, twice(weekdayNames[day%7])
+				p.refuse(twice(weekdayNames[day%7]))
 			}
 			days = append(days, day%7)
 		}
@@ -423,44 +374,32 @@ func (p *phrase) takeWeekdays() (days []int, reason string) {
 		}
 	}
 	slices.Sort(days)
-	return days, ""
+	return days
 }
 
-func (p *phrase) takeDates() (reason string) {
-	if len(p.dates) > 0 {
-		return "months that do not stand together need an RRULE line each"
-	}
-	p.dates, reason = p.readDates()
-	return reason
-}
-
-// readDates takes "March 1", "1 January and 1 July", "June to August" and the month of "1st of March".
-func (p *phrase) readDates() (dates []phraseDate, reason string) {
-	for p.atDate() && reason == "" {
-		days, _ := p.takeAll(numberWord)
-		date := phraseDate{p.skip().n, days}
-		dates = append(dates, date)
+// takeDates takes "March 1", "1 January and 1 July", "June to August" and the month of "1st of March".
+func (p *phrase) takeDates() {
+	for p.atDate() {
+		days := p.takeAll(numberWord)
+		p.addDate(p.skip().n, days)
 		if len(days) == 0 && p.takeTo(monthWord) {
-			to := p.skip().n
-			for month := date.month; month != to; {
-				month = month%12 + 1
-				dates = append(dates, phraseDate{month: month})
+			for to := p.skip().n; p.dates[len(p.dates)-1].month != to; {
+				p.addDate(p.dates[len(p.dates)-1].month%12+1, nil)
 			}
 		}
-		last := &dates[len(dates)-1]
+		last := &p.dates[len(p.dates)-1]
 		for len(days) == 0 && (p.at(numberWord) || p.at(ordinalWord) && p.words[0].n > 0) {
 			last.days = append(last.days, p.skip().n)
 		}
 		slices.Sort(last.days)
 	}
-	for i, date := range dates {
-		for _, before := range dates[:i] {
-			if date.month == before.month {
-				return nil, twice(monthNames[date.month-1])
-			}
-		}
+}
+
+func (p *phrase) addDate(month int, days []int) {
+	if slices.ContainsFunc(p.dates, func(before phraseDate) bool { return before.month == month }) {
+		p.refuse(twice(monthNames[month-1]))
 	}
-	return dates, ""
+	p.dates = append(p.dates, phraseDate{month, days})
 }
 
 func monthsOnly(dates []phraseDate) bool {
@@ -475,7 +414,7 @@ var phraseExamples = []string{
 	"on the last day of the month at midnight", "every year on March 1 at noon", "every quarter on the 1st at 6:00",
 	"every morning at 7:00", "every hour at :15", "every 30 minutes between 9:00 and 17:00", "every day at 6:00 until 1 March 2030",
 	"every day at 6:00 starting 1 March 2030", "weekdays except Friday at 8:00", "every 2 hours on weekdays", "on the last weekday of the month at 18:00",
-	"every day at 6:00 Berlin time", "every day at 6:00 except in August",
+	"every day at 6:00 Berlin time",
 }
 
 // phrasebook is made of them when the first phrase is refused.

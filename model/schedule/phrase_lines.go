@@ -13,34 +13,26 @@ import (
 
 const dayMinutes = 24 * 60
 
-// lines composes the rule of a phrase. It returns the reason of a refusal, or "".
-func (p *phrase) lines() (lines []rrule.ROption, reason string) {
+// lines composes the rule of a phrase.
+func (p *phrase) lines() (lines []rrule.ROption) {
 	switch {
 	case p.pace != "" && !p.onClocks():
 		return p.elapsedLine()
 	case p.pace != "":
-		reason = p.paceClocks()
-	case len(p.past)+len(p.between) > 0 || p.first >= 0:
-		reason = "how often between or from these times is not said: every 30 minutes between 9:00 and 17:00"
+		p.paceClocks()
+	case len(p.past)+len(p.between)+len(p.first) > 0:
+		p.refuse("how often between or from these times is not said: every 30 minutes between 9:00 and 17:00")
 	}
-	if reason != "" {
-		return nil, reason
-	}
-	days, reason := p.days()
-	if reason == "" {
-		days, reason = p.without(days)
-	}
-	if reason == "" {
-		reason = p.times()
-	}
+	days := p.days()
+	p.times()
 	for _, day := range days {
 		day.Interval, day.Until = p.interval, p.until
-		lines = append(lines, atClocks(day, p.clocks)...)
+		lines = append(lines, atClocks(p.without(day), p.clocks)...)
 	}
-	if len(lines) > maxRules && reason == "" {
-		reason = "it needs more than " + strconv.Itoa(maxRules) + " RRULE lines, one for each set of hours that share their minutes"
+	if len(lines) > maxRules {
+		p.refuse("it needs more than " + strconv.Itoa(maxRules) + " RRULE lines, one for each set of hours that share their minutes")
 	}
-	return lines, reason
+	return lines
 }
 
 var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute": rrule.MINUTELY, "hour": rrule.HOURLY}
@@ -48,27 +40,29 @@ var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute"
 // onClocks tells whether a pace is one of the clock, because days, months, or times are named beside it. "Every hour of every day" names none.
 func (p *phrase) onClocks() bool {
 	eachDay := p.unit == "day" && p.interval <= 1 && p.pace != "second" && dayMinutes%p.stepMinutes() == 0
-	return p.unit != "" && !eachDay || p.first >= 0 || len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.past)+len(p.between)+len(p.exceptDays)+len(p.exceptMonths) > 0
+	return p.unit != "" && !eachDay || p.someDays() || len(p.first)+len(p.past)+len(p.between) > 0
+}
+
+// someDays tells whether days are named.
+func (p *phrase) someDays() bool {
+	return len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.exceptDays) > 0
 }
 
 const countsFromStart = "hours, minutes and seconds count from the start of the schedule, without a time of day; on some days or between two times they must divide a day"
 
-// elapsedLine counts from the start of the schedule: "every 2 hours", "twice an hour", "every 5 hours from 2030-03-01 at 6:00".
-func (p *phrase) elapsedLine() (lines []rrule.ROption, reason string) {
+// elapsedLine counts from the start of the schedule: "every 2 hours", "twice an hour".
+func (p *phrase) elapsedLine() []rrule.ROption {
 	o := rrule.ROption{Freq: elapsedUnits[p.pace], Interval: p.step, Until: p.until}
-	switch {
-	case len(p.clocks) == 1 && p.start != "":
-		p.start = p.start[:len(time.DateOnly)] + fmt.Sprintf("T%02d:%02d:00", p.clocks[0]/60, p.clocks[0]%60)
-	case len(p.clocks) > 0:
-		return nil, countsFromStart
+	if len(p.clocks) > 0 {
+		p.refuse(countsFromStart)
 	}
 	if p.count > 1 {
 		if o.Freq == rrule.SECONDLY || p.step > 0 || 60%p.count != 0 {
-			return nil, "how often in an hour is said by its minutes: every 30 minutes"
+			p.refuse("how often in an hour is said by its minutes: every 30 minutes")
 		}
 		o.Freq, o.Interval = o.Freq+1, 60/p.count
 	}
-	return []rrule.ROption{o}, ""
+	return []rrule.ROption{o}
 }
 
 // stepMinutes is the interval of a pace of hours or minutes.
@@ -80,23 +74,26 @@ func (p *phrase) stepMinutes() int {
 }
 
 // paceClocks turns "every 2 hours between 8:00 and 18:00" into times of day.
-func (p *phrase) paceClocks() (reason string) {
-	step, from, to := p.stepMinutes(), max(0, p.first), max(0, p.first)+dayMinutes-1
-	if len(p.between) > 0 {
+func (p *phrase) paceClocks() {
+	step, from, to := p.stepMinutes(), 0, dayMinutes-1
+	switch {
+	case len(p.between) > 0:
 		if from, to = p.between[0], p.between[1]; to < from {
 			to += dayMinutes
 		}
+	case len(p.first) > 0:
+		from, to = p.first[0], p.first[0]+dayMinutes-1
 	}
 	switch {
-	case p.pace == "second" || p.count > 1 || len(p.clocks) > 0, len(p.between) == 0 && dayMinutes%step != 0, p.first >= 0 && len(p.between) > 0,
-		len(p.past) > 0 && (p.pace != "hour" || p.first >= 0):
-		return countsFromStart
-	case to >= dayMinutes && (len(p.between) > 0 || p.first > 0) && (len(p.weekdays)+len(p.ordinals)+len(p.dates)+len(p.exceptDays)+len(p.exceptMonths) > 0 || p.unit != "" && p.unit != "day"):
-		return "a part of the day that passes midnight belongs to two days"
+	case p.pace == "second" || p.count > 1 || len(p.clocks) > 0, len(p.between) == 0 && dayMinutes%step != 0, len(p.first) > 0 && len(p.between)+len(p.past) > 0,
+		len(p.past) > 0 && p.pace != "hour":
+		p.refuse(countsFromStart)
+	case to >= dayMinutes && (p.someDays() || p.unit != "" && p.unit != "day"):
+		p.refuse("a part of the day that passes midnight belongs to two days")
 	case p.unit != "" && p.unit != "day" && len(p.weekdays)+len(p.ordinals)+len(p.dates) == 0:
-		return "the day is missing"
-	case p.first >= 0 && p.unit != "":
-		return "it is not said when it ends on each day: every 2 hours between 6:00 and 20:00"
+		p.refuse("the day is missing")
+	case len(p.first) > 0 && p.unit != "":
+		p.refuse("it is not said when it ends on each day: every 2 hours between 6:00 and 20:00")
 	}
 	for at := from; at <= to; at += step {
 		if len(p.past) == 0 {
@@ -109,11 +106,10 @@ func (p *phrase) paceClocks() (reason string) {
 		}
 	}
 	slices.Sort(p.clocks)
-	return ""
 }
 
 // times checks how often, or chooses the times of day that nobody has named.
-func (p *phrase) times() (reason string) {
+func (p *phrase) times() {
 	if len(p.clocks) == 0 {
 		p.clocks = midnight
 		if p.unit == "day" && p.count > 1 && dayMinutes%p.count == 0 {
@@ -132,34 +128,33 @@ func (p *phrase) times() (reason string) {
 		found *= max(1, len(p.ordinals)) * max(1, len(p.weekdays)) * max(1, days)
 	}
 	if p.count > 0 && p.pace == "" && p.count != found {
-		return fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found)
+		p.refuse(fmt.Sprintf("%q asks for %d, the rest names %d", p.counted, p.count, found))
 	}
-	return ""
 }
 
 // days composes the parts of the rule that choose days.
-func (p *phrase) days() (days []rrule.ROption, reason string) {
+func (p *phrase) days() []rrule.ROption {
 	var o rrule.ROption
 	months := p.months()
 	switch {
 	case !monthsOnly(p.dates):
 		return p.datesOfYear()
 	case p.unit == "year", p.unit == "" && len(months) > 0 && (len(p.ordinals) > 0 || len(p.weekdays) == 0 && p.pace == ""):
-		o, reason = p.year(months)
+		o = p.year(months)
 	case len(months) > 0 && p.unit != "" && p.unit != "day" && p.unit != "week":
-		return nil, "a month is named beside " + document.Found(p.unit)
+		p.refuse("a month is named beside " + document.Found(p.unit))
 	case p.unit == "month", p.unit == "" && len(p.ordinals) > 0 && len(p.weekdays) == 0 && p.numbered:
-		o, reason = p.choice(rrule.MONTHLY, nil)
+		o = p.choice(rrule.MONTHLY, nil)
 	case p.unit == "quarter":
-		o, reason = p.quarter()
-	case p.unit == "day", p.unit == "" && len(p.weekdays)+len(p.ordinals) == 0 && (p.pace != "" || !p.said && len(p.clocks) > 0 && len(p.exceptDays)+len(p.exceptMonths) == 0):
-		o, reason = p.daily()
+		o = p.quarter()
+	case p.unit == "day", p.unit == "" && len(p.weekdays)+len(p.ordinals) == 0 && (p.pace != "" || !p.said && len(p.clocks) > 0 && len(p.exceptDays) == 0):
+		o = p.daily()
 		o.Bymonth = months
 	default:
-		o, reason = p.week()
+		o = p.week()
 		o.Bymonth = months
 	}
-	return []rrule.ROption{o}, reason
+	return []rrule.ROption{o}
 }
 
 // months are those of all dates, rising.
@@ -172,119 +167,94 @@ func (p *phrase) months() (months []int) {
 }
 
 // daily is each day, or those that a list such as "weekdays" chooses: "Mon-Fri daily".
-func (p *phrase) daily() (o rrule.ROption, reason string) {
+func (p *phrase) daily() rrule.ROption {
 	switch {
 	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1):
-		return o, "every day leaves no day to choose"
+		p.refuse("every day leaves no day to choose")
 	case p.unit == "day" && !p.every:
-		return o, `"every" is missing`
+		p.refuse(`"every" is missing`)
 	case len(p.weekdays) > 0:
-		return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}, ""
+		return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}
 	}
-	return rrule.ROption{Freq: rrule.DAILY}, ""
+	return rrule.ROption{Freq: rrule.DAILY}
 }
 
-func (p *phrase) week() (o rrule.ROption, reason string) {
+func (p *phrase) week() rrule.ROption {
 	switch {
 	case len(p.ordinals) > 0 && len(p.weekdays) > 0 && p.unit == "":
-		return o, `"of the month" or "every 2 weeks" is missing`
+		p.refuse(`"of the month" or "every 2 weeks" is missing`)
 	case len(p.ordinals) > 0 && p.unit == "":
-		return o, `"of the month" is missing`
+		p.refuse(`"of the month" is missing`)
 	case len(p.ordinals) > 0:
-		return o, "a week has days such as Monday"
+		p.refuse("a week has days such as Monday")
 	case len(p.weekdays) == 0 && (p.unit == "" || !p.every):
-		return o, "how often is not said"
-	}
-	if len(p.weekdays) == 0 {
+		p.refuse("how often is not said")
+	case len(p.weekdays) == 0:
 		p.weekdays = []int{0}
 	}
-	return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}, ""
+	return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}
 }
 
-// without leaves out what is excepted.
-func (p *phrase) without(days []rrule.ROption) ([]rrule.ROption, string) {
-	for i := range days {
-		o := &days[i]
-		if len(p.exceptDays)+len(p.exceptMonths) == 0 {
-			break
-		} else if o.Freq != rrule.DAILY && o.Freq != rrule.WEEKLY {
-			return nil, "an exception needs every day, or weekdays, that it is one of"
-		}
-		from, of := p.weekdays, o.Bymonth
-		if len(from) == 0 {
-			from = []int{0, 1, 2, 3, 4, 5, 6}
-		}
-		if len(of) == 0 {
-			of = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
-		}
-		left, some := minus(from, p.exceptDays)
-		months, rest := minus(of, p.exceptMonths)
-		if !some || !rest {
-			return nil, "an exception is one of the days and leaves some of them"
-		}
-		if len(p.exceptMonths) > 0 {
-			o.Bymonth = months
-		}
-		if p.weekdays = left; len(p.exceptDays) > 0 {
-			o.Byweekday = p.ordinalDays(0)
-			if p.interval <= 1 {
-				o.Freq = rrule.WEEKLY
-			}
-		}
+// without leaves out the weekdays that are excepted.
+func (p *phrase) without(o rrule.ROption) rrule.ROption {
+	if len(p.exceptDays) == 0 {
+		return o
 	}
-	return days, ""
+	if len(p.weekdays) == 0 {
+		p.weekdays = []int{0, 1, 2, 3, 4, 5, 6}
+	}
+	left := slices.DeleteFunc(slices.Clone(p.weekdays), func(day int) bool { return slices.Contains(p.exceptDays, day) })
+	if o.Freq != rrule.DAILY && o.Freq != rrule.WEEKLY || len(left) == 0 || len(left)+len(p.exceptDays) > len(p.weekdays) {
+		p.refuse("an exception is one of the days, or of weekdays, and leaves some of them")
+	}
+	p.weekdays = left
+	o.Byweekday = p.ordinalDays(0)
+	if p.interval <= 1 {
+		o.Freq = rrule.WEEKLY
+	}
+	return o
 }
 
-// minus returns a list without some of its items; false: they are not all in it, or nothing is left.
-func minus(all, some []int) (left []int, ok bool) {
-	left = slices.DeleteFunc(slices.Clone(all), func(n int) bool { return slices.Contains(some, n) })
-	return left, len(left) == len(all)-len(some) && len(left) > 0
-}
-
-func (p *phrase) quarter() (o rrule.ROption, reason string) {
-	if p.interval > 1 {
-		return o, "quarters are those of the year, each of them"
+func (p *phrase) quarter() rrule.ROption {
+	months := quarterBegins
+	if slices.Contains(p.ordinals, -1) {
+		months = quarterEnds
 	}
-	last := slices.Contains(p.ordinals, -1)
-	if last && len(p.ordinals) > 1 {
-		return o, "the first and the last month of a quarter need an RRULE line each"
+	if p.interval > 1 || months[0] > 1 && len(p.ordinals) > 1 {
+		p.refuse("quarters are those of the year, each of them; the first and the last month of one need an RRULE line each")
 	}
-	if last {
-		return p.choice(rrule.YEARLY, quarterEnds)
-	}
-	return p.choice(rrule.YEARLY, quarterBegins)
+	return p.choice(rrule.YEARLY, months)
 }
 
 var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
 
 // year chooses days of some months, or the first or last of the year.
-func (p *phrase) year(months []int) (o rrule.ROption, reason string) {
-	first, last := slices.Equal(p.ordinals, []int{1}), slices.Equal(p.ordinals, []int{-1})
+func (p *phrase) year(months []int) rrule.ROption {
 	switch {
 	case len(months) > 0 && !p.every:
-		return o, `"every year" is missing`
+		p.refuse(`"every year" is missing`)
 	case len(months) > 0:
-	case last:
+	case slices.Equal(p.ordinals, []int{-1}):
 		months = []int{12}
-	case first, len(p.ordinals)+len(p.weekdays) == 0 && p.every:
+	case slices.Equal(p.ordinals, []int{1}), len(p.ordinals)+len(p.weekdays) == 0 && p.every:
 		months = []int{1}
 	default:
-		return o, "the month is missing"
+		p.refuse("the month is missing")
 	}
 	return p.choice(rrule.YEARLY, months)
 }
 
 // datesOfYear takes one line for the months that share their days.
-func (p *phrase) datesOfYear() (days []rrule.ROption, reason string) {
+func (p *phrase) datesOfYear() (days []rrule.ROption) {
 	switch {
 	case !p.every || p.unit != "" && p.unit != "year":
-		return nil, `"every year" is missing`
+		p.refuse(`"every year" is missing`)
 	case len(p.ordinals)+len(p.weekdays) > 0:
-		return nil, "days of two kinds need an RRULE line each"
+		p.refuse("days of two kinds need an RRULE line each")
 	}
 	for _, date := range p.dates {
 		if len(date.days) == 0 {
-			return nil, "the day is missing in " + monthNames[date.month-1]
+			p.refuse("the day is missing in " + monthNames[date.month-1])
 		}
 		same := slices.IndexFunc(days, func(o rrule.ROption) bool { return slices.Equal(o.Bymonthday, date.days) })
 		if same >= 0 {
@@ -292,41 +262,33 @@ func (p *phrase) datesOfYear() (days []rrule.ROption, reason string) {
 			slices.Sort(days[same].Bymonth)
 			continue
 		}
-		o, reason := p.daysOfMonth(date.days)
-		if reason != "" {
-			return nil, reason
-		}
-		o.Freq, o.Bymonth = rrule.YEARLY, []int{date.month}
-		days = append(days, o)
+		days = append(days, rrule.ROption{Freq: rrule.YEARLY, Bymonth: []int{date.month}, Bymonthday: p.daysOfMonth(date.days)})
 	}
-	return days, ""
+	return days
 }
 
 // choice composes days of months: "1st and last", "first Monday", "last weekday"; the first when none is named.
-func (p *phrase) choice(freq rrule.Frequency, months []int) (o rrule.ROption, reason string) {
-	ordinals := p.ordinals
+func (p *phrase) choice(freq rrule.Frequency, months []int) rrule.ROption {
+	ordinals := p.daysOfMonth(p.ordinals)
 	switch {
 	case len(p.weekdays) > 0 && len(ordinals) == 0:
-		return o, "which of these weekdays of the month is not said: first, last"
-	case len(p.weekdays) > 0 && p.group && !p.workdays:
-		return o, "which day of them is not said"
+		p.refuse("which of these weekdays of the month is not said: first, last")
+	case p.workdays:
+		return rrule.ROption{Freq: rrule.MONTHLY, Bymonth: months, Byweekday: p.ordinalDays(0), Bysetpos: ordinals}
+	case len(p.weekdays) > 0 && p.group:
+		p.refuse("which day of them is not said")
+	case len(p.weekdays) > 0:
+		return rrule.ROption{Freq: freq, Bymonth: months, Byweekday: p.ordinalDays(ordinals...)}
 	case len(ordinals) == 0 && !p.every:
-		return o, "how often is not said"
+		p.refuse("how often is not said")
 	case len(ordinals) == 0:
 		ordinals = []int{1}
 	}
-	if o, reason = p.daysOfMonth(ordinals); reason == "" && p.workdays {
-		o = rrule.ROption{Byweekday: p.ordinalDays(0), Bysetpos: o.Bymonthday}
-		freq = rrule.MONTHLY
-	} else if len(p.weekdays) > 0 {
-		o = rrule.ROption{Byweekday: p.ordinalDays(o.Bymonthday...)}
-	}
-	o.Freq, o.Bymonth = freq, months
-	return o, reason
+	return rrule.ROption{Freq: freq, Bymonth: months, Bymonthday: ordinals}
 }
 
 // daysOfMonth sorts numbers of days, the last one behind the others.
-func (p *phrase) daysOfMonth(ordinals []int) (o rrule.ROption, reason string) {
+func (p *phrase) daysOfMonth(ordinals []int) []int {
 	limit := 31
 	if p.workdays {
 		limit = 23
@@ -337,10 +299,10 @@ func (p *phrase) daysOfMonth(ordinals []int) (o rrule.ROption, reason string) {
 	slices.SortFunc(ordinals, func(a, b int) int { return int(uint8(a)) - int(uint8(b)) }) // -1 comes last
 	for i, n := range ordinals {
 		if n == 0 || n > limit || i > 0 && n == ordinals[i-1] {
-			return o, strconv.Itoa(n) + " is no number from 1 to " + strconv.Itoa(limit) + ", or stands there twice"
+			p.refuse(strconv.Itoa(n) + " is no number from 1 to " + strconv.Itoa(limit) + ", or stands there twice")
 		}
 	}
-	return rrule.ROption{Bymonthday: ordinals}, ""
+	return ordinals
 }
 
 // ordinalDays writes each weekday with each number; 0 is none.

@@ -61,35 +61,23 @@ func cutZone(sentence string) (rest, name string) {
 		return sentence[:found[0]], strings.Trim(sentence[found[0]:][strings.LastIndexAny(sentence[found[0]:], " (")+1:], ")")
 	}
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(sentence))
-	for i, field := range fields {
-		field = strings.Trim(field, ",.")
-		from, to := i, i+1
-		switch {
-		case strings.EqualFold(field, "utc"), strings.EqualFold(field, "gmt"):
-			name = "UTC"
-		case strings.Contains(field, "/"):
-			name = existing(field)
-		case strings.EqualFold(field, "time"):
-			for from = max(0, i-maxCity); from < i && name == ""; from++ {
-				name = zoneOfCity(fields[from:i])
+	for length := maxCity; length > 0; length-- {
+		for from := 0; from+length <= len(fields); from++ {
+			to := from + length
+			behind := to < len(fields) && strings.EqualFold(strings.Trim(fields[to], ",."), "time")
+			before := from > 0 && strings.EqualFold(fields[from-1], "in")
+			name := zoneOf(strings.Trim(strings.Join(fields[from:to], "_"), ",."), before || behind)
+			if name == "" {
+				continue
 			}
-			from--
-		case strings.EqualFold(field, "in"):
-			for to = min(len(fields), i+1+maxCity); to > i+1 && name == ""; to-- {
-				name = zoneOfCity(fields[i+1 : to])
+			if before {
+				from--
 			}
-			to++
+			if behind {
+				to++
+			}
+			return strings.Join(slices.Concat(fields[:from], fields[to:]), " "), name
 		}
-		if name == "" {
-			continue
-		}
-		if to < len(fields) && strings.EqualFold(strings.Trim(fields[to], ",."), "time") {
-			to++
-		}
-		if from > 0 && strings.EqualFold(fields[from-1], "in") {
-			from--
-		}
-		return strings.Join(slices.Concat(fields[:from], fields[to:]), " "), name
 	}
 	return sentence, ""
 }
@@ -97,28 +85,30 @@ func cutZone(sentence string) (rest, name string) {
 // maxCity is how many words the name of a city has at most.
 const maxCity = 3
 
-// zoneOfCity finds "new york" in the zone database as America/New_York.
-func zoneOfCity(city []string) string {
-	var parts []string
-	for _, word := range city {
-		word = strings.ToLower(word)
-		if slices.Contains(noCities, word) {
-			return ""
-		}
-		if word != "of" && word != "es" {
-			word = strings.ToUpper(word[:1]) + word[1:]
-		}
-		parts = append(parts, word)
+// zoneOf finds "UTC", "Europe/Berlin" and, as a city, "new_york" in the zone database.
+func zoneOf(text string, city bool) string {
+	lower := strings.ToLower(text)
+	switch {
+	case lower == "utc", lower == "gmt":
+		return "UTC"
+	case strings.Contains(text, "/"):
+		return existing(text)
+	case !city || slices.ContainsFunc(noCities, func(word string) bool { return strings.Contains(lower, word) }):
+		return ""
 	}
+	name := capitals.ReplaceAllStringFunc(lower, strings.ToUpper)
+	name = strings.NewReplacer("_Of_", "_of_", "_Es_", "_es_").Replace(name)
 	for _, region := range []string{"Europe/", "America/", "Asia/", "Africa/", "Australia/", "Pacific/", "Atlantic/"} {
-		if name := existing(region + strings.Join(parts, "_")); name != "" {
+		if name := existing(region + name); name != "" {
 			return name
 		}
 	}
 	return ""
 }
 
-// noCities are names of the zone database that mean something else in front of "time".
+var capitals = regexp.MustCompile(`(?:^|_)[a-z]`)
+
+// noCities are in names of the zone database that mean something else in front of "time".
 var noCities = strings.Fields("easter wake north south west victoria center")
 
 // existing returns a name if there is such a zone.

@@ -3,7 +3,6 @@ package english
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/schedule"
@@ -24,10 +23,10 @@ func setWindow(others bool) func(*draft, []string) {
 			return
 		}
 		window := "FREQ=DAILY"
-		if days := chosen(found[1], strings.Split("MO,TU,WE,TH,FR,SA,SU", ","), others); days != "" {
+		if days := chosen(found[1], "MO,TU,WE,TH,FR,SA,SU", others); days != "" {
 			window = "FREQ=WEEKLY;BYDAY=" + days
 		}
-		if hours := chosen(found[2], hoursOfDay, others); hours != "" {
+		if hours := chosen(found[2], "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23", others); hours != "" {
 			window += ";BYHOUR=" + hours
 		}
 		if window == "FREQ=DAILY" { // never
@@ -37,18 +36,11 @@ func setWindow(others bool) func(*draft, []string) {
 	}
 }
 
-var hoursOfDay = func() (all []string) {
-	for hour := range 24 {
-		all = append(all, strconv.Itoa(hour))
-	}
-	return all
-}()
-
 // chosen lists those of all that are in a list, or the others; an empty list chooses nothing.
-func chosen(list string, all []string, others bool) string {
+func chosen(list, all string, others bool) string {
 	if list == "" {
 		return ""
 	}
 	named := strings.Split(list, ",")
-	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(named, one) == others }), ",")
+	return strings.Join(slices.DeleteFunc(strings.Split(all, ","), func(one string) bool { return slices.Contains(named, one) == others }), ",")
 }
