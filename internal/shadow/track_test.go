@@ -71,6 +71,15 @@ func TestWhereOldAndNewDisagreeIsToldOnceAndByItsKind(t *testing.T) {
 	}
 }
 
+func TestARetryIsComparedWithoutTheJitterOfItsPolicy(t *testing.T) {
+	spread := defined(t, map[string]any{"rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0", "policy": map[string]any{
+		"timeout": "50m", "retries": map[string]any{"strategy": "fixed", "base": "1h", "count": 3}, "jitter": 0.9, "on_exhausted": "next_planned"}})
+	told, _ := compared(t, runs("5 06:00 20 failed", "5 07:20 20 failed", "5 08:40 5 ok"), Options{Within: time.Second}, map[string]Source{"m": spread})
+	if told != nil {
+		t.Errorf("expected each retry where the policy has it, found %q", told)
+	}
+}
+
 func TestARetryThatWeWouldLeaveToThePlannedRefreshIsTold(t *testing.T) {
 	hourly := defined(t, map[string]any{"rrule": "FREQ=HOURLY", "policy": map[string]any{
 		"timeout": "50m", "retries": []any{"5m", "10m"}, "on_exhausted": "next_planned"}})
