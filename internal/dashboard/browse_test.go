@@ -70,6 +70,42 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	}
 }
 
+func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := steered(t, Config{})
+	tab := browser.Open(t)
+	tab.Go(f.url("failures"))
+	browser.Eval[bool](tab, `window.came = 0; source.addEventListener("fragment", () => came++); document.querySelectorAll("details").forEach((d) => { d.open = true; }); document.getElementById("rate-0").focus(); document.getElementById("rate-0").value = "1/s"; true`)
+	f.fail("tbl_2", oneFeed, `"reason":"HTTP 503"`)
+	tab.Await(`came > 0`)
+	if !browser.Eval[bool](tab, `document.activeElement.id == "rate-0" && document.activeElement.value == "1/s"`) {
+		t.Error("expected what was typed, found it replaced")
+	}
+	browser.Eval[bool](tab, `document.activeElement.blur(); true`)
+	f.fail("tbl_3", oneFeed, `"reason":"HTTP 503"`)
+	tab.AwaitText("3 models")
+}
+
+func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := steered(t, Config{})
+	tab := browser.Open(t)
+	tab.Go(f.url("model?uid=tbl_1"))
+	tab.Await(`source && source.readyState == EventSource.OPEN`)
+	show := func(hidden string) {
+		browser.Eval[bool](tab, `Object.defineProperty(document, "hidden", {value: `+hidden+`, configurable: true}); document.dispatchEvent(new Event("visibilitychange"))`)
+	}
+	show("true")
+	if browser.Eval[bool](tab, `source !== null`) {
+		t.Error("expected no stream of a page that is hidden")
+	}
+	show("false")
+	f.Command(`{"type":"disable","uid":"tbl_1","reason":"has not paid"}`)
+	tab.AwaitText("has not paid")
+}
+
 func TestEverythingWorksWithoutScripts(t *testing.T) {
 	long.Only(t)
 	t.Parallel()

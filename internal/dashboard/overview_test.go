@@ -51,7 +51,8 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 			if first := strings.Index(page, "What is stopped"); first < 0 || first > strings.Index(page, "As of ") {
 				t.Error("expected the page to begin with it")
 			}
-			expect(t, d.page(home+"steering"), "host=a.example <span", "down")
+			expect(t, d.page(home+"steering"), "host=a.example <span", "down", `href="/q/bigtables/steering?keys=all">All keys`)
+			expect(t, d.page(home+"steering?keys=all"), `href="/q/bigtables/steering">Only what models wait for`)
 			d.Clock.Turn(10 * time.Minute)
 			d.start()
 			d.put(`"uid":"b","rrule":"every day at 6 AM"`) // the poller lives
