@@ -135,6 +135,26 @@ func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
 	})
 }
 
+func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.broken(d, 1)
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		probe := b.runs()["t1"]
+		if _, told := b.Scores(b.Store.Keys.Gates())["circuit:host=t1"]; len(probe) != 1 || !told {
+			t.Fatalf("want one probe, and the circuit among the gates, got %v, %t", probe, told)
+		}
+		b.finish(probe...)
+		b.Clock.Turn(time.Minute)
+		b.settle(d)
+		if gates := b.Scores(b.Store.Keys.Gates()); len(gates) != 0 {
+			t.Errorf("want a closed circuit forgotten, got %v", gates)
+		}
+	})
+}
+
 func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)

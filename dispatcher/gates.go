@@ -37,34 +37,36 @@ func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {
 	}
 	waiting, err := d.store.ParkedBy(ctx, open, max(1, d.config.Batch/len(open)))
 	w.gates = map[string]model.Gate{}
-	var unwaited []string
+	circuits := map[string]bool{} // whether any model waits
 	for i, uids := range waiting {
-		switch kind, name := open[i].Split(); {
-		case kind == model.GateLimit:
+		switch kind, name := open[i].Split(); kind {
+		case model.GateLimit:
 			uids = uids[:min(len(uids), fewOfAKey)]
-		case kind == model.GateCircuit && len(uids) == 0:
-			unwaited = append(unwaited, name)
+		case model.GateCircuit:
+			circuits[name] = len(uids) > 0
 		}
 		for _, uid := range uids {
 			w.gated, w.gates[uid] = append(w.gated, uid), open[i]
 		}
 	}
-	if err != nil || unwaited == nil {
+	if err != nil || len(circuits) == 0 {
 		return err
 	}
-	return d.keepOpen(ctx, w, unwaited)
+	return d.keepOpen(ctx, w, circuits)
 }
 
 // lookUnwaited is how often a circuit is looked at that is open and that no model waits for.
 const lookUnwaited = time.Minute
 
-// keepOpen keeps circuits that are open among the gates, so that people are told of them although no model waits.
-func (d *Dispatcher) keepOpen(ctx context.Context, w *work, circuits []string) error {
-	rooms, err := d.store.Rooms(ctx, nil, circuits, w.due.Now)
+// keepOpen keeps circuits that are open among the gates, so that people are told of them although no model waits, or the last is to try.
+func (d *Dispatcher) keepOpen(ctx context.Context, w *work, circuits map[string]bool) error {
+	rooms, err := d.store.Rooms(ctx, nil, slices.Sorted(maps.Keys(circuits)), w.due.Now)
 	for i := range w.looks {
 		look := &w.looks[i]
 		if kind, name := look.Gate.Split(); kind == model.GateCircuit && rooms.Circuits[name] != nil && rooms.Circuits[name].Open() {
-			look.Again, look.Closed = w.due.Now.Add(lookUnwaited), true
+			if look.Closed = true; !circuits[name] {
+				look.Again = w.due.Now.Add(lookUnwaited)
+			}
 		}
 	}
 	return err
