@@ -211,7 +211,7 @@ var journaled = []model.Event{
 
 // settled are the counters of messages that made no entry; kept are those whose messages stand in rejected.
 var (
-	settled = []string{"status", "stale", "duplicate", "unchanged"}
+	settled = []string{"status", "stale", "duplicate", "unchanged", "hold", "release"}
 	kept    = []string{"unknown_model", "busy", "stopped", "malformed", "no_uid", "unknown_type"}
 )
 

@@ -3,12 +3,20 @@ package simulation
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // compared is what whoever changes what operators set has read of it.
 type compared struct {
 	seen, opened string // how many changes there were; of a circuit, since when it was open
 	turns        bool   // it turns the circuit of the queue
+	part, number string // of the command that asks for it; empty: none does
+}
+
+// behind reports whether a command that was carried out already, or a later one of the same part, asks for the change.
+func (p *replay) behind() bool {
+	last, _, _ := strings.Cut(p.before.ordered[p.compared.part], " ")
+	return p.compared.part != "" && count(p.compared.number) <= count(last)
 }
 
 // outdated reports whether what is about to be changed has changed since it was read.
@@ -23,6 +31,9 @@ func (p *replay) checkCompared() error {
 		return nil
 	}
 	is, was := p.after.set(), p.before.set()
+	if p.behind() && is != was {
+		return fmt.Errorf("the command %s of %s was carried out behind %s: want %s, found %s", p.compared.number, p.compared.part, p.before.ordered[p.compared.part], was, is)
+	}
 	if p.outdated() && (is != was || p.after.changes != p.before.changes) {
 		return fmt.Errorf("a change that was decided after %q changes came after %q, and was made: want %s, found %s", p.compared.seen, p.before.changes, was, is)
 	}

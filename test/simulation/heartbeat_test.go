@@ -30,10 +30,10 @@ func (d *deed) read(k scripts.Keys, command redis.Cmder) {
 	case keys[0] == k.Front():
 		d.note = &note{count(values[1]), count(values[2])}
 	case len(keys) > 2 && keys[1] == k.Gates() && keys[2] == k.Forwarded():
-		d.compared = &compared{seen: values[0]}
+		d.compared = &compared{seen: values[0], part: values[1], number: values[2]}
 	case keys[0] == k.QueueCircuit() && keys[1] == k.Gates():
 		d.turned = &turn{values[0], values[5], values[6]}
-		d.compared = &compared{values[10], values[11], true}
+		d.compared = &compared{seen: values[10], opened: values[11], turns: true}
 	case keys[0] == k.QueueCircuit():
 		d.measured = time.UnixMilli(int64(count(values[0]))).UTC()
 	case keys[0] == k.Pollers():

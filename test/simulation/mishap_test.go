@@ -96,7 +96,7 @@ func (t *temper) steer(rng *rand.Rand, planted bug) {
 			t.keyed = []string{ratedPolicy, singlePolicy, windowedPolicy, "", "", ""}[rng.IntN(6)]
 		}
 		if t.deeds = planted.deeds; t.deeds == "" {
-			t.deeds = []deeds{holding, walking, "", "", "", ""}[rng.IntN(6)]
+			t.deeds = []deeds{holding, walking, sending, "", "", ""}[rng.IntN(6)]
 		}
 	}
 }

@@ -20,6 +20,7 @@ type snapshot struct {
 	front                  []string
 	claimed                map[string][]string // by poller, and the lane by its name
 	changes                string              // how many there were of what operators set
+	ordered                map[string]string   // with the numbers of the last commands about the queue
 	holder                 string              // of the lane
 	taken                  map[string][]string // by worker pool
 	workers                map[string]float64
@@ -47,7 +48,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
 		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
 		queueCircuit: r.hash(k.QueueCircuit()), wake: len(r.list(k.Wake())),
-		ids: r.scores(k.Commands()), changes: r.hash(k.Forwarded())["changes"], steered: r.lookAround(r.steers),
+		ids: r.scores(k.Commands()), changes: r.hash(k.Forwarded())["changes"], ordered: r.hash(k.Forwarded()), steered: r.lookAround(r.steers),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {

@@ -73,13 +73,14 @@ type deeds string
 const (
 	holding deeds = "hold and release"
 	walking deeds = "begin bulks"
+	sending deeds = "push commands that hold and release"
 )
 
 // deed draws one of the ten of steer.
 func (d deeds) deed(rng *rand.Rand) int {
 	n := rng.IntN(10)
 	switch {
-	case d == holding && n > 1:
+	case (d == holding || d == sending) && n > 1:
 		return n % 4
 	case d == walking && n > 1:
 		return 8
@@ -95,7 +96,11 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		return err
 	}
 	hold, key := holdNames[o.rng.IntN(len(holdNames))], keyNames[o.rng.IntN(len(keyNames))]
-	switch o.deeds.deed(o.rng) {
+	deed := o.deeds.deed(o.rng)
+	if deed < 4 && (o.deeds == sending || o.rng.IntN(4) == 0) {
+		return o.send(ctx, deed < 2, hold)
+	}
+	switch deed {
 	case 0, 1:
 		h := model.Hold{ID: hold, Selector: o.selector(), Since: now, Within: time.Duration(o.rng.IntN(2)) * 20 * time.Second}
 		if length := o.rng.IntN(4); length > 0 {
@@ -121,6 +126,15 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		_, err = store.CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(*o.steers+1)))
 	}
 	return err
+}
+
+// send pushes a command that holds or releases. Who does not know whether it has arrived does without.
+func (o *operatorRole) send(ctx context.Context, holds bool, id string) error {
+	text := fmt.Sprintf(`{"type":"release","id":%q}`, id)
+	if holds {
+		text = fmt.Sprintf(`{"type":"hold","id":%q,"selector":%q,"reason":"r%d"}`, id, o.selector(), o.rng.IntN(3))
+	}
+	return o.server.write.RPush(ctx, o.server.store.Keys.Control(), text).Err()
 }
 
 // newLimit is one for a key, or for all tenants.

@@ -54,6 +54,8 @@ var steeredBugs = []bug{
 	{name: "a label stays", steers: true, file: "commit.lua", mark: "unlabel", line: "next_key('label')"},
 
 	{name: "a late request undoes what was set since", steers: true, deeds: holding, file: "change-queue.lua", mark: "changed since", line: "if false then"},
+	{name: "a command is carried out behind a later one", steers: true, deeds: sending, slow: true, file: "change-queue.lua", mark: "in order", line: "if false then"},
+	{name: "a command is carried out twice", steers: true, deeds: sending, slow: true, file: "change-queue.lua", mark: "once", line: "if false then"},
 	{name: "a change of what is set is not counted", steers: true, deeds: holding, file: "change-queue.lua", mark: "change"},
 	{name: "a bulk that steers starts twice after a kill", steers: true, slow: true, store: func(s *scripts.Store) queue { return forgettingStarts{s} }},
 	{name: "two pollers move a bulk", steers: true, deeds: walking, slow: true, file: "move-bulk.lua", mark: "another step", line: "if is[1] ~= since or is[3] then"},

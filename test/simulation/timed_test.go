@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -107,6 +108,40 @@ var timedBugs = []bug{
 			r.Window = nil
 		}
 	}},
+	{name: "a planned refresh that its worker has moved is dropped", timed: true, slow: true, believed: func(r *model.Model) {
+		if r.Running() { // what the alignment says of a planned refresh is not asked, and the retry stays
+			r.Policy.Alignment = policy.UntilSuccess
+		}
+	}},
+	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: func(s *scripts.Store) queue {
+		return delaying{s, map[string]bool{}}
+	}},
+}
+
+// delaying forgets that a payload was replaced when the attempt asks to be tried again.
+type delaying struct {
+	*scripts.Store
+	later map[string]bool // such attempts
+}
+
+func (s delaying) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error) {
+	claim, err := s.Store.Claim(ctx, owner, limit, lease)
+	for _, entry := range claim.Messages {
+		if message, err := model.DecodeMessage([]byte(entry.Raw())); err == nil && (message.Type == model.MessagePostponed || message.Type == model.MessageInterrupted) {
+			s.later[message.AttemptUID] = true
+		}
+	}
+	return claim, err
+}
+
+func (s delaying) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+	snapshot, err := s.Store.Read(ctx, uids, commands)
+	if err == nil {
+		for _, record := range snapshot.Records {
+			record.Outdated = record.Outdated && !s.later[record.AttemptUID]
+		}
+	}
+	return snapshot, err
 }
 
 // believing lets the daemons believe what the bug says of models.
