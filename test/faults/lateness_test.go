@@ -1,15 +1,20 @@
 package faults
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/doctor"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -29,65 +34,109 @@ func gusts(ctx context.Context, l *link) error {
 	return nil
 }
 
-// lateVerb is what an operator does, what undoes it, and whether it is done.
+// lateVerb is what an operator does, what undoes it, and whether it is done in a part.
 type lateVerb struct {
 	name     string
-	do, undo func(context.Context, *scripts.Store) error
-	done     func() (bool, error)
+	do, undo func(context.Context) error
+	done     func(*scripts.Store) (bool, error)
 }
 
-func (d *drill) lateVerbs() []lateVerb {
-	keys := d.store.Keys
-	has := func(key, field string) func() (bool, error) {
-		return func() (bool, error) { return d.clients.Read.HExists(d.ctx, key, field).Result() }
+// only is the error of a verb that also tells whether it changed something.
+func only(_ bool, err error) error { return err }
+
+// lateVerbs are all verbs about a queue that change what operators set, but for that which stops a queue under load.
+func (d *drill) lateVerbs(q *scripts.Queue) []lateVerb {
+	d.t.Helper()
+	has := func(key func(scripts.Keys) string, field string) func(*scripts.Store) (bool, error) {
+		return func(part *scripts.Store) (bool, error) {
+			return d.clients.Read.HExists(d.ctx, key(part.Keys), field).Result()
+		}
 	}
 	hold := &model.Hold{ID: "h2", Since: d.now(), Reason: "late", Selector: selectorOf(d.t, "uid=nobody")}
 	closed, err := schedule.ParseCalendar(map[string]any{"name": "c1", "rrule": "FREQ=DAILY", "dtstart": "2026-01-01", "for": "1h"})
 	d.check("read a calendar", err)
 	spare := d.policy
 	spare.Name = "spare"
-	return []lateVerb{
-		{"hold", func(ctx context.Context, s *scripts.Store) error { return s.PutHold(ctx, hold) }, func(ctx context.Context, s *scripts.Store) error {
-			_, err := s.ReleaseHold(ctx, "h2", 0, hold.Since.Add(time.Second))
-			return err
-		}, func() (bool, error) {
-			holds, problem, err := d.store.Holds(d.ctx)
-			for _, h := range holds {
-				if h.ID == "h2" && h.Until.IsZero() {
-					return true, err
-				}
-			}
-			return false, joined(problem, err)
-		}},
-		{"limit", func(ctx context.Context, s *scripts.Store) error {
-			return s.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, hold.Since)
-		}, func(ctx context.Context, s *scripts.Store) error {
-			_, err := s.RemoveLimit(ctx, "host=h", hold.Since)
-			return err
-		}, has(keys.Limits(), "host=h")},
-		{"calendar", func(ctx context.Context, s *scripts.Store) error { return s.PutCalendar(ctx, closed, hold.Since) }, func(ctx context.Context, s *scripts.Store) error {
-			_, err := s.RemoveCalendar(ctx, "c1", hold.Since)
-			return err
-		}, has(keys.Calendars(), "c1")},
-		{"policy", func(ctx context.Context, s *scripts.Store) error { return s.PutPolicy(ctx, spare) }, func(ctx context.Context, s *scripts.Store) error {
-			_, err := s.RemovePolicy(ctx, "spare")
-			return err
-		}, has(keys.Policies(), "spare")},
-		{"circuit", func(ctx context.Context, s *scripts.Store) error {
-			_, err := s.OpenCircuit(ctx, "host=h", "ann", "", d.now().Add(time.Hour), d.now())
-			return err
-		}, func(ctx context.Context, s *scripts.Store) error {
-			_, err := s.CloseCircuit(ctx, "host=h", "ann", d.now())
-			return err
-		}, has(keys.Circuit("host=h"), "opened_at")},
+	circuit := func(on bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return q.SetQueueCircuit(ctx, model.QueueCircuit{On: on, Share: 1, Window: time.Minute, Min: 1_000_000}, "ann")
+		}
 	}
+	bulk := func(reason string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if _, err := q.CancelBulk(ctx, "late"); err != nil {
+				return err
+			}
+			return q.BeginBulk(ctx, "late", model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, Reason: reason})
+		}
+	}
+	verbs := []lateVerb{
+		{"hold", func(ctx context.Context) error { return q.PutHold(ctx, hold) }, func(ctx context.Context) error {
+			return only(q.ReleaseHold(ctx, "h2", 0))
+		}, func(part *scripts.Store) (bool, error) {
+			h, err := holdOf(d.ctx, part, "h2")
+			return h != nil && h.Until.IsZero(), err
+		}},
+		{
+			"limit", func(ctx context.Context) error {
+				return q.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1})
+			},
+			func(ctx context.Context) error { return only(q.RemoveLimit(ctx, "host=h")) },
+			has(scripts.Keys.Limits, "host=h"),
+		},
+		{
+			"calendar", func(ctx context.Context) error { return q.PutCalendar(ctx, closed) },
+			func(ctx context.Context) error { return only(q.RemoveCalendar(ctx, "c1")) },
+			has(scripts.Keys.Calendars, "c1"),
+		},
+		{
+			"policy", func(ctx context.Context) error { return q.PutPolicy(ctx, spare) },
+			func(ctx context.Context) error { return only(q.RemovePolicy(ctx, "spare")) },
+			has(scripts.Keys.Policies, "spare"),
+		},
+		{
+			"circuit", func(ctx context.Context) error { return only(q.OpenCircuit(ctx, "host=h", "ann", "", time.Hour)) },
+			func(ctx context.Context) error { return only(q.CloseCircuit(ctx, "host=h", "ann")) },
+			has(func(k scripts.Keys) string { return k.Circuit("host=h") }, "opened_at"),
+		},
+		{"circuit of the queue", circuit(true), circuit(false), func(part *scripts.Store) (bool, error) {
+			status, err := part.QueueCircuit(d.ctx)
+			return status.On, err
+		}},
+		{"bulk", bulk("done"), bulk("undone"), func(part *scripts.Store) (bool, error) {
+			b, _, err := part.ReadBulk(d.ctx, "late")
+			if b.Cancelled {
+				err = errors.New("the bulk that was begun last was cancelled")
+			}
+			return b.Reason == "done", err
+		}},
+		{
+			"settings", func(ctx context.Context) error { return q.SetNewErrorAbove(ctx, 9) },
+			func(ctx context.Context) error { return q.SetNewErrorAbove(ctx, 5) },
+			func(*scripts.Store) (bool, error) {
+				stored, err := scripts.Open(d.ctx, d.clients, scripts.Config{Queue: q.Name})
+				return err == nil && stored.NewErrorAbove() == 9, err
+			},
+		},
+	}
+	if len(q.Parts) > 1 { // nothing runs there
+		verbs = append(verbs, lateVerb{
+			"circuit of the queue by hand", func(ctx context.Context) error { return only(q.OpenCircuit(ctx, "queue", "ann", "", time.Hour)) },
+			func(ctx context.Context) error { return only(q.CloseCircuit(ctx, "queue", "ann")) },
+			has(scripts.Keys.QueueCircuit, "opened_at"),
+		})
+	}
+	return verbs
 }
 
-func joined(a, b error) error {
-	if a != nil {
-		return a
+// holdOf reads one hold; nil: there is none.
+func holdOf(ctx context.Context, part *scripts.Store, id string) (*model.Hold, error) {
+	holds, problem, err := part.Holds(ctx)
+	at := slices.IndexFunc(holds, func(h model.Hold) bool { return h.ID == id })
+	if at < 0 {
+		return nil, cmp.Or(problem, err)
 	}
-	return b
+	return &holds[at], cmp.Or(problem, err)
 }
 
 func selectorOf(t testing.TB, text string) model.Selector {
@@ -100,12 +149,12 @@ func selectorOf(t testing.TB, text string) model.Selector {
 }
 
 // insist does something until it is answered. Nobody waits for longer than a second.
-func (d *drill) insist(what string, store *scripts.Store, do func(context.Context, *scripts.Store) error) {
+func (d *drill) insist(what string, do func(context.Context) error) {
 	d.t.Helper()
 	d.until(what, func() (bool, error) {
 		ctx, cancel := context.WithTimeout(d.ctx, time.Second)
 		defer cancel()
-		err := do(ctx, store)
+		err := do(ctx)
 		if err != nil {
 			d.struck++
 		}
@@ -113,51 +162,117 @@ func (d *drill) insist(what string, store *scripts.Store, do func(context.Contex
 	})
 }
 
+// lateQueue is a queue that operators steer by requests that arrive late.
+type lateQueue struct {
+	*scripts.Queue // as it is
+	verbs          []lateVerb
+}
+
+// lateQueues are that of the drill, and one of several parts, of which pollers carry out commands.
+func (d *drill) lateQueues() (queues []lateQueue) {
+	d.t.Helper()
+	operator, _ := d.connect(d.address)
+	const spread = "spread"
+	d.check("create a queue", scripts.Create(d.ctx, d.clients, scripts.Config{Queue: spread}, 2))
+	for _, name := range []string{d.store.Keys.Queue(), spread} {
+		is, err := scripts.Open(d.ctx, d.clients, scripts.Config{Queue: name})
+		d.check("open a queue", err)
+		late, err := scripts.Open(d.ctx, operator, scripts.Config{Queue: name})
+		d.check("open a queue", err)
+		queues = append(queues, lateQueue{is, d.lateVerbs(late)})
+		for i := range late.Parts {
+			if name == spread {
+				clients, _ := d.connect(d.address)
+				q, err := scripts.Open(d.ctx, clients, scripts.Config{Queue: name})
+				d.check("open a queue", err)
+				daemon, err := poller.New(q.Parts[i], poller.Config{})
+				d.check("open a poller", err)
+				d.workers.run(daemon.Run)
+			}
+		}
+	}
+	return queues
+}
+
+// pushLate pushes commands about the queue, and returns how many replies there are to be, and the reason of the hold that is asked for last.
+func (d *drill) pushLate(q lateQueue, round int) (replies int64, last string) {
+	d.t.Helper()
+	keys, last := q.Parts[0].Keys, fmt.Sprint("second ", round)
+	for i, text := range []string{fmt.Sprint(`{"type":"hold","id":"h1","selector":"uid=nobody","reason":"first `, round), `{"type":"release","id":"h1`, `{"type":"hold","id":"h1","selector":"uid=nobody","reason":"` + last} {
+		command := fmt.Sprintf(`%s","command_id":"c%d-%d","reply_to":%q}`, text, round, i, keys.Reply("late"))
+		d.check("push a command", d.clients.Write.RPush(d.ctx, keys.Control(), command).Err())
+	}
+	return int64(3 * (round + 1)), last
+}
+
+// steerLate lets all verbs be done and undone, again and again, and at the end done or not.
+func (d *drill) steerLate(q lateQueue, done bool) {
+	d.t.Helper()
+	for range long.Or(1, 3) {
+		for _, v := range q.verbs {
+			d.insist(v.name, v.do)
+			d.insist("undo "+v.name, v.undo)
+			if done {
+				d.insist(v.name+" again", v.do)
+			}
+		}
+	}
+}
+
+// expectLate wants all verbs done or not, and the hold that was asked for last, in each part.
+func (d *drill) expectLate(q lateQueue, done bool, reason string) {
+	d.t.Helper()
+	for _, part := range q.Parts {
+		for _, v := range q.verbs {
+			if is, err := v.done(part); err != nil || is != done {
+				d.t.Fatalf("%s: %s: want it done: %t, found %t, %v", part.Keys.Queue(), v.name, done, is, err)
+			}
+		}
+		hold, err := holdOf(d.ctx, part, "h1")
+		if err != nil || hold == nil || hold.Reason != reason || !hold.Until.IsZero() {
+			d.t.Fatalf("%s: want the hold that was asked for last, %q, found %+v, %v", part.Keys.Queue(), reason, hold, err)
+		}
+	}
+}
+
 // TestWhatArrivesAfterItsSenderGaveUpUndoesNothing lets requests of all daemons, of commands about the queue and of operators arrive late.
 func TestWhatArrivesAfterItsSenderGaveUpUndoesNothing(t *testing.T) {
 	d, l := behind(t)
 	d.begin()
-	_, operator := d.connect(d.address)
-	verbs := d.lateVerbs()
-	for round := range long.Or(1, 15) * *timesFlag {
+	queues, given := d.lateQueues(), 0
+	for round := range long.Or(1, 8) * *timesFlag {
 		wind := newDaemonGroup(d.ctx, t)
 		wind.run(func(ctx context.Context) error { return gusts(ctx, l) })
-		reply, reasons := d.store.Keys.Reply("late"), []string{fmt.Sprint("first ", round), fmt.Sprint("second ", round)}
-		for i, text := range []string{`{"type":"hold","id":"h1","selector":"uid=nobody","reason":"` + reasons[0], `{"type":"release","id":"h1`, `{"type":"hold","id":"h1","selector":"uid=nobody","reason":"` + reasons[1]} {
-			command := fmt.Sprintf(`%s","command_id":"c%d-%d","reply_to":%q}`, text, round, i, reply)
-			d.check("push a command", d.clients.Write.RPush(d.ctx, d.store.Keys.Control(), command).Err())
+		done, reasons := round%2 == 0, make([]string, len(queues))
+		for i, q := range queues {
+			var replies int64
+			replies, reasons[i] = d.pushLate(q, round)
+			d.steerLate(q, done)
+			d.until("the replies", func() (bool, error) {
+				found, err := d.clients.Read.LLen(d.ctx, q.Parts[0].Keys.Reply("late")).Result()
+				return found >= replies, err
+			})
+			given += long.Or(1, 3) * len(q.verbs)
 		}
-		for i := range 3 * len(verbs) {
-			v := verbs[i%len(verbs)]
-			d.insist(v.name, operator, v.do)
-			d.insist("undo "+v.name, operator, v.undo)
-			if round%2 == 0 {
-				d.insist(v.name+" again", operator, v.do)
-			}
-		}
-		d.until("the replies", func() (bool, error) {
-			replies, err := d.clients.Read.LLen(d.ctx, reply).Result()
-			return replies >= int64(3*(round+1)), err
-		})
 		wind.stop()
 		d.until("all that is on its way", func() (bool, error) { return l.flying.Load() == 0, nil })
-		for _, v := range verbs {
-			if done, err := v.done(); err != nil || done != (round%2 == 0) {
-				t.Fatalf("round %d: %s: want it done: %t, found %t, %v", round, v.name, round%2 == 0, done, err)
-			}
-		}
-		holds, problem, err := d.store.Holds(d.ctx)
-		d.check("read the holds", joined(problem, err))
-		for _, h := range holds {
-			if h.ID == "h1" && (h.Reason != reasons[1] || !h.Until.IsZero()) {
-				t.Fatalf("round %d: want the hold that was asked for last, found %+v", round, h)
-			}
+		for i, q := range queues {
+			d.expectLate(q, done, reasons[i])
 		}
 	}
-	for _, v := range verbs {
-		d.insist("undo "+v.name, operator, v.undo)
+	for _, q := range queues {
+		for _, v := range q.verbs {
+			d.insist("undo "+v.name, v.undo)
+		}
+		report, err := doctor.Check(d.ctx, q.Queue, doctor.Options{})
+		if err != nil || report.Total(doctor.Error) > 0 {
+			t.Errorf("%s: want no broken invariant, got %+v, %v", q.Name, report.Findings, err)
+		}
 	}
 	d.settle()
 	d.conclude()
-	t.Logf("%d requests of operators were given up", d.struck)
+	if long.Enabled() && d.struck == 0 {
+		t.Error("want requests of which the sender gives up, found none")
+	}
+	t.Logf("%d verbs were done and undone, and %d requests of operators were given up", given, d.struck)
 }

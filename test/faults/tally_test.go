@@ -149,10 +149,11 @@ func (d *drill) checkAttempts(y *tally) {
 	}
 }
 
+// checkCounters checks that each event is counted as often as it is told, but for what is told of a signature, which has no counter.
 func (d *drill) checkCounters(y *tally) {
 	d.t.Helper()
 	for event, count := range y.events {
-		if int64(count) != y.stats[string(event)] {
+		if event != "new_error" && int64(count) != y.stats[string(event)] {
 			d.t.Errorf("%s: the journal has %d, the counters %d", event, count, y.stats[string(event)])
 		}
 	}
