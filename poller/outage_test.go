@@ -57,9 +57,9 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
-	<-store.back
+	testkit.Await(t, store.back, "the end of the outage")
 	stop()
-	if err := <-ended; err != nil {
+	if err := testkit.Await(t, ended, "the end of the daemon"); err != nil {
 		t.Error(err)
 	}
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")

@@ -54,8 +54,7 @@ func (s stage) as(role acl.Role) *console {
 // await runs a command until its output contains a text.
 func (s stage) await(role acl.Role, want string, args ...string) {
 	s.t.Helper()
-	for !strings.Contains(s.as(role).do(args...), want) {
-	}
+	testkit.Eventually(s.t, strings.Join(args, " ")+" says "+want, func() bool { return strings.Contains(s.as(role).do(args...), want) })
 }
 
 // TestAWholeStoryRunsUnderTheUsersThatACLPrints lets every part of refreshd run as its own user, from the first save to the last repair, and

@@ -91,7 +91,7 @@ func TestAServiceIsToldWhichOfSeveralQueuesAsks(t *testing.T) {
 		for _, queue := range []string{"a", "b"} {
 			c.save(queue, "same", `{"of":"`+queue+`"}`)
 			c.awaitStatus(queue, "same", "finished")
-			if got, want := <-asked, queue+` same {"of":"`+queue+`"}`; got != want {
+			if got, want := testkit.Await(t, asked, "a request of the worker"), queue+` same {"of":"`+queue+`"}`; got != want {
 				t.Errorf("expected %s, found %s", want, got)
 			}
 		}
@@ -153,8 +153,8 @@ func TestDaemonsOfSeveralQueuesEndTogetherWithinTheGrace(t *testing.T) {
 	c.save("a", "m", `{}`)
 	c.save("b", "m", `{}`)
 	up := c.start("up", "--queue", "a,b", "--http", service.URL, "--grace", "1h")
-	<-service.asked
-	<-service.asked
+	testkit.Await(t, service.asked, "a request of the worker")
+	testkit.Await(t, service.asked, "a request of the worker")
 	up.cancel()
 	awaitLog(t, up, `"queue":"a","part":"dispatcher","time"`)
 	awaitLog(t, up, `"queue":"b","part":"dispatcher","time"`)

@@ -64,7 +64,7 @@ func TestARefreshIsOneTraceOfFourParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	up.line(t, `"uid":"a","result":"created"`)
-	parent := <-parents
+	parent := testkit.Await(t, parents, "a request of the worker")
 	options, err := redis.ParseURL(hint.Redis)
 	if err != nil {
 		t.Fatal(err)

@@ -141,8 +141,8 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 		c := at(t, server)
 		up := c.start("up", "--models", file(t, "models.yaml", "uid: a\n---\nuid: b\n"), "--http", service.URL, "--grace", "0")
 		up.line(t, "2 models: 2 created")
-		<-service.asked
-		<-service.asked
+		testkit.Await(t, service.asked, "a request of the worker")
+		testkit.Await(t, service.asked, "a request of the worker")
 		if code := up.stop(); code != exitDone {
 			t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
 		}
@@ -168,8 +168,8 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
 	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
 	up.line(t, "2 models: 2 created")
-	<-service.asked
-	<-service.asked
+	testkit.Await(t, service.asked, "a request of the worker")
+	testkit.Await(t, service.asked, "a request of the worker")
 	up.cancel()
 	awaitLog(t, up, `"part":"dispatcher","time"`)
 	service.release <- struct{}{}
@@ -189,6 +189,8 @@ func awaitLog(t *testing.T, b *background, text string) {
 		case <-b.gone:
 			expectContains(t, b.stderr.String(), text)
 			return
+		case <-time.After(testkit.Limit):
+			t.Fatalf("no line of the log with %q came:\n%s", text, b.stderr.String())
 		}
 	}
 }

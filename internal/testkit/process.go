@@ -83,8 +83,12 @@ func StartCommand(t testing.TB, command *exec.Cmd) *Process {
 // that comes earlier kills it.
 func (p *Process) AwaitOutput(t testing.TB, text string) {
 	t.Helper()
+	limit := time.NewTimer(Limit)
+	defer limit.Stop()
 	for !strings.Contains(p.output.String(), text) {
 		select {
+		case <-limit.C:
+			t.Fatalf("want a process that prints %q, it did not", text)
 		case <-p.printed:
 		case <-p.exited:
 			t.Fatalf("want a process that prints %q, got the end of it", text)

@@ -72,9 +72,10 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	}
 	now := time.Now()
 	c.Commit(now, records[first.UID].Decide(records[first.UID].Succeed(now, nil), now))
-	for c.Redis.LLen(t.Context(), c.Store.Keys.Input()).Val() == 0 {
+	testkit.Eventually(t, "the second model is started", func() bool {
 		round(c.Queue)
-	}
+		return c.Redis.LLen(t.Context(), c.Store.Keys.Input()).Val() > 0
+	})
 	if second, known := takes(c.Queue); known != 0 || second.UID == first.UID {
 		t.Errorf("want a worker told that no replica knows of %s, %d do", second.UID, known)
 	}

@@ -109,7 +109,7 @@ func TestASecondSignalEndsTheGraceAndHandsBackWhatIsInHand(t *testing.T) {
 	address := testkit.FreeAddress(t)
 	up := f.up(s, "--grace", "1h", "--health", address)
 	for range 3 {
-		<-s.asked
+		testkit.Await(t, s.asked, "a request of a worker")
 	}
 	f.AwaitEvent(model.EventStarted, 3)
 	up.Ask()

@@ -105,7 +105,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 	s := newService(t, len(uids))
 	victim := f.worker(s)
 	for range uids {
-		<-s.asked
+		testkit.Await(t, s.asked, "a request of a worker")
 	}
 	f.AwaitEvent(model.EventStarted, len(uids))
 	attempts := f.attempts(uids)
@@ -177,8 +177,8 @@ func TestAWorkerThatIsToldToStopLeavesNothingToBeHandedBack(t *testing.T) {
 	f.putLong("a", "b")
 	s := newService(t, 2)
 	worker := f.worker(s, "--grace", "0s")
-	<-s.asked
-	<-s.asked
+	testkit.Await(t, s.asked, "a request of a worker")
+	testkit.Await(t, s.asked, "a request of a worker")
 	f.AwaitEvent(model.EventStarted, 2)
 	if code := worker.Stop(); code != 0 {
 		t.Errorf("it ended with %d", code)
@@ -201,7 +201,7 @@ func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
 	f.putLong("a")
 	s := newService(t, 1)
 	frozen := f.worker(s, "--worker-lease", "1s")
-	<-s.asked
+	testkit.Await(t, s.asked, "a request of a worker")
 	f.AwaitEvent(model.EventStarted, 1)
 	successor := f.worker(s, "--worker-lease", "1s")
 	testkit.Eventually(t, "the successor is known", func() bool { return f.owners() == 2 })

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // say is one message of a plan.
@@ -112,8 +114,7 @@ func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
 	t.Parallel()
 	withEachPlace(t, func(t *testing.T, o *outside) {
 		o.put("tbl", "50ms", plan{})
-		for number(o.hash("bigtables:stats")["withdrawn"]) < 20 {
-		}
+		testkit.Eventually(t, "20 attempts are withdrawn", func() bool { return number(o.hash("bigtables:stats")["withdrawn"]) >= 20 })
 		tbl := o.await("bigtables:model:tbl", "attempt_uid", "*")
 		if tbl["attempt_no"] != "1" || tbl["refresh_disabled_until_update"] != "" || tbl["failing_since"] != "" {
 			t.Errorf("want a healthy model in its first attempt, got %v", tbl)
