@@ -80,7 +80,7 @@ var respellings = sync.OnceValue(func() (all []respelling) {
 		"on the", `\bon the hour\b`, `:00`, "on the", `\bon the half[ -]hour\b`, `:30`, "at ", `\bat (\d{1,2})\.?(\d\d)( |,|$)`, `at $1:$2$3`,
 		"half", `\b(?:half[ -]hourly|(?:every|each) half(?: an)? hour)\b`, `every 30 minutes`, "quarter", `\b(every|each) quarter(?: of an)? hour\b`, `every 15 minutes`,
 		"hourly", `\b(\d+)[ -]hourly\b`, `every $1 hours`, "fortnight", `\b(?:fortnightly|(?:every|each) fortnight)\b`, `every 2 weeks`, "thrice", `\bthrice\b`, `3 times`,
-		"exc", `\b(?:except for|excluding)\b`, `except`, "but", `\bbut(?: not)?\b`, `except`, "not", `\bnot\b`, `except`,
+		"exc", `\b(?:except for|excluding)\b`, `except`, "but", `\bbut not\b`, `except`, "but", `\bbut ((?:mon|tue|wed|thu|fri|sat|sun|week)[a-z]*)\b`, `except $1`, "not", `\bnot\b`, `except`,
 		"ing", `\b(?:starting|beginning)(?: from)?\b`, `starting`, "as of", `\bas of\b`, `starting`,
 	}
 	for entry := range slices.Chunk(list, 3) {
