@@ -47,6 +47,8 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 		"On the first failure, retry now\nOn the 1st failure, give up":            `line 2: expected one sentence about the first failure, which is in line 1, found a second: "On the 1st failure, give up"`,
 		"On the first failure, retry now and retry after 1 minute":                `line 1: expected one delay after a failure, as line 1 says already, found "On the first failure, retry now and retry after 1 minute"`,
 		"Do not retry\nOn the first failure, retry now":                           `line 2: expected one sentence about when to retry, which is in line 1, found a second: "On the first failure, retry now"`,
+		"Do not retry\nWait 5 minutes between retries":                            `line 2: expected one sentence about when to retry, which is in line 1, found a second: "Wait 5 minutes between retries"`,
+		"Allow 1 hour\nWait 5 minutes between retries":                            `line 2: expected how many retries there are, such as "Retry up to 3 times", found nothing of that`,
 		"Retry with fixed delays\nUp to an age of 1 day, retry after 1 minute":    `line 2: expected one sentence about when to retry, which is in line 1, found a second: "Up to an age of 1 day, retry after 1 minute"`,
 		"On the first failure, wait until the next scheduled refresh and give up": `line 1: expected only one of a retry, a wait for the next scheduled refresh, or giving up after the first failure, found more than one`,
 		"Panic\nWait until the next scheduled refresh":                            `line 2: expected giving up after the last retry, as line 1 says, found "Wait until the next scheduled refresh"`,

@@ -12,14 +12,14 @@ import (
 
 // fillers are the words that a sentence may have or not, without another meaning.
 var fillers = strings.Fields("a an the this that these its it my our all each every any " + // articles
-	"then finally afterwards and but please am " + // joints, and "8 AM to noon"
+	"then finally afterwards and but please am a.m " + // joints, and "8 AM to noon"
 	"error errors http unsuccessful failed final consecutive starting fixed old would next attempts immediately on at with for of " +
 	strings.Join(words.Nouns, " ") + " refresh refreshes")
 
 // fillingPhrases begin with a word that is a filler only before what follows it there.
 var fillingPhrases = []string{
 	"only if they are", "once if it is", "twice: after", "forever, every", "set no", "open no", "am in the time zone", "up to", "out of", "per day", "day at 6 am",
-	"is disabled", "is stale", "gets disabled", "becomes stale", "has recovered", "when it recovers", "after a timeout", "after timeouts", "after 5 minutes", "after 10 minutes", "after 1 hour",
+	"is disabled", "is stale", "gets disabled", "becomes stale", "has recovered", "when it recovers", "after a timeout", "after timeouts", "after networkerror", "after second", "only 4 pm", "in every", "after 5 minutes", "after 10 minutes", "after 1 hour",
 }
 
 // negations are words that turn a sentence round.
