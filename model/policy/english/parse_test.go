@@ -61,6 +61,7 @@ func TestEverySentenceIsRead(t *testing.T) {
 		"Send a request to the feed every 2 hours":                   `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
 		"Refresh BigTable twice per day at 6 a.m. and 4 p.m.":        `{"rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0"}`,
 		"Refresh the model every day at 6 a.m.":                      `{"rrule":"FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0"}`,
+		"Refresh at 6 a.m. Monday.":                                  `{"rrule":"FREQ=WEEKLY;BYDAY=MO;BYHOUR=6;BYMINUTE=0;BYSECOND=0"}`,
 		"Refresh the model daily, at 6:00":                           `{"rrule":"FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0"}`,
 		`Refresh the "St. Gallen" feed every 2 hours`:                `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,
 		`Refresh "A" and "B" every "2 hours"`:                        `{"rrule":"FREQ=HOURLY;INTERVAL=2"}`,

@@ -138,9 +138,6 @@ func (d *draft) giveUpAfterCount(slots []string) {
 	if !strings.EqualFold(slots[1], "retries") {
 		n-- // the first attempt is no retry
 	}
-	if n < 0 {
-		d.fail(errNotKnown)
-	}
 	d.part("count", float64(n))
 	d.exhausted(giveUp)
 }

@@ -19,7 +19,7 @@ var fillers = strings.Fields("a an the this that these its it my our all each ev
 // fillingPhrases begin with a word that is a filler only before what follows it there.
 var fillingPhrases = []string{
 	"only if they are", "once if it is", "twice: after", "forever, every", "set no", "open no", "am in the time zone", "up to", "out of", "per day", "day at 6 am",
-	"is disabled", "is stale", "gets disabled", "becomes stale", "has recovered", "when it recovers", "after a timeout", "after timeouts", "after networkerror", "after second", "only 4 pm", "in every", "after 5 minutes", "after 10 minutes", "after 1 hour",
+	"is disabled", "is stale", "gets disabled", "becomes stale", "has recovered", "when it recovers", "after a timeout", "after timeouts", "after networkerror", "after validationerror", "after second", "if that", "only 4 pm", "in every", "after 5 minutes", "after 10 minutes", "after 1 hour",
 }
 
 // negations are words that turn a sentence round.
