@@ -31,6 +31,9 @@ const (
 	KeyLimit
 	KeyRate
 	KeyCircuitState
+	KeyTold
+	KeyNotices
+	KeyRecipients
 	// Of these there is one.
 	KeyFailing
 	KeyDisabled
@@ -122,6 +125,7 @@ func (k Keys) sort(names []string) []QueueKey {
 	prefixes := map[KeyKind]string{
 		KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk(""), KeyError: k.Error(""),
 		KeyLabel: k.Label(""), KeyGate: k.ParkedBy(""), KeyLimit: k.Limit(""), KeyRate: k.Rate(""), KeyCircuitState: k.Circuit(""),
+		KeyTold: k.Told(""), KeyNotices: k.Notices(""), KeyRecipients: k.Recipients(""),
 	}
 	keys := make([]QueueKey, 0, len(names))
 	for _, name := range names {

@@ -35,7 +35,8 @@ type checker struct {
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
 
-	wrongType map[string]bool     // the queue's own keys of a wrong type: while there is one, scripts refuse to write
+	wrongType map[string]bool     // keys of a wrong type
+	refused   string              // what Redis has answered to a repair; empty: it takes all
 	stored    map[string]bool     // names of the stored policies
 	used      map[string]usage    // by name of a policy
 	closedBy  map[string][]string // the stored policies that name a calendar, by its name
@@ -104,11 +105,14 @@ func (c *checker) check(ctx context.Context) (err error) {
 		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.indexes, c.bulkSet, c.input, c.parties, c.gateLooks, c.heartbeats, c.backlog, c.usedPolicies,
 		c.policyUses, c.errorCounts, c.steering, c.calendars, c.samePolicies, c.sameSteering, c.sameQueueCircuit,
 	} {
-		if err := step(ctx); err != nil {
-			return err
+		if err = step(ctx); err != nil {
+			break
 		}
 	}
-	return nil
+	if c.refused != "" {
+		c.note(repairRefused, c.store.Keys.Queue(), c.refused)
+	}
+	return err
 }
 
 // inPart says in which part a check has failed, if there are several.
@@ -154,12 +158,15 @@ func (c *checker) keyTypes(ctx context.Context) error {
 
 // walk checks once all keys of which a queue has many.
 func (c *checker) walk(ctx context.Context) error {
+	k := c.store.Keys
 	checks := map[scripts.KeyKind]func(context.Context, []string) error{
-		scripts.KeyModel: c.models, scripts.KeyPayload: c.orphans(payloadOrphan), scripts.KeyHistory: c.orphans(historyOrphan),
-		scripts.KeyClaimed: c.claimed, scripts.KeyTaken: c.taken,
-		scripts.KeyReply: c.replies, scripts.KeyBulk: c.bulks, scripts.KeyError: c.signatures,
-		scripts.KeyLabel: c.index(scripts.KeyLabel), scripts.KeyGate: c.gates, scripts.KeyLimit: c.index(scripts.KeyLimit), scripts.KeyRate: c.rates,
-		scripts.KeyCircuitState: c.circuits,
+		scripts.KeyModel: c.models, scripts.KeyPayload: c.typed(k.Payload, "string", c.orphans(payloadOrphan)),
+		scripts.KeyHistory: c.typed(k.History, "list", c.orphans(historyOrphan)),
+		scripts.KeyClaimed: c.typed(k.Claimed, "list", c.claimed), scripts.KeyTaken: c.typed(k.Taken, "list", c.taken),
+		scripts.KeyReply: c.typed(k.Reply, "list", nil), scripts.KeyBulk: c.typed(k.Bulk, "hash", c.bulks), scripts.KeyError: c.typed(k.Error, "hash", c.signatures),
+		scripts.KeyTold: c.typed(k.Told, "list", nil), scripts.KeyNotices: c.typed(k.Notices, "list", nil), scripts.KeyRecipients: c.typed(k.Recipients, "zset", nil),
+		scripts.KeyLabel: c.index(scripts.KeyLabel, "set"), scripts.KeyGate: c.gates, scripts.KeyLimit: c.index(scripts.KeyLimit, "zset"), scripts.KeyRate: c.typed(k.Rate, "string", nil),
+		scripts.KeyCircuitState: c.typed(k.Circuit, "hash", c.circuits),
 	}
 	return c.store.EachKey(ctx, func(keys []scripts.QueueKey) error {
 		names := make(map[scripts.KeyKind][]string)

@@ -1,8 +1,14 @@
 package doctor
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
 func TestOnlyTheFirstFindingsOfACodeAreReported(t *testing.T) {
@@ -33,13 +39,59 @@ func TestAllPartsOfAnOrphanAreReportedOnce(t *testing.T) {
 	})
 }
 
-func TestNothingIsRepairedWhileAKeyOfTheQueueHasTheWrongType(t *testing.T) {
+func TestARepairThatNeedsAKeyOfAnotherTypeIsLeftAndTheOthersAreMade(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
-		q.ok(q.Redis.Set(t.Context(), q.Store.Keys.Stats(), "text", 0).Err())
-		q.ok(q.Redis.Set(t.Context(), q.Store.Keys.Payload("x"), "{}", 0).Err())
+		k := q.Store.Keys
+		q.prepare()
+		q.ok(q.Redis.ZRem(t.Context(), k.Due(), "idle").Err())
+		q.ok(q.Redis.Del(t.Context(), k.Running()).Err())
+		q.ok(q.Redis.Set(t.Context(), k.Running(), "text", 0).Err())
+		q.ok(q.Redis.Set(t.Context(), k.Stats(), "text", 0).Err())
+		q.ok(q.Redis.HSet(t.Context(), k.PolicyUses(), busyPolicy, "7 1").Err())
 		report := q.check(Options{Repair: true})
-		if report.Repaired() > 0 || report.Counts["key-type"].Found != 1 || !strings.Contains(report.String(), "left: a key of the queue has the wrong type") {
-			t.Errorf("expected it left and said, found\n%s", report)
+		if report.Counts["key-type"].Found != 2 || report.Counts["policy-uses"].Repaired != 1 || report.Counts["due-wrong"].Repaired != 0 ||
+			!strings.Contains(report.String(), "left: commit a batch: WRONGTYPE bigtables:running holds a string, expected a zset") {
+			t.Errorf("expected one left, which says why, and the other made, found\n%s", report)
+		}
+	})
+}
+
+// refusing answers each script with an error, as Redis does while it takes no writes.
+type refusing string
+
+func (r refusing) Error() string { return string(r) }
+func (r refusing) RedisError()   {}
+
+func (r refusing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (r refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if command.Name() == "evalsha" {
+			command.SetErr(r)
+			return r
+		}
+		return next(ctx, command)
+	}
+}
+
+func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		for _, answer := range []refusing{"NOREPLICAS Not enough good replicas to write.", "OOM command not allowed when used memory > 'maxmemory'.", "MISCONF Redis is configured to save RDB snapshots"} {
+			server.Flush(t)
+			q := &queue{fixture.New(t, server), t}
+			q.prepare()
+			q.ok(q.Redis.ZRem(t.Context(), q.Store.Keys.Due(), "idle").Err())
+			q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.PolicyUses(), busyPolicy, "7 1").Err())
+			q.Intercept(answer)
+			report := q.check(Options{Repair: true})
+			left := strings.Count(report.String(), string(answer)+"; repaired false")
+			if left != 2 || report.Counts["repair-refused"].Found != 1 || !strings.HasPrefix(report.Findings[len(report.Findings)-1].Code, "repair-refused") {
+				t.Errorf("expected two left because of %s, and that at the end, found\n%s", answer, report)
+			}
 		}
 	})
 }

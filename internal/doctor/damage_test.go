@@ -109,7 +109,7 @@ var damages = map[string]damage{
 		q.begin("x")
 		q.ok(r.ZRem(ctx, k.Bulks(), "x").Err())
 	}},
-	"a bulk of another type": {"bulk-type", Warning, "bigtables:bulk:x", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"a bulk of another type": {"key-type", Error, "bigtables:bulk:x", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Bulk("x"), "text", 0).Err())
 	}},
 	"a bulk of another release": {"bulk-unreadable", Warning, "x", false, func(ctx ctx, q *queue, r rds, k keys) {
@@ -127,13 +127,13 @@ var damages = map[string]damage{
 	"a signature that nobody fails by and that stays for ever": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.HSet(ctx, k.Error("0123456789ab"), "began", "2", "ended", "2").Err())
 	}},
-	"a signature of another type": {"error-type", Warning, "bigtables:error:0123456789ab", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"a signature of another type": {"key-type", Error, "bigtables:error:0123456789ab", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Error("0123456789ab"), "text", 0).Err())
 	}},
 	"a history without a model": {"history-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.RPush(ctx, k.History("ghost"), "{}").Err())
 	}},
-	"a model of another type": {"model-type", Error, "ghost", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"a model of another type": {"key-type", Error, "bigtables:model:ghost", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Model("ghost"), "text", 0).Err())
 	}},
 	"a field that is no time": {"model-field", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
@@ -174,7 +174,7 @@ var damages = map[string]damage{
 	"a payload that is no object": {"payload-unreadable", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Payload("idle"), "[]", 0).Err())
 	}},
-	"a payload of another type": {"payload-unreadable", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"a payload of another type": {"key-type", Error, "bigtables:payload:idle", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Del(ctx, k.Payload("idle")).Err())
 		q.ok(r.RPush(ctx, k.Payload("idle"), "{}").Err())
 	}},
@@ -191,8 +191,14 @@ var damages = map[string]damage{
 	"a queue key of another type": {"key-type", Error, "bigtables-control", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Control(), "text", 0).Err())
 	}},
-	"a reply list of another type": {"reply-type", Warning, "bigtables:reply:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"a reply list of another type": {"key-type", Error, "bigtables:reply:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.Set(ctx, k.Reply("mine"), "text", 0).Err())
+	}},
+	"a history of another type": {"key-type", Error, "bigtables:history:idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.History("idle"), "text", 0).Err())
+	}},
+	"a list for another program of another type": {"key-type", Error, "bigtables:told:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Told("mine"), "text", 0).Err())
 	}},
 	"an entry of an attempt that is over": {"input-stale", Warning, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.LPush(ctx, k.Input(), `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`).Err())

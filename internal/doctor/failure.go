@@ -10,21 +10,12 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// signatures notes of which signatures something is known, so that they are counted, and reports those that are no hashes.
-func (c *checker) signatures(ctx context.Context, ids []string) error {
-	keys := make([]string, len(ids))
-	for i, id := range ids {
-		keys[i] = c.store.Keys.Error(id)
+// signatures notes of which signatures something is known, so that they are counted.
+func (c *checker) signatures(_ context.Context, ids []string) error {
+	for _, id := range ids {
+		c.failing[id] += 0
 	}
-	types, err := c.store.Types(ctx, keys)
-	for i, is := range types {
-		if is == "hash" {
-			c.failing[ids[i]] += 0
-		} else if is != "none" {
-			c.note(errorType, keys[i], "a "+is)
-		}
-	}
-	return err
+	return nil
 }
 
 // errorCounts checks that as many models are counted for each signature as are failing by it. What the walk has seen of models that changed

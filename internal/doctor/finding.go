@@ -49,7 +49,6 @@ func (k kind) at(where, found string) Finding {
 
 // Of a model.
 var (
-	modelType      = kind{"model-type", Error, "a hash", "RENAME or DEL the key of the model, and save it again"}
 	modelField     = kind{"model-field", Error, "fields that can be read", "save the model again, or set the field right with HSET"}
 	modelRev       = kind{"model-rev", Warning, "rev: a whole number", repairRev}
 	modelSchedule  = kind{"model-schedule", Error, "a schedule that can be read", "save the model again; until then it waits an hour at a time"}
@@ -71,7 +70,6 @@ var (
 	labelWrong     = kind{"label-wrong", Error, "in ", repairIndexes}
 	payloadMissing = kind{"payload-missing", Error, "a payload, at least {}", "save the model again"}
 	payloadObject  = kind{"payload-unreadable", Error, "a JSON object", "save the model again"}
-	payloadType    = kind{"payload-unreadable", Error, "a payload", "DEL its payload key, and save the model again"}
 )
 
 // Of a queue of several parts.
@@ -108,17 +106,14 @@ var (
 
 // Of the queue.
 var (
-	keyType          = kind{"key-type", Error, "a ", "RENAME <where> to another name, and then --repair"}
-	replyType        = kind{"reply-type", Warning, "a list: what is replied to commands is lost", "DEL <where>"}
+	keyType          = kind{"key-type", Error, "a ", "RENAME <where> to another name, and then --repair; if it was that of a model, save the model again"}
 	policyUnreadable = kind{"policy-unreadable", Error, "a policy", "store it again" + byPut}
 	policyMissing    = kind{"policy-missing", Error, "the name of a stored policy", "store it" + byPut}
 	policyUnused     = kind{"policy-unused", Info, "a model that uses it", repairOrphan}
 	policyUses       = kind{"policy-uses", Warning, "as many counted as models that use it: ", repairUses}
 	bulkOrphan       = kind{"bulk-orphan", Warning, "a bulk that is not over", repairOrphan}
 	errorCount       = kind{"error-count", Warning, "as many counted as models that are failing by it: ", repairUses}
-	errorType        = kind{"error-type", Warning, "a hash", "DEL <where>"}
 	bulkLost         = kind{"bulk-lost", Error, "a place in the set of bulks", repairBulk}
-	bulkType         = kind{"bulk-type", Warning, "a hash", "DEL <where>"}
 	bulkUnreadable   = kind{"bulk-unreadable", Warning, "a bulk that this release can carry out", "update the pollers, or refreshd bulk cancel <where>"}
 	gateLost         = kind{"gate-lost", Error, "a place among the gates that a dispatcher looks at", repairGate}
 	gateForgotten    = kind{"gate-forgotten", Error, "looked at when it may open, ", repairGate}
@@ -161,6 +156,7 @@ var (
 	appendOnlyOff   = kind{"persistence", Warning, "yes", "CONFIG SET appendonly yes, and in the configuration of Redis"}
 	fsyncUnseen     = kind{"persistence", Info, "everysec, or always if nothing may be lost", "look at appendfsync in the configuration of Redis"}
 	clockSkew       = kind{"clock-skew", Warning, "clocks within " + maxSkew.String() + " (Redis' own decides)", "let NTP set both clocks"}
+	repairRefused   = kind{"repair-refused", Error, "a Redis that takes what is repaired", "see to that, and run --repair again"}
 	scriptsFail     = kind{"scripts", Error, "scripts that run", "allow EVALSHA and SCRIPT LOAD, or look at the error"}
 	scriptsUnknown  = kind{"scripts", Warning, "scripts that are loaded", "start a dispatcher or a poller: either loads them for all"}
 	scriptsRefused  = kind{"scripts", Info, "scripts that run", "check it as the user of a daemon; this one may not run scripts on all keys"}

@@ -14,7 +14,7 @@ const maxGateLateness = 5 * time.Minute
 
 // gates checks what waits for gates of which the walk comes by, and that a dispatcher looks at them in time.
 func (c *checker) gates(ctx context.Context, names []string) error {
-	if err := c.index(scripts.KeyGate)(ctx, names); err != nil {
+	if err := c.index(scripts.KeyGate, "zset")(ctx, names); err != nil {
 		return err
 	}
 	if c.wrongType[c.store.Keys.Gates()] {
@@ -67,13 +67,6 @@ func (c *checker) gateLooks(ctx context.Context) error {
 
 // circuits checks that each probe of a circuit is made: otherwise no model ever starts again.
 func (c *checker) circuits(ctx context.Context, names []string) error {
-	keys := make([]string, len(names))
-	for i, name := range names {
-		keys[i] = c.store.Keys.Circuit(name)
-	}
-	if _, err := c.rightTypes(ctx, keys, "hash"); err != nil {
-		return err
-	}
 	lost, err := c.store.LostProbes(ctx, names)
 	if err != nil {
 		return err

@@ -46,33 +46,41 @@ func (c *checker) indexes(ctx context.Context) error {
 }
 
 // index returns a check of the indexes of one kind of which the walk comes by.
-func (c *checker) index(kind scripts.KeyKind) func(context.Context, []string) error {
-	return func(ctx context.Context, names []string) error {
-		want := "zset"
-		if kind == scripts.KeyLabel {
-			want = "set"
-		}
-		keys := make([]string, len(names))
-		for i, name := range names {
-			keys[i] = c.store.IndexKey(scripts.Index{Kind: kind, Name: name})
-		}
-		right, err := c.rightTypes(ctx, keys, want)
-		if err != nil {
-			return err
-		}
-		for i, name := range names {
-			if !right[i] {
-				continue
-			}
+func (c *checker) index(kind scripts.KeyKind, want string) func(context.Context, []string) error {
+	key := func(name string) string { return c.store.IndexKey(scripts.Index{Kind: kind, Name: name}) }
+	return c.typed(key, want, func(ctx context.Context, names []string) error {
+		for _, name := range names {
 			if err := c.members(ctx, scripts.Index{Kind: kind, Name: name}); err != nil {
 				return err
 			}
 		}
 		return nil
+	})
+}
+
+// typed returns a check of keys of which the walk comes by: of the type that is wanted, and then what else is to be checked of those that are; nil:
+// nothing is.
+func (c *checker) typed(key func(name string) string, want string, check func(context.Context, []string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, names []string) error {
+		keys := make([]string, len(names))
+		for i, name := range names {
+			keys[i] = key(name)
+		}
+		right, err := c.rightTypes(ctx, keys, want)
+		if err != nil || check == nil {
+			return err
+		}
+		var fit []string
+		for i, name := range names {
+			if right[i] {
+				fit = append(fit, name)
+			}
+		}
+		return check(ctx, fit)
 	}
 }
 
-// rightTypes reports keys of another type than the one that is wanted: scripts refuse to write while there is one.
+// rightTypes reports keys of another type than the one that is wanted.
 func (c *checker) rightTypes(ctx context.Context, keys []string, want string) ([]bool, error) {
 	types, err := c.store.Types(ctx, keys)
 	right := make([]bool, len(types))
@@ -109,14 +117,4 @@ func (c *checker) stray(m *scripts.Inspection, index scripts.Index) []Finding {
 		f.Want = "not in " + key
 		return []Finding{f}
 	}
-}
-
-// rates checks the keys that say when the next start of a key may be.
-func (c *checker) rates(ctx context.Context, names []string) error {
-	keys := make([]string, len(names))
-	for i, name := range names {
-		keys[i] = c.store.Keys.Rate(name)
-	}
-	_, err := c.rightTypes(ctx, keys, "string")
-	return err
 }

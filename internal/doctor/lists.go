@@ -30,21 +30,6 @@ func (c *checker) taken(ctx context.Context, owners []string) error {
 	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Taken, c.store.Keys.Workers(), takenOrphan, takenLapsed, leave})
 }
 
-// replies checks the types of reply lists, which senders of commands name.
-func (c *checker) replies(ctx context.Context, names []string) error {
-	keys := make([]string, len(names))
-	for i, name := range names {
-		keys[i] = c.store.Keys.Reply(name)
-	}
-	types, err := c.store.Types(ctx, keys)
-	for i, found := range types {
-		if found != "list" && found != "none" {
-			c.note(replyType, keys[i], "a "+found)
-		}
-	}
-	return err
-}
-
 func (c *checker) ownedLists(ctx context.Context, owners []string, lists ownedLists) error {
 	for _, owner := range owners {
 		where := lists.key(owner)

@@ -20,14 +20,14 @@ func (c *checker) models(ctx context.Context, uids []string) error {
 	}
 	var suspicious []string
 	for _, m := range models {
-		if len(c.model(m)) > 0 {
+		if m.Broken != "" || len(c.model(m)) > 0 {
 			suspicious = append(suspicious, m.Record.UID)
 		} else if m.Record.Exists {
 			c.use(m)
 		}
 	}
 	c.report.Models += len(uids)
-	return c.reread(ctx, suspicious, c.model)
+	return c.typed(c.store.Keys.Model, "hash", func(ctx context.Context, _ []string) error { return c.reread(ctx, suspicious, c.model) })(ctx, suspicious)
 }
 
 // use notes which policy a model uses, and by which signature it is failing.
@@ -46,11 +46,8 @@ func (c *checker) use(m *scripts.Inspection) {
 func (c *checker) model(m *scripts.Inspection) (findings []Finding) {
 	note := func(k kind, found string) { findings = append(findings, k.at(m.Record.UID, found)) }
 	switch {
-	case !m.Record.Exists:
+	case !m.Record.Exists, m.Broken != "": // that is told of as a key
 		return nil
-	case m.Broken != "":
-		note(modelType, m.Broken)
-		return findings
 	case m.Field != "":
 		note(modelField, m.Field) // what the fields say of the sets is then unknown
 	default:
@@ -67,8 +64,7 @@ func (c *checker) model(m *scripts.Inspection) (findings []Finding) {
 	}
 	var object map[string]json.RawMessage
 	switch {
-	case m.PayloadBroken != "":
-		note(payloadType, m.PayloadBroken)
+	case m.PayloadBroken != "": // it is told of as a key
 	case !m.Payload:
 		note(payloadMissing, "none: workers get only the uid")
 	case json.Unmarshal([]byte(m.Record.Payload), &object) != nil || object == nil:

@@ -63,10 +63,6 @@ func (c *checker) mayRepair(findings []Finding) bool {
 	if !c.options.Repair || !slices.ContainsFunc(findings, Finding.repairable) {
 		return false
 	}
-	if len(c.wrongType) > 0 { // scripts refuse to write
-		conclude(findings, "a key of the queue has the wrong type")
-		return false
-	}
 	return true
 }
 
@@ -80,13 +76,24 @@ func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) erro
 	findings := []Finding{f}
 	if c.mayRepair(findings) {
 		left, err := fix()
-		if err != nil {
+		if left, err = c.despite(left, err); err != nil {
 			return err
 		}
 		conclude(findings, left)
 	}
 	c.add(findings...)
 	return nil
+}
+
+// despite goes on where Redis answers that it does not take a repair, as with NOREPLICAS, OOM or MISCONF: that is why it was left.
+func (c *checker) despite(left string, err error) (why string, failed error) {
+	if err == nil || !scripts.Answered(err) {
+		return left, err
+	}
+	if _, is := scripts.Misfit(err); !is { // that is told of as a key
+		c.refused = err.Error()
+	}
+	return err.Error(), nil
 }
 
 // reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
@@ -114,15 +121,20 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*scripts
 		repairing, batch.Items = append(repairing, findings), append(batch.Items, scripts.Item{Transition: c.mend(m, beside)})
 	}
 	codes, err := c.store.Commit(ctx, batch)
+	refused, err := c.despite("", err)
 	if err != nil {
 		return err
 	}
-	for i, code := range codes {
-		left := ""
-		if code != scripts.CodeApplied {
-			left = "it changed while it was mended (" + code.String() + "); run --repair again"
+	for i, findings := range repairing {
+		left := refused
+		switch {
+		case refused != "" || codes[i] == scripts.CodeApplied:
+		case codes[i] == scripts.CodeBlocked:
+			left = batch.Items[i].Misfit
+		default:
+			left = "it changed while it was mended (" + codes[i].String() + "); run --repair again"
 		}
-		conclude(repairing[i], left)
+		conclude(findings, left)
 	}
 	c.add(slices.Concat(found...)...)
 	return nil
