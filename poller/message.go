@@ -149,6 +149,9 @@ func (m *message) decideModel(item *scripts.Item, snapshot *scripts.Snapshot, no
 	var err error
 	field := "uid"
 	switch {
+	case record.Broken: // refused by the commit, which says what the key holds
+		item.Transition = record.Mend()
+		return nil
 	case m.command != nil:
 		decision, outcome, err = record.Execute(m.command, snapshot.Policies, record.Exists, now)
 	case !record.Exists:

@@ -238,5 +238,9 @@ func TestABrokenModelKeyHarmsOnlyItsOwnMessage(t *testing.T) {
 		if stats["success"] != 1 || len(b.List(b.Store.Keys.Claimed("p1"))) != 0 {
 			t.Errorf("want the good model's success and an empty claimed list, got %v", stats)
 		}
+		told := b.Store.Keys.Model("bad") + " holds a string, expected a hash"
+		if kept := b.List(b.Store.Keys.Rejected()); stats["broken_model"] != 2 || len(kept) != 2 || !strings.Contains(kept[0], told) {
+			t.Errorf("want both messages kept with the reason %q, got %v %q", told, stats, kept)
+		}
 	})
 }

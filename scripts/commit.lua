@@ -96,7 +96,7 @@ end
 -- Which of KEYS an item needs, by its words. What is written to others is left out, and doctor mends it: of the indexes
 -- in which a model stands these are the words.
 local needs = {
-  push = {3}, back = {3}, message = {4, 5, 6}, reject = {7}, notice = {9}, second = {9}, circuit = {9, 20},
+  push = {3}, back = {3}, message = {4}, reject = {7}, notice = {9}, second = {9}, circuit = {9, 20},
   error = {9}, uses = {12}, urgent = {14}, id = {16}, gate = {20}, fenced = {21},
 }
 local left_out = {}
@@ -186,9 +186,8 @@ local noted, handled = {}, {}
 
 -- Commands stand in the lane, and are the holder's only. What the claimed list holds is its owner's, also commands that
 -- an older version has left there. A message may stand there more than once.
-local reads = owner ~= '' and not (unfit[4] or unfit[5] or unfit[6])
-local leads = reads and redis.call('GET', holder) == owner --@ holder
-local results = reads and redis.call('LRANGE', claimed, 0, -1) or {}
+local leads = owner ~= '' and not (unfit[5] or unfit[6]) and redis.call('GET', holder) == owner --@ holder
+local results = owner ~= '' and not unfit[4] and redis.call('LRANGE', claimed, 0, -1) or {}
 local commands = leads and redis.call('LRANGE', lane, 0, -1) or {}
 local function tally(messages)
   local times = {}

@@ -79,6 +79,11 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 		return map[string]policy.Policy{}, nil
 	}
 	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), policyFields(names)...).Result()
+	if _, is := Misfit(err); is {
+		if types, failed := s.Types(ctx, []string{s.Keys.Policies()}); failed == nil {
+			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies(), types[0], err)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read policies: %w", err)
 	}

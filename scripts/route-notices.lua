@@ -20,6 +20,18 @@ local wrong = wrong_type({'stream', 'hash', 'hash'})
 if wrong then
   return wrong
 end
+local entry, place = 3, 4
+while entry <= #ARGV do
+  local told = tonumber(ARGV[entry + 2])
+  for _ = 1, told do
+    local unfit = misfit(place, 'zset') or misfit(place + 1, 'list')
+    if unfit then
+      return redis.error_reply('WRONGTYPE ' .. unfit)
+    end
+    place = place + 2
+  end
+  entry = entry + 3 + 3 * told
+end
 
 -- Write
 local at, key, routed = 3, 4, 0

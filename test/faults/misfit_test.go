@@ -1,0 +1,258 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+var keyRow = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| (list|hash|zset|set|stream|string) \\|")
+
+// wireKeys are all keys of the document of the wire with their types, with names for what varies.
+func wireKeys(t *testing.T, errorID string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.NewReplacer("parked:GATE", "parked:hold:h1", ":KEY", ":host=example.com", "NAME=VALUE", "tenant=t1", "bulk:ID", "bulk:b1", "error:<id>", "error:"+errorID,
+		"claimed:<owner>", "claimed:p", "taken:<owner>", "taken:w", "<uid>", "u", "<name>", "x", "CHANNEL", "mail", "RECIPIENT", "ann", "told:NAME", "told:hook")
+	keys := map[string]string{"bigtables-input": "list", "bigtables-output": "list", "bigtables-control": "list", "bigtables:model:u": "hash", "bigtables:payload:u": "string"}
+	for _, row := range keyRow.FindAllStringSubmatch(string(text), -1) {
+		for key := range strings.SplitSeq(strings.ReplaceAll(row[1], "`", ""), ", ") {
+			keys[names.Replace(key)] = row[2]
+		}
+	}
+	delete(keys, "{bigtables}:settings") // read when a program begins
+	if len(keys) < 50 {
+		t.Fatalf("expected the keys of a queue, found %v", slices.Sorted(maps.Keys(keys)))
+	}
+	return keys
+}
+
+// mistype puts something of a type where a key stands.
+func mistype(ctx context.Context, r redis.UniversalClient, key, kind string) error {
+	r.Del(ctx, key)
+	switch kind {
+	case "string":
+		return r.Set(ctx, key, "x", 0).Err()
+	case "list":
+		return r.RPush(ctx, key, "x").Err()
+	case "hash":
+		return r.HSet(ctx, key, "x", "y").Err()
+	case "set":
+		return r.SAdd(ctx, key, "x").Err()
+	case "zset":
+		return r.ZAdd(ctx, key, redis.Z{Score: 1, Member: "x"}).Err()
+	default:
+		return r.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"x", "y"}}).Err()
+	}
+}
+
+// traffic is a queue in which attempts of "u", which uses all there is, of "f", which fails, and of "a", which uses nothing of that, are in the
+// hands of workers, and "h" is held.
+type traffic struct {
+	*fixture.Queue
+	t    *testing.T
+	d    *dispatcher.Dispatcher
+	p    *poller.Poller
+	log  bytes.Buffer
+	errs map[string]string // the last errors of rounds
+}
+
+func newTraffic(t *testing.T, server *testkit.Server) *traffic {
+	t.Helper()
+	server.Flush(t)
+	s, n := &traffic{Queue: fixture.New(t, server), t: t, errs: map[string]string{}}, 0
+	log := zerolog.New(&s.log)
+	var err error
+	if s.d, err = dispatcher.New(s.Store, dispatcher.Config{Owner: "d", Log: &log, NewUID: func() string { n++; return fmt.Sprint("attempt-", n) }}); err != nil {
+		t.Fatal(err)
+	}
+	if s.p, err = poller.New(s.Store, poller.Config{Owner: "p", Log: &log}); err != nil {
+		t.Fatal(err)
+	}
+	selector, err := model.ParseSelector("held=yes")
+	if err == nil {
+		err = s.Store.PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: s.Clock.Now()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Command(`{"type":"put","uid":"u","labels":{"tenant":"t1"},"payload":{"input_url":"http://example.com/x"},"policy":{"timeout":"10m","retries":["1m"],"fresh_within":"2h","warn_within":"1h",`+
+		`"limits":[{"key":"{host(input_url)}","running":2,"rate":"6/m"}],"circuit":{"key":"{host(input_url)}","open_after":"3 of 5","on":["timeout"],"probe":"5m"}}}`,
+		`{"type":"put","uid":"a","rrule":"FREQ=HOURLY"}`, `{"type":"put","uid":"f","rrule":"FREQ=HOURLY"}`, `{"type":"put","uid":"h","labels":{"held":"yes"}}`, `{"type":"run","uid":"a"}`, `{"type":"run","uid":"f"}`)
+	s.round()
+	s.Say(fixture.Result("failure", "f", s.Attempt("f"), `"reason":"503"`))
+	s.round()
+	s.Clock.Turn(2 * time.Minute)
+	s.round()
+	if len(s.errs) > 0 || s.Attempt("u") == "" || s.Attempt("a") == "" || s.Attempt("f") == "" || s.Model("h")["parked_by"] == "" {
+		t.Fatalf("expected traffic, found %v, u %v, a %v, f %v, h %v", s.errs, s.Model("u"), s.Model("a"), s.Model("f"), s.Model("h"))
+	}
+	return s
+}
+
+// round is one of each daemon, and of a worker that takes everything.
+func (s *traffic) round() {
+	if _, err := s.p.RunOnce(s.t.Context()); err != nil {
+		s.errs["poller"] = err.Error()
+	}
+	round, err := s.d.RunOnce(s.t.Context())
+	if err != nil {
+		s.errs["dispatcher"] = err.Error()
+	}
+	if err == nil && round.Blocked > 0 && round.Sleep == 0 && round.Started == 0 && round.Parked == 0 && round.Limited == 0 {
+		s.t.Error("a dispatcher that waits for somebody to set a key right does not rest")
+	}
+	for s.Redis.LPop(s.t.Context(), s.Store.Keys.Input()).Err() == nil { // in the hands of workers
+		continue
+	}
+}
+
+// say pushes what is not pushed yet, and keeps what Redis refuses.
+func (s *traffic) say(messages map[string][]string) {
+	for key, texts := range messages {
+		for len(texts) > 0 && s.Redis.RPush(s.t.Context(), key, texts[0]).Err() == nil {
+			texts = texts[1:]
+		}
+		messages[key] = texts
+	}
+}
+
+// What waits for which keys, as guarantees.md says; and keys that this traffic has no use for, which only the doctor tells of.
+var (
+	stopPollers     = []string{":due", ":running", ":policies", ":pollers", ":claimed:p"}
+	stopDispatchers = []string{":due", ":running", "-input"}
+	stopResults     = append([]string{"-output"}, stopPollers...)
+	unused          = []string{":payload:u", ":label:tenant=t1", ":parked:hold:h1", ":rate:host=example.com", ":bulk:b1", ":bulks_ended", ":recipients:mail", ":notices:ann", ":deliveries", ":undelivered", ":told:hook", ":taken:w", ":workers"}
+	stopCommands    = append([]string{"-control", ":claimed:control", ":holder", ":forwarded"}, stopPollers...)
+)
+
+func TestAKeyOfAnotherTypeStopsOnlyWhatNeedsItAndNothingIsLost(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		errorID := slices.Collect(maps.Keys(newTraffic(t, server).Scores("bigtables:errors")))[0]
+		turn := 0
+		for _, key := range slices.Sorted(maps.Keys(wireKeys(t, errorID))) {
+			want := wireKeys(t, errorID)[key]
+			kinds := slices.DeleteFunc([]string{"string", "list", "hash", "set", "zset", "stream"}, func(kind string) bool { return kind == want })
+			if turn++; !long.Enabled() {
+				kinds = kinds[turn%5:][:1]
+			}
+			for _, kind := range kinds {
+				t.Run(strings.TrimPrefix(key, "bigtables")+"/"+kind, func(t *testing.T) { newTraffic(t, server).suffer(key, kind, want) })
+			}
+		}
+	})
+}
+
+func (s *traffic) suffer(key, kind, want string) {
+	t, k, name := s.t, s.Store.Keys, strings.TrimPrefix(key, "bigtables")
+	attempts := map[string]string{"u": s.Attempt("u"), "a": s.Attempt("a"), "f": s.Attempt("f")}
+	messages := map[string][]string{
+		k.Output(): {
+			fixture.Result("success", "u", attempts["u"]), fixture.Result("failure", "f", attempts["f"], `"reason":"503"`),
+			fixture.Result("success", "a", attempts["a"]), "no JSON",
+		},
+		k.Control(): {`{"type":"put","uid":"n"}`, `{"type":"run","uid":"f","command_id":"c1","reply_to":"bigtables:reply:x"}`},
+	}
+	if err := mistype(t.Context(), s.Redis, key, kind); err != nil {
+		t.Fatal(err)
+	}
+	s.say(messages)
+	s.Clock.Turn(2 * time.Second)
+	s.round()
+	s.round()
+
+	applied := func(uid string) bool { return s.Model(uid)["attempt_uid"] != attempts[uid] }
+	if stopped := slices.Contains(stopResults, name); applied("a") == stopped {
+		t.Errorf("the result of a model that needs no such key is applied: %t; %v", !stopped, s.errs)
+	}
+	if stopped := slices.Contains(stopCommands, name); s.Redis.Exists(t.Context(), k.Model("n")).Val() == 0 != stopped {
+		t.Errorf("a command for a model that needs no such key is applied: %t; %v", !stopped, s.errs)
+	}
+	for daemon, stops := range map[string][]string{"poller": stopPollers, "dispatcher": stopDispatchers} {
+		if failed := s.errs[daemon] != ""; failed != slices.Contains(stops, name) && name != ":policies" { // it fails where there is something to do
+			t.Errorf("a round of the %s fails: %t, %s", daemon, failed, s.errs[daemon])
+		}
+	}
+	told := fmt.Sprintf("%s holds a %s, expected a %s", key, kind, want)
+	if !strings.Contains(s.log.String()+fmt.Sprint(s.errs), told) && !slices.Contains(unused, name) {
+		t.Errorf("expected to be told that %s, found %v\n%s", told, s.errs, s.log.String())
+	}
+	s.examine(key, kind, want)
+	s.recover(key, messages, applied)
+}
+
+// examine expects that the doctor names the key.
+func (s *traffic) examine(key, kind, want string) {
+	report, err := doctor.Check(s.t.Context(), &scripts.Queue{Parts: []*scripts.Store{s.Store}}, doctor.Options{Repair: true})
+	if err != nil {
+		s.t.Errorf("the doctor gives up: %v", err)
+		return
+	}
+	named := slices.ContainsFunc(report.Findings, func(f doctor.Finding) bool {
+		return f.Severity == doctor.Error && f.Where == key && f.Found == "a "+kind && f.Want == "a "+want
+	})
+	if !named {
+		s.t.Errorf("expected the doctor to name %s, a %s that should be a %s, found %+v", key, kind, want, report.Findings)
+	}
+}
+
+// recover expects that all goes on as soon as the key is gone, and that nothing was lost.
+func (s *traffic) recover(key string, messages map[string][]string, applied func(uid string) bool) {
+	t, k := s.t, s.Store.Keys
+	s.Redis.Del(t.Context(), key)
+	queue := &scripts.Queue{Parts: []*scripts.Store{s.Store}}
+	if _, err := doctor.Check(t.Context(), queue, doctor.Options{Repair: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.say(messages)
+	clear(s.errs)
+	for range 3 {
+		s.Clock.Turn(15 * time.Second) // also for a lease
+		s.round()
+	}
+	for _, list := range []string{k.Output(), k.Control(), k.Claimed("p"), k.Lane()} {
+		if left := s.List(list); len(left) > 0 {
+			t.Errorf("%s still holds %q", list, left)
+		}
+	}
+	if len(s.errs) > 0 {
+		t.Errorf("rounds fail still: %v", s.errs)
+	}
+	for _, uid := range []string{"u", "a", "f"} {
+		if !applied(uid) && key != k.Model(uid) {
+			t.Errorf("the result of %s is lost: %v", uid, s.Model(uid))
+		}
+	}
+	if s.Redis.Exists(t.Context(), k.Model("n")).Val() == 0 {
+		t.Error("a command is lost")
+	}
+	if kept := strings.Join(s.List(k.Rejected()), " "); !strings.Contains(kept, "no JSON") && key != k.Rejected() {
+		t.Errorf("a message that cannot be handled is lost: %s", kept)
+	}
+	report, err := doctor.Check(t.Context(), queue, doctor.Options{Repair: true})
+	if err != nil || report.Total(doctor.Error) > 0 && key != k.Model("u") && key != k.Payload("u") && key != k.Policies() {
+		t.Errorf("expected a healthy queue, found %v, %+v", err, report.Findings)
+	}
+}
