@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -223,4 +224,32 @@ func (side goSide) kindOf(key string) string {
 		}
 	}
 	return is
+}
+
+// checksItself are scripts that look at their keys in another way.
+var checksItself = list{"forget-model.lua"} // which is for a key of another type, and writes by pcall what may be of one
+
+func TestEveryScriptLooksAtTheTypesOfItsKeysBeforeItsFirstWrite(t *testing.T) {
+	call := regexp.MustCompile(`\bredis\.p?call\('([A-Z]+)'`)
+	for file, whole := range Sources() {
+		a, _ := analyse(whole)
+		text, err := luaFiles.ReadFile(file) // without what it includes, which writes when it is called
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(a.keys()) < 2 || slices.Contains(checksItself, file) {
+			continue
+		}
+		body := commentPattern.ReplaceAllString(string(text), "")
+		look, write := strings.Index(body, "= wrong_type({"), -1
+		for _, found := range call.FindAllStringSubmatchIndex(body, -1) {
+			if !readOnly.MatchString(body[found[2]:found[3]]) {
+				write = found[0]
+				break
+			}
+		}
+		if write >= 0 && (look < 0 || look > write) {
+			t.Errorf("%s: expected that it looks at its keys before it writes, found the first write at %d, the look at %d", file, write, look)
+		}
+	}
 }
