@@ -164,6 +164,11 @@ func (p *replay) checkRoom() error {
 		return fmt.Errorf("%d urgent models were started in a room of %d, while %v were due too", hurried, room, others)
 	}
 	settled := 0
+	for _, entry := range p.started { // a run goes before what has been urgent for longer
+		if _, run := p.saw.urgent[modelOf(entry)]; run && !slices.Contains(urgent, modelOf(entry)) {
+			settled++
+		}
+	}
 	for _, uid := range urgent {
 		if p.steps[uid] > 0 || p.before.models[uid]["rev"] != p.saw.models[uid]["rev"] || p.keyed(uid) {
 			settled++
