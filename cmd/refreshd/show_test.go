@@ -176,7 +176,7 @@ func TestAModelWithAFaultIsShown(t *testing.T) {
 	}
 	expectContains(t, c.do("model", "get", "list"), "fault", "expected a hash, found a string")
 	expectContains(t, c.do("model", "ls"), "daily", "list", "once")
-	expectContains(t, c.fail(exitFailed, "model", "run", "list"), "expected the key of the model to hold a model, found something else")
+	expectContains(t, c.fail(exitFailed, "model", "run", "list"), "bigtables:model:list holds a string, expected a hash")
 }
 
 func TestStatsCountsWhatTheQueueHolds(t *testing.T) {

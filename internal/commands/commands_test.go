@@ -89,7 +89,7 @@ func (f *fleet) models() map[string]string {
 
 var (
 	before = map[string]string{"m0": `{"n":1}  false`, "m1": `{"n":1}  false`, "m2": `{"n":1}  false`, "m3": `{"n":1}  false`, "m4": `{"n":1}  false`}
-	after  = map[string]string{"m0": `{"n":2}  false`, "m1": `{"n":1} hand false`, "m2": `{"n":1}  true`, "m4": `{"n":1}  false`,
+	after  = map[string]string{"m0": `{"n":2}  false`, "m1": `{"n":1} run false`, "m2": `{"n":1}  true`, "m4": `{"n":1}  false`,
 		"new1": `{"n":2}  false`, "new2": `{"n":2}  false`, "new3": `{"n":2}  false`, "new4": `{"n":2}  false`}
 )
 

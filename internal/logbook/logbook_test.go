@@ -144,7 +144,7 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 			"deadline_at": "2026-11-21T07:03:00.000Z", "changed": true, "refresh_why": "finished: one-shot"}
 		withdrawn := line{"level": "debug", "message": "dispatcher: transition", "uid": "tbl_1", "event": "withdrawn",
 			"attempt_uid": "attempt-4", "attempt_no": 1.0, "started_at": "2026-11-21T07:03:00.000Z", "ended_at": "2026-11-21T07:04:00.000Z",
-			"deadline_at": "2026-11-21T07:04:00.000Z", "refresh_at": "2026-11-21T07:04:00.000Z", "refresh_why": "withdrawn: no worker took it", "refresh_for": "hand"}
+			"deadline_at": "2026-11-21T07:04:00.000Z", "refresh_at": "2026-11-21T07:04:00.000Z", "refresh_why": "withdrawn: no worker took it", "refresh_for": "run"}
 		lines := s.lines()
 		var told []string
 		for _, line := range lines {
