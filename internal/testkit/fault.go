@@ -35,6 +35,9 @@ func (f *Fault) strikes() bool {
 	return strikes
 }
 
+// greets reports whether a command belongs to the beginning of a connection: when one begins depends on how busy the others are.
+func greets(command redis.Cmder) bool { return command.Name() == "hello" || command.Name() == "client" }
+
 // DialHook implements redis.Hook.
 func (f *Fault) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -45,7 +48,7 @@ func (f *Fault) DialHook(next redis.DialHook) redis.DialHook {
 // ProcessHook implements redis.Hook.
 func (f *Fault) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		if f.strikes() {
+		if !greets(command) && f.strikes() {
 			command.SetErr(ErrFault)
 			return ErrFault
 		}
@@ -56,7 +59,7 @@ func (f *Fault) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements redis.Hook.
 func (f *Fault) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		if f.strikes() {
+		if !greets(commands[0]) && f.strikes() {
 			for _, command := range commands {
 				command.SetErr(ErrFault)
 			}
