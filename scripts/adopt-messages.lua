@@ -11,16 +11,12 @@
 -- ARGV[5] owner that adopts; the same as the other: it resigns, and need not have expired
 -- Returns how many messages were moved; -1: the owner is alive or already forgotten
 -- include: clock
--- include: types
+-- include: check
 local pollers, orphan, claimed = KEYS[1], KEYS[2], KEYS[3]
 local now, owner, lease = tonumber(clock(ARGV[1])), ARGV[2], tonumber(ARGV[3])
 local most, adopter = tonumber(ARGV[4]), ARGV[5]
 
 -- Check
-local wrong = wrong_type({'zset', 'list', 'list'})
-if wrong then
-  return wrong
-end
 local seen = tonumber(redis.call('ZSCORE', pollers, owner) or '')
 if not seen or adopter ~= owner and now - lease < seen and seen <= now then --@ expired
   return -1

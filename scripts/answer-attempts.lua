@@ -6,14 +6,8 @@
 -- KEYS[2] <queue>:taken:<owner> list
 -- ARGV[1..] per message: 1 = it ends an attempt, entry that it ends, message ("" = there is nothing to tell)
 -- Returns a code per message: 1 applied, 3 gone (not in the taken list; not pushed)
--- include: types
+-- include: check
 local output, taken = KEYS[1], KEYS[2]
-
--- Check
-local wrong = wrong_type({'list', 'list'})
-if wrong then
-  return wrong
-end
 
 local codes = {}
 for i = 1, #ARGV, 3 do

@@ -21,16 +21,12 @@
 -- ARGV[10..] fields, each before its value: "" = it goes
 -- Returns 1: it was changed, also if this command did it before; 2: there was nothing to change, or a later command has
 --   come before; 0: something has changed since it was read
--- include: types
+-- include: check
 local set, gates, forwarded, bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local changes, part, number, gate, look, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local id, since, fields = ARGV[7], ARGV[8], tonumber(ARGV[9])
 
 -- Check
-local wrong = wrong_type({'hash', 'zset', 'hash', 'zset', 'zset', 'hash'})
-if wrong then
-  return wrong
-end
 if part ~= '' then
   local last, code = string.match(redis.call('HGET', forwarded, part) or '', '^(%d+) (%d)$')
   if last == number then --@ once

@@ -41,7 +41,7 @@ local largest, max_bytes, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber
 local several = ARGV[7] == '1'
 
 -- Check
-local _, unfit = wrong_type({'list', 'list', 'list', 'list', 'string', 'zset', 'hash', 'zset'})
+local _, unfit = wrong_type(header_types)
 if unfit[3] or unfit[6] then
   return redis.error_reply('WRONGTYPE ' .. (unfit[3] or unfit[6]))
 end

@@ -87,9 +87,7 @@ local journal_cap, history_cap, rejected_cap = ARGV[3], tonumber(ARGV[4]), tonum
 local owner, holds_seen = ARGV[6], ARGV[7]
 
 -- Check: a key of another type would end the script between two writes.
-local _, unfit = wrong_type({'zset', 'zset', 'list', 'list', 'list', 'string', 'list', 'stream', 'stream', 'hash',
-  'list', 'hash', 'hash', 'zset', 'stream', 'zset', 'zset', 'zset', 'zset', 'zset', 'hash', 'zset', 'zset', 'zset',
-  'zset', 'zset'})
+local _, unfit = wrong_type(header_types)
 if unfit[1] or unfit[2] then
   return redis.error_reply('WRONGTYPE ' .. (unfit[1] or unfit[2]))
 end

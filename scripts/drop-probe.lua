@@ -8,15 +8,11 @@
 -- ARGV[2] gate of the circuit
 -- ARGV[3] now in Unix ms
 -- Returns 1: another may try it; 0: there is another probe, or the attempt goes on
--- include: types
+-- include: check
 local circuit, hash, gates = KEYS[1], KEYS[2], KEYS[3]
 local uid, gate, now = ARGV[1], ARGV[2], ARGV[3]
 
 -- Check
-local wrong = wrong_type({'hash', 'hash', 'zset'})
-if wrong then
-  return wrong
-end
 local counted = ' ' .. (redis.call('HGET', hash, 'counted_by') or '') .. ' '
 if redis.call('HGET', circuit, 'probe') ~= uid or string.find(counted, ' ' .. gate .. ' ', 1, true) then
   return 0

@@ -35,20 +35,23 @@ func load(file string) *redis.Script {
 	return redis.NewScript(text)
 }
 
-// resolve reads a file with its includes in place. An include includes nothing.
+// headerTypes stands in a script for the types of its keys, as its header has them.
+const headerTypes = "header_types"
+
+// resolve reads a file with its includes in place, and the types of its keys.
 func resolve(files fs.FS, file string) (string, error) {
 	text, err := fs.ReadFile(files, file)
 	if err != nil {
 		return "", fmt.Errorf("read script: %w", err)
 	}
-	var out strings.Builder
 	var included []string
-	for line := range strings.Lines(string(text)) {
-		name, is := strings.CutPrefix(strings.TrimSpace(line), includeMark)
-		if !is {
-			out.WriteString(line)
-			continue
+	whole := string(text)
+	for {
+		before, behind, found := strings.Cut(whole, includeMark)
+		if !found {
+			return strings.Replace(whole, headerTypes, typesOf(whole), 1), nil
 		}
+		name, behind, _ := strings.Cut(behind, "\n")
 		if slices.Contains(included, name) {
 			return "", fmt.Errorf("read script: expected each include once, found %s twice in %s", name, file)
 		}
@@ -57,9 +60,21 @@ func resolve(files fs.FS, file string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read script: %w", err)
 		}
-		out.Write(part)
+		whole = before + string(part) + behind
 	}
-	return out.String(), nil
+}
+
+// typesOf are the types of the keys that a script has, each item's own aside, as a table of Lua.
+func typesOf(text string) string {
+	var a analysis
+	a.readHeader(text)
+	var types []string
+	for _, key := range a.keys() {
+		if !key.item && key.place > len(types) { // else it is another one that may stand there
+			types = append(types, "'"+key.kind+"'")
+		}
+	}
+	return "{" + strings.Join(types, ",\n  ") + "}"
 }
 
 // ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.

@@ -2,9 +2,11 @@ package scripts
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,14 +19,19 @@ func TestAnIncludeStandsInThePlaceOfItsLine(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	files := fstest.MapFS{
 		"good.lua": file("-- Header\n-- include: one\n-- include: two\nreturn one() --@ mark\n"), "include/one.lua": file("-- 1\n"), "include/two.lua": file("-- 2\n"),
-		"twice.lua": file("-- include: one\n-- include: one\n"), "missing.lua": file("-- include: three\n"),
+		"typed.lua":         file("-- Header\n-- KEYS[1] <queue>:due zset\n-- KEYS[2] one of <queue>:stats hash, <queue>:limits hash\n-- KEYS[3..] <queue>:wake list\n-- include: three\n"),
+		"include/three.lua": file("-- include: two\nf(header_types)\n"),
+		"twice.lua":         file("-- include: one\n-- include: one\n"), "missing.lua": file("-- include: four\n"),
 	}
 	if text, err := resolve(files, "good.lua"); err != nil || text != "-- Header\n-- 1\n-- 2\nreturn one() --@ mark\n" {
 		t.Errorf("expected both includes in place, found %q, %v", text, err)
 	}
+	if text, err := resolve(files, "typed.lua"); err != nil || !strings.HasSuffix(text, "list\n-- 2\nf({'zset',\n  'hash'})\n") {
+		t.Errorf("expected the types of the keys in their place, found %q, %v", text, err)
+	}
 	for name, want := range map[string]string{
 		"twice.lua":   "read script: expected each include once, found one twice in twice.lua",
-		"missing.lua": "read script: open include/three.lua: file does not exist",
+		"missing.lua": "read script: open include/four.lua: file does not exist",
 		"unknown.lua": "read script: open unknown.lua: file does not exist",
 	} {
 		if _, err := resolve(files, name); err == nil || err.Error() != want {
@@ -35,22 +42,28 @@ func TestAnIncludeStandsInThePlaceOfItsLine(t *testing.T) {
 
 func TestEachFileIsLoadedOrIncluded(t *testing.T) {
 	t.Parallel()
-	all := strings.Builder{}
-	for _, text := range Sources() {
-		all.WriteString(text)
-	}
+	used := slices.Collect(maps.Keys(Sources()))
+	var all []string
 	err := fs.WalkDir(luaFiles, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
+		all = append(all, path)
 		text, err := luaFiles.ReadFile(path)
-		if _, loaded := Sources()[path]; !loaded && !strings.Contains(all.String(), string(text)) {
-			t.Errorf("expected %s loaded or included, found it unused", path)
+		for line := range strings.Lines(string(text)) {
+			if name, is := strings.CutPrefix(strings.TrimSpace(line), includeMark); is {
+				used = append(used, "include/"+name+".lua")
+			}
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, path := range all {
+		if !slices.Contains(used, path) {
+			t.Errorf("expected %s loaded or included, found it unused", path)
+		}
 	}
 }
 

@@ -10,17 +10,11 @@
 -- ARGV[2] the same in RFC 3339
 -- ARGV[3] journal cap, in entries; below 1: there is no journal
 -- Returns {"opened", "closed" or "" when nothing changed, successes in the window, failures in the window}
--- include: types
+-- include: check
 -- include: chunks
 local circuit, stats, journal, outbox, former = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local now, text, cap = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 -- include: circuit
-
--- Check
-local wrong = wrong_type({'hash', 'hash', 'stream', 'stream', 'hash'})
-if wrong then
-  return wrong
-end
 
 if redis.call('EXISTS', former) == 1 then
   local was = redis.call('HMGET', former, 'on', 'share', 'window_ms', 'min', 'engaged_at', 'engaged')

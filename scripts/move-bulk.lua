@@ -10,15 +10,11 @@
 -- ARGV[4] now in Unix ms if it is over, "" = it goes on
 -- ARGV[5..] its fields, each before its value: "" = it has none
 -- Returns 1: it was moved, 2: somebody else has moved it, begun it anew or ended it
--- include: types
+-- include: check
 local bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3]
 local id, since, step, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 -- Check
-local wrong = wrong_type({'zset', 'zset', 'hash'})
-if wrong then
-  return wrong
-end
 local is = redis.call('HMGET', bulk, 'since', 'step', 'ended')
 if not is[1] or is[3] then
   redis.call('ZREM', bulks, id) --@ listed no more

@@ -8,15 +8,9 @@
 -- ARGV[2..] per gate: its name, when it is to be looked at again in Unix ms, "stays" = also if no model waits for it,
 --   "" = it is open, and the id of the hold that it was, "" = of none
 -- Returns how many were forgotten
--- include: types
+-- include: check
 local gates, holds = KEYS[1], KEYS[2]
 local alone = tonumber(ARGV[1])
-
--- Check
-local wrong = wrong_type({'zset', 'hash'})
-if wrong then
-  return wrong
-end
 
 local forgotten, key = 0, 3
 for at = 2, #ARGV, 4 do

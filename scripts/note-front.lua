@@ -13,16 +13,12 @@
 -- ARGV[5] how far apart the older ones are, in ms
 -- Returns 1: noted; 0: it is no news
 -- include: clock
--- include: types
+-- include: check
 local front, input, stats = KEYS[1], KEYS[2], KEYS[3]
 local now, ticket, since = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local most, apart = tonumber(ARGV[4]), tonumber(ARGV[5])
 
 -- Check
-local wrong = wrong_type({'list', 'list', 'hash'})
-if wrong then
-  return wrong
-end
 local drawn = tonumber(redis.call('HGET', stats, 'start') or '') or 0
 local noted = redis.call('LINDEX', front, -1) or ''
 local newest, first, last = string.match(noted, '^(%d+) (%d+) ?(%d*)$')

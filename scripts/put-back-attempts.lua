@@ -6,14 +6,8 @@
 -- KEYS[2] <queue>-input list
 -- ARGV[1..] entries, newest first; the oldest is the first to be taken again
 -- Returns how many were moved
--- include: types
+-- include: check
 local taken, input = KEYS[1], KEYS[2]
-
--- Check
-local wrong = wrong_type({'list', 'list'})
-if wrong then
-  return wrong
-end
 
 local moved = 0
 for i = 1, #ARGV do

@@ -36,7 +36,7 @@ local now, limit = tonumber(clock(ARGV[1])), tonumber(ARGV[2])
 local owner, lease, pause = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
 -- Check
-local _, unfit = wrong_type({'zset', 'zset', 'list', 'zset', 'zset', 'list', 'hash', 'zset', 'hash', 'hash', 'zset'})
+local _, unfit = wrong_type(header_types)
 local stop = unfit[1] or unfit[2] or unfit[3]
 if stop then
   return redis.error_reply('WRONGTYPE ' .. stop)

@@ -6,15 +6,9 @@
 -- ARGV[1] number of the part that sends
 -- ARGV[2..] number and message of each command, the numbers growing
 -- Returns how many were pushed
--- include: types
+-- include: check
 local control, forwarded = KEYS[1], KEYS[2]
 local from = ARGV[1]
-
--- Check
-local wrong = wrong_type({'list', 'hash'})
-if wrong then
-  return wrong
-end
 
 local last = tonumber(redis.call('HGET', forwarded, from) or 0)
 

@@ -10,15 +10,11 @@
 -- ARGV[5] how many models are failing by it
 -- ARGV[6] now in Unix ms
 -- Returns 1: written; 0: a model has begun or ceased to fail by it
--- include: types
+-- include: check
 local errors, past_errors, known = KEYS[1], KEYS[2], KEYS[3]
 local id, counted, began, ended, models, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 -- Check
-local wrong = wrong_type({'zset', 'zset', 'hash'})
-if wrong then
-  return wrong
-end
 local is = redis.call('HMGET', known, 'began', 'ended')
 local stands = tonumber(redis.call('ZSCORE', errors, id) or '') or 0
 if stands ~= tonumber(counted) or (is[1] or '') ~= began or (is[2] or '') ~= ended then

@@ -7,15 +7,11 @@
 -- ARGV[2] what stood in policy_uses before the models were counted, "" = nothing
 -- ARGV[3] what is to stand there, "" = no model uses the policy
 -- Returns 1: written; 0: a model has begun or ceased to use the policy
--- include: types
+-- include: check
 local policies, policy_uses = KEYS[1], KEYS[2]
 local policy, was, is = ARGV[1], ARGV[2], ARGV[3]
 
 -- Check
-local wrong = wrong_type({'hash', 'hash'})
-if wrong then
-  return wrong
-end
 if (redis.call('HGET', policy_uses, policy) or '') ~= was then
   return 0
 end

@@ -8,15 +8,11 @@
 -- ARGV[2] last heartbeat in Unix ms by which it was found expired, "" = the owner itself leaves
 -- ARGV[3..] entries to drop, because nobody is to work on them any more
 -- Returns how many entries were requeued; -1: the owner has given a heartbeat since, or is forgotten
--- include: types
+-- include: check
 local workers, taken, input = KEYS[1], KEYS[2], KEYS[3]
 local owner, heartbeat = ARGV[1], ARGV[2]
 
 -- Check
-local wrong = wrong_type({'zset', 'list', 'list'})
-if wrong then
-  return wrong
-end
 local seen = redis.call('ZSCORE', workers, owner)
 if heartbeat ~= '' and (not seen or tonumber(seen) ~= tonumber(heartbeat)) then --@ heartbeat
   return -1

@@ -10,15 +10,9 @@
 -- ARGV[3] now in Unix ms
 -- ARGV[4..] its notices
 -- Returns how many were requeued
--- include: types
+-- include: check
 local undelivered, recipients, notices, deliveries = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local message, recipient, now = ARGV[1], ARGV[2], ARGV[3]
-
--- Check
-local wrong = wrong_type({'list', 'zset', 'list', 'hash'})
-if wrong then
-  return wrong
-end
 
 -- Write
 local moved = redis.call('LREM', undelivered, 1, message)

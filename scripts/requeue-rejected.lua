@@ -9,14 +9,8 @@
 -- ARGV[1..] per message its entry, "1" = it is a command, "" = a result, the message, and the id of the command, "" =
 --   none
 -- Returns how many were moved
--- include: types
+-- include: check
 local rejected, output, control, commands = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-
--- Check
-local wrong = wrong_type({'list', 'list', 'list', 'zset'})
-if wrong then
-  return wrong
-end
 
 -- Write
 local moved = 0

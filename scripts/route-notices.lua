@@ -11,15 +11,11 @@
 -- ARGV[3..] per entry its id, how many routes of it lead to nobody, and how many are told; of each the recipient,
 --   when it is told in Unix ms, and the notice
 -- Returns how many entries were routed
--- include: types
+-- include: check
 local outbox, stats, deliveries = KEYS[1], KEYS[2], KEYS[3]
 local group, most = ARGV[1], tonumber(ARGV[2])
 
 -- Check
-local wrong = wrong_type({'stream', 'hash', 'hash'})
-if wrong then
-  return wrong
-end
 local entry, place = 3, 4
 while entry <= #ARGV do
   local told = tonumber(ARGV[entry + 2])

@@ -16,16 +16,12 @@
 -- ARGV[8] cap of what could not be delivered, in messages
 -- ARGV[9] the first notice that stood in its line, "" = none
 -- Returns 1: done, 0: it has changed since it was read
--- include: types
+-- include: check
 local recipients, notices, deliveries, undelivered, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local recipient, was, is, next_ms, done = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local counter, lost, cap, first = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9]
 
 -- Check
-local wrong = wrong_type({'zset', 'list', 'hash', 'list', 'hash'})
-if wrong then
-  return wrong
-end
 local changed = (redis.call('HGET', deliveries, recipient) or '') ~= was
 -- A delivery may be what it was though another notifier has told the line meanwhile; then another notice stands first.
 changed = changed or (redis.call('LINDEX', notices, 0) or '') ~= first

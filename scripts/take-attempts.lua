@@ -13,16 +13,12 @@
 -- Returns {now in Unix ms, what follows: 0 nothing as the owner is forgotten, 1 what was moved, 2 all that stands
 --   there, {entries, oldest first}}
 -- include: clock
--- include: types
+-- include: check
 local input, taken, workers = KEYS[1], KEYS[2], KEYS[3]
 local now, owner, new = clock(ARGV[1]), ARGV[2], ARGV[3]
 local most, known = tonumber(ARGV[4]), tonumber(ARGV[5])
 
 -- Check
-local wrong = wrong_type({'list', 'list', 'zset'})
-if wrong then
-  return wrong
-end
 if new == '' and not redis.call('ZSCORE', workers, owner) then
   return {now, 0, {}}
 end

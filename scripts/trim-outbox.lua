@@ -6,16 +6,10 @@
 -- ARGV[2] how long an entry is kept, in ms
 -- ARGV[3] cap, in entries
 -- Returns how many went unread
--- include: types
+-- include: check
 -- include: clock
 local outbox, stats = KEYS[1], KEYS[2]
 local first, keep, cap = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-
--- Check
-local wrong = wrong_type({'stream', 'hash'})
-if wrong then
-  return wrong
-end
 
 -- Write
 if first ~= '' then

@@ -20,7 +20,7 @@
 -- ARGV[11] how many changes there were when it was read, "" = none
 -- ARGV[12] since when it was open then, in RFC 3339; "" = it was closed
 -- Returns 1: it has changed; 2: it was so before; 0: something has changed since it was read
--- include: types
+-- include: check
 local circuit, gates, stats, journal, outbox, forwarded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text, probe_at, kept, cap, reason = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
@@ -28,10 +28,6 @@ local seen, opened = ARGV[11], ARGV[12]
 -- include: circuit
 
 -- Check
-local wrong = wrong_type({'hash', 'zset', 'hash', 'stream', 'stream', 'hash'})
-if wrong then
-  return wrong
-end
 local is = redis.call('HGET', circuit, 'opened_at') or ''
 if is ~= opened or (redis.call('HGET', forwarded, 'changes') or '') ~= seen then --@ turned since
   return 0
