@@ -6,16 +6,7 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// bulks checks bulks of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
-func (c *checker) bulks(ctx context.Context, ids []string) error {
-	for _, id := range ids {
-		if err := c.bulk(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// bulk checks a bulk of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
 func (c *checker) bulk(ctx context.Context, id string) error {
 	if c.wrongType[c.store.Keys.Bulks()] {
 		return nil
@@ -38,22 +29,18 @@ func (c *checker) bulkSet(ctx context.Context) error {
 	if c.wrongType[key] {
 		return nil
 	}
-	return c.store.EachMember(ctx, key, func(ids []string) error {
-		for _, id := range ids {
-			bulk, there, open, err := c.store.FindBulk(ctx, id)
-			if err == nil && open && (!there || !bulk.EndedAt.IsZero()) {
-				err = c.repair(bulkOrphan.at(key+" "+id, found(bulk, there)), func() error {
-					bulk.Cancelled = true
-					_, err := c.store.MoveBulk(ctx, &bulk, c.now)
-					return err
-				})
-			}
-			if err != nil {
-				return err
-			}
+	listed := each(func(ctx context.Context, id string) error {
+		bulk, there, open, err := c.store.FindBulk(ctx, id)
+		if err != nil || !open || there && bulk.EndedAt.IsZero() {
+			return err
 		}
-		return nil
+		return c.repair(bulkOrphan.at(key+" "+id, found(bulk, there)), func() error {
+			bulk.Cancelled = true
+			_, err := c.store.MoveBulk(ctx, &bulk, c.now)
+			return err
+		})
 	})
+	return c.store.EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
 }
 
 func found(bulk scripts.Bulk, there bool) string {

@@ -163,7 +163,7 @@ func (c *checker) walk(ctx context.Context) error {
 		scripts.KeyModel: c.models, scripts.KeyPayload: c.typed(k.Payload, "string", c.orphans(payloadOrphan)),
 		scripts.KeyHistory: c.typed(k.History, "list", c.orphans(historyOrphan)),
 		scripts.KeyClaimed: c.typed(k.Claimed, "list", c.claimed), scripts.KeyTaken: c.typed(k.Taken, "list", c.taken),
-		scripts.KeyReply: c.typed(k.Reply, "list", nil), scripts.KeyBulk: c.typed(k.Bulk, "hash", c.bulks), scripts.KeyError: c.typed(k.Error, "hash", c.signatures),
+		scripts.KeyReply: c.typed(k.Reply, "list", nil), scripts.KeyBulk: c.typed(k.Bulk, "hash", each(c.bulk)), scripts.KeyError: c.typed(k.Error, "hash", c.signatures),
 		scripts.KeyTold: c.typed(k.Told, "list", nil), scripts.KeyNotices: c.typed(k.Notices, "list", nil), scripts.KeyRecipients: c.typed(k.Recipients, "zset", nil),
 		scripts.KeyLabel: c.index(scripts.KeyLabel, "set"), scripts.KeyGate: c.gates, scripts.KeyLimit: c.index(scripts.KeyLimit, "zset"), scripts.KeyRate: c.typed(k.Rate, "string", nil),
 		scripts.KeyCircuitState: c.typed(k.Circuit, "hash", c.circuits),

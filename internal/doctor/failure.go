@@ -25,12 +25,7 @@ func (c *checker) errorCounts(ctx context.Context) error {
 	if c.wrongType[key] || c.wrongType[c.store.Keys.PastErrors()] {
 		return nil
 	}
-	err := c.store.EachMember(ctx, key, func(ids []string) error {
-		for _, id := range ids {
-			c.failing[id] += 0
-		}
-		return nil
-	})
+	err := c.store.EachMember(ctx, key, func(ids []string) error { return c.signatures(ctx, ids) })
 	if err != nil {
 		return err
 	}
@@ -60,12 +55,8 @@ func (c *checker) recountErrors(ctx context.Context, doubtful []scripts.ErrorCou
 			continue
 		}
 		f := errorCount.wanting(strconv.FormatInt(models[was.ID], 10)).at(c.store.Keys.Error(was.ID), fmt.Sprintf("%d counted", was.Counted))
-		err := c.tryRepair(f, func() (left string, err error) {
-			done, err := c.store.RecountError(ctx, was, models[was.ID], c.now)
-			if !done {
-				left = "a model began or ceased to fail by it meanwhile; run --repair again"
-			}
-			return left, err
+		err := c.repairUnless("a model began or ceased to fail by it", f, func() (bool, error) {
+			return c.store.RecountError(ctx, was, models[was.ID], c.now)
 		})
 		if err != nil {
 			return err

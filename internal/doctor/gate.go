@@ -20,21 +20,14 @@ func (c *checker) gates(ctx context.Context, names []string) error {
 	if c.wrongType[c.store.Keys.Gates()] {
 		return nil
 	}
-	for _, name := range names {
-		if c.wrongType[c.store.Keys.ParkedBy(name)] {
-			continue
-		}
-		if err := c.gate(ctx, model.Gate(name)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(c.gate)(ctx, names)
 }
 
 // gate checks that models which wait for a gate do not wait for ever.
-func (c *checker) gate(ctx context.Context, gate model.Gate) error {
+func (c *checker) gate(ctx context.Context, name string) error {
+	gate := model.Gate(name)
 	now, err := c.store.Now(ctx)
-	if err != nil {
+	if err != nil || c.wrongType[c.store.Keys.ParkedBy(name)] {
 		return err
 	}
 	state, err := c.store.GateState(ctx, gate, now)
@@ -73,14 +66,7 @@ func (c *checker) circuits(ctx context.Context, names []string) error {
 	}
 	for name, uid := range lost {
 		f := probeLost.at(c.store.Keys.Circuit(name), "probe "+uid+", which does not")
-		err := c.tryRepair(f, func() (left string, err error) {
-			dropped, err := c.store.DropProbe(ctx, name, uid, c.now)
-			if !dropped {
-				left = "it changed meanwhile; run --repair again"
-			}
-			return left, err
-		})
-		if err != nil {
+		if err := c.repairUnless("it changed", f, func() (bool, error) { return c.store.DropProbe(ctx, name, uid, c.now) }); err != nil {
 			return err
 		}
 	}

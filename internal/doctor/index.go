@@ -48,14 +48,21 @@ func (c *checker) indexes(ctx context.Context) error {
 // index returns a check of the indexes of one kind of which the walk comes by.
 func (c *checker) index(kind scripts.KeyKind, want string) func(context.Context, []string) error {
 	key := func(name string) string { return c.store.IndexKey(scripts.Index{Kind: kind, Name: name}) }
-	return c.typed(key, want, func(ctx context.Context, names []string) error {
-		for _, name := range names {
-			if err := c.members(ctx, scripts.Index{Kind: kind, Name: name}); err != nil {
+	return c.typed(key, want, each(func(ctx context.Context, name string) error {
+		return c.members(ctx, scripts.Index{Kind: kind, Name: name})
+	}))
+}
+
+// each returns a check of all by a check of one.
+func each[T any](check func(context.Context, T) error) func(context.Context, []T) error {
+	return func(ctx context.Context, all []T) error {
+		for _, one := range all {
+			if err := check(ctx, one); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
 }
 
 // typed returns a check of keys of which the walk comes by: of the type that is wanted, and then what else is to be checked of those that are; nil:
@@ -66,31 +73,22 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 		for i, name := range names {
 			keys[i] = key(name)
 		}
-		right, err := c.rightTypes(ctx, keys, want)
+		types, err := c.store.Types(ctx, keys)
+		var fit []string
+		for i, is := range types {
+			switch {
+			case is == want, is == "none":
+				fit = append(fit, names[i])
+			case !c.wrongType[keys[i]]: // a walk may come by twice
+				c.wrongType[keys[i]] = true
+				c.note(keyType.wanting(want), keys[i], "a "+is)
+			}
+		}
 		if err != nil || check == nil {
 			return err
 		}
-		var fit []string
-		for i, name := range names {
-			if right[i] {
-				fit = append(fit, name)
-			}
-		}
 		return check(ctx, fit)
 	}
-}
-
-// rightTypes reports keys of another type than the one that is wanted.
-func (c *checker) rightTypes(ctx context.Context, keys []string, want string) ([]bool, error) {
-	types, err := c.store.Types(ctx, keys)
-	right := make([]bool, len(types))
-	for i, is := range types {
-		if right[i] = is == want || is == "none"; !right[i] && !c.wrongType[keys[i]] { // a walk may come by twice
-			c.wrongType[keys[i]] = true
-			c.note(keyType.wanting(want), keys[i], "a "+is)
-		}
-	}
-	return right, err
 }
 
 // members checks that what stands in an index is a model that says so.

@@ -28,12 +28,7 @@ func (c *checker) samePolicies(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, name := range differ {
-		if err := c.policyDiffers(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(c.policyDiffers)(ctx, differ)
 }
 
 // differing picks the policies that are not the same here and in the first part. One that is stored nowhere is the same.

@@ -74,12 +74,7 @@ func (c *checker) policyUses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, use := range uses {
-		if err := c.policyUse(ctx, use); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(c.policyUse)(ctx, uses)
 }
 
 // policyUse reports, and perhaps repairs, how one inline policy is used.
@@ -97,11 +92,5 @@ func (c *checker) policyUse(ctx context.Context, use scripts.PolicyUse) error {
 	default:
 		return nil
 	}
-	return c.tryRepair(f, func() (left string, err error) {
-		done, err := c.store.Recount(ctx, use)
-		if !done {
-			left = "a model began or ceased to use it meanwhile; run --repair again"
-		}
-		return left, err
-	})
+	return c.repairUnless("a model began or ceased to use it", f, func() (bool, error) { return c.store.Recount(ctx, use) })
 }

@@ -60,15 +60,23 @@ func conclude(findings []Finding, left string) {
 
 // mayRepair reports whether findings are to be repaired now.
 func (c *checker) mayRepair(findings []Finding) bool {
-	if !c.options.Repair || !slices.ContainsFunc(findings, Finding.repairable) {
-		return false
-	}
-	return true
+	return c.options.Repair && slices.ContainsFunc(findings, Finding.repairable)
 }
 
 // repair reports a finding; if that is wanted and safe, it is repaired before.
 func (c *checker) repair(f Finding, fix func() error) error {
 	return c.tryRepair(f, func() (left string, err error) { return "", fix() })
+}
+
+// repairUnless is repair where fix does nothing after a change, which is named.
+func (c *checker) repairUnless(change string, f Finding, fix func() (done bool, err error)) error {
+	return c.tryRepair(f, func() (left string, err error) {
+		done, err := fix()
+		if !done {
+			left = change + " meanwhile; run --repair again"
+		}
+		return left, err
+	})
 }
 
 // tryRepair is repair where fix may say why it left what it found.

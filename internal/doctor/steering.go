@@ -87,12 +87,7 @@ func (c *checker) sameSteering(ctx context.Context) error {
 		}
 		differ = found
 	}
-	for _, d := range differ {
-		if err := c.reportDifference(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(c.reportDifference)(ctx, differ)
 }
 
 func (c *checker) steeringUnreadable() bool {
