@@ -137,11 +137,9 @@ func (w *work) count() int {
 	return len(w.due.Expired) + len(w.due.Urgent) + len(w.due.Due) + len(w.gated) + len(w.due.Ages)
 }
 
-func (w *work) any() bool { return w.count() > 0 }
-
 // work decides about everything, and commits it.
 func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
-	if !w.any() {
+	if w.count() == 0 {
 		return nil
 	}
 	// An attempt that was to be withdrawn, and whose entry does not stand in the input list, has timed out after all. Unless it stands
@@ -174,15 +172,14 @@ const measureEvery = time.Second
 
 // measureCircuit measures the circuit of the queue once a second, before anything is decided.
 func (d *Dispatcher) measureCircuit(ctx context.Context, due scripts.Due) error {
-	now := due.Now
-	if backoff.Recent(d.measured, now, measureEvery) {
+	if backoff.Recent(d.measured, due.Now, measureEvery) {
 		return nil
 	}
-	change, err := d.store.MeasureCircuit(ctx, now)
+	change, err := d.store.MeasureCircuit(ctx, due.Now)
 	if err != nil {
 		return err
 	}
-	d.measured = now
+	d.measured = due.Now
 	switch change {
 	case scripts.CircuitOpened:
 		d.config.Log.Error().Msg("dispatcher: the circuit of the queue is open: too many attempts fail, final failures are held back")
@@ -197,11 +194,10 @@ const trimEvery = time.Minute
 
 // trimOutbox keeps the outbox bounded, also where no notifier runs. A user who may not do that loses nothing but the bound.
 func (d *Dispatcher) trimOutbox(ctx context.Context, due scripts.Due) error {
-	now := due.Now
-	if backoff.Recent(d.trimmed, now, trimEvery) {
+	if backoff.Recent(d.trimmed, due.Now, trimEvery) {
 		return nil
 	}
-	d.trimmed = now
+	d.trimmed = due.Now
 	unread, err := d.store.TrimOutbox(ctx)
 	if unread > 0 {
 		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")

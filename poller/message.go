@@ -75,14 +75,8 @@ func refusal(err error) (counter string, reason error) {
 
 // uid is the model that the message is about; empty: it cannot be read.
 func (m *message) uid() string {
-	switch {
-	case m.command != nil:
-		return m.command.UID
-	case m.result != nil:
-		return m.result.UID
-	default:
-		return ""
-	}
+	uid, _ := m.subject()
+	return uid
 }
 
 // subject is what can be read of whom the message is about, for the log: it may be unusable.
