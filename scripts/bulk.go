@@ -45,12 +45,6 @@ type Bulk struct {
 	since, step string // as they stand in its hash
 }
 
-// The ways in which a bulk is over.
-const (
-	bulkDone      = "done"
-	bulkCancelled = "cancelled"
-)
-
 // refusedPrefix begins the fields that count refusals by their reasons.
 const refusedPrefix = "refused:"
 
@@ -132,7 +126,7 @@ func readBulk(id string, hash map[string]string) Bulk {
 			b.Others[model.Outcome(outcome)] = whole(count)
 		}
 	}
-	b.Cancelled = hash["ended"] == bulkCancelled
+	b.Cancelled = hash["ended"] == string(BulkCancelled)
 	var errs [5]error
 	b.Selector, errs[0] = model.ParseSelector(hash["selector"])
 	b.Rate, errs[1] = model.ParseBulkRate(hash["rate"])
@@ -251,10 +245,10 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 	fields := b.progress()
 	if over := b.Place == WalkEnds && len(b.Rest) == 0; over || b.Cancelled {
 		b.EndedAt, ends = now, millis(now)
-		fields["ended"], fields["ended_at"] = bulkDone, model.FormatTime(now)
+		fields["ended"], fields["ended_at"] = string(BulkDone), model.FormatTime(now)
 		fields["cursor"], fields["rest"], fields["trying"] = "", "", ""
 		if b.Cancelled {
-			fields["ended"] = bulkCancelled
+			fields["ended"] = string(BulkCancelled)
 		}
 	}
 	step := strconv.FormatInt(whole(b.step)+1, 10)

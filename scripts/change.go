@@ -38,8 +38,6 @@ type change struct {
 	bulk   *Bulk      // that begins, anew if there was one of its id; nil: none
 }
 
-func (c *change) empty() bool { return len(c.fields) == 0 && c.bulk == nil }
-
 // The outcomes of scripts that change what operators set.
 const (
 	changeConflict = iota // something has changed since it was read
@@ -72,7 +70,7 @@ func (s *Store) change(ctx context.Context, key string, by order, decide func() 
 	return s.compared(ctx, func(seen string) (int, error) {
 		c, err := decide()
 		_, refused := errors.AsType[*document.Error](err)
-		if err != nil && !refused || c.empty() && by == (order{}) {
+		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
 			return changeNone, err
 		}
 		code, failed := run(ctx, s.clients.Write, changeQueue, s.changeKeys(key, &c), changeArgs(seen, by, &c)...).Int()
