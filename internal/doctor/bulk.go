@@ -1,10 +1,6 @@
 package doctor
 
-import (
-	"context"
-
-	"github.com/refreshd/refreshd/scripts"
-)
+import "context"
 
 // bulk checks a bulk of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
 func (c *checker) bulk(ctx context.Context, id string) error {
@@ -34,18 +30,15 @@ func (c *checker) bulkSet(ctx context.Context) error {
 		if err != nil || !open || there && bulk.EndedAt.IsZero() {
 			return err
 		}
-		return c.repair(bulkOrphan.at(key+" "+id, found(bulk, there)), func() error {
+		found := "none"
+		if there {
+			found = "one that is over, " + id
+		}
+		return c.repair(bulkOrphan.at(key+" "+id, found), func() error {
 			bulk.Cancelled = true
 			_, err := c.store.MoveBulk(ctx, &bulk, c.now)
 			return err
 		})
 	})
 	return c.store.EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
-}
-
-func found(bulk scripts.Bulk, there bool) string {
-	if there {
-		return "one that is over, " + bulk.ID
-	}
-	return "none"
 }
