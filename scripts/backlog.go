@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -40,7 +39,7 @@ const mostCounted = 1000
 // notifier. It tells of when the oldest of them is. A key of the wrong type counts as empty.
 func (s *Store) undelivered(ctx context.Context) (count int64, oldest time.Time, err error) {
 	first, err := s.firstUnread(ctx)
-	if err != nil && !redis.HasErrorPrefix(errors.Unwrap(err), "WRONGTYPE") {
+	if _, misfit := Misfit(err); err != nil && !misfit {
 		return 0, time.Time{}, err
 	}
 	pipe, k := s.clients.Read.Pipeline(), s.Keys

@@ -59,9 +59,7 @@ func (b *Bulk) add(other *Bulk) {
 	if b.Others == nil {
 		b.Others = map[model.Outcome]int64{}
 	}
-	for outcome, count := range other.Others {
-		b.Others[outcome] += count
-	}
+	addUp(b.Others, other.Others)
 	if other.Since.Before(b.Since) {
 		b.Since = other.Since
 	}

@@ -15,8 +15,6 @@ import (
 // Inspection is everything that Redis holds of one model, as it is read to be checked. What cannot be read is told, not hidden.
 type Inspection struct {
 	Record *Record
-	// Broken says why the key of the model cannot be read as a hash; empty: it can.
-	Broken string
 	// Field names a field of the hash that cannot be read, with what was expected and found; empty: all can.
 	Field string
 	// PolicyMissing says that the model's policy is not stored or cannot be read.
@@ -149,7 +147,7 @@ func newInspection(uid string, replies inspectionReplies) *Inspection {
 	hash, err := replies.hash.Result()
 	c := &Inspection{Record: newRecord(uid, hash)}
 	if err != nil {
-		c.Broken, c.Record.Exists = err.Error(), true
+		c.Record.Broken, c.Record.Exists = true, true
 	}
 	c.Field, c.Record.Fault = c.Record.Fault, ""
 	c.Ages, c.Late, c.Stale = newMembership(replies.ages), newMembership(replies.late), newMembership(replies.stale)

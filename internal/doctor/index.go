@@ -106,7 +106,7 @@ func (c *checker) members(ctx context.Context, index scripts.Index) error {
 func (c *checker) stray(m *scripts.Inspection, index scripts.Index) []Finding {
 	stands, key := m.Stands(index), c.store.IndexKey(index)
 	switch {
-	case stands.Says || !stands.Is.In || m.Broken != "" || m.Field != "":
+	case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
 		return nil
 	case !m.Record.Exists:
 		return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}

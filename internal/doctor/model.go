@@ -20,7 +20,7 @@ func (c *checker) models(ctx context.Context, uids []string) error {
 	}
 	var suspicious []string
 	for _, m := range models {
-		if m.Broken != "" || len(c.model(m)) > 0 {
+		if m.Record.Broken || len(c.model(m)) > 0 {
 			suspicious = append(suspicious, m.Record.UID)
 		} else if m.Record.Exists {
 			c.use(m)
@@ -46,7 +46,7 @@ func (c *checker) use(m *scripts.Inspection) {
 func (c *checker) model(m *scripts.Inspection) (findings []Finding) {
 	note := func(k kind, found string) { findings = append(findings, k.at(m.Record.UID, found)) }
 	switch {
-	case !m.Record.Exists, m.Broken != "": // that is told of as a key
+	case !m.Record.Exists, m.Record.Broken: // that is told of as a key
 		return nil
 	case m.Field != "":
 		note(modelField, m.Field) // what the fields say of the sets is then unknown
