@@ -52,7 +52,7 @@ func TestTheCheckerOfHeadersFindsEachPlantedFault(t *testing.T) {
 		{"commit.lua", "local at, key = 9, 27", "local at, key = 10, 27", "the body uses [1 2 3 4 5 6 7 8 10..]"},
 		{"commit.lua", "'DEL', hash, body, history", "'DEL', hash, body, uid", "expected an entry of KEYS as a key of DEL, found uid"},
 		{"commit.lua", "KEYS[key + 2]", "KEYS[key + 10]", "expected an entry of KEYS as a key of DEL, found body"},
-		{"commit.lua", "'list', 'stream', 'stream'", "'stream', 'stream'", "the types 'zset', 'zset', 'list', 'list', 'list', 'string', 'stream'"},
+		{"commit.lua", "'list',\n  'stream',\n  'stream'", "'stream',\n  'stream'", "the types 'zset', 'zset', 'list', 'list', 'list', 'string', 'stream'"},
 	}
 	side := newGoSide(t)
 	for _, test := range tests {
