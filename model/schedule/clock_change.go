@@ -11,8 +11,7 @@ type ClockChange struct {
 	Note string // what becomes of the occurrence, see Note
 }
 
-// ClockChanges returns what the changes of the clocks do to the schedule within some days after an instant, the first occurrence of
-// each change. What runs in each hour of the day is none of them.
+// ClockChanges returns the first occurrence that each change of the clocks within some days moves or doubles, of what does not run in each hour.
 func (s *Schedule) ClockChanges(after time.Time, days int64) (changes []ClockChange) {
 	if s.zone.loc == time.UTC {
 		return nil

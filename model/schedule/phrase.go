@@ -15,8 +15,7 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// readEnglish reads a schedule in English. Every word is taken by a rule below, or is on the list of fillers; what is left refuses the
-// whole sentence.
+// readEnglish reads a schedule of which each word is taken by a rule below or is on the list of fillers; what is left refuses the whole.
 func readEnglish(text string) (Reading, error) {
 	rest, timezone := cutZone(text)
 	rest = respell(rest)
@@ -37,7 +36,6 @@ func readEnglish(text string) (Reading, error) {
 	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
 }
 
-// readPhrase reads one phrase. It has a reason if it is refused.
 func readPhrase(text string) (p phrase, lines []rrule.ROption) {
 	p.words, p.reason = readWords(text)
 	p.parse()
@@ -50,8 +48,7 @@ func readPhrase(text string) (p phrase, lines []rrule.ROption) {
 // betweenPhrases matches between a time of day and the days of another phrase.
 var betweenPhrases = regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?(?:day|mon|tue|wed|thu|fri|sat|sun|week))`)
 
-// readSeveral reads phrases that are joined: "weekdays at 8:00 and weekends at 10:00". Each names its days and its times and nothing else,
-// because it would be unclear to which of them the rest belongs.
+// readSeveral reads phrases that are joined: "weekdays at 8:00 and weekends at 10:00". What else one says could belong to all.
 func readSeveral(text string) (lines []rrule.ROption, ok bool) {
 	for part := range strings.SplitSeq(betweenPhrases.ReplaceAllString(text, "$1;$2"), ";") {
 		p, more := readPhrase(part)
@@ -154,13 +151,8 @@ func (p *phrase) parse() {
 	}
 }
 
-// takers are what some words begin.
-var takers map[string]func(*phrase)
-
-func init() {
-	takers = map[string]func(*phrase){"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "from": (*phrase).takeFrom,
-		"between": (*phrase).takeBetween, "to": (*phrase).takeUntil, "except": (*phrase).takeExcept}
-}
+var takers = map[string]func(*phrase){"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "from": (*phrase).takeFrom,
+	"between": (*phrase).takeBetween, "to": (*phrase).takeUntil, "except": (*phrase).takeExcept}
 
 func (p *phrase) skip() phraseWord {
 	word := p.words[0]
@@ -168,10 +160,8 @@ func (p *phrase) skip() phraseWord {
 	return word
 }
 
-// at tells whether the next word is of a kind.
 func (p *phrase) at(kind wordKind) bool { return len(p.words) > 0 && p.words[0].kind == kind }
 
-// atText tells whether a word comes next.
 func (p *phrase) atText(text string) bool { return len(p.words) > 0 && p.words[0].text == text }
 
 // takeTo takes "to" between two words of a kind.
@@ -265,7 +255,6 @@ func (p *phrase) takeUntil() {
 	p.until = day.Add(daySeconds*time.Second - time.Second)
 }
 
-// takeExcept takes weekdays that are left out.
 func (p *phrase) takeExcept() {
 	group, workdays, before := p.group, p.workdays, len(p.exceptDays)
 	if p.exceptDays = p.takeWeekdays(); len(p.exceptDays) == 0 || before > 0 {
@@ -400,10 +389,6 @@ func (p *phrase) addDate(month int, days []int) {
 		p.refuse(twice(monthNames[month-1]))
 	}
 	p.dates = append(p.dates, phraseDate{month, days})
-}
-
-func monthsOnly(dates []phraseDate) bool {
-	return !slices.ContainsFunc(dates, func(date phraseDate) bool { return len(date.days) > 0 })
 }
 
 // phraseExamples are what a refused phrase may have meant.

@@ -13,7 +13,6 @@ import (
 
 const dayMinutes = 24 * 60
 
-// lines composes the rule of a phrase.
 func (p *phrase) lines() (lines []rrule.ROption) {
 	switch {
 	case p.pace != "" && !p.onClocks():
@@ -43,7 +42,6 @@ func (p *phrase) onClocks() bool {
 	return p.unit != "" && !eachDay || p.someDays() || len(p.first)+len(p.past)+len(p.between) > 0
 }
 
-// someDays tells whether days are named.
 func (p *phrase) someDays() bool {
 	return len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.exceptDays) > 0
 }
@@ -65,7 +63,6 @@ func (p *phrase) elapsedLine() []rrule.ROption {
 	return []rrule.ROption{o}
 }
 
-// stepMinutes is the interval of a pace of hours or minutes.
 func (p *phrase) stepMinutes() int {
 	if p.pace == "hour" {
 		return max(1, p.step) * 60
@@ -132,12 +129,11 @@ func (p *phrase) times() {
 	}
 }
 
-// days composes the parts of the rule that choose days.
 func (p *phrase) days() []rrule.ROption {
 	var o rrule.ROption
 	months := p.months()
 	switch {
-	case !monthsOnly(p.dates):
+	case slices.ContainsFunc(p.dates, func(date phraseDate) bool { return len(date.days) > 0 }):
 		return p.datesOfYear()
 	case p.unit == "year", p.unit == "" && len(months) > 0 && (len(p.ordinals) > 0 || len(p.weekdays) == 0 && p.pace == ""):
 		o = p.year(months)
@@ -157,7 +153,6 @@ func (p *phrase) days() []rrule.ROption {
 	return []rrule.ROption{o}
 }
 
-// months are those of all dates, rising.
 func (p *phrase) months() (months []int) {
 	for _, date := range p.dates {
 		months = append(months, date.month)
@@ -195,7 +190,6 @@ func (p *phrase) week() rrule.ROption {
 	return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}
 }
 
-// without leaves out the weekdays that are excepted.
 func (p *phrase) without(o rrule.ROption) rrule.ROption {
 	if len(p.exceptDays) == 0 {
 		return o
@@ -315,8 +309,7 @@ func (p *phrase) ordinalDays(ordinals ...int) (days []rrule.Weekday) {
 	return days
 }
 
-// atClocks adds the times of day, with one line for each group of hours that share their minutes. Where BYSETPOS chooses a day, each time
-// needs a line, because it would choose among the times too.
+// atClocks adds the times of day, with one line for each group of hours that share their minutes. BYSETPOS would choose among the times too.
 func atClocks(day rrule.ROption, clocks []int) (lines []rrule.ROption) {
 	if len(day.Bysetpos) > 0 && len(clocks) > 1 {
 		for i := range clocks {

@@ -78,7 +78,7 @@ func spokenEvery(interval int, unit string) string {
 	return "every " + strconv.Itoa(interval) + " " + unit + "s"
 }
 
-var elapsedNames = map[rrule.Frequency]string{rrule.SECONDLY: "second", rrule.MINUTELY: "minute", rrule.HOURLY: "hour"}
+var unitNames = map[rrule.Frequency]string{rrule.SECONDLY: "second", rrule.MINUTELY: "minute", rrule.HOURLY: "hour", rrule.DAILY: "day", rrule.WEEKLY: "week"}
 
 // speakDays says on which days a rule occurs.
 func speakDays(o *rrule.ROption) string {
@@ -90,43 +90,35 @@ func speakDays(o *rrule.ROption) string {
 	if len(months) > 0 {
 		in = " in " + words.List(months)
 	}
-	if strings.HasPrefix(on, " on week") {
+	if len(o.Byweekday) == 0 {
+		on = ""
+	} else if strings.HasPrefix(on, " on week") {
 		on += "s"
 	}
 	switch {
-	case o.Freq > rrule.DAILY && len(o.Byweekday) > 0:
-		return spokenEvery(o.Interval, elapsedNames[o.Freq]) + on + in
-	case o.Freq > rrule.DAILY:
-		return spokenEvery(o.Interval, elapsedNames[o.Freq]) + in
-	case o.Freq == rrule.DAILY:
-		return spokenEvery(o.Interval, "day") + in
-	case o.Freq == rrule.MONTHLY && len(months) > 0:
-		return speakYear(o)
-	case o.Freq == rrule.WEEKLY && o.Interval > 1:
-		return spokenEvery(o.Interval, "week") + on + in
+	case o.Freq >= rrule.DAILY, o.Freq == rrule.WEEKLY && o.Interval > 1:
+		return spokenEvery(o.Interval, unitNames[o.Freq]) + on + in
 	case o.Freq == rrule.WEEKLY:
 		return "every " + spokenWeekdays(o.Byweekday) + in
-	case o.Freq == rrule.MONTHLY && o.Interval > 1:
+	case o.Freq == rrule.YEARLY, len(months) > 0:
+		return speakYear(o, months)
+	case o.Interval > 1:
 		return spokenEvery(o.Interval, "month") + " on the " + spokenChoice(o)
-	case o.Freq == rrule.MONTHLY:
-		return "on the " + spokenChoice(o) + " of the month"
 	default:
-		return speakYear(o)
+		return "on the " + spokenChoice(o) + " of the month"
 	}
 }
 
 // speakYear says "every quarter on the 1st", "every year on March 1" or "every year on the last Friday of May".
-func speakYear(o *rrule.ROption) string {
+func speakYear(o *rrule.ROption, months []string) string {
 	choice := spokenChoice(o)
 	last := strings.Contains(choice, "last")
-	var months, dates []string
-	for _, month := range o.Bymonth {
-		name := monthNames[month-1]
-		months = append(months, name)
+	var dates []string
+	for _, month := range months {
 		for i, day := range o.Bymonthday {
 			date := strconv.Itoa(day)
 			if i == 0 {
-				date = name + " " + date
+				date = month + " " + date
 			}
 			dates = append(dates, date)
 		}

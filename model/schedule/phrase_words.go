@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -60,7 +61,6 @@ type phraseReader struct {
 // maxPhrase bounds a phrase, in words.
 const maxPhrase = 64
 
-// monthPattern matches a month, shortened or not.
 const monthPattern = `(jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*`
 
 // respellings write what takes several words, or has several spellings, in one way. Each is tried where its first text stands.
@@ -107,12 +107,10 @@ func respell(text string) string {
 	}
 	text = spelledDate.ReplaceAllStringFunc(text, func(date string) string {
 		parts := strings.Fields(date)
-		return parts[1] + "-" + pad(phraseWords[parts[2][:3]][0].n) + "-" + pad(atoi(parts[3]))
+		return fmt.Sprintf("%s-%02d-%02d", parts[1], phraseWords[parts[2][:3]][0].n, atoi(parts[3]))
 	})
 	return strings.TrimSpace(text)
 }
-
-func pad(n int) string { return strconv.Itoa(100 + n)[1:] }
 
 func atoi(digits string) int {
 	n, _ := strconv.Atoi(digits)

@@ -14,11 +14,9 @@ type Understood struct {
 	Next     []string `json:"next,omitempty"`     // the next three occurrences, such as "Tue 2026-11-24 06:00"; fewer when it ends
 }
 
-// shownNext is how many occurrences are shown.
 const shownNext = 3
 
-// ReadAs tells how a rule was read: as one sentence, and when it occurs after an instant, of whose day midnight stands for an empty dtstart.
-// The errors are those of Parse.
+// ReadAs tells how a rule was read, and when it occurs after an instant, of whose day midnight stands for an empty dtstart. Errors are those of Parse.
 func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err error) {
 	if dtstart == "" {
 		if dtstart, err = Midnight(after, timezone); err != nil {

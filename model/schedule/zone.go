@@ -54,8 +54,7 @@ func CheckZone(name string) error {
 
 var namedZone = regexp.MustCompile(`(?i),? (?:in (?:the )?time ?zone (\S+)|\(([a-z][\w+/-]*)\))$`)
 
-// cutZone cuts the zone out of a sentence: "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". Those that it names as
-// such need not exist; Parse refuses them.
+// cutZone cuts out "in the time zone Europe/Berlin", "(Europe/Berlin)", "UTC", "Berlin time". One that is named as such need not exist.
 func cutZone(sentence string) (rest, name string) {
 	if found := namedZone.FindStringSubmatchIndex(sentence); found != nil {
 		return sentence[:found[0]], strings.Trim(sentence[found[0]:][strings.LastIndexAny(sentence[found[0]:], " (")+1:], ")")
@@ -111,7 +110,6 @@ var capitals = regexp.MustCompile(`(?:^|_)[a-z]`)
 // noCities are in names of the zone database that mean something else in front of "time".
 var noCities = strings.Fields("easter wake north south west victoria center")
 
-// existing returns a name if there is such a zone.
 func existing(name string) string {
 	if !strings.Contains(name, ".") && CheckZone(name) == nil {
 		return name
