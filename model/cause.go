@@ -14,8 +14,7 @@ const (
 	CausePlanned Cause = ""
 	// CauseRetry is a retry after a failure. It is never skipped.
 	CauseRetry Cause = "retry"
-	// CauseHand is somebody who wants a refresh at once: `refresh: now`, a cure, a bulk, or a save while an attempt ran. Such a model is
-	// urgent.
+	// CauseHand is somebody who wants a refresh at once: `refresh: now`, a cure, a bulk, a save while an attempt ran. It is urgent.
 	CauseHand Cause = "hand"
 	// CauseRun is a run of one model: it is urgent too, and starts before all that CauseHand stands for, however many these are.
 	CauseRun Cause = "run"

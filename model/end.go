@@ -62,8 +62,7 @@ func (m *Model) plan(next *State, now time.Time) {
 // whyMoved is said of a planned refresh that would have come before the floor of a worker.
 const whyMoved = ", moved as asked"
 
-// plannedFrom is the next planned refresh strictly after now. One that comes before the floor of a worker has moved to it. false: nothing is
-// planned.
+// plannedFrom is the next planned refresh strictly after now, moved to the floor of a worker that it would come before. false: none.
 func (m *Model) plannedFrom(now, floor time.Time) (at time.Time, found, moved bool) {
 	planned, found := m.planned(now)
 	if found && planned.Before(floor) {

@@ -39,8 +39,7 @@ type Attempt struct {
 	Why       string
 }
 
-// Lengths returns how long the attempt waited for its worker to begin, and how long the work took; where no worker said that it began, told is
-// false and took the whole.
+// Lengths returns how long the attempt waited for its worker, and how long the work took: the whole where no worker told that it began.
 func (a *Attempt) Lengths() (wait, took time.Duration, told bool) {
 	if a.ProcessingAt.IsZero() {
 		return 0, a.Duration, false

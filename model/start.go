@@ -51,8 +51,7 @@ func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 	return next, found && next.After(now)
 }
 
-// isPlanned reports whether the model waits for a planned refresh, also one that has moved to the floor of a worker, and not for a start that
-// stands in for one.
+// isPlanned reports whether the model waits for a planned refresh, also a moved one, and not for a start that stands in for one.
 func (m *Model) isPlanned() bool {
 	if m.Cause != CausePlanned {
 		return false

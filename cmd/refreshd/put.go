@@ -204,7 +204,6 @@ type tally struct {
 	warnings  []*sharedWarning // in the order in which they were met
 }
 
-// sharedWarning is a warning about one model or more.
 type sharedWarning struct {
 	text   string // with the position in the first of them
 	models int
@@ -226,7 +225,6 @@ type outcome struct {
 	ReadAs *schedule.Understood `json:"read_as,omitempty"`
 }
 
-// rule is one that many models may have.
 type rule struct{ text, timezone string }
 
 // mostRead bounds how many different rules are told of: nobody reads more.

@@ -31,8 +31,7 @@ const (
 	mostOfAKind = 5
 )
 
-// Findings decides what is told of a queue, the most important first. Instants are told in UTC, and no length of time that grows by itself, so
-// that the text changes only if something happens.
+// Findings decides what is told of a queue, the most important first. Nothing of it grows by itself: it changes only if something happens.
 func (q *Queue) Findings() []Finding {
 	found := []Finding{} // null never
 	for _, gone := range q.Gone {
@@ -48,19 +47,19 @@ func (q *Queue) Findings() []Finding {
 		text := words.Count(int(q.Due), "model is due", "models are due") + ", since " + explain.UTC(q.OldestDue) + " at the longest."
 		found = append(found, Finding{"due", text, "refreshd model ls --sort due", "models", []string{"sort", "due"}})
 	}
-	for _, kind := range []string{model.GateCalendar, model.GateLimit} {
-		if n := q.ParkedBy[kind]; n > 0 {
-			text := words.Count(int(n), "model waits", "models wait") + " for " + map[string]string{model.GateCalendar: "calendars", model.GateLimit: "limits"}[kind] + "."
-			found = append(found, Finding{"parked-" + kind, text, "refreshd model ls -l status=parked", "models", []string{"l", "status=parked"}})
+	for _, row := range []struct {
+		code, status, one, many string
+		models                  int64
+	}{
+		{"parked-" + model.GateCalendar, "parked", "model waits for calendars", "models wait for calendars", q.ParkedBy[model.GateCalendar]},
+		{"parked-" + model.GateLimit, "parked", "model waits for limits", "models wait for limits", q.ParkedBy[model.GateLimit]},
+		{"disabled", "disabled", "model is disabled", "models are disabled", q.Disabled},
+		{"never", "never", "model has never succeeded yet", "models have never succeeded yet", q.Freshness[model.FreshnessNever]},
+	} {
+		if row.models > 0 {
+			status, text := "status="+row.status, words.Count(int(row.models), row.one, row.many)+"."
+			found = append(found, Finding{row.code, text, "refreshd model ls -l " + status, "models", []string{"l", status}})
 		}
-	}
-	if q.Disabled > 0 {
-		text := words.Count(int(q.Disabled), "model is disabled", "models are disabled") + "."
-		found = append(found, Finding{"disabled", text, "refreshd model ls -l status=disabled", "models", []string{"l", "status=disabled"}})
-	}
-	if n := q.Freshness[model.FreshnessNever]; n > 0 {
-		text := words.Count(int(n), "model has", "models have") + " never succeeded yet."
-		found = append(found, Finding{"never", text, "refreshd model ls -l status=never", "models", []string{"l", "status=never"}})
 	}
 	return found
 }
@@ -73,7 +72,6 @@ func (g *Gone) notice() string {
 	return fmt.Sprintf("no %s lives", g.Party)
 }
 
-// held tells of the holds that have not ended.
 func (q *Queue) held() (found []Finding) {
 	more := 0
 	for i := range q.Holds {
@@ -97,7 +95,6 @@ func (q *Queue) held() (found []Finding) {
 	return found
 }
 
-// open tells of the circuits that are open.
 func (q *Queue) open() (found []Finding) {
 	for i := range q.Circuits[:min(len(q.Circuits), mostOfAKind)] {
 		c := &q.Circuits[i]

@@ -23,8 +23,7 @@ type Config struct {
 	Hosts []string
 	// Token is what whoever looks must know, 16 bytes or more. Defaults to "": none, which is allowed on loopback only.
 	Token string
-	// TrustedProxies are the addresses of proxies in front: what they forward is counted for the client that they name in X-Forwarded-For.
-	// Defaults to none.
+	// TrustedProxies are proxies in front: what they forward counts for the client that they name in X-Forwarded-For. Defaults to none.
 	TrustedProxies []netip.Prefix
 	// ReadOnly offers and accepts no action.
 	ReadOnly bool

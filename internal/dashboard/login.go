@@ -129,7 +129,6 @@ func (d *door) endOf(text string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// end ends a session.
 func (d *door) end(text string) {
 	if !d.isSession(text) {
 		return

@@ -25,11 +25,8 @@ type overview struct {
 	Findings []finding
 	Stats    scripts.Stats
 	Oldest   string // how long the model waits that is due for longest
-	Never    int64
-	Fresh    int64
-	Late     int64
-	Stale    int64
 
+	Never, Fresh, Late, Stale       int64
 	Starts, Results, Line, Lateness graph
 
 	Causes  []scripts.Signature // that of most models first

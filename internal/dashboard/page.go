@@ -174,7 +174,6 @@ func (d *Dashboard) Handler() http.Handler {
 	return d.guard(mux)
 }
 
-// absent answers where there is no page.
 func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 	f := &frame{Title: "Not found", Here: "/", Session: d.config.Token != "", Problem: "There is no such page, or no such queue in this dashboard."}
 	for _, site := range d.shown.all() {

@@ -75,7 +75,6 @@ func ReadDirectory(path string) (d Directory, err error) {
 	return d, err
 }
 
-// readTree reads the files of a directory that is called path.
 func (d *Directory) readTree(tree fs.FS, path string, places map[string]string) error {
 	return fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -101,8 +101,7 @@ func readDocuments(name string, text []byte, rootOf func(*yaml.Node) string) ([]
 // modelFields are those of a model that a policy has not.
 var modelFields = []string{"uid", "payload", "refresh", "policy", "labels"}
 
-// foreign returns why a document cannot be read, or is no definition: it has no field of a model or of a policy. The error about one that is
-// none repeats nothing of it: it may be a file of passwords that was left in the directory.
+// foreign returns why a document cannot be read, or has no field of a definition. Then nothing of it is repeated: it may be a file of passwords.
 func foreign(doc Document, want string) error {
 	if doc.Err != nil && doc.Value == nil {
 		return doc.Err

@@ -27,9 +27,8 @@ var aliases = []struct {
 // fieldAliases are other names for fields of a policy, which mean the same and come with no defaults: those of the origin, and a usual one.
 var fieldAliases = map[string]string{"retry_intervals": "retries", "retry_strategy": "alignment", "circuit_breaker": "circuit"}
 
-// ofSource reports whether a policy writes its retries as the documents do that refreshd comes from. There a list that is used up ends in the
-// final failure, if nothing else is said: retry_intervals, `simple`, the short form, and a list of retries beside a rule in one line that begins
-// with RRULE:, as in an array of PHP.
+// ofSource reports whether a policy writes its retries as the documents do that refreshd comes from: as retry_intervals, `simple`, the short form, or
+// beside one line that begins with RRULE:, as in an array of PHP. There a list that is used up ends in the final failure, if nothing else is said.
 func ofSource(value any) bool {
 	fields, _ := value.(map[string]any)
 	rule, _ := fields["rrule"].(string)

@@ -103,7 +103,6 @@ func readErrorTypes(doc document.Object, name string) ([]string, error) {
 	return slices.Compact(types), nil
 }
 
-// typesOf are the error types that a word stands for.
 func typesOf(word string) []string {
 	if word == permanentErrors {
 		return permanentTypes

@@ -16,8 +16,7 @@ var articles = strings.Fields("the a an this these that its my our all each ever
 // NounPattern matches, as alternatives of a regular expression, one of the nouns with an article or without.
 var NounPattern = `(?:(?:` + strings.Join(articles, "|") + `) )?(?:` + strings.Join(Nouns, "|") + `)`
 
-// CutSubject cuts what a sentence is about off its front, and returns the words that are left: an optional article, and a noun, one
-// of the names, or texts in quotes, also beside a noun. What is none of them is no subject: then the words are returned as they are.
+// CutSubject cuts off an optional article with a noun, one of the names, or texts in quotes, also beside a noun. Without one of them it cuts nothing.
 func CutSubject(sentence []string, names ...string) []string {
 	rest, found := sentence, false
 	if len(rest) > 1 && slices.Contains(articles, strings.ToLower(rest[0])) {

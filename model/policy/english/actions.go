@@ -13,8 +13,8 @@ var actions = []form{
 	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
 	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>,? (?:and then retry|and retry|then retry|before retrying)`,
 		"On the second failure, retry after 1 minute", (*draft).retryAfter},
-	{`wait <planned><else>`, "Wait until the next scheduled refresh", (*draft).wait},
-	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", (*draft).reset},
+	{`wait <planned><else>`, "Wait until the next scheduled refresh", goOn(func(o *outcome) { o.wait = true })},
+	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", goOn(func(o *outcome) { o.reset = true })},
 	{`panic / give up / (?:disable|stop) <the model>`, "Panic", (*draft).giveUp},
 	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", (*draft).giveUpNow},
 	{`give up with the reason <text> / (?:disable|stop) <the model> with (?:the reason )?<text>`,
@@ -54,20 +54,15 @@ func (d *draft) retryAfter(slots []string) {
 	retry(d.duration(d.at.field, slots[0]))(d, nil)
 }
 
-func (d *draft) wait([]string) {
-	if d.at == nil {
-		d.end(nextPlanned)
-		return
+// goOn returns an action that notes of the failure at hand, or else of the last one, that the model goes on with its schedule.
+func goOn(note func(*outcome)) func(*draft, []string) {
+	return func(d *draft, _ []string) {
+		if d.at == nil {
+			d.end(nextPlanned)
+		} else {
+			note(d.at)
+		}
 	}
-	d.at.wait = true
-}
-
-func (d *draft) reset([]string) {
-	if d.at == nil {
-		d.end(nextPlanned)
-		return
-	}
-	d.at.reset = true
 }
 
 // giveUp below "Give up after one week ...:" says again what the heading says.

@@ -92,7 +92,6 @@ func newDraft() *draft {
 	return &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any)}
 }
 
-// explain refuses a sentence that is not known.
 func (s *sentence) explain() error {
 	nearest := knownSentences().Near(s.original())
 	refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: document.Found(s.original()) + s.odd(nearest)}, nearest}

@@ -61,7 +61,6 @@ func setErrors(field string) func(*draft, []string) {
 
 var neverAgain = regexp.MustCompile(`(?i)^(?:(?:never|do not) retry|give up(?: immediately| at once)?)$`)
 
-// onError reads the delay after some kinds of errors.
 func (d *draft) onError(slots []string) {
 	delays, found := d.doc["delays_by_error"].(map[string]any)
 	if !found {

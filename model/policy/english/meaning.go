@@ -19,10 +19,6 @@ func set(field string, value any) func(*draft, []string) {
 	return func(d *draft, _ []string) { d.set(field, value) }
 }
 
-func setExhausted(what string) func(*draft, []string) {
-	return func(d *draft, _ []string) { d.exhausted(what) }
-}
-
 func setValue(field string) func(*draft, []string) {
 	return func(d *draft, slots []string) { d.set(field, d.now.value(slots[0])) }
 }
@@ -145,7 +141,6 @@ func (d *draft) delay(field, action string) string {
 	return o.delay
 }
 
-// onFailure reads what follows some failures in the same sentence.
 func (d *draft) onFailure(slots []string) {
 	numbers := failureNumbers(strings.ToLower(slots[0]))
 	for _, k := range numbers {
@@ -179,7 +174,6 @@ func failureNumbers(text string) (numbers []int) {
 	return numbers
 }
 
-// headFailure opens a block about one failure.
 func (d *draft) headFailure(slots []string) {
 	k, known := words.Ordinal(slots[0])
 	if !known {
@@ -201,13 +195,11 @@ func (d *draft) atFailure(k int) {
 	d.failures[k] = d.at
 }
 
-// giveUpAtOnce reads that there is no retry.
 func (d *draft) giveUpAtOnce([]string) {
 	d.set("retries", []any{})
 	d.exhausted(giveUp)
 }
 
-// afterThat reads what follows the last retry.
 func (d *draft) afterThat(slots []string) {
 	d.closeBlock()
 	d.act(slots[0])

@@ -9,8 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// form is what a sentence says, and what that means. Its patterns have words, alternatives of words and slots, and nothing that fits any word. So
-// each word of a sentence is one of the pattern or stands in a slot, whose reader must understand it.
+// form is what a sentence says, and what that means. Nothing of a pattern fits any word: each is a known one or stands in a slot that is read on.
 type form struct {
 	patterns string // one fits, between slashes; with slots such as <duration>
 	example  string // what an error suggests
@@ -83,7 +82,6 @@ const (
 	someHours     = `(?:(?:between|from) ` + someHour + ` (?:and|to|until) ` + someHour + `|before ` + someHour + `)`
 )
 
-// compiled is one pattern of a form.
 type compiled struct {
 	*form
 	*regexp.Regexp

@@ -297,15 +297,14 @@ var (
 	safeRule = regexp.MustCompile(`^\w(?:[\w=;,:+/-]*\w)?$`)
 )
 
-func bareZone(text string) string { return bare(safeZone, text) }
+func bareZone(text string) string { return bare(text, safeZone.MatchString(text)) }
 
-func bareRule(text string) string { return bare(safeRule, text) }
+func bareRule(text string) string { return bare(text, safeRule.MatchString(text)) }
+
+func bareCalendar(text string) string { return bare(text, isCalendar(text)) }
 
 func bareName(text string) string {
-	if isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent" {
-		return text
-	}
-	return strconv.Quote(text)
+	return bare(text, isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent")
 }
 
 // bareFailure is bareName for a circuit, which counts classes of statuses too.
@@ -316,16 +315,9 @@ func bareFailure(text string) string {
 	return bareName(text)
 }
 
-func bareCalendar(text string) string {
-	if isCalendar(text) {
-		return text
-	}
-	return strconv.Quote(text)
-}
-
 // bare puts a text in quotes unless it is safe without.
-func bare(safe *regexp.Regexp, text string) string {
-	if safe.MatchString(text) {
+func bare(text string, safe bool) string {
+	if safe {
 		return text
 	}
 	return strconv.Quote(text)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // limits says what each key allows.
@@ -40,11 +41,7 @@ func (out *printer) circuit(p *policy.Policy) {
 		out.sayUsual("Open no circuit")
 		return
 	}
-	failures := "failures"
-	if c.Failures == 1 {
-		failures = "failure"
-	}
-	out.say("Open the circuit of each %s after %d %s of %d attempts", c.Key, c.Failures, failures, c.Of)
+	out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
 	if c.On != nil {
 		out.say("Count only %s for the circuit", names(c.On, bareFailure))
 	}

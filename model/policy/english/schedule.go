@@ -14,7 +14,6 @@ var (
 	byTheRule = regexp.MustCompile(`(?i)^(?:by the rule (.+)|(?:by )?([^ "]*FREQ=.+))$`)
 )
 
-// refresh reads "the model every 2 hours in the time zone Europe/Berlin".
 func (d *draft) refresh(slots []string) { d.schedule(d.cutSubject(slots[0])) }
 
 // request reads the action of a model, which may have a schedule or none.
@@ -34,7 +33,6 @@ func (d *draft) cutSubject(text string) string {
 	return strings.Join(words.CutSubject(strings.Fields(text), name), " ")
 }
 
-// schedule reads all that a text says of a schedule.
 func (d *draft) schedule(text string) {
 	if zone := inTheZone.FindStringSubmatch(text); zone != nil {
 		d.set("timezone", d.now.value(zone[2]+zone[3]))

@@ -28,7 +28,7 @@ var sentences = []form{
 		give up if there (?:is|has been) no success (?:for|within) <duration> / if there (?:is|has been) no success (?:for|within) <duration>,? give up`,
 		"Give up after one week of unsuccessful attempts", (*draft).giveUpAfter},
 	{`<not> give up for (?:lack|want) of a success`, "Never give up for lack of a success", set("give_up_after", "none")},
-	{`give up after <last retry> / give up (?:if|when) <retries fail>`, "Give up after the final unsuccessful retry", setExhausted(giveUp)},
+	{`give up after <last retry> / give up (?:if|when) <retries fail>`, "Give up after the final unsuccessful retry", func(d *draft, _ []string) { d.exhausted(giveUp) }},
 	{`after <last retry><,> <action> / (?:if|when) <retries fail><,> <action>`,
 		"After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none", (*draft).atEnd},
 	{`(?:then|finally|afterwards|after that),? <action>`, "Then give up", (*draft).afterThat},

@@ -70,7 +70,6 @@ func setPart(name string) func(*draft, []string) {
 	return func(d *draft, slots []string) { d.part(name, d.duration("retries."+name, slots[0])) }
 }
 
-// countOf reads a number in digits or words.
 func countOf(text string) int {
 	lower := strings.ToLower(text)
 	if n, known := words.Number(lower); known {
@@ -111,7 +110,6 @@ func (d *draft) delays(slots []string) {
 	}
 }
 
-// compose makes a strategy of its parts.
 func (d *draft) compose() {
 	switch {
 	case d.parts["base"] == nil && d.parts["strategy"] == nil:

@@ -11,8 +11,7 @@ import (
 // lastMinutes matches the rule of the last minute of each hour of some days, or of each.
 var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
 
-// setWindow reads days, hours, or both; others: those that are not named. They are those of a schedule of the last minute of each hour, as 17:00
-// is no more between 9:00 and 17:00.
+// setWindow reads days, hours, or both; others: those that are not named. The last minute of each hour tells: 17:00 ends "between 9:00 and 17:00".
 func setWindow(others bool) func(*draft, []string) {
 	return func(d *draft, slots []string) {
 		text := strings.Replace(strings.ToLower(slots[0]), "before ", "between midnight and ", 1)
