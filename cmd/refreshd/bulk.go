@@ -85,12 +85,7 @@ func (a *app) listBulks(ctx context.Context, queue *scripts.Queue, _ []string) e
 		return err
 	}
 	if a.json() {
-		for i := range bulks {
-			if err := printJSONLine(a.stdout, newBulkView(&bulks[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printJSONLines(a.stdout, bulks, func(b *scripts.Bulk) any { return newBulkView(b) })
 	}
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	t := a.newTable("ID", "STATE", "SINCE", "BY", "SEEN", "PICKED", "DONE", "REFUSED", "SELECTOR")

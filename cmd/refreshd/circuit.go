@@ -149,12 +149,7 @@ func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, _ []string
 		return err
 	}
 	if a.json() {
-		for _, v := range views {
-			if err := printJSONLine(a.stdout, v); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printJSONLines(a.stdout, views, func(v **circuitView) any { return *v })
 	}
 	t := a.newTable("KEY", "STATE", "SINCE", "NEXT PROBE", "PROBED BY", "PARKED", "LAST ATTEMPTS", "BY", "REASON")
 	for _, v := range views {

@@ -208,12 +208,7 @@ func (v *failureView) add(m *model.Model) {
 
 func (a *app) printFailures(views []failureView) error {
 	if a.json() {
-		for _, v := range views {
-			if err := printJSONLine(a.stdout, v); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printJSONLines(a.stdout, views, func(v *failureView) any { return *v })
 	}
 	t := a.newTable("MODELS", "BY", "SINCE", "LAST", "UIDS", "REASON")
 	for _, v := range views {

@@ -79,12 +79,7 @@ func (a *app) history(ctx context.Context, store *scripts.Store, uids []string) 
 	case outputTable:
 		return a.historyTable(attempts)
 	case outputJSON:
-		for _, attempt := range attempts {
-			if err := printJSONLine(a.stdout, viewAttempt(attempt)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printJSONLines(a.stdout, attempts, func(attempt *model.Attempt) any { return viewAttempt(*attempt) })
 	default:
 		return a.draw(explain.Picture(found, attempts))
 	}

@@ -216,12 +216,7 @@ func (a *app) listHolds(ctx context.Context, queue *scripts.Queue, _ []string) e
 
 func (a *app) printHolds(holds []scripts.HoldSum) error {
 	if a.json() {
-		for i := range holds {
-			if err := printJSONLine(a.stdout, newHoldView(&holds[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printJSONLines(a.stdout, holds, func(h *scripts.HoldSum) any { return newHoldView(h) })
 	}
 	t := a.newTable("HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON")
 	for i := range holds {

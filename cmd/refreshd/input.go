@@ -8,10 +8,19 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
+
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("expected one file, or - for standard input, found %d", len(args))
+	}
+	return nil
+}
 
 // openInput opens a file, or standard input (-). The name is for people.
 func (a *app) openInput(path string) (name string, in io.ReadCloser, err error) {

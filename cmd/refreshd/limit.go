@@ -104,12 +104,7 @@ func (a *app) listLimits(ctx context.Context, queue *scripts.Queue, _ []string) 
 		return err
 	}
 	if a.json() {
-		for _, v := range views {
-			if err := printJSONLine(a.stdout, v); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printJSONLines(a.stdout, views, func(v *limitView) any { return *v })
 	}
 	t := a.newTable("KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON")
 	for _, v := range views {

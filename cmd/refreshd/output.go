@@ -82,6 +82,15 @@ func printJSONLine(to io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
+func printJSONLines[T any](to io.Writer, list []T, view func(*T) any) error {
+	for i := range list {
+		if err := printJSONLine(to, view(&list[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // table aligns the columns of what it prints.
 type table struct{ *tabwriter.Writer }
 

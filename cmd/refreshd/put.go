@@ -37,12 +37,7 @@ nothing. At the end it says how many models it has saved; with --verbose it name
 once how each was read: in a canonical sentence, with its next three times.
 
 The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("expected one file, or - for standard input, found %d", len(args))
-			}
-			return nil
-		},
+		Args: oneFile,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := oneOf("format", format, definitions.Formats); err != nil {
 				return err

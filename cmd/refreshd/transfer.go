@@ -64,12 +64,7 @@ func importCommand(a *app) *cobra.Command {
 What is stored just as a line says stays as it is, so that an import may be repeated. What is stored otherwise is refused, unless --replace; a refused
 line is named, and the others are saved. A model with a state waits for what it waited for where it came from: one that is due starts once. More
 attempts than --history-cap are not kept.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("expected one file, or - for standard input, found %d", len(args))
-			}
-			return nil
-		},
+		Args: oneFile,
 		RunE: func(command *cobra.Command, args []string) error {
 			by, err := a.wantedBy()
 			if err != nil {
