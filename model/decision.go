@@ -153,8 +153,7 @@ func (d *Decision) TakesBack() bool {
 	}
 }
 
-// CountedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that
-// does not count.
+// CountedAttempt is the number in its cycle of an attempt that this decision ended in success or failure; 0: none, or one that does not count.
 func (d *Decision) CountedAttempt() int {
 	if d.Ended != nil && (d.Event == EventSuccess || d.Event == EventFailure || d.Event == EventTimeout) {
 		return d.Ended.AttemptNo

@@ -8,8 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Model is one thing to be refreshed: its definition, its state, and the definition in force (policy and schedule
-// resolved).
+// Model is one thing to be refreshed: its definition, its state, and the definition in force (policy and schedule resolved).
 type Model struct {
 	UID        string
 	Payload    string // canonical JSON object, handed to workers

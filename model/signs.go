@@ -24,8 +24,7 @@ var Parties = []Party{PartyDispatcher, PartyWorker, PartyPoller}
 const (
 	// fewTicks is how long something may wait before anybody is missed: a few ticks as they are by default.
 	fewTicks = 5 * time.Second
-	// LongestSilence is how old the last heartbeat of a party may be whatever its settings: the longest tick is a minute, and a round takes
-	// a while.
+	// LongestSilence is how old the last heartbeat of a party may be whatever its settings: the longest tick is a minute, and a round takes a while.
 	LongestSilence = 70 * time.Second
 	// longWait is how long attempts stand in line before it is certain that no worker takes them.
 	longWait = time.Minute

@@ -166,8 +166,7 @@ func (s *State) enable(now time.Time) {
 	}
 }
 
-// countRetry counts an attempt that has ended in success or failure as number attemptNo of its cycle. Each cycle passes its second
-// attempt once.
+// countRetry counts an attempt that has ended in success or failure as number attemptNo of its cycle. Each cycle passes its second attempt once.
 func (s *State) countRetry(attemptNo int, success bool) {
 	if attemptNo < 2 {
 		return

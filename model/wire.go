@@ -81,8 +81,7 @@ func refuseName(field, name string, others []string) error {
 	return document.Refuse(field, `1 to 64 letters, digits and _ as in "banner_uid", and no name that means something else`, document.Found(name))
 }
 
-// reserved are the names that a payload must not use, in upper case either: many JSON readers, Go's own among them, take both for the same
-// field.
+// reserved are the names that a payload must not use, in upper case either: many JSON readers, Go's own among them, take both for the same field.
 func (w Wire) reserved() []string {
 	if w.Nested {
 		return nil

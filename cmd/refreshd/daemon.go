@@ -150,8 +150,7 @@ func (a *app) loopCommand(
 	return command
 }
 
-// withLife runs do on each queue, as soon as Redis answers, with the health of all told, until the time of --for is over. name is what
-// begins.
+// withLife runs do on each queue, as soon as Redis answers, with the health of all told, until the time of --for is over. name is what begins.
 func (a *app) withLife(
 	ctx context.Context, name, address string, flags *loopFlags, do func(context.Context, *scripts.Queue) error,
 ) error {
@@ -216,8 +215,7 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *scripts
 // preflightTime bounds the look of a daemon at each Redis before it begins.
 const preflightTime = 5 * time.Second
 
-// preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is
-// well.
+// preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is well.
 func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFlags) error {
 	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
 		a.logOf(queue.Name).Warn().Err(err).Msg("loading the scripts failed")

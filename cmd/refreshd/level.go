@@ -64,8 +64,7 @@ type levelView struct {
 	Moves  int       `json:"moves"`  // those that get another phase under the plan
 	Before *loadView `json:"before"` // null with --clear, like after
 	After  *loadView `json:"after"`
-	// Changed and Left are what has become of it; 0 without --apply and --clear. Those that are left wait for something else than a planned
-	// refresh.
+	// Changed and Left are what has become of it; 0 without --apply and --clear. Those that are left wait for something else than a planned refresh.
 	Changed int `json:"changed"`
 	Left    int `json:"left"`
 }

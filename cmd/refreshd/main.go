@@ -1,5 +1,4 @@
-// Command refreshd keeps models fresh: it starts refresh attempts on a schedule, decides about their failures, and gives up
-// with a reason.
+// Command refreshd keeps models fresh: it starts refresh attempts on a schedule, decides about their failures, and gives up with a reason.
 package main
 
 import (

@@ -8,8 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// moment is an instant as a page shows it: how far away it is, coarsely, so that an open page is not sent again each second. See the template
-// moment.
+// moment is an instant as a page shows it: how far away it is, coarsely, so that an open page is not sent again each second. See the template moment.
 type moment struct {
 	At   string // RFC 3339; "": there is none
 	Text string

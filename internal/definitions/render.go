@@ -16,8 +16,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy/english"
 )
 
-// WriteYAML prints the canonical form of a policy with its fields in their order: JSON is YAML, so that its nodes only lose
-// their braces.
+// WriteYAML prints the canonical form of a policy with its fields in their order: JSON is YAML, so that its nodes only lose their braces.
 func WriteYAML(to io.Writer, p policy.Policy) error {
 	var node yaml.Node
 	if err := yaml.Unmarshal(canonicalJSON(p), &node); err != nil {

@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// maxYAMLValues bounds the values of one document. Aliases count each time they are used, so that a few lines cannot
-	// become gigabytes.
+	// maxYAMLValues bounds the values of one document. Aliases count each time they are used, so that a few lines cannot become gigabytes.
 	maxYAMLValues = 100_000
-	// maxYAMLGrowth bounds the values of a file, for each byte of it: many documents may share few anchors, but not all of
-	// them a large one.
+	// maxYAMLGrowth bounds the values of a file, for each byte of it: many documents may share few anchors, but not all of them a large one.
 	maxYAMLGrowth = 10
 	// maxYAMLDepth also ends an alias that contains itself.
 	maxYAMLDepth = 100

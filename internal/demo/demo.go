@@ -69,8 +69,7 @@ func (c Config) Validate() error {
 // ErrNotSeen means that the time was over before everything had happened that the demo promises.
 var ErrNotSeen = errors.New("the demo ended before everything was seen")
 
-// Run runs the demo and prints a summary. The error is ErrNotSeen only when For is set: without it the user ends the demo at any
-// time.
+// Run runs the demo and prints a summary. The error is ErrNotSeen only when For is set: without it the user ends the demo at any time.
 func Run(ctx context.Context, config Config) error {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {

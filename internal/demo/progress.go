@@ -15,8 +15,7 @@ import (
 // how often the next model is saved, so that the user can follow.
 const lookEvery = 250 * time.Millisecond
 
-// progress follows the queue, shows what happens, ticks off what was seen and lets outside react. Its fields belong to the
-// goroutine of watch.
+// progress follows the queue, shows what happens, ticks off what was seen and lets outside react. Its fields belong to the goroutine of watch.
 type progress struct {
 	store    *scripts.Store
 	out      output

@@ -85,8 +85,7 @@ var strategyAliases = map[string]string{
 	"curvature": "factor", "max_delay": "cap", "max_retry": "count", "max_retries": "count",
 }
 
-// resolveStrategy rewrites the other names in a strategy. `simple` waits always its longest delay, of which it knows no other: it is
-// fixed at that.
+// resolveStrategy rewrites the other names in a strategy. `simple` waits always its longest delay, of which it knows no other: it is fixed at that.
 func resolveStrategy(fields map[string]any) map[string]any {
 	fields = maps.Clone(fields)
 	for alias, name := range strategyAliases {

@@ -10,8 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Classes says by error_type which failures are retried, and how soon. The result's own `retryable` goes before all of
-// it.
+// Classes says by error_type which failures are retried, and how soon. The result's own `retryable` goes before all of it.
 type Classes struct {
 	RetryOn []string // opt-in: only these are retried; nil: all but NeverRetry
 	Never   []string // opt-out: these are final at once

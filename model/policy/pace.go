@@ -25,8 +25,7 @@ func (r Rate) Allow(next, now time.Time, behind time.Duration) int {
 	return int(waited/r.Interval()) + 1
 }
 
-// Spend returns from when on the next may start behind n that start at now. It is rounded up to milliseconds, so that the rate holds as it is
-// stored.
+// Spend returns from when on the next may start behind n that start at now. It is rounded up to milliseconds, so that the rate holds as it is stored.
 func (r Rate) Spend(next, now time.Time, behind time.Duration, n int) time.Time {
 	if r.Count == 0 {
 		return time.Time{}

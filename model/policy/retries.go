@@ -11,8 +11,7 @@ import (
 
 // Retries is a retry strategy: Delays, Backoff, AgeTable or *Expression. It is immutable and safe for concurrent use.
 type Retries interface {
-	// Delay returns how long to wait after a failure, or UntilPlanned; false: there is no retry for it. The error is one of
-	// an expression.
+	// Delay returns how long to wait after a failure, or UntilPlanned; false: there is no retry for it. The error is one of an expression.
 	Delay(o Occasion) (delay time.Duration, retry bool, err error)
 	// Count is the most retries that one cycle can have, or Unlimited.
 	Count() int

@@ -239,8 +239,7 @@ func (r *phraseReader) readClock(field string, hour int, rest string) {
 	r.add(phraseWord{clockWord, field, hour*60 + minute})
 }
 
-// add appends words. A number right between "every" and a unit is an interval: "every second month", but not "every 2nd of
-// the month".
+// add appends words. A number right between "every" and a unit is an interval: "every second month", but not "every 2nd of the month".
 func (r *phraseReader) add(read ...phraseWord) {
 	if len(read) == 0 {
 		return

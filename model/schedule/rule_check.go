@@ -9,8 +9,7 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// check refuses parts that contradict each other, and combinations in which the library panics, never ends or drops a part
-// in silence.
+// check refuses parts that contradict each other, and combinations in which the library panics, never ends or drops a part in silence.
 func (r *ruleLine) check() error {
 	if !slices.Contains(r.seen, "FREQ") {
 		return r.refuse("FREQ", "a frequency such as FREQ=DAILY", "none")

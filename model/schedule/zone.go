@@ -170,8 +170,7 @@ func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
 	return wall - before, z.changed(wall-daySeconds, wall+daySeconds) + later, true
 }
 
-// longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati
-// skipped a whole day.
+// longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati skipped a whole day.
 const longestChange = 25 * hourSeconds
 
 // outlook says where to look for the wall times that come later than an instant.

@@ -64,8 +64,7 @@ func (b *Phrasebook) Nearest(text string) string {
 	return best
 }
 
-// Near is Nearest for a text that may be nonsense: empty unless more than a third of its words are in that sentence, but for misspelt
-// letters.
+// Near is Nearest for a text that may be nonsense: empty unless more than a third of its words are in that sentence, but for misspelt letters.
 func (b *Phrasebook) Near(text string) string {
 	best := b.Nearest(text)
 	words, known := comparableWords(text), comparableWords(best)

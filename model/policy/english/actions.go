@@ -7,8 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or
-// alone.
+// actions are what may follow "On the second failure, ", or stand below "On the seventh failure:" or "Give up after ...:", or alone.
 var actions = []form{
 	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
 	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>,? (?:and then retry|and retry|then retry|before retrying)`,

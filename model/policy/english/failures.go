@@ -40,8 +40,7 @@ func (o *outcome) resolve(k int) (final string, err error) {
 	}
 }
 
-// retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays
-// is number N+1.
+// retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays is number N+1.
 func (d *draft) retries() {
 	d.compose()
 	switch order := slices.Sorted(maps.Keys(d.failures)); {
