@@ -215,7 +215,6 @@ func (r *Rooms) start(limits []Limit, takes []Take, held []string, since, now ti
 	}
 }
 
-// take notes the slots that are taken.
 func (r *Rooms) take(takes []Take) {
 	for _, take := range takes {
 		r.key(take.Name).Slots = take.Is

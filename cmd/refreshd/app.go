@@ -134,7 +134,6 @@ func (a *app) connectTo(address string) (*scripts.Clients, func(), error) {
 	}, nil
 }
 
-// storeConfig is what the flags say about the queue.
 func (a *app) storeConfig() scripts.Config {
 	config := a.store
 	config.Traces = a.traces != nil

@@ -51,7 +51,6 @@ Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was 
 	return command
 }
 
-// settle reads the flags.
 func (f *applying) settle(a *app) (err error) {
 	if f.from == "" {
 		return usagef("--filename: expected a directory, or a file, found nothing")

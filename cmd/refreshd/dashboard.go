@@ -51,7 +51,6 @@ func (f *dashboardFlags) bind(flags *pflag.FlagSet, a *app) {
 	flags.StringVar(&a.by, "by", "", "`NAME` of who wants what is done there, for the journal (default dashboard)")
 }
 
-// dashboardConfig reads what the flags say.
 func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard.Config, error) {
 	config := dashboard.Config{
 		Listen: flags.listen, Hosts: flags.hosts, Token: flags.token, ReadOnly: flags.readOnly, By: a.by, Grace: min(loop.grace, time.Second), Clock: time.Now, Log: &a.log,

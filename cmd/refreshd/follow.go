@@ -53,7 +53,6 @@ func (a *app) awaitBulk(ctx context.Context, queue *scripts.Queue, id string) (b
 	}
 }
 
-// tellBulk tells how a bulk has ended.
 func (a *app) tellBulk(v bulkView) error {
 	var err error
 	if a.json() {

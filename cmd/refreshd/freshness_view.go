@@ -55,7 +55,6 @@ func newHistogram() []ageBucket {
 	return append(buckets, ageBucket{UpTo: "older"}, ageBucket{UpTo: "never"})
 }
 
-// countAge counts a model in its bucket.
 func countAge(buckets []ageBucket, m *model.Model, now time.Time) {
 	last := len(buckets) - 1
 	at := last - 1

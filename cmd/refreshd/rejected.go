@@ -111,7 +111,6 @@ func (a *app) changeRejected(
 	return command
 }
 
-// completeRejected offers the IDs of the rejected messages.
 func (a *app) completeRejected(command *cobra.Command, given []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(command.Context(), time.Second)
 	defer cancel()

@@ -106,7 +106,6 @@ func (a *app) shadow(ctx context.Context, from string, f shadowFlags) error {
 	return a.showShadow(report, log.Zone, options.Within)
 }
 
-// settle reads the flags.
 func (f *shadowFlags) settle(a *app) (log shadow.Log, options shadow.Options, err error) {
 	keys, err := scripts.NewKeys(a.store.Queue)
 	if err != nil {
@@ -142,7 +141,6 @@ func (f *shadowFlags) settle(a *app) (log shadow.Log, options shadow.Options, er
 	return log, options, nil
 }
 
-// compare reads the log.
 func (a *app) compare(ctx context.Context, comparison *shadow.Comparison, log *shadow.Log, from string) (*shadow.Report, error) {
 	name, in, err := a.openInput(from)
 	if err != nil {

@@ -38,7 +38,6 @@ func viewDifference(d shadow.Difference) differenceView {
 	}
 }
 
-// tellDifference prints one difference as it is found.
 func (a *app) tellDifference(d shadow.Difference, zone *time.Location) {
 	if a.json() {
 		_ = printJSONLine(a.stdout, viewDifference(d)) // a command that cannot print has nobody to tell
@@ -47,7 +46,6 @@ func (a *app) tellDifference(d shadow.Difference, zone *time.Location) {
 	fmt.Fprintln(a.stdout, plain(differenceText(d, zone)))
 }
 
-// differenceText is one difference in words.
 func differenceText(d shadow.Difference, zone *time.Location) string {
 	parts := []string{string(d.Kind)}
 	if d.UID != "" {

@@ -125,7 +125,6 @@ const (
 	usualDays    = 30
 )
 
-// check refuses flags that contradict each other.
 func (s *simulationFlags) check() error {
 	given := []string{s.policy, s.against, s.outcomes}
 	inputs := len(slices.DeleteFunc(given, func(from string) bool { return from != "-" }))

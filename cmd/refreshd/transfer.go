@@ -115,7 +115,6 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 	return err
 }
 
-// refuseLine tells of a refused line.
 func (a *app) refuseLine(position func(field string) string, uid string, err error) {
 	told := refusedView{UID: uid, Error: definitions.Document{Position: position}.At(err).Error()}
 	if refused, is := errors.AsType[*document.Error](err); is {

@@ -37,7 +37,6 @@ func readBulks(ctx context.Context, v *visit, now time.Time) ([]bulk, error) {
 	return bulks, err
 }
 
-// cancelBulk ends a bulk.
 func cancelBulk(ctx context.Context, v *visit) (outcome, error) {
 	id := v.get("id")
 	cancelled, err := v.queue.CancelBulk(ctx, id)

@@ -53,7 +53,6 @@ func readCircuits(ctx context.Context, v *visit, keys []string, now time.Time) (
 	return circuits, nil
 }
 
-// openCircuit opens the circuit of a key by hand.
 func openCircuit(ctx context.Context, v *visit) (outcome, error) {
 	key, after := v.get("key"), policy.DefaultProbe
 	switch {
@@ -76,7 +75,6 @@ func openCircuit(ctx context.Context, v *visit) (outcome, error) {
 	return outcome{told: "The circuit " + key + " is open, for " + document.FormatDuration(after) + " at least.", next: v.link("steering", "key", key)}, err
 }
 
-// closeCircuit closes the circuit of a key by hand.
 func closeCircuit(ctx context.Context, v *visit) (outcome, error) {
 	key := v.get("key")
 	if key != model.QueueCircuitKey && !isKey(key) {

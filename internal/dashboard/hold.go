@@ -32,7 +32,6 @@ func readHolds(ctx context.Context, v *visit, now time.Time) ([]hold, error) {
 	return holds, err
 }
 
-// putHold begins a hold.
 func putHold(ctx context.Context, v *visit) (outcome, error) {
 	now, err := v.queue.Parts[0].Now(ctx)
 	if err != nil {

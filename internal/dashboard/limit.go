@@ -58,7 +58,6 @@ func setLimit(ctx context.Context, v *visit) (outcome, error) {
 	return outcome{told: "The limit of " + l.Name + " is set."}, v.queue.PutLimit(ctx, l)
 }
 
-// removeLimit forgets a limit that was set.
 func removeLimit(ctx context.Context, v *visit) (outcome, error) {
 	removed, err := v.queue.RemoveLimit(ctx, v.get("key"))
 	if err == nil && !removed {

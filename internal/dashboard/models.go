@@ -89,7 +89,6 @@ func readModels(ctx context.Context, v *visit) (any, error) {
 	return list, nil
 }
 
-// row is a model for a list.
 func (s *site) row(shown *explain.Shown) modelRow {
 	r := shown.Record
 	row := modelRow{

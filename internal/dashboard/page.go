@@ -201,7 +201,6 @@ func (d *Dashboard) onSite(do func(http.ResponseWriter, *http.Request, *site)) h
 	}
 }
 
-// show answers with a page.
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
 	if page.drawn {
 		w.Header().Set("Content-Security-Policy", policyOfDrawn)

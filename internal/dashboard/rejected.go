@@ -121,7 +121,6 @@ func requeueRejected(ctx context.Context, v *visit) (outcome, error) {
 	})
 }
 
-// dropRejected forgets a rejected message.
 func dropRejected(ctx context.Context, v *visit) (outcome, error) {
 	return changeRejected(ctx, v, "is forgotten.", func(part *scripts.Store, entries []scripts.Rejected) (int, error) {
 		return part.DropRejected(ctx, entries)

@@ -70,7 +70,6 @@ func (v *visit) becameOf(ctx context.Context, request *commands.Request) (string
 	return text + ". Now it is " + found.StatusText() + ".", nil
 }
 
-// holdModel keeps one model from starting.
 func holdModel(ctx context.Context, v *visit) (outcome, error) {
 	uid, err := v.uidOf()
 	if err != nil {
@@ -82,7 +81,6 @@ func holdModel(ctx context.Context, v *visit) (outcome, error) {
 	return outcome{told: uid + " is held. " + done.told, next: v.link("model", "uid", uid)}, err
 }
 
-// releaseHold ends a hold.
 func releaseHold(ctx context.Context, v *visit) (outcome, error) {
 	id := v.get("id")
 	if err := document.ValidateID("id", id); err != nil {

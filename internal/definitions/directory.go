@@ -187,7 +187,6 @@ func parsePolicy(doc Document, fields map[string]any) (Policy, error) {
 // lineSuffixes are those of files of JSON lines.
 var lineSuffixes = []string{".jsonl", ".ndjson"}
 
-// readMixed reads the models and policies of a file.
 func readMixed(path string, text []byte) (docs []Document, err error) {
 	if slices.Contains(lineSuffixes, strings.ToLower(filepath.Ext(path))) {
 		err = ReadLines(path, bytes.NewReader(text), func(doc Document) error { docs = append(docs, doc); return nil })

@@ -58,7 +58,6 @@ func ParseAddress(text string) (address string, valid bool) {
 	return text, true
 }
 
-// document renders the canonical form.
 func (r Recipient) document() any {
 	switch {
 	case r.Payload != "":

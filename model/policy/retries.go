@@ -65,7 +65,6 @@ func (d Delays) document() any {
 	return texts
 }
 
-// formatDelay is the canonical text of a delay.
 func formatDelay(delay time.Duration) string {
 	switch delay {
 	case UntilPlanned:

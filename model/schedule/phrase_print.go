@@ -80,7 +80,6 @@ func spokenEvery(interval int, unit string) string {
 
 var unitNames = map[rrule.Frequency]string{rrule.SECONDLY: "second", rrule.MINUTELY: "minute", rrule.HOURLY: "hour", rrule.DAILY: "day", rrule.WEEKLY: "week"}
 
-// speakDays says on which days a rule occurs.
 func speakDays(o *rrule.ROption) string {
 	var months []string
 	for _, month := range o.Bymonth {

@@ -29,7 +29,6 @@ func onlyCron(field string) bool { return strings.Trim(field, "0123456789*/,-?LW
 
 const fiveFields = "five cron fields (minute, hour, day of month, month, day of week)"
 
-// cronRule converts a cron expression.
 func cronRule(text string) (string, error) {
 	fields := strings.Fields(text)
 	if strings.HasPrefix(fields[0], "@") {

@@ -114,7 +114,6 @@ var alignments = map[policy.Alignment]string{
 	policy.BetweenPlanned: "Begin a new cycle of retries at each scheduled refresh",
 }
 
-// retries says when retries happen.
 func (out *printer) retries(p *policy.Policy) {
 	switch retries := p.Retries.(type) {
 	case policy.Delays:

@@ -33,7 +33,6 @@ type level struct {
 	marker byte // of the bullet: '-', '*', '1' for all numbers; 0: none
 }
 
-// readText cuts a text into its sentences.
 func readText(text string) ([]sentence, error) {
 	if len(text) > maxBytes {
 		return nil, refuse(0, fmt.Sprintf("at most %d bytes", maxBytes), strconv.Itoa(len(text)))
