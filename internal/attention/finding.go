@@ -96,16 +96,20 @@ func (q *Queue) held() (found []Finding) {
 }
 
 func (q *Queue) open() (found []Finding) {
-	for i := range q.Circuits[:min(len(q.Circuits), mostOfAKind)] {
+	more := 0
+	for i := range q.Circuits {
 		c := &q.Circuits[i]
 		f := Finding{"circuit-open", "The circuit of " + c.Key + " is open" + since(c) + waiting(c.Parked), "refreshd circuit ls", "steering", []string{"key", c.Key}}
 		if c.Key == model.QueueCircuitKey {
 			f.Code, f.Command = "queue-circuit-open", "refreshd circuit show queue"
 			f.Text = "The circuit of the whole queue is open" + since(c) + "; nobody is disabled meanwhile."
+		} else if len(found) >= mostOfAKind {
+			more++
+			continue
 		}
 		found = append(found, f)
 	}
-	if more := len(q.Circuits) - len(found); more > 0 {
+	if more > 0 {
 		found = append(found, Finding{"circuit-open", words.Count(more, "more circuit is", "more circuits are") + " open.", "refreshd circuit ls", "steering", nil})
 	}
 	return found

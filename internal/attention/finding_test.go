@@ -98,7 +98,7 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 	}
 }
 
-func TestManyHoldsAndCircuitsAreSummedUpAndNoHoldOfAllModelsIsHidden(t *testing.T) {
+func TestManyHoldsAndCircuitsAreSummedUpAndNothingThatStopsAllIsHidden(t *testing.T) {
 	q := Queue{Parts: 1}
 	q.At = now
 	for range 8 {
@@ -106,13 +106,14 @@ func TestManyHoldsAndCircuitsAreSummedUpAndNoHoldOfAllModelsIsHidden(t *testing.
 		q.Circuits = append(q.Circuits, circuit("host=a", "", 1))
 	}
 	q.Holds = append(q.Holds, hold(t, "last", "", time.Time{}, 1))
+	q.Circuits = append(q.Circuits, circuit(model.QueueCircuitKey, "", 0))
 	codes := map[string]int{}
 	text := ""
 	for _, one := range q.Findings() {
 		codes[one.Code]++
 		text += one.Text + "\n"
 	}
-	if diff := cmp.Diff(map[string]int{"held": 6, "all-held": 1, "circuit-open": 6}, codes); diff != "" {
+	if diff := cmp.Diff(map[string]int{"held": 6, "all-held": 1, "circuit-open": 6, "queue-circuit-open": 1}, codes); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	for _, more := range []string{"3 more holds keep", "3 more circuits are open"} {
