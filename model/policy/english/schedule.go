@@ -44,9 +44,9 @@ func (d *draft) schedule(text string) {
 	}
 	read, err := schedule.Read(d.now.restore(text))
 	d.fail(d.place(err, "rrule"))
-	for field, said := range map[string]string{"timezone": read.Timezone, "dtstart": read.Dtstart} {
-		if said != "" {
-			d.set(field, said)
+	for _, said := range [][2]string{{"timezone", read.Timezone}, {"dtstart", read.Dtstart}} {
+		if said[1] != "" {
+			d.set(said[0], said[1])
 		}
 	}
 	d.spread = document.FormatDuration(read.Spread)
