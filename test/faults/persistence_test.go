@@ -133,7 +133,7 @@ func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
 	cut, bytes, err := f.cutBack(killed.Add(-time.Second))
 	d.check("cut the file", err)
 	server.Restart(t)
-	d.cut = cut
+	d.cut = cut.Add(-killTail)
 	d.settle()
 	d.conclude()
 	t.Logf("the last %s, %d bytes, were cut off", killed.Sub(cut).Round(time.Millisecond), bytes)

@@ -115,7 +115,7 @@ func (c *chaos) allApplied() (bool, error) {
 }
 
 // isCommand reports whether a claimed message comes from the control list.
-func isCommand(claimed string) bool { return strings.HasPrefix(claimed, "c") }
+func isCommand(claimed string) bool { return !strings.HasPrefix(strings.ToLower(claimed), "o") }
 
 // compare notes which models do not stand where their last command left them.
 func (c *chaos) compare() (bool, error) {
