@@ -14,7 +14,7 @@ import (
 // watched plays the demo until everything was seen, and returns what it printed.
 func watched(t *testing.T, config Config) string {
 	t.Helper()
-	ctx, end := context.WithCancel(t.Context())
+	ctx, end := context.WithTimeout(t.Context(), 2*time.Minute) // then it says what was not seen
 	defer end()
 	var out testkit.Buffer
 	config.Out, config.complete = &out, end
