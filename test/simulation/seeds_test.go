@@ -84,7 +84,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(30, 2000))
+	report(t, bug{}, 1, long.Or(30, 1000))
 }
 
 func TestSoak(t *testing.T) {

@@ -19,7 +19,7 @@ var steeredBugs = []bug{
 		line: "is = is or most ~= '' and redis.call('ZCOUNT', limit, fleet.ms, '+inf') >= tonumber(most)", store: func(s *scripts.Store) queue { return lavish{s} }},
 	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, file: "commit.lua", mark: "slot"},
 	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, slow: true, store: func(s *scripts.Store) queue { return bursting{s, map[string]time.Time{}} }},
-	{name: "who is told to wait loses his place", steers: true, keyed: ratedPolicy, slow: true, file: "commit.lua", mark: "close the key",
+	{name: "who is told to wait loses his place", steers: true, keyed: ratedPolicy, slow: true, first: 600, file: "commit.lua", mark: "close the key",
 		line: "redis.call('SET', rate, string.format('%.0f %.0f', till, till), 'PX', lasts)"},
 	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
 	{name: "a key that has had enough stays open", steers: true, keyed: ratedPolicy, slow: true, file: "commit.lua", mark: "close the key"},
