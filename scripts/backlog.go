@@ -42,13 +42,17 @@ func (s *Store) undelivered(ctx context.Context) (count int64, oldest time.Time,
 	if _, misfit := Misfit(err); err != nil && !misfit {
 		return 0, time.Time{}, err
 	}
+	most := int64(mostCounted)
+	if first == "" { // nobody has acknowledged any: they all count
+		most = 1
+	}
 	pipe, k := s.clients.Read.Pipeline(), s.Keys
-	recipients, entries := pipe.HKeys(ctx, k.Deliveries()), pipe.XRangeN(ctx, k.Outbox(), cmp.Or(first, "-"), "+", mostCounted)
+	recipients, entries := pipe.HKeys(ctx, k.Deliveries()), pipe.XRangeN(ctx, k.Outbox(), cmp.Or(first, "-"), "+", most)
 	outbox := pipe.XLen(ctx, k.Outbox()) // last, as miniredis answers it twice where the type is wrong
 	if err := execReads(ctx, pipe); err != nil {
 		return 0, time.Time{}, fmt.Errorf("read the outbox: %w", err)
 	}
-	if count = int64(len(entries.Val())); count == mostCounted {
+	if count = int64(len(entries.Val())); count == most {
 		count = outbox.Val()
 	}
 	pipe = s.clients.Read.Pipeline()
