@@ -207,3 +207,21 @@ func TestAPastAttemptTellsTheWaitInLineFromTheWork(t *testing.T) {
 		t.Errorf("its worker said that it began: waited %s, took %s", row.Wait, row.Took)
 	}
 }
+
+func TestAPageTellsItsTimesInOneZoneAndNamesIt(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(`"uid":"tokyo","rrule":"FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0","timezone":"Asia/Tokyo"`)
+	named := regexp.MustCompile(`<p class="soft">[^<]* ([A-Za-z/]+)\.</p>`)
+	for path, zone := range map[string]string{"model?uid=tokyo": "Asia/Tokyo", "models": "UTC", "": "UTC"} {
+		page := d.page(home + path)
+		if found := named.FindAllStringSubmatch(page, -1); len(found) == 0 || found[len(found)-1][1] != zone {
+			t.Errorf("%q: expected the zone %s named at the end, found %q", path, zone, found)
+		}
+		if path != "" {
+			expect(t, page, map[string]string{"UTC": "21:00:00", "Asia/Tokyo": "Sun 22 Nov 06:00"}[zone])
+		}
+	}
+	if plots := regexp.MustCompile(`<div class="plot"><span class="most">[^<]+</span><span class="none">0</span>`); !plots.MatchString(d.page(home)) {
+		t.Error("expected a graph with its axes")
+	}
+}
