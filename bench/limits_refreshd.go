@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // bySelfLimits says the limit in a policy. One dispatcher and one poller are processes; the workers, one for each attempt that is handed out, know
@@ -51,7 +51,7 @@ func bySelfLimits(program string) keep {
 
 // takeAttempts begins each attempt when it is handed out, until ctx ends.
 func takeAttempts(ctx context.Context, client *redis.Client, book *ledger) error {
-	keys, err := scripts.NewKeys("bigtables")
+	keys, err := store.NewKeys("bigtables")
 	if err != nil {
 		return err
 	}

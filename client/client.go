@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Config tunes a client. The zero value is usable.
@@ -45,12 +45,12 @@ func (c Config) Validate() error {
 
 // Client sends commands to one queue. It is safe for concurrent use.
 type Client struct {
-	queue  *scripts.Queue
+	queue  *store.Queue
 	config Config
 }
 
-// New makes a client of a queue, see scripts.Open. The error says that the config is out of range, or the queue but one part of another.
-func New(queue *scripts.Queue, config Config) (*Client, error) {
+// New makes a client of a queue, see store.Open. The error says that the config is out of range, or the queue but one part of another.
+func New(queue *store.Queue, config Config) (*Client, error) {
 	config = config.WithDefaults()
 	if err := errors.Join(config.Validate(), queue.RequireWhole()); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -141,7 +141,7 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 		return Reply{}, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
 	}
 	err = home.PushCommand(ctx, string(text))
-	if err != nil && !scripts.Answered(err) { // once more: with the same id it is carried out once
+	if err != nil && !store.Answered(err) { // once more: with the same id it is carried out once
 		err = home.PushCommand(ctx, string(text))
 	}
 	if err != nil || c.config.Timeout < 0 {
@@ -155,7 +155,7 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 }
 
 // await waits for the reply to a command.
-func (c *Client) await(ctx context.Context, home *scripts.Store, id string) (reply Reply, err error) {
+func (c *Client) await(ctx context.Context, home *store.Store, id string) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, ErrNoReply)
 	defer cancel()
 	for ctx.Err() == nil {

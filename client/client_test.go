@@ -11,16 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // serve runs a poller for each part until the test ends.
-func serve(t *testing.T, queue *scripts.Queue) {
+func serve(t *testing.T, queue *store.Queue) {
 	t.Helper()
 	var pollers []func(context.Context) error
 	for _, part := range queue.Parts {
@@ -33,7 +33,7 @@ func serve(t *testing.T, queue *scripts.Queue) {
 	testkit.Run(t, pollers...)
 }
 
-func newClient(t *testing.T, queue *scripts.Queue, config client.Config) *client.Client {
+func newClient(t *testing.T, queue *store.Queue, config client.Config) *client.Client {
 	t.Helper()
 	c, err := client.New(queue, config)
 	if err != nil {
@@ -44,7 +44,7 @@ func newClient(t *testing.T, queue *scripts.Queue, config client.Config) *client
 
 func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
-		queue := fixture.Open(t, s.URL, scripts.Config{})
+		queue := fixture.Open(t, s.URL, store.Config{})
 		serve(t, queue)
 		ctx, shop := t.Context(), newClient(t, queue, client.Config{By: "shop", Timeout: testkit.Limit})
 		feed := client.Definition{
@@ -84,7 +84,7 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 
 func TestARefusalNamesTheField(t *testing.T) {
 	t.Parallel()
-	queue := fixture.Open(t, testkit.Miniredis(t).URL, scripts.Config{})
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
 	serve(t, queue)
 	_, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1", Timezone: "Mars/Base"})
 	refused, is := errors.AsType[*client.RefusedError](err)
@@ -95,7 +95,7 @@ func TestARefusalNamesTheField(t *testing.T) {
 
 func TestWithoutAPollerThereIsNoReply(t *testing.T) {
 	t.Parallel()
-	queue := fixture.Open(t, testkit.Miniredis(t).URL, scripts.Config{})
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
 	_, err := newClient(t, queue, client.Config{Timeout: time.Second}).Enable(t.Context(), "tbl_1")
 	if !errors.Is(err, client.ErrNoReply) {
 		t.Errorf("expected no reply, found %v", err)
@@ -112,7 +112,7 @@ func TestWithoutAPollerThereIsNoReply(t *testing.T) {
 
 func TestACommandThatWasSentBeforeIsADuplicate(t *testing.T) {
 	t.Parallel()
-	queue := fixture.Open(t, testkit.Miniredis(t).URL, scripts.Config{})
+	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
 	serve(t, queue)
 	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit, NewID: func() string { return "c1" }})
 	for _, want := range []client.Outcome{client.Applied, client.Duplicate} {
@@ -126,10 +126,10 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 	t.Parallel()
 	s := testkit.Miniredis(t)
 	clients := fixture.Connect(t, s.URL)
-	if err := scripts.Create(t.Context(), clients, scripts.Config{}, 4); err != nil {
+	if err := store.Create(t.Context(), clients, store.Config{}, 4); err != nil {
 		t.Fatal(err)
 	}
-	queue := fixture.Open(t, s.URL, scripts.Config{})
+	queue := fixture.Open(t, s.URL, store.Config{})
 	serve(t, queue)
 	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit})
 	for _, uid := range []string{"a", "b", "c", "d"} {
@@ -142,7 +142,7 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 			t.Errorf("expected nothing to be passed on, found %v, %v", stats.Counters, err)
 		}
 	}
-	part := fixture.Open(t, s.URL, scripts.Config{Queue: queue.Parts[0].Keys.Queue()})
+	part := fixture.Open(t, s.URL, store.Config{Queue: queue.Parts[0].Keys.Queue()})
 	if _, err := client.New(part, client.Config{}); err == nil {
 		t.Error("expected a part of a queue to be refused")
 	}
@@ -171,10 +171,10 @@ func (s *severed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	s := testkit.Miniredis(t)
-	serve(t, fixture.Open(t, s.URL, scripts.Config{}))
+	serve(t, fixture.Open(t, s.URL, store.Config{}))
 	clients := fixture.Connect(t, s.URL)
 	clients.Write.AddHook(&severed{})
-	queue, err := scripts.Open(t.Context(), clients, scripts.Config{})
+	queue, err := store.Open(t.Context(), clients, store.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

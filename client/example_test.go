@@ -9,8 +9,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // An application saves a model, and a customer who has not paid asks in vain for a refresh.
@@ -20,13 +20,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	clients, err := scripts.Connect("redis://"+server.Addr(), scripts.ConnectOptions{})
+	clients, err := store.Connect("redis://"+server.Addr(), store.ConnectOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = clients.Close() }()
 	ctx, stop := context.WithCancel(context.Background())
-	queue, err := scripts.Open(ctx, clients, scripts.Config{})
+	queue, err := store.Open(ctx, clients, store.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func Example() {
 }
 
 // runPoller is what `refreshd poller` does; the returned function waits for its end.
-func runPoller(ctx context.Context, queue *scripts.Queue) (wait func()) {
+func runPoller(ctx context.Context, queue *store.Queue) (wait func()) {
 	p, err := poller.New(queue.Parts[0], poller.Config{})
 	if err != nil {
 		log.Fatal(err)

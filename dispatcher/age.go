@@ -3,11 +3,11 @@ package dispatcher
 import (
 	"time"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // age decides about a model whose freshness is to change, whatever it does.
-func (d *Dispatcher) age(record *scripts.Record, now time.Time) *scripts.Transition {
+func (d *Dispatcher) age(record *store.Record, now time.Time) *store.Transition {
 	switch at := record.AgesAt(); {
 	case !record.Exists:
 		return record.Remove()

@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // promise is a policy under which models are late after an hour and stale after two.
@@ -30,7 +30,7 @@ func (b *bundle) watch(policy string, uids ...string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var transitions []*scripts.Transition
+	var transitions []*store.Transition
 	for _, uid := range uids {
 		definition := model.Definition{UID: uid, Payload: "{}", PolicyName: "p", Rule: "FREQ=YEARLY", Refresh: model.RefreshPlanned}
 		decision, _, err := records[uid].Put(definition, b.parse(policy), false, now)
@@ -43,7 +43,7 @@ func (b *bundle) watch(policy string, uids ...string) {
 }
 
 // decideAbout decides about one model.
-func (b *bundle) decideAbout(uid string, decide func(*scripts.Record) model.Decision) {
+func (b *bundle) decideAbout(uid string, decide func(*store.Record) model.Decision) {
 	b.t.Helper()
 	records, err := b.Store.Load(context.Background(), []string{uid})
 	if err != nil {
@@ -70,12 +70,12 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 		d, other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"}), b.dispatcher(b.Store, dispatcher.Config{Owner: "b"})
 		uids := []string{"idle", "running", "disabled", "parked"}
 		b.watch(promise, uids...)
-		b.decideAbout("running", func(r *scripts.Record) model.Decision { return r.Start(b.now(), "attempt-x") })
-		b.decideAbout("disabled", func(r *scripts.Record) model.Decision {
+		b.decideAbout("running", func(r *store.Record) model.Decision { return r.Start(b.now(), "attempt-x") })
+		b.decideAbout("disabled", func(r *store.Record) model.Decision {
 			decision, _ := r.Disable("no", "", b.now())
 			return decision
 		})
-		b.decideAbout("parked", func(r *scripts.Record) model.Decision { return r.Park("hold:h1", model.Never, b.now()) })
+		b.decideAbout("parked", func(r *store.Record) model.Decision { return r.Park("hold:h1", model.Never, b.now()) })
 		expect := func(want dispatcher.Round, freshness string) {
 			t.Helper()
 			rounds := []dispatcher.Round{b.round(d), b.round(other), b.round(d)}
@@ -105,7 +105,7 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 		if told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox(), "-", "+").Val()); told != 4 {
 			t.Errorf("the owners of four models were told %d times", told)
 		}
-		b.decideAbout("running", func(r *scripts.Record) model.Decision { return r.Succeed(b.now(), new(false)) })
+		b.decideAbout("running", func(r *store.Record) model.Decision { return r.Succeed(b.now(), new(false)) })
 		if got := b.freshness("running"); got != "fresh stale_at 10h0m0s" {
 			t.Errorf("after a success without a change it is %q", got)
 		}

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // jumps back, each from the same instant.
@@ -46,7 +46,7 @@ func TestWhileTheClockIsBehindADeadlineIsFurtherAwayAndAResultCounts(t *testing.
 				b.Clock.Turn(-back)
 				b.expect(dispatcher.Round{}, b.round(d), "attempt_uid attempt-1", "deadline_at 2026-11-21T08:01:00.000Z")
 				now := b.now()
-				b.decide(now, func(r *scripts.Record) model.Decision { return r.Succeed(now, nil) })
+				b.decide(now, func(r *store.Record) model.Decision { return r.Succeed(now, nil) })
 				// The occurrence that was just refreshed lies ahead again, and is refreshed once more.
 				b.expect(dispatcher.Round{}, b.round(d), "attempt_uid ", "refresh_at 2026-11-21T08:00:00.000Z")
 				b.Clock.Set(at(t, "08:00:00"))
@@ -61,7 +61,7 @@ func TestWhileTheClockIsBehindADeadlineIsFurtherAwayAndAResultCounts(t *testing.
 
 // slow is a store on which something happens after the input list was looked through.
 type slow struct {
-	*scripts.Store
+	*store.Store
 	after func()
 }
 

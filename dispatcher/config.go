@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // Config tunes a dispatcher. The zero value is usable.
@@ -43,7 +43,7 @@ type Config struct {
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	nop := zerolog.Nop()
-	c.Owner = cmp.Or(c.Owner, scripts.NewOwner())
+	c.Owner = cmp.Or(c.Owner, store.NewOwner())
 	c.Batch = cmp.Or(c.Batch, 500)
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
 	c.Tick = cmp.Or(c.Tick, time.Second)

@@ -12,14 +12,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // faulty is a store whose calls fail by name, when their turn has come: Redis can go away between any two of them.
 type faulty struct {
-	*scripts.Store
+	*store.Store
 	call string // that fails
 	skip int    // times that it works before
 }
@@ -37,14 +37,14 @@ func (s *faulty) fails(call string) error {
 	return errGone
 }
 
-func (s *faulty) MeasureCircuit(ctx context.Context, now time.Time) (scripts.CircuitChange, error) {
+func (s *faulty) MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error) {
 	if err := s.fails("circuit"); err != nil {
 		return "", err
 	}
 	return s.Store.MeasureCircuit(ctx, now)
 }
 
-func (s *faulty) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+func (s *faulty) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
 	if err := s.fails("load"); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ type taking struct {
 	take func()
 }
 
-func (s *taking) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+func (s *taking) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
 	records, err := s.Store.Load(ctx, uids)
 	s.take()
 	return records, err
@@ -173,11 +173,11 @@ func TestADeadlineThatWasMovedByHandIsKept(t *testing.T) {
 
 // changing is a store whose circuit of the queue changes as it is told, one measurement after the other.
 type changing struct {
-	*scripts.Store
-	changes []scripts.CircuitChange
+	*store.Store
+	changes []store.CircuitChange
 }
 
-func (s *changing) MeasureCircuit(context.Context, time.Time) (scripts.CircuitChange, error) {
+func (s *changing) MeasureCircuit(context.Context, time.Time) (store.CircuitChange, error) {
 	change := s.changes[0]
 	s.changes = s.changes[1:]
 	return change, nil
@@ -187,7 +187,7 @@ func TestTheCircuitOfTheQueueIsMeasuredOnceASecondAndItsChangesAreTold(t *testin
 	b := setup(t, testkit.Miniredis(t))
 	var text bytes.Buffer
 	log := zerolog.New(&text)
-	store := &changing{b.Store, []scripts.CircuitChange{scripts.CircuitUnchanged, scripts.CircuitOpened, scripts.CircuitClosed}}
+	store := &changing{b.Store, []store.CircuitChange{store.CircuitUnchanged, store.CircuitOpened, store.CircuitClosed}}
 	d := b.dispatcher(store, dispatcher.Config{Log: &log})
 	for _, want := range []string{"", "error the circuit of the queue is open: too", "info the circuit of the queue is closed: attempts"} {
 		for range 2 { // the second is within the second

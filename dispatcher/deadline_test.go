@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
@@ -96,9 +96,9 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 
 // emptyAtFirst is a store in which the input list was empty when the round began: the attempt that stands there now, and has
 // expired already, was started since by a dispatcher that had paused between its decision and the write.
-type emptyAtFirst struct{ *scripts.Store }
+type emptyAtFirst struct{ *store.Store }
 
-func (s emptyAtFirst) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+func (s emptyAtFirst) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
 	due.Queued = 0
 	return due, err

@@ -10,28 +10,28 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-// Store is what a dispatcher needs of Redis. *scripts.Store is one.
+// Store is what a dispatcher needs of Redis. *store.Store is one.
 type Store interface {
-	ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error)
-	Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error)
+	ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error)
+	Load(ctx context.Context, uids []string) (map[string]*store.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
-	InputPart(ctx context.Context, from, n int64) ([]scripts.InputEntry, error)
+	InputPart(ctx context.Context, from, n int64) ([]store.InputEntry, error)
 	NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	Fronts(ctx context.Context) (model.Fronts, error)
 	ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error)
-	ForgetLimits(ctx context.Context, ended []scripts.EndedLimit) error
+	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
 	Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error)
 	FreeLost(ctx context.Context, limit string, room *model.Room, now time.Time) error
-	MoveGates(ctx context.Context, looks []scripts.GateLook, alone time.Time) error
-	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
+	MoveGates(ctx context.Context, looks []store.GateLook, alone time.Time) error
+	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, gate model.Gate) error
 	WaitWake(ctx context.Context) (bool, error)
-	MeasureCircuit(ctx context.Context, now time.Time) (scripts.CircuitChange, error)
+	MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error)
 	TrimOutbox(ctx context.Context) (unread int, err error)
 }
 

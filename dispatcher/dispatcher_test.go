@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -56,7 +56,7 @@ func (b *bundle) put(uids ...string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var transitions []*scripts.Transition
+	var transitions []*store.Transition
 	for _, uid := range uids {
 		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://feed/` + uid + `"}`, PolicyName: policy.ContentName()}
 		decision, _, err := records[uid].Put(definition, policy, false, now)
@@ -173,11 +173,11 @@ func TestTheInputListStaysBelowTheHighWaterMarkWithManyDispatchers(t *testing.T)
 
 // crowd is a store in which others fill the input list after the dispatcher has looked at its length.
 type crowd struct {
-	*scripts.Store
+	*store.Store
 	arrive func()
 }
 
-func (s *crowd) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+func (s *crowd) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
 	s.arrive()
 	return s.Store.Load(ctx, uids)
 }
@@ -196,13 +196,13 @@ func TestTheHighWaterMarkHoldsAtTheMomentOfTheStart(t *testing.T) {
 
 // lostReply is a store whose scripts run but whose replies do not arrive.
 type lostReply struct {
-	*scripts.Store
+	*store.Store
 	lost int
 }
 
 var errLost = errors.New("reply lost")
 
-func (s *lostReply) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (s *lostReply) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	codes, err := s.Store.Commit(ctx, batch)
 	if s.lost > 0 {
 		s.lost--

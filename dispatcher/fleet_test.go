@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // fleet saves one-shots that are due now under a policy, each with the labels of its name: "t1/m1" has tenant t1 and the host t1.
@@ -23,7 +23,7 @@ func (b *bundle) fleet(text string, uids ...string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var transitions []*scripts.Transition
+	var transitions []*store.Transition
 	for _, uid := range uids {
 		tenant := uid[:2]
 		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://` + tenant + `/x"}`, PolicyName: "p", Labels: map[string]string{"tenant": tenant}}

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // lookEvery is the part of a tick after which the front of the input list is looked at again.
 const lookEvery = 4
 
 // look looks at the front of the input list, and notes it for whoever asks later when an attempt was taken.
-func (d *Dispatcher) look(ctx context.Context, due scripts.Due) error {
+func (d *Dispatcher) look(ctx context.Context, due store.Due) error {
 	d.pace = d.pace.drain(due.Queued, d.config.MaxQueued)
 	if due.Queued == 0 {
 		if due.Front.LastSeen.IsZero() {
@@ -33,7 +33,7 @@ func (d *Dispatcher) look(ctx context.Context, due scripts.Due) error {
 }
 
 // patience is how long an attempt may wait before its deadline passes; 0: it has none.
-func patience(record *scripts.Record) time.Duration {
+func patience(record *store.Record) time.Duration {
 	if record.Policy.QueueTimeout > 0 {
 		return record.Policy.QueueTimeout
 	}
@@ -45,7 +45,7 @@ func patience(record *scripts.Record) time.Duration {
 const handful = 100
 
 // front finds the first attempt of the input list that stands there since it was started; nil: none is near.
-func (d *Dispatcher) front(ctx context.Context, due scripts.Due) (*scripts.Record, error) {
+func (d *Dispatcher) front(ctx context.Context, due store.Due) (*store.Record, error) {
 	for _, n := range []int64{1, handful} { // both from the first on: entries move while workers take others
 		entries, err := d.store.InputPart(ctx, 0, n)
 		if err != nil {

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // spare is how many due models beyond the room for them are looked at: a page, while some may turn out to be parked, so that these never hide the
 // others.
-func (d *Dispatcher) spare(due scripts.Due) int {
+func (d *Dispatcher) spare(due store.Due) int {
 	if due.Gates.Empty() && !d.steered {
 		return 0
 	}
@@ -30,7 +30,7 @@ func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {
 		if opens {
 			open, again = append(open, gate), w.due.Now
 		}
-		w.looks = append(w.looks, scripts.GateLook{Gate: gate, Again: again, Closed: !opens})
+		w.looks = append(w.looks, store.GateLook{Gate: gate, Again: again, Closed: !opens})
 	}
 	if len(open) == 0 {
 		return nil
@@ -82,10 +82,10 @@ func (w *work) lookAgain(gate model.Gate, at time.Time) {
 }
 
 // pastGate decides about a model that stands among those that wait for a gate which may let it go on; nil: it does not.
-func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transition {
+func (d *Dispatcher) pastGate(record *store.Record, w *work) *store.Transition {
 	gate, now := w.gates[record.UID], w.due.Now
 	if !record.Exists || !record.Parked() || record.ParkedBy != gate {
-		return record.Leave(scripts.Index{Kind: scripts.KeyGate, Name: string(gate)})
+		return record.Leave(store.Index{Kind: store.KeyGate, Name: string(gate)})
 	}
 	if kind, _ := gate.Split(); w.left == 0 && kind != model.GateHold && kind != model.GateCalendar {
 		return nil
@@ -99,7 +99,7 @@ func (d *Dispatcher) pastGate(record *scripts.Record, w *work) *scripts.Transiti
 }
 
 // starts notes the room that a start takes.
-func (w *work) starts(record *scripts.Record, decision model.Decision) *scripts.Transition {
+func (w *work) starts(record *store.Record, decision model.Decision) *store.Transition {
 	if decision.Event == model.EventStart {
 		w.left--
 	}

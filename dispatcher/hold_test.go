@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // hold begins a hold of the models that a selector picks.
@@ -144,11 +144,11 @@ func TestNoAttemptStartsThatWasDecidedBeforeAHoldBegan(t *testing.T) {
 
 // interrupted is a store in which something happens before each commit.
 type interrupted struct {
-	*scripts.Store
+	*store.Store
 	before func()
 }
 
-func (s *interrupted) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (s *interrupted) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	s.before()
 	return s.Store.Commit(ctx, batch)
 }
@@ -161,7 +161,7 @@ func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
 		b.hold("h1", "", fixture.Start.Add(time.Minute))
 		b.round(d)
 		b.Clock.Turn(time.Minute)
-		dies := scripts.DueRequest{Limit: 10, Owner: "b", Lease: 4 * time.Second}
+		dies := store.DueRequest{Limit: 10, Owner: "b", Lease: 4 * time.Second}
 		if due, err := b.Store.ReadDue(context.Background(), dies); err != nil || len(due.Looks) != 1 {
 			t.Fatalf("read %+v, %v", due, err)
 		}
@@ -213,11 +213,11 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 			}
 			once = false
 			b.release("h1", 0)
-			due, err := b.Store.ReadDue(t.Context(), scripts.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
+			due, err := b.Store.ReadDue(t.Context(), store.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
 			if err != nil || len(due.Looks) != 1 {
 				t.Errorf("another dispatcher reads %+v, %v", due, err)
 			} // and finds that nobody waits for it
-			if err := b.Store.MoveGates(t.Context(), []scripts.GateLook{{Gate: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
+			if err := b.Store.MoveGates(t.Context(), []store.GateLook{{Gate: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
 				t.Error(err)
 			}
 		}}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // idleFor is how long daemons are watched that have nothing to do, on a clock that costs no time.
@@ -73,7 +73,7 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 
 // stuck is a store whose wait for a wake call ends only when it is released, whatever happens to its context.
 type stuck struct {
-	*scripts.Store
+	*store.Store
 	waiting, release chan struct{}
 }
 

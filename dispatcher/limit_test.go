@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 const fourAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":4}]}`
@@ -248,7 +248,7 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 			t.Errorf("want four running, %d do", n)
 		}
 		b.Clock.Turn(30 * time.Second)
-		due, err := b.Store.ReadDue(b.t.Context(), scripts.DueRequest{Limit: 1})
+		due, err := b.Store.ReadDue(b.t.Context(), store.DueRequest{Limit: 1})
 		if err != nil || len(due.Ended) != 1 {
 			t.Fatalf("want one that has ended, got %v, %v", due.Ended, err)
 		}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // passMissing decides about models whose attempt has expired and was not found in the input list by its entry.
-func (d *Dispatcher) passMissing(ctx context.Context, missing []*scripts.Transition, now time.Time, round *Round) error {
-	w, line := work{due: scripts.Due{Now: now}}, line{missing: map[string]string{}}
+func (d *Dispatcher) passMissing(ctx context.Context, missing []*store.Transition, now time.Time, round *Round) error {
+	w, line := work{due: store.Due{Now: now}}, line{missing: map[string]string{}}
 	for _, withdrawal := range missing {
 		w.due.Expired = append(w.due.Expired, withdrawal.UID())
 		line.missing[withdrawal.UID()] = withdrawal.AttemptUID()
@@ -35,7 +35,7 @@ type line struct {
 
 // precedes reports whether the attempt of a record was started after the list was looked through. A clock that was set back since makes it
 // look old.
-func (l *line) precedes(record *scripts.Record) bool {
+func (l *line) precedes(record *store.Record) bool {
 	return l != nil && l.missing[record.UID] != record.AttemptUID
 }
 

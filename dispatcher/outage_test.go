@@ -11,15 +11,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/faces/health"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // away is a store that Redis fails so many times, and then no more. Each failure is seen by met.
 type away struct {
-	*scripts.Store
+	*store.Store
 	left int // run goroutine only
 	met  func()
 	back chan struct{}
@@ -28,10 +28,10 @@ type away struct {
 // Retire is not what is tested: how long it takes is up to the machine.
 func (s *away) Retire(context.Context, string) error { return nil }
 
-func (s *away) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+func (s *away) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	if s.left--; s.left >= 0 {
 		s.met()
-		return scripts.Due{}, errors.New("dial tcp 127.0.0.1:6379: connect: connection refused")
+		return store.Due{}, errors.New("dial tcp 127.0.0.1:6379: connect: connection refused")
 	}
 	if s.left == -2 {
 		close(s.back)

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // partSize is how many models are decided and committed at once: while Redis works on one part, another is decided, and the next one read.
@@ -15,7 +15,7 @@ const partSize = 100
 
 // pass decides about models and commits the decisions, part by part. It returns the withdrawals of attempts that are not queued. A line of
 // nil says that nobody has looked through it yet.
-func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round) (missing []*scripts.Transition, err error) {
+func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round) (missing []*store.Transition, err error) {
 	read, stop := context.WithCancel(ctx)
 	defer stop()
 	committed := make(chan outcome, 1)
@@ -43,7 +43,7 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round
 type part struct {
 	first   int // place of the first in the round
 	uids    []string
-	records map[string]*scripts.Record
+	records map[string]*store.Record
 	rooms   model.Rooms // of the keys of these models
 	err     error       // nothing could be read, and there is no further part
 }
@@ -79,20 +79,20 @@ func begin(beside bool, do func()) {
 // outcome is what has become of a batch.
 type outcome struct {
 	gates map[string]model.Gate // by uids that wait for them
-	batch scripts.Batch
-	codes []scripts.Code
+	batch store.Batch
+	codes []store.Code
 	err   error
 }
 
 // decide decides about the models of a part: the first ones of the round have expired, the last ones have grown older, the others are due or
 // wait for a gate.
-func (d *Dispatcher) decide(p part, w *work, line *line) scripts.Batch {
+func (d *Dispatcher) decide(p part, w *work, line *line) store.Batch {
 	w.rooms.Learn(p.rooms)
 	d.steered = d.steered || len(p.rooms.Keys)+len(p.rooms.Circuits) > 0
-	batch := scripts.Batch{Now: w.due.Now, MaxQueued: d.pace.window, HoldChanges: w.due.Gates.HoldChanges, Items: make([]scripts.Item, 0, len(p.uids))}
+	batch := store.Batch{Now: w.due.Now, MaxQueued: d.pace.window, HoldChanges: w.due.Gates.HoldChanges, Items: make([]store.Item, 0, len(p.uids))}
 	ages := w.count() - len(w.due.Ages)
 	for i, uid := range p.uids {
-		var transition *scripts.Transition
+		var transition *store.Transition
 		switch {
 		case p.first+i >= ages:
 			transition = d.age(p.records[uid], w.due.Now)
@@ -104,28 +104,28 @@ func (d *Dispatcher) decide(p part, w *work, line *line) scripts.Batch {
 			transition = d.start(p.records[uid], w)
 		}
 		if transition != nil {
-			batch.Items = append(batch.Items, scripts.Item{Transition: transition})
+			batch.Items = append(batch.Items, store.Item{Transition: transition})
 		}
 	}
 	return batch
 }
 
 // count counts what has become of a batch, and returns the withdrawals of attempts that are not queued.
-func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []*scripts.Transition, err error) {
+func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []*store.Transition, err error) {
 	for i, code := range o.codes {
 		transition, misfit := o.batch.Items[i].Transition, o.batch.Items[i].Misfit
 		d.tellMisfit(misfit, now)
 		switch code {
-		case scripts.CodeApplied:
+		case store.CodeApplied:
 			*round.counter(transition.Event())++
 			d.logbook.Applied(transition, now)
-		case scripts.CodeTaken:
+		case store.CodeTaken:
 			missing = append(missing, transition)
-		case scripts.CodeBroken:
+		case store.CodeBroken:
 			if err := d.store.Forget(ctx, transition.UID(), o.gates[transition.UID()]); err != nil {
 				return nil, err
 			}
-		case scripts.CodeBlocked:
+		case store.CodeBlocked:
 			round.Blocked++
 		default:
 			round.Refused++

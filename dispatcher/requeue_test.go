@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // begin applies what the poller does when a worker says that it has begun.
@@ -22,18 +22,18 @@ func (b *bundle) begin(uid string, now time.Time) {
 }
 
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
-	never := func(*bundle, scripts.ExpiredWorker) (int, error) { return 0, nil }
-	inTime := func(b *bundle, expired scripts.ExpiredWorker) (int, error) {
+	never := func(*bundle, store.ExpiredWorker) (int, error) { return 0, nil }
+	inTime := func(b *bundle, expired store.ExpiredWorker) (int, error) {
 		return b.Store.Requeue(context.Background(), expired)
 	}
-	tooLate := func(b *bundle, expired scripts.ExpiredWorker) (int, error) {
+	tooLate := func(b *bundle, expired store.ExpiredWorker) (int, error) {
 		b.Clock.Turn(time.Hour)
 		return inTime(b, expired)
 	}
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		for name, test := range map[string]struct {
 			begun                 bool
-			requeue               func(*bundle, scripts.ExpiredWorker) (int, error)
+			requeue               func(*bundle, store.ExpiredWorker) (int, error)
 			wantTimeout, wantBack int
 		}{
 			"nobody looked":                      {true, never, 1, 0},
@@ -66,14 +66,14 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 }
 
 // takenByADeadWorker starts an attempt that a worker takes and does nothing with.
-func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, scripts.ExpiredWorker) {
+func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, store.ExpiredWorker) {
 	b.t.Helper()
 	b.put("tbl_1")
 	d := b.dispatcher(b.Store, dispatcher.Config{})
 	b.round(d)
-	taken, err := b.Store.Take(context.Background(), scripts.TakeRequest{Owner: "dead", New: true, Most: 1})
+	taken, err := b.Store.Take(context.Background(), store.TakeRequest{Owner: "dead", New: true, Most: 1})
 	if err != nil || len(taken.Entries) != 1 {
 		b.t.Fatalf("took %q, %v", taken.Entries, err)
 	}
-	return d, scripts.ExpiredWorker{Owner: "dead", LastHeartbeat: taken.Now}
+	return d, store.ExpiredWorker{Owner: "dead", LastHeartbeat: taken.Now}
 }

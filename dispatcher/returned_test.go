@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // update saves a model with another payload.
@@ -24,8 +24,8 @@ func (b *bundle) update(uid string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	batch := scripts.Batch{Now: b.now(), Items: []scripts.Item{{Transition: record.Decide(decision, b.now())}}}
-	if codes, err := b.Store.Commit(b.t.Context(), batch); err != nil || codes[0] != scripts.CodeApplied {
+	batch := store.Batch{Now: b.now(), Items: []store.Item{{Transition: record.Decide(decision, b.now())}}}
+	if codes, err := b.Store.Commit(b.t.Context(), batch); err != nil || codes[0] != store.CodeApplied {
 		b.t.Fatalf("%v, %v", codes, err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Round is what one round of a dispatcher did.
@@ -39,7 +39,7 @@ const leaseTicks = 4
 
 // RunOnce does one round: it reads what is due and what has expired, decides, and commits part by part.
 func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
-	asked := scripts.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause}
+	asked := store.DueRequest{Limit: d.config.Batch, Owner: d.config.Owner, Lease: leaseTicks * d.config.Tick, Pause: pause}
 	if d.called {
 		asked.Pause = 0
 	}
@@ -73,11 +73,11 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 }
 
 // tend does what is to be done now and then.
-func (d *Dispatcher) tend(ctx context.Context, due scripts.Due) error {
+func (d *Dispatcher) tend(ctx context.Context, due store.Due) error {
 	for _, misfit := range due.Misfits {
 		d.tellMisfit(misfit, due.Now)
 	}
-	for _, step := range []func(context.Context, scripts.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.look} {
+	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.look} {
 		if err := d.despite(step(ctx, due), due.Now); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (d *Dispatcher) tend(ctx context.Context, due scripts.Due) error {
 
 // despite is an error, unless it is about a key of another type: then the round goes on without what needed that key.
 func (d *Dispatcher) despite(err error, now time.Time) error {
-	misfit, is := scripts.Misfit(err)
+	misfit, is := store.Misfit(err)
 	if !is {
 		return err
 	}
@@ -105,7 +105,7 @@ func (d *Dispatcher) tellMisfit(misfit string, now time.Time) {
 	}
 }
 
-func (d *Dispatcher) forgetLimits(ctx context.Context, due scripts.Due) error {
+func (d *Dispatcher) forgetLimits(ctx context.Context, due store.Due) error {
 	if len(due.Ended) == 0 {
 		return nil
 	}
@@ -114,11 +114,11 @@ func (d *Dispatcher) forgetLimits(ctx context.Context, due scripts.Due) error {
 
 // work is what a round is to decide about.
 type work struct {
-	due   scripts.Due
+	due   store.Due
 	left  int                   // how many attempts may still be started
 	gated []string              // models that wait for a gate which lets them go on
 	gates map[string]model.Gate // by these uids
-	looks []scripts.GateLook    // what was found out about gates
+	looks []store.GateLook      // what was found out about gates
 	rooms model.Rooms           // of keys
 }
 
@@ -174,7 +174,7 @@ func (d *Dispatcher) admit(urgent, due []string, room, spare int) ([]string, []s
 const measureEvery = time.Second
 
 // measureCircuit measures the circuit of the queue once a second, before anything is decided.
-func (d *Dispatcher) measureCircuit(ctx context.Context, due scripts.Due) error {
+func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.measured, due.Now, measureEvery) {
 		return nil
 	}
@@ -184,9 +184,9 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, due scripts.Due) error 
 	}
 	d.measured = due.Now
 	switch change {
-	case scripts.CircuitOpened:
+	case store.CircuitOpened:
 		d.config.Log.Error().Msg("dispatcher: the circuit of the queue is open: too many attempts fail, final failures are held back")
-	case scripts.CircuitClosed:
+	case store.CircuitClosed:
 		d.config.Log.Info().Msg("dispatcher: the circuit of the queue is closed: attempts succeed again")
 	}
 	return nil
@@ -196,7 +196,7 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, due scripts.Due) error 
 const trimEvery = time.Minute
 
 // trimOutbox keeps the outbox bounded, also where no notifier runs. A user who may not do that loses nothing but the bound.
-func (d *Dispatcher) trimOutbox(ctx context.Context, due scripts.Due) error {
+func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.trimmed, due.Now, trimEvery) {
 		return nil
 	}
@@ -205,14 +205,14 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due scripts.Due) error {
 	if unread > 0 {
 		d.config.Log.Warn().Int("entries", unread).Msg("dispatcher: entries of the outbox went that nobody has read")
 	}
-	if scripts.Refused(err) { // it was made by an older release
+	if store.Refused(err) { // it was made by an older release
 		return nil
 	}
 	return err
 }
 
 // sleep is how long nothing is expected to happen if this round finds nothing to do.
-func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
+func (d *Dispatcher) sleep(due store.Due, full bool) time.Duration {
 	sleep := d.config.Tick
 	if due.Queued > 0 {
 		sleep /= lookEvery
@@ -229,7 +229,7 @@ func (d *Dispatcher) sleep(due scripts.Due, full bool) time.Duration {
 }
 
 // start decides about a model that stands in the due or urgent set; nil: there is no room for it any more.
-func (d *Dispatcher) start(record *scripts.Record, w *work) *scripts.Transition {
+func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	now := w.due.Now
 	if !record.Exists {
 		return record.Remove()
@@ -251,7 +251,7 @@ func (d *Dispatcher) start(record *scripts.Record, w *work) *scripts.Transition 
 // expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless nobody ever took the
 // attempt, which is then withdrawn, or it was taken late. One that a worker has begun may stand in the input list again, requeued when its
 // worker died: it was taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
-func (d *Dispatcher) expire(record *scripts.Record, line *line, now time.Time) *scripts.Transition {
+func (d *Dispatcher) expire(record *store.Record, line *line, now time.Time) *store.Transition {
 	switch {
 	case !record.Exists:
 		return record.Remove()

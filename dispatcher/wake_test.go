@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // save stores a policy and a model tbl_1 that uses it; rule may be empty. The clock stands at seven.
@@ -25,7 +25,7 @@ func (b *bundle) save(policy, rule string) {
 	}
 	now := b.now()
 	definition := model.Definition{UID: "tbl_1", Payload: "{}", PolicyName: "p", Rule: rule}
-	b.decide(now, func(r *scripts.Record) model.Decision {
+	b.decide(now, func(r *store.Record) model.Decision {
 		decision, _, err := r.Put(definition, b.parse(policy), false, now)
 		if err != nil {
 			b.t.Fatal(err)
@@ -49,7 +49,7 @@ func (b *bundle) parse(text string) policy.Policy {
 }
 
 // decide applies a decision about tbl_1, as a poller does for a message.
-func (b *bundle) decide(now time.Time, decide func(*scripts.Record) model.Decision) {
+func (b *bundle) decide(now time.Time, decide func(*store.Record) model.Decision) {
 	b.t.Helper()
 	records, err := b.Store.Load(b.t.Context(), []string{"tbl_1"})
 	if err != nil {
@@ -62,14 +62,14 @@ func (b *bundle) decide(now time.Time, decide func(*scripts.Record) model.Decisi
 func (b *bundle) fail() {
 	b.t.Helper()
 	now := b.now()
-	b.decide(now, func(r *scripts.Record) model.Decision { return r.Fail(policy.Failure{Reason: "HTTP 500"}, now) })
+	b.decide(now, func(r *store.Record) model.Decision { return r.Fail(policy.Failure{Reason: "HTTP 500"}, now) })
 }
 
 // sayStarted is the word `started` of a worker.
 func (b *bundle) sayStarted() {
 	b.t.Helper()
 	now := b.now()
-	b.decide(now, func(r *scripts.Record) model.Decision {
+	b.decide(now, func(r *store.Record) model.Decision {
 		decision, _ := r.Begin(now, "w1")
 		return decision
 	})

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // carryOut takes a step of a bulk; more: there is another one to take at once. It must keep no message waiting: while there are any, steps come
@@ -37,7 +37,7 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 // stepBulk takes a step of the bulk whose turn it is.
 func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err error) {
 	open, err := p.store.Bulks(ctx)
-	open = slices.DeleteFunc(open, func(b scripts.Bulk) bool { return !p.ready(&b, now) })
+	open = slices.DeleteFunc(open, func(b store.Bulk) bool { return !p.ready(&b, now) })
 	if err != nil || len(open) == 0 {
 		return false, err
 	}
@@ -46,13 +46,13 @@ func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err er
 	if err := p.advance(ctx, turn, now); err != nil {
 		return false, err
 	}
-	again := slices.ContainsFunc(turn, func(b *scripts.Bulk) bool { return b.EndedAt.IsZero() && p.ready(b, now) })
+	again := slices.ContainsFunc(turn, func(b *store.Bulk) bool { return b.EndedAt.IsZero() && p.ready(b, now) })
 	return again || len(open) > len(turn), nil
 }
 
 // ready reports whether a step of a bulk may be taken now. Where a policy has changed, a batch that was read before is committed two ticks later:
 // what comes then is planned by the new one.
-func (p *Poller) ready(b *scripts.Bulk, now time.Time) bool {
+func (p *Poller) ready(b *store.Bulk, now time.Time) bool {
 	early := b.Action == model.BulkReplan && backoff.Recent(b.Since, now, 2*p.config.Tick)
 	early = early || b.Action == model.BulkRun && now.Before(b.Since) // the clock was set back: what it starts now would seem older than it is
 	return b.Problem == "" && !early && b.Rate.Allow(b.Next, now, p.behind()) > 0
@@ -62,10 +62,10 @@ func (p *Poller) ready(b *scripts.Bulk, now time.Time) bool {
 func (p *Poller) behind() time.Duration { return max(time.Second, 2*p.config.Tick) }
 
 // turn returns the bulk behind that of the last step. Policies that have changed together share their walk.
-func (p *Poller) turn(open []scripts.Bulk) []*scripts.Bulk {
-	next := 1 + slices.IndexFunc(open, func(b scripts.Bulk) bool { return b.ID == p.bulks.last })
+func (p *Poller) turn(open []store.Bulk) []*store.Bulk {
+	next := 1 + slices.IndexFunc(open, func(b store.Bulk) bool { return b.ID == p.bulks.last })
 	first := &open[next%len(open)]
-	turn := []*scripts.Bulk{first}
+	turn := []*store.Bulk{first}
 	for i := range open {
 		b := &open[i]
 		if b != first && sharesWalk(b) && sharesWalk(first) && b.Place == first.Place {
@@ -75,11 +75,11 @@ func (p *Poller) turn(open []scripts.Bulk) []*scripts.Bulk {
 	return turn
 }
 
-func sharesWalk(b *scripts.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
+func sharesWalk(b *store.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
 
 // advance carries bulks out on models that they meet at their place, and then notes how far they are. A crash before that repeats the step,
 // which changes nothing twice.
-func (p *Poller) advance(ctx context.Context, bulks []*scripts.Bulk, now time.Time) error {
+func (p *Poller) advance(ctx context.Context, bulks []*store.Bulk, now time.Time) error {
 	first := bulks[0]
 	uids, place := first.Rest, first.Place
 	if len(uids) == 0 {
@@ -122,7 +122,7 @@ func (p *Poller) advance(ctx context.Context, bulks []*scripts.Bulk, now time.Ti
 // bulkStep is a step of bulks over some models.
 type bulkStep struct {
 	*Poller
-	bulks   []*scripts.Bulk
+	bulks   []*store.Bulk
 	allowed int // most models that may be changed
 	now     time.Time
 
@@ -133,10 +133,10 @@ type bulkStep struct {
 
 // pick is a model that a bulk picks, with what follows.
 type pick struct {
-	bulk    *scripts.Bulk
+	bulk    *store.Bulk
 	uid     string
 	outcome model.Outcome
-	item    scripts.Item // Applied
+	item    store.Item // Applied
 }
 
 // run decides and commits about models, and counts what becomes of them.
@@ -184,7 +184,7 @@ func (s *bulkStep) decide(ctx context.Context, uids []string) (picks []pick, han
 					return picks, i, nil
 				}
 				changes++
-			} else if scripts.Harmless(found.outcome) && slices.Contains(tried, uid) { // whoever tried it has not heard that it was done
+			} else if store.Harmless(found.outcome) && slices.Contains(tried, uid) { // whoever tried it has not heard that it was done
 				found.outcome = model.Applied
 			}
 			picks = append(picks, found)
@@ -194,7 +194,7 @@ func (s *bulkStep) decide(ctx context.Context, uids []string) (picks []pick, han
 }
 
 // read reads models, with their payloads where entries may have to be taken back; and what stands in the input list if that matters.
-func (s *bulkStep) read(ctx context.Context, uids []string) (snapshot *scripts.Snapshot, queued map[string]string, err error) {
+func (s *bulkStep) read(ctx context.Context, uids []string) (snapshot *store.Snapshot, queued map[string]string, err error) {
 	var commands []*model.Command
 	if s.bulks[0].Action != model.BulkReplan {
 		for _, uid := range uids {
@@ -210,7 +210,7 @@ func (s *bulkStep) read(ctx context.Context, uids []string) (snapshot *scripts.S
 	return snapshot, queued, err
 }
 
-func (s *bulkStep) decideModel(b *scripts.Bulk, record *scripts.Record, uid string, queued map[string]string) (pick, bool) {
+func (s *bulkStep) decideModel(b *store.Bulk, record *store.Record, uid string, queued map[string]string) (pick, bool) {
 	if !record.Exists { // one that is named is missed
 		_, own := s.store.Home(uid)
 		return pick{bulk: b, uid: uid, outcome: model.UnknownModel}, own && slices.Contains(b.Selector.Only(model.SelectUID), uid)
@@ -219,7 +219,7 @@ func (s *bulkStep) decideModel(b *scripts.Bulk, record *scripts.Record, uid stri
 	decision, outcome, picked := b.Decide(&record.Model, record.Status(s.now, waits), s.now)
 	found := pick{bulk: b, uid: uid, outcome: outcome}
 	if picked && outcome == model.Applied {
-		found.item = scripts.Item{Transition: record.Decide(decision, s.now)}
+		found.item = store.Item{Transition: record.Decide(decision, s.now)}
 	}
 	return found, picked
 }
@@ -251,7 +251,7 @@ func (s *bulkStep) note(ctx context.Context, picks []pick) error {
 
 // commit commits what was decided, counts it, and returns the models to be decided about again.
 func (s *bulkStep) commit(ctx context.Context, picks []pick) (again []string, err error) {
-	batch, of := scripts.Batch{Now: s.now, Owner: s.config.Owner}, []pick{}
+	batch, of := store.Batch{Now: s.now, Owner: s.config.Owner}, []pick{}
 	for _, found := range picks {
 		if found.item.Transition == nil {
 			found.bulk.Count(found.outcome)
@@ -266,12 +266,12 @@ func (s *bulkStep) commit(ctx context.Context, picks []pick) (again []string, er
 	for i, code := range codes {
 		found := of[i]
 		switch code {
-		case scripts.CodeApplied:
+		case store.CodeApplied:
 			found.bulk.Count(model.Applied)
 			if found.bulk.Action != model.BulkReplan {
 				s.logbook.Applied(found.item.Transition, s.now)
 			}
-		case scripts.CodeBroken:
+		case store.CodeBroken:
 			found.bulk.Count(model.Broken)
 		default:
 			again = append(again, found.uid)

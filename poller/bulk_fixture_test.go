@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // yearlyModel is the command that saves a model with a far schedule, a tenant and a retry.
@@ -43,7 +43,7 @@ func (b *bundle) begin(id string, action model.BulkAction, selector, rate string
 }
 
 // bulk reads a bulk that is there.
-func (b *bundle) bulk(id string) scripts.Bulk {
+func (b *bundle) bulk(id string) store.Bulk {
 	b.t.Helper()
 	bulk, found, err := b.Store.ReadBulk(b.t.Context(), id)
 	if err != nil || !found {
@@ -53,7 +53,7 @@ func (b *bundle) bulk(id string) scripts.Bulk {
 }
 
 // finish lets a poller take steps until the bulk is over.
-func (b *bundle) finish(p *poller.Poller, id string) scripts.Bulk {
+func (b *bundle) finish(p *poller.Poller, id string) store.Bulk {
 	b.t.Helper()
 	for range 1000 {
 		if bulk := b.bulk(id); !bulk.EndedAt.IsZero() {
@@ -64,7 +64,7 @@ func (b *bundle) finish(p *poller.Poller, id string) scripts.Bulk {
 		}
 	}
 	b.t.Fatalf("want the bulk over, found %+v", b.bulk(id))
-	return scripts.Bulk{}
+	return store.Bulk{}
 }
 
 // work hands out what is due and lets all attempts succeed.
@@ -78,7 +78,7 @@ func (b *bundle) work() {
 }
 
 // expectBulk compares the counts of a bulk.
-func (b *bundle) expectBulk(bulk scripts.Bulk, picked, done int64, others map[model.Outcome]int64) {
+func (b *bundle) expectBulk(bulk store.Bulk, picked, done int64, others map[model.Outcome]int64) {
 	b.t.Helper()
 	got := fmt.Sprint(bulk.Picked, bulk.Done, bulk.Others)
 	if want := fmt.Sprint(picked, done, others); got != want {

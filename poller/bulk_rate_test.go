@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // unsteady loses its connection now and then: at each third call of one kind.
 type unsteady struct {
-	*scripts.Store
+	*store.Store
 	calls *int
 	kind  string
 }
@@ -27,7 +27,7 @@ func (s unsteady) fails(kind string) bool {
 	return *s.calls%3 == 0
 }
 
-func (s unsteady) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (s unsteady) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	codes, err := s.Store.Commit(ctx, batch)
 	if len(batch.Items) > 0 && s.fails("commit") {
 		return nil, errRedis // and nobody hears that it was done
@@ -35,7 +35,7 @@ func (s unsteady) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Co
 	return codes, err
 }
 
-func (s unsteady) MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error) {
+func (s unsteady) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
 	if s.fails("move") {
 		return false, errRedis
 	}
@@ -84,9 +84,9 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 }
 
 // cancelling cancels the bulk when it has just been read for a step.
-type cancelling struct{ *scripts.Store }
+type cancelling struct{ *store.Store }
 
-func (s cancelling) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
+func (s cancelling) Bulks(ctx context.Context) ([]store.Bulk, error) {
 	bulks, err := s.Store.Bulks(ctx)
 	for _, bulk := range bulks {
 		if _, err := s.CancelBulk(ctx, bulk.ID); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // Config tunes a poller. The zero value is usable.
@@ -38,7 +38,7 @@ type Config struct {
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	nop := zerolog.Nop()
-	c.Owner = cmp.Or(c.Owner, scripts.NewOwner())
+	c.Owner = cmp.Or(c.Owner, store.NewOwner())
 	c.Batch = cmp.Or(c.Batch, 100)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.Tick = cmp.Or(c.Tick, min(time.Second, c.Lease/4))
@@ -55,7 +55,7 @@ func (c Config) Validate() error {
 	switch {
 	case strings.ContainsAny(c.Owner, "{} \n") || len(c.Owner) > 100:
 		return fmt.Errorf("owner: expected at most 100 characters without braces and spaces, found %q", c.Owner)
-	case c.Owner == scripts.LaneOwner:
+	case c.Owner == store.LaneOwner:
 		return fmt.Errorf("owner: expected a name other than that of the lane of commands, found %q", c.Owner)
 	case c.Batch < 2 || c.Batch > 1000:
 		return fmt.Errorf("batch: expected 2 to 1000, found %d", c.Batch)

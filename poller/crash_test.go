@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // stored wraps a store with something that happens between reading the models and applying the decisions.
 type stored struct {
-	*scripts.Store
+	*store.Store
 	meanwhile func()
 	lost      bool // the reply of the next Apply is lost
 	crash     bool // the next Apply does not reach Redis
@@ -23,7 +23,7 @@ type stored struct {
 
 var errRedis = errors.New("redis is gone")
 
-func (s *stored) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (s *stored) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if s.meanwhile != nil {
 		meanwhile := s.meanwhile
 		s.meanwhile = nil

@@ -10,16 +10,16 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // faulty is a store of which one call fails once.
 type faulty struct {
-	*scripts.Store
+	*store.Store
 	call string // that fails
 }
 
@@ -31,14 +31,14 @@ func (s *faulty) fails(call string) error {
 	return errRedis
 }
 
-func (s *faulty) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+func (s *faulty) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	if err := s.fails("read"); err != nil {
 		return nil, err
 	}
 	return s.Store.Read(ctx, uids, commands)
 }
 
-func (s *faulty) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (s *faulty) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if err := s.fails("commit"); err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // An application puts a model, a worker reports a failure, and the poller decides what is next. A daemon calls Run instead of
@@ -21,13 +21,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	clients, err := scripts.Connect("redis://"+server.Addr(), scripts.ConnectOptions{})
+	clients, err := store.Connect("redis://"+server.Addr(), store.ConnectOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = clients.Close() }()
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	store, err := scripts.New(clients, scripts.Config{Queue: "feeds", Clock: func() time.Time { return now }})
+	store, err := store.New(clients, store.Config{Queue: "feeds", Clock: func() time.Time { return now }})
 	if err != nil {
 		log.Fatal(err)
 	}

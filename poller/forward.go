@@ -4,17 +4,17 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // forward passes commands about models of other parts of the queue on to these, where they are applied, and returns what is to be decided
 // or settled here. Those whose part does not answer are left out: they stay in the lane, and keep their order.
 func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time) []*message {
-	var commands []scripts.Forwarded
+	var commands []store.Forwarded
 	for _, m := range messages {
 		if m.command != nil && !m.own {
-			commands = append(commands, scripts.Forwarded{UID: m.uid(), Claimed: m.claimed})
+			commands = append(commands, store.Forwarded{UID: m.uid(), Claimed: m.claimed})
 		}
 	}
 	if len(commands) == 0 {
@@ -36,7 +36,7 @@ func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time
 
 // forwardOnce returns the parts that have their commands. When one does not answer, all are left alone for twice as long as was waited for it:
 // results come first.
-func (p *Poller) forwardOnce(ctx context.Context, commands []scripts.Forwarded, now time.Time) map[scripts.Keys]bool {
+func (p *Poller) forwardOnce(ctx context.Context, commands []store.Forwarded, now time.Time) map[store.Keys]bool {
 	tick := p.config.Tick
 	if left := p.unreachable.Sub(now); left > 0 && left <= 3*tick { // more: the clock was set back
 		return nil

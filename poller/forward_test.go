@@ -9,30 +9,30 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // pair is a queue of two parts with a poller each.
 type pair struct {
 	t       *testing.T
 	redis   redis.UniversalClient
-	parts   []*scripts.Store
+	parts   []*store.Store
 	pollers []*poller.Poller
 }
 
 func newPair(t *testing.T, server *testkit.Server) *pair {
 	t.Helper()
 	client := server.Client(t)
-	clients := &scripts.Clients{Read: client, Write: client, Block: client}
+	clients := &store.Clients{Read: client, Write: client, Block: client}
 	clock := fixture.Start
-	config := scripts.Config{Queue: "q", Clock: func() time.Time { clock = clock.Add(2 * time.Second); return clock }}
-	if err := scripts.Create(t.Context(), clients, config, 2); err != nil {
+	config := store.Config{Queue: "q", Clock: func() time.Time { clock = clock.Add(2 * time.Second); return clock }}
+	if err := store.Create(t.Context(), clients, config, 2); err != nil {
 		t.Fatal(err)
 	}
-	queue, err := scripts.Open(t.Context(), clients, config)
+	queue, err := store.Open(t.Context(), clients, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func newPair(t *testing.T, server *testkit.Server) *pair {
 // in names models of a part.
 func (p *pair) in(part, count int) (uids []string) {
 	for i := 0; len(uids) < count; i++ {
-		if uid := fmt.Sprint("m", i); scripts.PartOf(uid, len(p.parts)) == part {
+		if uid := fmt.Sprint("m", i); store.PartOf(uid, len(p.parts)) == part {
 			uids = append(uids, uid)
 		}
 	}
@@ -159,11 +159,11 @@ func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
 
 // hanging is a part of a queue whose others do not answer, and do not refuse either.
 type hanging struct {
-	*scripts.Store
+	*store.Store
 	asked int
 }
 
-func (h *hanging) Forward(ctx context.Context, _ []scripts.Forwarded) (map[scripts.Keys]bool, error) {
+func (h *hanging) Forward(ctx context.Context, _ []store.Forwarded) (map[store.Keys]bool, error) {
 	h.asked++
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -174,8 +174,8 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	p := newPair(t, server)
 	client := server.Client(t)
 	now := fixture.Start
-	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client},
-		scripts.Config{Queue: "q", Clock: func() time.Time { return now }})
+	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client},
+		store.Config{Queue: "q", Clock: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

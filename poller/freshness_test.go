@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // promise stores the policy feeds, which promises some freshness; 0: none.
@@ -63,11 +63,11 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 
 // overtaken lets something happen between the clock of a round and what it reads.
 type overtaken struct {
-	*scripts.Store
+	*store.Store
 	meanwhile func()
 }
 
-func (s overtaken) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+func (s overtaken) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	s.meanwhile()
 	return s.Store.Read(ctx, uids, commands)
 }

@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestAPollerWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAPollerWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
 
 // stuck is a store whose waits for messages end only when they are released, whatever happens to their context.
 type stuck struct {
-	*scripts.Store
+	*store.Store
 	waiting chan struct{}
 	release map[string]chan struct{}
 }

@@ -5,19 +5,19 @@ import (
 	"errors"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // message is one inbound message on its way through a round: a result of a worker, or a command of an application.
 type message struct {
-	claimed scripts.Claimed
+	claimed store.Claimed
 	result  *model.Message // nil: none
 	command *model.Command // nil: none
 
-	home scripts.Keys // the part of the queue in which its model lives
-	own  bool         // that is this part, or the message is about no model
+	home store.Keys // the part of the queue in which its model lives
+	own  bool       // that is this part, or the message is about no model
 
 	steered bool // a command about the queue, which is carried out: it is counted by its type
 
@@ -31,7 +31,7 @@ type message struct {
 }
 
 // decode reads a message of a queue; its store tells how messages are written, where models live, and where commands are replied to.
-func decode(claimed scripts.Claimed, queue Store) *message {
+func decode(claimed store.Claimed, queue Store) *message {
 	m := &message{claimed: claimed, own: true}
 	if size, most, large := claimed.Large(); large {
 		m.counter, m.reason = model.CounterOversized, document.Refuse("", "at most "+most+" bytes", size)
@@ -106,8 +106,8 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 }
 
 // decide turns the message into an item to commit.
-func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item {
-	item, reason := scripts.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter}, m.reason
+func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {
+	item, reason := store.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter}, m.reason
 	if m.counter == "" {
 		reason = m.decideModel(&item, snapshot, now)
 	}
@@ -121,7 +121,7 @@ func (m *message) decide(snapshot *scripts.Snapshot, now time.Time) scripts.Item
 }
 
 // reply lets the item note the id of its command, and tell the sender of that what became of it, if it asks for either.
-func (m *message) reply(item *scripts.Item, reason error, now time.Time) {
+func (m *message) reply(item *store.Item, reason error, now time.Time) {
 	outcome := model.Outcome(item.Counter)
 	if m.steered && outcome != model.Duplicate {
 		outcome = model.Applied
@@ -130,12 +130,12 @@ func (m *message) reply(item *scripts.Item, reason error, now time.Time) {
 		item.CommandID = m.command.ID
 	}
 	if m.replies != "" {
-		item.Reply = scripts.Reply{Name: m.replies, Text: m.command.Reply(outcome, reason, now)}
+		item.Reply = store.Reply{Name: m.replies, Text: m.command.Reply(outcome, reason, now)}
 	}
 }
 
 // decideModel decides what the message does to its model. It returns why it cannot be handled; nil: it can, or is only counted.
-func (m *message) decideModel(item *scripts.Item, snapshot *scripts.Snapshot, now time.Time) (reason error) {
+func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now time.Time) (reason error) {
 	record := snapshot.Records[item.UID]
 	record.Taken = m.taken != "" && m.taken == record.AttemptUID
 	var decision model.Decision

@@ -10,25 +10,25 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/faces/health"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // away is a store that Redis fails so many times, and then no more. Each failure is seen by met.
 type away struct {
-	*scripts.Store
+	*store.Store
 	left int // run goroutine only
 	met  func()
 	back chan struct{}
 }
 
-func (s *away) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error) {
+func (s *away) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
 	if s.left--; s.left >= 0 {
 		s.met()
-		return scripts.Claim{}, errors.New("LOADING Redis is loading the dataset in memory")
+		return store.Claim{}, errors.New("LOADING Redis is loading the dataset in memory")
 	}
 	if s.left == -2 {
 		close(s.back)

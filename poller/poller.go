@@ -12,26 +12,26 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-// Store is what a poller needs of Redis. *scripts.Store is one.
+// Store is what a poller needs of Redis. *store.Store is one.
 type Store interface {
-	Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error)
-	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
-	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
+	Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error)
+	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
+	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
 	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error
-	Home(uid string) (home scripts.Keys, own bool)
+	Home(uid string) (home store.Keys, own bool)
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
-	Forward(ctx context.Context, commands []scripts.Forwarded) (map[scripts.Keys]bool, error)
-	Steer(ctx context.Context, command *model.Command, claimed scripts.Claimed, now time.Time) (model.Outcome, error)
-	Bulks(ctx context.Context) ([]scripts.Bulk, error)
-	WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) (uids []string, to scripts.Place, err error)
-	MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error)
+	Forward(ctx context.Context, commands []store.Forwarded) (map[store.Keys]bool, error)
+	Steer(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
+	Bulks(ctx context.Context) ([]store.Bulk, error)
+	WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) (uids []string, to store.Place, err error)
+	MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error)
 	Queued(ctx context.Context) (map[string]string, error)
 	WaitOutput(ctx context.Context) (bool, error)
 	WaitControl(ctx context.Context) (bool, error)

@@ -10,12 +10,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // rule stores the policy feeds with a rule; empty: none.
@@ -187,18 +187,18 @@ func TestAWalkBeginsWhenWhatWasReadBeforeTheChangeIsCommitted(t *testing.T) {
 
 // lossy loses its connection after a commit, or where it would note how far a walk is.
 type lossy struct {
-	*scripts.Store
+	*store.Store
 	commits, moves int // how many get through
 }
 
-func (s *lossy) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (s *lossy) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if s.commits--; s.commits < 0 {
 		return nil, errRedis
 	}
 	return s.Store.Commit(ctx, batch)
 }
 
-func (s *lossy) MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error) {
+func (s *lossy) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
 	if s.moves--; s.moves < 0 {
 		return false, errRedis
 	}
@@ -206,7 +206,7 @@ func (s *lossy) MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time)
 }
 
 func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
-	for name, store := range map[string]lossy{
+	for name, failing := range map[string]lossy{
 		"between two batches": {commits: 1, moves: 9}, "before it notes how far it is": {commits: 99, moves: 0}, "at once": {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,11 +218,11 @@ func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
 				}
 				b.rule(hourly)
 				b.Clock.Turn(2 * time.Second)
-				store.Store = b.Store
-				killed := b.poller(&store, poller.Config{Owner: "p1", Batch: 10})
+				failing.Store = b.Store
+				killed := b.poller(&failing, poller.Config{Owner: "p1", Batch: 10})
 				b.roundOf(killed)
 				walks, err := b.Store.Bulks(t.Context())
-				if err != nil || len(walks) != 1 || walks[0].Place != scripts.WalkBegins && store.moves == 0 {
+				if err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins && failing.moves == 0 {
 					t.Fatalf("want the walk where it was, found %v, %v", walks, err)
 				}
 				b.Clock.Turn(time.Minute) // the lease of the killed one
@@ -253,7 +253,7 @@ func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
 		p := b.poller(&stored{Store: b.Store, meanwhile: func() { b.rule(hourly) }}, poller.Config{Batch: 10})
 		b.roundOf(p)
 		walks, err := b.Store.Bulks(t.Context())
-		if err != nil || len(walks) != 1 || walks[0].Place != scripts.WalkBegins || walks[0].Seen != 0 {
+		if err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins || walks[0].Seen != 0 {
 			t.Fatalf("want the walk begun anew, found %v, %v", walks, err)
 		}
 		b.walk(p)
@@ -293,9 +293,9 @@ func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
 }
 
 // refuses lets nobody walk over the models, as a user of Redis who was made for an older release.
-type refuses struct{ *scripts.Store }
+type refuses struct{ *store.Store }
 
-func (refuses) WalkModels(context.Context, model.Selector, scripts.Place, int) ([]string, scripts.Place, error) {
+func (refuses) WalkModels(context.Context, model.Selector, store.Place, int) ([]string, store.Place, error) {
 	return nil, "", errRedis
 }
 
@@ -341,11 +341,11 @@ func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 }
 
 type counting struct {
-	*scripts.Store
+	*store.Store
 	steps *int
 }
 
-func (s counting) WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) ([]string, scripts.Place, error) {
+func (s counting) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
 	*s.steps++
 	return s.Store.WalkModels(ctx, selector, from, least)
 }

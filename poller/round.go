@@ -7,8 +7,8 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Round is what one round of a poller did.
@@ -63,7 +63,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	if err != nil {
 		return nil, err
 	}
-	batch := scripts.Batch{Now: now, Owner: p.config.Owner, Items: make([]scripts.Item, len(messages))}
+	batch := store.Batch{Now: now, Owner: p.config.Owner, Items: make([]store.Item, len(messages))}
 	for i, message := range messages {
 		batch.Items[i] = message.decide(snapshot, now)
 	}
@@ -72,21 +72,21 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	for i, code := range codes {
 		p.tellMisfit(batch.Items[i].Misfit, now)
 		switch uid := messages[i].uid(); {
-		case code == scripts.CodeBlocked, code.Retry() && blocked[uid]: // the later ones of a model wait behind it
+		case code == store.CodeBlocked, code.Retry() && blocked[uid]: // the later ones of a model wait behind it
 			blocked[uid] = true
 			round.Waiting++
-		case code == scripts.CodeBroken:
+		case code == store.CodeBroken:
 			messages[i].counter, messages[i].reason = model.CounterBrokenModel, errors.New(batch.Items[i].Misfit)
 			again = append(again, messages[i])
-		case code == scripts.CodeDuplicate:
+		case code == store.CodeDuplicate:
 			messages[i].counter, messages[i].reason = string(model.Duplicate), nil
 			again = append(again, messages[i])
 		case code.Retry():
-			if code == scripts.CodeTaken {
+			if code == store.CodeTaken {
 				messages[i].taken = batch.Items[i].Transition.AttemptUID()
 			}
 			again = append(again, messages[i])
-		case code == scripts.CodeApplied:
+		case code == store.CodeApplied:
 			round.count(batch.Items[i])
 			p.log(batch.Items[i], messages[i], now)
 		}
@@ -105,7 +105,7 @@ func (p *Poller) tellMisfit(misfit string, now time.Time) {
 }
 
 // count counts an item that was committed.
-func (r *Round) count(item scripts.Item) {
+func (r *Round) count(item store.Item) {
 	switch {
 	case item.Transition != nil:
 		r.Applied++
@@ -118,7 +118,7 @@ func (r *Round) count(item scripts.Item) {
 }
 
 // log tells what became of a model, or of a message that cannot be handled.
-func (p *Poller) log(item scripts.Item, m *message, now time.Time) {
+func (p *Poller) log(item store.Item, m *message, now time.Time) {
 	switch {
 	case item.Transition != nil:
 		p.logbook.Applied(item.Transition, now)
@@ -144,7 +144,7 @@ func (p *Poller) adopt(ctx context.Context, now time.Time) error {
 			continue // somebody uses its name
 		}
 		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
-		if misfit, is := scripts.Misfit(err); is {
+		if misfit, is := store.Misfit(err); is {
 			p.tellMisfit(misfit, now)
 			continue
 		}

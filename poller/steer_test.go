@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 const holdAll = `{"type":"hold","id":"h1","reason":"maintenance","by":"ann"}`
@@ -138,11 +138,11 @@ func TestACommandAboutTheQueueThatIsPushedAgainHoldsNothingAnew(t *testing.T) {
 
 // refusing lets commands about the queue fail.
 type refusing struct {
-	*scripts.Store
+	*store.Store
 	err error
 }
 
-func (r *refusing) Steer(ctx context.Context, c *model.Command, claimed scripts.Claimed, now time.Time) (model.Outcome, error) {
+func (r *refusing) Steer(ctx context.Context, c *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error) {
 	if r.err != nil {
 		return "", r.err
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -27,7 +27,7 @@ type Queue struct {
 
 	t          testing.TB
 	mini       *miniredis.Miniredis
-	store      *scripts.Store
+	store      *store.Store
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
 	rounds     *worker.Rounds
@@ -65,7 +65,7 @@ func open(t testing.TB) *Queue {
 	mini, client := embedded.InBubble()
 	q := &Queue{Redis: client, t: t, mini: mini}
 	var err error
-	q.store, err = scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{HistoryCap: capOfHistory})
+	q.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: capOfHistory})
 	q.must(err, "open the queue")
 	q.due = &watched{Store: q.store}
 	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: q.name})
@@ -89,12 +89,12 @@ func (q *Queue) close() {
 
 // watched is a store that remembers when its dispatcher has to look again.
 type watched struct {
-	*scripts.Store
+	*store.Store
 	now, next time.Time
 }
 
 // ReadDue is that of the store.
-func (w *watched) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+func (w *watched) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := w.Store.ReadDue(ctx, asked)
 	w.now, w.next = due.Now, due.Next
 	return due, err
@@ -167,7 +167,7 @@ func (q *Queue) Attempts(uid string) []model.Attempt {
 // Notices are what owners have been told of all models, the oldest first.
 func (q *Queue) Notices() (all []model.Notification) {
 	q.t.Helper()
-	for position := scripts.TailStart; ; {
+	for position := store.TailStart; ; {
 		more, next, err := q.store.TailOutbox(q.t.Context(), position)
 		q.must(err, "read the notices")
 		if len(more) == 0 {

@@ -1,39 +1,49 @@
+// Package scripts holds the Lua scripts that Redis runs, and what their headers declare.
 package scripts
 
 import (
-	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 //go:embed *.lua include/*.lua
 var luaFiles embed.FS
 
-// sources are the texts of all scripts that were loaded, by their file.
-var sources = map[string]string{}
+// sources are the texts of all scripts, by their file.
+var sources = resolveAll(luaFiles)
 
 // Sources returns the scripts as Redis runs them, includes and all, by the names of their files.
 func Sources() map[string]string { return maps.Clone(sources) }
 
+// Source returns the script of a file, as Redis runs it. It panics when there is none: no test would pass.
+func Source(file string) string {
+	text, known := sources[file]
+	if !known {
+		panic("expected the file of a script, found " + file)
+	}
+	return text
+}
+
+// resolveAll panics when an include is missing.
+func resolveAll(files fs.FS) map[string]string {
+	names, _ := fs.Glob(files, "*.lua") // the pattern is well-formed
+	all := make(map[string]string, len(names))
+	for _, name := range names {
+		text, err := resolve(files, name)
+		if err != nil {
+			panic(err)
+		}
+		all[name] = text
+	}
+	return all
+}
+
 // includeMark begins a line that stands for a file of the directory include.
 const includeMark = "-- include: "
-
-// load returns the script of a file. It panics when the file, or what it includes, is missing: no test of the package would pass.
-func load(file string) *redis.Script {
-	text, err := resolve(luaFiles, file)
-	if err != nil {
-		panic(err)
-	}
-	sources[file] = text
-	return redis.NewScript(text)
-}
 
 // headerTypes stands in a script for the types of its keys, as its header has them.
 const headerTypes = "header_types"
@@ -66,52 +76,11 @@ func resolve(files fs.FS, file string) (string, error) {
 
 // typesOf are the types of the keys that a script has, each item's own aside, as a table of Lua.
 func typesOf(text string) string {
-	var a analysis
-	a.readHeader(text)
 	var types []string
-	for _, key := range a.keys() {
-		if !key.item && key.place > len(types) { // else it is another one that may stand there
-			types = append(types, "'"+key.kind+"'")
+	for _, key := range ReadHeader(text).Keys() {
+		if !key.Item && key.Place > len(types) { // else it is another one that may stand there
+			types = append(types, "'"+key.Type+"'")
 		}
 	}
 	return "{" + strings.Join(types, ",\n  ") + "}"
-}
-
-// ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
-var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
-
-// run runs a script by its digest. When Redis does not know it, as after a restart, run loads all scripts and tries once more. The text
-// never goes with a call (EVAL): a user who may run our scripts need not be one who may run any.
-func run(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args ...any) *redis.Cmd {
-	reply := client.EvalSha(ctx, script.Hash(), keys, args...)
-	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
-		return reply
-	}
-	if err := loadAll(ctx, client, keys[0]); err != nil {
-		reply.SetErr(err)
-		return reply
-	}
-	return client.EvalSha(ctx, script.Hash(), keys, args...)
-}
-
-// LoadScripts makes Redis know all scripts, also those that only others run. ErrNotLoaded: this user may not load any.
-func (s *Store) LoadScripts(ctx context.Context) error {
-	return loadAll(ctx, s.clients.Write, s.Keys.Due())
-}
-
-// loadAll loads all scripts where a key lives, also for users who may not do so themselves.
-func loadAll(ctx context.Context, client redis.UniversalClient, key string) error {
-	node, err := masterFor(ctx, client, key)
-	if err != nil {
-		return fmt.Errorf("find the node of the queue: %w", err)
-	}
-	for _, file := range slices.Sorted(maps.Keys(sources)) {
-		switch err := node.ScriptLoad(ctx, sources[file]).Err(); {
-		case Refused(err):
-			return ErrNotLoaded
-		case err != nil:
-			return fmt.Errorf("load script %s: %w", file, err)
-		}
-	}
-	return nil
 }

@@ -40,9 +40,9 @@ func TestAnIncludeStandsInThePlaceOfItsLine(t *testing.T) {
 	}
 }
 
-func TestEachFileIsLoadedOrIncluded(t *testing.T) {
+func TestEachIncludeIsIncluded(t *testing.T) {
 	t.Parallel()
-	used := slices.Collect(maps.Keys(Sources()))
+	used := slices.Collect(maps.Keys(Sources())) // that a script is run tests package store
 	var all []string
 	err := fs.WalkDir(luaFiles, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

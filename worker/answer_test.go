@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
@@ -23,7 +23,7 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 		testkit.Await(t, b.began, "the attempt")
 		r.toldOf(model.MessageStarted)
 		q.change(func() { // the pool must not be quicker than the other one
-			q.take = func(scripts.TakeRequest) (scripts.Taken, error) { return scripts.Taken{}, errBroken }
+			q.take = func(store.TakeRequest) (store.Taken, error) { return store.Taken{}, errBroken }
 		})
 		owners := r.workers()
 		_, err := r.Leave(t.Context(), owners[0]) // as another pool hands it back
@@ -75,7 +75,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r := newFixture(t, server)
-		q := &faulty{Queue: r, push: func([]scripts.Answer) error { return errBroken }}
+		q := &faulty{Queue: r, push: func([]store.Answer) error { return errBroken }}
 		config := quick()
 		config.FlushTimeout = 20 * time.Millisecond
 		done := make(chan struct{})
@@ -114,7 +114,7 @@ type ownerQueue struct {
 
 func (q ownerQueue) Wire() model.Wire { return model.Wire{} }
 
-func (q ownerQueue) Answer(_ context.Context, owner string, _ []scripts.Answer) ([]scripts.Code, error) {
+func (q ownerQueue) Answer(_ context.Context, owner string, _ []store.Answer) ([]store.Code, error) {
 	*q.owners = append(*q.owners, owner)
 	return nil, nil
 }

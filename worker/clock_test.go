@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // patient is a queue that a pool waits for, however busy the machine is.
@@ -17,7 +17,7 @@ func (p patient) Heartbeat(ctx context.Context, owner string) (time.Time, bool, 
 	return p.observed.Heartbeat(context.WithoutCancel(ctx), owner)
 }
 
-func (p patient) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
+func (p patient) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
 	return p.observed.ExpiredWorkers(context.WithoutCancel(ctx), now, lease)
 }
 

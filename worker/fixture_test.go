@@ -15,25 +15,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) {
-	scripts.LogTo(nil)
+	store.LogTo(nil)
 	testkit.Main(m)
 }
 
-var _ Queue = (*scripts.Store)(nil)
+var _ Queue = (*store.Store)(nil)
 
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
 // fixture is a queue on a real server, held at both ends.
 type queueFixture struct {
-	*scripts.Store
+	*store.Store
 	t     testing.TB
 	redis redis.UniversalClient
 	block bool // whether waiting for entries blocks in the server, which makes stopping a pool take up to a second
@@ -51,7 +51,7 @@ func (r *queueFixture) WaitInput(ctx context.Context) (bool, error) {
 
 func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
 	t.Helper()
-	store, err := scripts.New(fixture.Connect(t, server.URL), scripts.Config{})
+	store, err := store.New(fixture.Connect(t, server.URL), store.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,11 +229,11 @@ func (b *bench) handle(ctx context.Context, attempt *Attempt) error {
 type faulty struct {
 	Queue
 	mu     sync.Mutex
-	take   func(taking scripts.TakeRequest) (scripts.Taken, error)
-	push   func(answers []scripts.Answer) error
+	take   func(taking store.TakeRequest) (store.Taken, error)
+	push   func(answers []store.Answer) error
 	back   func(owner string, entries []string) error
 	beat   func(owner string) (time.Time, bool, error)
-	fences func(uids []string) ([]scripts.Fence, time.Time, error)
+	fences func(uids []string) ([]store.Fence, time.Time, error)
 }
 
 var errBroken = errors.New("connection refused")
@@ -244,7 +244,7 @@ func (f *faulty) change(change func()) {
 	change()
 }
 
-func (f *faulty) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
+func (f *faulty) Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error) {
 	f.mu.Lock()
 	take := f.take
 	f.mu.Unlock()
@@ -254,7 +254,7 @@ func (f *faulty) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.
 	return take(taking)
 }
 
-func (f *faulty) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
+func (f *faulty) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
 	f.mu.Lock()
 	push := f.push
 	f.mu.Unlock()
@@ -285,7 +285,7 @@ func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, 
 	return beat(owner)
 }
 
-func (f *faulty) Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error) {
+func (f *faulty) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
 	f.mu.Lock()
 	fences := f.fences
 	f.mu.Unlock()

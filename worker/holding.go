@@ -3,7 +3,7 @@ package worker
 import (
 	"sync"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // holding is what a session knows to stand in its taken list: every entry from its arrival until Redis has its answer.
@@ -21,7 +21,7 @@ type holding struct {
 }
 
 func newHolding() *holding {
-	return &holding{owner: scripts.NewOwner(), entries: map[string]int{}, gone: map[string]int{}}
+	return &holding{owner: store.NewOwner(), entries: map[string]int{}, gone: map[string]int{}}
 }
 
 // name returns the owner; false: Redis has not heard of it yet.
@@ -38,11 +38,11 @@ func (h *holding) is(owner string) bool {
 }
 
 // ask is the next request for entries. To know of too many is harmless, so an answer that is under way may still count here.
-func (h *holding) ask(most int) scripts.TakeRequest {
+func (h *holding) ask(most int) store.TakeRequest {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gone = map[string]int{}
-	taking := scripts.TakeRequest{Owner: h.owner, New: !h.known, Most: most, Known: h.count}
+	taking := store.TakeRequest{Owner: h.owner, New: !h.known, Most: most, Known: h.count}
 	if h.doubt {
 		taking.Known = -1
 	}
@@ -58,7 +58,7 @@ func (h *holding) doubted() {
 
 // receive notes what has come and returns the entries that are new, at most as many as were asked for. Those beyond stay in the
 // list, and come again when there is room.
-func (h *holding) receive(taking scripts.TakeRequest, taken scripts.Taken) (fresh []string) {
+func (h *holding) receive(taking store.TakeRequest, taken store.Taken) (fresh []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.owner != taking.Owner {
@@ -102,6 +102,6 @@ func (h *holding) lose(owner string) bool {
 	if h.owner != owner {
 		return false
 	}
-	h.owner, h.known, h.doubt, h.entries, h.count = scripts.NewOwner(), false, false, map[string]int{}, 0
+	h.owner, h.known, h.doubt, h.entries, h.count = store.NewOwner(), false, false, map[string]int{}, 0
 	return true
 }

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // virtual is a queue in a bubble of testing/synctest.
@@ -92,7 +92,7 @@ func (s *stuck) at(call string) {
 	}
 }
 
-func (s *stuck) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
+func (s *stuck) Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error) {
 	s.at("take")
 	return s.Queue.Take(ctx, taking)
 }
@@ -102,12 +102,12 @@ func (s *stuck) WaitInput(ctx context.Context) (bool, error) {
 	return s.Queue.WaitInput(ctx)
 }
 
-func (s *stuck) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
+func (s *stuck) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
 	s.at("answer")
 	return s.Queue.Answer(ctx, owner, answers)
 }
 
-func (s *stuck) Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error) {
+func (s *stuck) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
 	s.at("fences")
 	return s.Queue.Fences(ctx, uids)
 }
@@ -117,7 +117,7 @@ func (s *stuck) Heartbeat(ctx context.Context, owner string) (time.Time, bool, e
 	return s.Queue.Heartbeat(ctx, owner)
 }
 
-func (s *stuck) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
+func (s *stuck) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
 	s.at("look")
 	return s.Queue.ExpiredWorkers(ctx, now, lease)
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // brief is quick with a lease that a test can wait for.
@@ -24,7 +24,7 @@ func brief() Config {
 // takeAs takes all entries under a name and does nothing more, as a pool does that dies.
 func (r *queueFixture) takeAs(owner string, most int) {
 	r.t.Helper()
-	taken, err := r.Take(context.Background(), scripts.TakeRequest{Owner: owner, New: true, Most: most})
+	taken, err := r.Take(context.Background(), store.TakeRequest{Owner: owner, New: true, Most: most})
 	r.must(err)
 	if len(taken.Entries) != most {
 		r.t.Fatalf("%s took %q, want %d", owner, taken.Entries, most)
@@ -53,7 +53,7 @@ func (r *queueFixture) standing() []string {
 // unhurried waits for the replies to what a test counts, however busy the machine is. The pool gives up after a heartbeat.
 type unhurried struct{ Queue }
 
-func (u unhurried) Requeue(ctx context.Context, dead scripts.ExpiredWorker) (int, error) {
+func (u unhurried) Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error) {
 	return u.Queue.Requeue(context.WithoutCancel(ctx), dead)
 }
 
@@ -94,7 +94,7 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	t.Helper()
 	r, clock := newFixture(t, server), &fixture.Clock{}
 	clock.Set(fixture.Start)
-	store, err := scripts.New(&scripts.Clients{Read: r.redis, Write: r.redis, Block: r.redis}, scripts.Config{Clock: clock.Now})
+	store, err := store.New(&store.Clients{Read: r.redis, Write: r.redis, Block: r.redis}, store.Config{Clock: clock.Now})
 	r.must(err)
 	r.Store = store
 	return r, clock
@@ -104,11 +104,11 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 type observed struct {
 	Queue
 	beats chan struct{}
-	looks chan []scripts.ExpiredWorker
+	looks chan []store.ExpiredWorker
 }
 
 func observe(queue Queue) *observed {
-	return &observed{queue, make(chan struct{}), make(chan []scripts.ExpiredWorker, 1)}
+	return &observed{queue, make(chan struct{}), make(chan []store.ExpiredWorker, 1)}
 }
 
 func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
@@ -120,7 +120,7 @@ func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool
 	return now, known, err
 }
 
-func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error) {
+func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
 	expired, err := o.Queue.ExpiredWorkers(ctx, now, lease)
 	select {
 	case o.looks <- expired:
@@ -236,7 +236,7 @@ func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
 	h := newHolding()
 	receive := func(most int, whole bool, entries ...string) []string {
 		taking := h.ask(most)
-		return h.receive(taking, scripts.Taken{Entries: entries, Whole: whole})
+		return h.receive(taking, store.Taken{Entries: entries, Whole: whole})
 	}
 	for _, step := range []struct {
 		most    int
@@ -274,7 +274,7 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 	if first, second := h.lose(asked.Owner), h.lose(asked.Owner); !first || second {
 		t.Errorf("lost %v, then %v; want once", first, second)
 	}
-	if fresh := h.receive(asked, scripts.Taken{Entries: []string{"a"}}); fresh != nil {
+	if fresh := h.receive(asked, store.Taken{Entries: []string{"a"}}); fresh != nil {
 		t.Errorf("fresh %q, want none", fresh)
 	}
 	if next := h.ask(2); next.Owner == asked.Owner || !next.New || next.Known != 0 {
@@ -285,20 +285,20 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 // blind is a queue that tells nothing of dead pools, or cannot give back what they had taken.
 type blind struct {
 	Queue
-	expired []scripts.ExpiredWorker
+	expired []store.ExpiredWorker
 }
 
-func (b *blind) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]scripts.ExpiredWorker, error) {
+func (b *blind) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	if b.expired == nil {
 		return nil, errBroken
 	}
 	return b.expired, nil
 }
 
-func (b *blind) Requeue(context.Context, scripts.ExpiredWorker) (int, error) { return 0, errBroken }
+func (b *blind) Requeue(context.Context, store.ExpiredWorker) (int, error) { return 0, errBroken }
 
 func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
-	for _, expired := range [][]scripts.ExpiredWorker{nil, {{Owner: "dead"}}} {
+	for _, expired := range [][]store.ExpiredWorker{nil, {{Owner: "dead"}}} {
 		pool, err := New(&blind{expired: expired}, func(context.Context, *Attempt) error { return nil }, quick())
 		if err != nil {
 			t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
@@ -142,7 +142,7 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 	var o *sender
 	var pushed []string
 	refusals := 1
-	o = newSender(&faulty{Queue: nopQueue{}, push: func(answers []scripts.Answer) error {
+	o = newSender(&faulty{Queue: nopQueue{}, push: func(answers []store.Answer) error {
 		if refusals--; refusals >= 0 {
 			o.add(message{Type: model.MessageSuccess, UID: "later"})
 			return errBroken
@@ -167,7 +167,7 @@ type nopQueue struct{ Queue }
 
 func (nopQueue) Wire() model.Wire { return model.Wire{} }
 
-func (nopQueue) Answer(context.Context, string, []scripts.Answer) ([]scripts.Code, error) {
+func (nopQueue) Answer(context.Context, string, []store.Answer) ([]store.Code, error) {
 	return nil, nil
 }
 

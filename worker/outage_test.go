@@ -9,9 +9,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
@@ -43,7 +43,7 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 	for range cap(refusals) {
 		refusals <- struct{}{}
 	}
-	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
+	q := &faulty{Queue: r, push: func([]store.Answer) error {
 		select {
 		case <-refusals:
 			return errBroken
@@ -64,7 +64,7 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 	r := newFixture(t, testkit.Miniredis(t))
 	refused := make(chan struct{}, 1)
-	q := &faulty{Queue: r, push: func([]scripts.Answer) error {
+	q := &faulty{Queue: r, push: func([]store.Answer) error {
 		defer backoff.Signal(refused)
 		return errBroken
 	}}
@@ -91,10 +91,10 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
-		q.take = func(taking scripts.TakeRequest) (scripts.Taken, error) {
+		q.take = func(taking store.TakeRequest) (store.Taken, error) {
 			taken, err := r.Take(t.Context(), taking)
 			if lost++; lost%2 == 1 && err == nil {
-				return scripts.Taken{}, errBroken
+				return store.Taken{}, errBroken
 			}
 			return taken, err
 		}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // newParts returns queues that stand for the parts of one.
@@ -16,7 +16,7 @@ func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFi
 	t.Helper()
 	client := server.Client(t)
 	for i := range count {
-		store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: fmt.Sprintf("{q:%d}", i)})
+		store, err := store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {
 
 func TestAPartWhoseRedisFailsKeepsNoOtherFromItsTurn(t *testing.T) {
 	parts, queues := newParts(t, testkit.Miniredis(t), 2)
-	queues[0] = &faulty{Queue: queues[0], take: func(scripts.TakeRequest) (scripts.Taken, error) { return scripts.Taken{}, errBroken }}
+	queues[0] = &faulty{Queue: queues[0], take: func(store.TakeRequest) (store.Taken, error) { return store.Taken{}, errBroken }}
 	b, config := newBench(), quick()
 	config.Concurrency, config.Grace = 1, -1
 	runParts(t, queues, config, b.handle)
@@ -136,9 +136,9 @@ type stuckQueue struct {
 	end   chan struct{}
 }
 
-func (s *stuckQueue) Take(context.Context, scripts.TakeRequest) (scripts.Taken, error) {
+func (s *stuckQueue) Take(context.Context, store.TakeRequest) (store.Taken, error) {
 	s.taken <- struct{}{}
-	return scripts.Taken{}, errBroken
+	return store.Taken{}, errBroken
 }
 
 func (s *stuckQueue) WaitInput(context.Context) (bool, error) {

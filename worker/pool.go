@@ -8,28 +8,28 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-// Queue is what a pool needs of Redis. *scripts.Store is one.
+// Queue is what a pool needs of Redis. *store.Store is one.
 type Queue interface {
 	// Take moves entries into the taken list of the pool; it may be repeated after an error.
-	Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error)
+	Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error)
 	// WaitInput waits a moment for an entry, without taking it.
 	WaitInput(ctx context.Context) (bool, error)
 	// Answer pushes messages and removes the entries that they end from the taken list; it may be repeated after an error.
-	Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error)
+	Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error)
 	// PutBack moves entries from the taken list of the pool to the tail of the input list; it may be repeated until the next Take.
 	PutBack(ctx context.Context, owner string, entries []string) (int, error)
 	// Fences reads what each of the models is running, and the clock.
-	Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error)
+	Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error)
 	// Heartbeat is a heartbeat; false: the pool is forgotten and has lost what it had taken.
 	Heartbeat(ctx context.Context, owner string) (time.Time, bool, error)
 	// ExpiredWorkers lists the dead pools: those without a heartbeat for a lease.
-	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]scripts.ExpiredWorker, error)
+	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 	// Requeue requeues what a dead pool had taken: at the head of the input list.
-	Requeue(ctx context.Context, dead scripts.ExpiredWorker) (int, error)
+	Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error)
 	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 	// Wire is how the messages of the queue are written.
@@ -54,7 +54,7 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 	return NewForParts([]Queue{queue}, handler, config)
 }
 
-// NewForParts returns a pool that serves all parts of a queue, as in scripts.Queue.Parts, with the same slots. Parts that have something to take
+// NewForParts returns a pool that serves all parts of a queue, as in store.Queue.Parts, with the same slots. Parts that have something to take
 // do so in turn.
 func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, error) {
 	config = config.WithDefaults()

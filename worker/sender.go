@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // sender collects the messages of all attempts and pushes them, as many as have come together while the last push was under
@@ -89,9 +89,9 @@ func (s *sender) drain(ctx context.Context) {
 
 func (s *sender) pushOnce(ctx context.Context) error {
 	messages := s.take()
-	answers := make([]scripts.Answer, len(messages))
+	answers := make([]store.Answer, len(messages))
 	for i, m := range messages {
-		answers[i] = scripts.Answer{Ends: m.ends, Entry: m.entry}
+		answers[i] = store.Answer{Ends: m.ends, Entry: m.entry}
 		if m.Type != "" {
 			answers[i].Message = m.encode(s.queue.Wire())
 		}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // hostOf reads the host of an attempt out of its uid: that of "a/1" is a.
@@ -141,7 +141,7 @@ type looks struct {
 	entries, calls, known atomic.Int64 // known: of the last call, how many entries the pool believed to hold
 }
 
-func (l *looks) Take(ctx context.Context, taking scripts.TakeRequest) (scripts.Taken, error) {
+func (l *looks) Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error) {
 	taken, err := l.Queue.Take(ctx, taking)
 	l.calls.Add(1)
 	l.known.Store(int64(taking.Known))

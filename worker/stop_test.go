@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
@@ -145,7 +145,7 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	q := &faulty{Queue: r}
 	r.offer("m")
 	stop := make(chan func())
-	q.take = func(taking scripts.TakeRequest) (scripts.Taken, error) {
+	q.take = func(taking store.TakeRequest) (store.Taken, error) {
 		taken, err := r.Take(t.Context(), taking)
 		(<-stop)() // the reply is under way when the pool is told to stop
 		return taken, err

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // every calls once at each tick, and when it is kicked, until ctx ends. what names the calls in the log.
@@ -51,7 +51,7 @@ func (s *session) checkOnce(ctx context.Context) error {
 const fencePatience = time.Second
 
 // fences reads what the models of attempts are running, and the clock.
-func (s *session) fences(ctx context.Context, flights []*flight) ([]scripts.Fence, time.Time, error) {
+func (s *session) fences(ctx context.Context, flights []*flight) ([]store.Fence, time.Time, error) {
 	if len(flights) == 0 {
 		return nil, time.Time{}, nil
 	}
@@ -66,7 +66,7 @@ func (s *session) fences(ctx context.Context, flights []*flight) ([]scripts.Fenc
 
 // judge ends an attempt that is over. A deadline passes for nothing while `started` is on its way to the poller: it is moved when that is
 // applied, or when the dispatcher sees that the attempt waited in line, and if neither happens the fence is lost.
-func (s *session) judge(f *flight, fence scripts.Fence, now time.Time) {
+func (s *session) judge(f *flight, fence store.Fence, now time.Time) {
 	f.begun.Store(fence.Begun)
 	switch {
 	case fence.AttemptUID != f.AttemptUID:

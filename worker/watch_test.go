@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // counting tells of every look at the fences.
 func counting(r *queueFixture, checks chan struct{}) *faulty {
-	return &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
+	return &faulty{Queue: r, fences: func(uids []string) ([]store.Fence, time.Time, error) {
 		defer backoff.Signal(checks)
 		return r.Fences(context.Background(), uids)
 	}}
@@ -90,19 +90,19 @@ type clockwork struct {
 func newClockwork(r *queueFixture) *clockwork {
 	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	c := &clockwork{faulty: &faulty{Queue: r}, now: start, deadline: start.Add(30 * time.Millisecond), checks: make(chan struct{}, 1)}
-	c.fences = func(uids []string) ([]scripts.Fence, time.Time, error) {
+	c.fences = func(uids []string) ([]store.Fence, time.Time, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		defer backoff.Signal(c.checks)
 		if c.err != nil {
 			return nil, time.Time{}, c.err
 		}
-		fences := make([]scripts.Fence, len(uids))
+		fences := make([]store.Fence, len(uids))
 		for i, uid := range uids {
 			if c.lost {
 				continue
 			}
-			fences[i] = scripts.Fence{AttemptUID: uid + "-1", DeadlineAt: c.deadline, Begun: !c.unbegun}
+			fences[i] = store.Fence{AttemptUID: uid + "-1", DeadlineAt: c.deadline, Begun: !c.unbegun}
 		}
 		return fences, c.now, nil
 	}
@@ -228,9 +228,9 @@ func deadlineHolds(t *testing.T, unbegun bool) {
 func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	checks := make(chan struct{}, 1)
-	q := &faulty{Queue: r, fences: func(uids []string) ([]scripts.Fence, time.Time, error) {
+	q := &faulty{Queue: r, fences: func(uids []string) ([]store.Fence, time.Time, error) {
 		defer backoff.Signal(checks)
-		return []scripts.Fence{{Err: errBroken}}, r.now(), nil
+		return []store.Fence{{Err: errBroken}}, r.now(), nil
 	}}
 	run(t, q, quick(), b.handle)
 	r.offer("m")

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/acl"
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 func aclCommand(a *app) *cobra.Command {
@@ -62,7 +62,7 @@ func (a *app) acl(roles []string, passwordFile string, file, parts bool) error {
 	if err := a.requireOneQueue(); err != nil {
 		return err
 	}
-	keys, err := scripts.NewKeys(a.store.Queue)
+	keys, err := store.NewKeys(a.store.Queue)
 	if err != nil {
 		return usageError{err}
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/health"
-	"github.com/refreshd/refreshd/internal/metrics"
+	"github.com/refreshd/refreshd/internal/faces/health"
+	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/faces/traces"
 	"github.com/refreshd/refreshd/internal/redisurl"
-	"github.com/refreshd/refreshd/internal/traces"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // app is one execution of the command line.
@@ -38,11 +38,11 @@ type app struct {
 	file     string // YAML with settings, by the names of the flags; "": none
 	output   string // one of outputsOf the command; default table
 	logLevel string // one of logLevels; default info
-	connect  scripts.ConnectOptions
-	store    scripts.Config
+	connect  store.ConnectOptions
+	store    store.Config
 	queues   queueNames // of store.Queue the first
 
-	historyCap, journalCap int // 0: none, which is scripts.None
+	historyCap, journalCap int // 0: none, which is store.None
 
 	by string // who wants a command; "": the user
 }
@@ -81,7 +81,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 
 func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.redis, "redis", "", "`URL` of Redis: redis, rediss, unix, redis-cluster or redis-sentinel (also REDIS_URL; default "+defaultRedis+")")
-	a.queues.names = []string{scripts.DefaultQueue}
+	a.queues.names = []string{store.DefaultQueue}
 	flags.Var(&a.queues, "queue", "`NAME` of the queue, the prefix of its keys; daemons serve several: a,b or given several times")
 	flags.StringVar(&a.file, "config", "", "YAML `FILE` with settings, by the names of the flags")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "`FORMAT` of what is printed: table or json; simulate and history also mermaid or svg, forecast svg")
@@ -90,7 +90,7 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.StringVar(&a.connect.CertFile, "tls-cert", "", "PEM `FILE` of the certificate to show to Redis")
 	flags.StringVar(&a.connect.KeyFile, "tls-key", "", "PEM `FILE` of the key of --tls-cert")
 	flags.StringVar(&a.connect.ServerName, "tls-server-name", "", "`NAME` expected in the certificate of Redis")
-	defaults := scripts.Config{}.WithDefaults()
+	defaults := store.Config{}.WithDefaults()
 	flags.IntVar(&a.historyCap, "history-cap", defaults.HistoryCap, "ended attempts to keep of each model; 0: none")
 	flags.IntVar(&a.journalCap, "journal-cap", defaults.JournalCap, "transitions to keep in the journal, about; 0: none")
 	flags.Var(count[int]{&a.store.MessageCap, "4096 to 67108864"}, "message-cap", "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
@@ -118,9 +118,9 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 }
 
 // connectTo makes the clients for an address. It dials nothing yet. The caller calls the returned function when it is done.
-func (a *app) connectTo(address string) (*scripts.Clients, func(), error) {
+func (a *app) connectTo(address string) (*store.Clients, func(), error) {
 	a.connect.ClientName = "refreshd"
-	clients, err := scripts.Connect(address, a.connect)
+	clients, err := store.Connect(address, a.connect)
 	for _, queue := range a.queues.names {
 		err = cmp.Or(err, a.configOf(queue).Validate())
 	}
@@ -134,21 +134,21 @@ func (a *app) connectTo(address string) (*scripts.Clients, func(), error) {
 	}, nil
 }
 
-func (a *app) storeConfig() scripts.Config {
+func (a *app) storeConfig() store.Config {
 	config := a.store
 	config.Traces = a.traces != nil
-	config.HistoryCap, config.JournalCap = cmp.Or(a.historyCap, scripts.None), cmp.Or(a.journalCap, scripts.None)
+	config.HistoryCap, config.JournalCap = cmp.Or(a.historyCap, store.None), cmp.Or(a.journalCap, store.None)
 	return config.WithDefaults()
 }
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
 // withQueue runs do with a queue that answers.
-func (a *app) withQueue(ctx context.Context, do func(*scripts.Queue) error) error {
-	return a.withClients(func(clients *scripts.Clients) error {
-		queue, err := scripts.Open(ctx, clients, a.storeConfig())
+func (a *app) withQueue(ctx context.Context, do func(*store.Queue) error) error {
+	return a.withClients(func(clients *store.Clients) error {
+		queue, err := store.Open(ctx, clients, a.storeConfig())
 		switch {
-		case errors.Is(err, scripts.ErrUnread):
+		case errors.Is(err, store.ErrUnread):
 			return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
 		case err != nil:
 			return usageError{err}
@@ -159,8 +159,8 @@ func (a *app) withQueue(ctx context.Context, do func(*scripts.Queue) error) erro
 
 // withStored is withQueue for what looks at stored models: if nothing was ever stored in the queue, its name may be mistyped, and that is told
 // on stderr.
-func (a *app) withStored(ctx context.Context, do func(*scripts.Queue) error) error {
-	return a.withQueue(ctx, func(queue *scripts.Queue) error {
+func (a *app) withStored(ctx context.Context, do func(*store.Queue) error) error {
+	return a.withQueue(ctx, func(queue *store.Queue) error {
 		if used, err := queue.Used(ctx); err == nil && !used { // who may not ask is told nothing
 			a.complain(fmt.Sprintf("queue %s: nothing was ever stored in it; %s", queue.Name, a.otherQueues(ctx, queue)))
 		}
@@ -169,7 +169,7 @@ func (a *app) withStored(ctx context.Context, do func(*scripts.Queue) error) err
 }
 
 // otherQueues says which queues there are.
-func (a *app) otherQueues(ctx context.Context, queue *scripts.Queue) string {
+func (a *app) otherQueues(ctx context.Context, queue *store.Queue) string {
 	others, err := queue.Others(ctx)
 	switch {
 	case err != nil:
@@ -186,7 +186,7 @@ func (a *app) otherQueues(ctx context.Context, queue *scripts.Queue) string {
 const mostOthers = 5
 
 // withClients runs do with connections.
-func (a *app) withClients(do func(*scripts.Clients) error) error {
+func (a *app) withClients(do func(*store.Clients) error) error {
 	if err := a.requireOneQueue(); err != nil {
 		return err
 	}
@@ -199,22 +199,22 @@ func (a *app) withClients(do func(*scripts.Clients) error) error {
 }
 
 // onQueue is the body of a command that needs a queue that answers.
-func (a *app) onQueue(do func(ctx context.Context, queue *scripts.Queue, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) onQueue(do func(ctx context.Context, queue *store.Queue, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		return a.withQueue(command.Context(), func(queue *scripts.Queue) error { return do(command.Context(), queue, args) })
+		return a.withQueue(command.Context(), func(queue *store.Queue) error { return do(command.Context(), queue, args) })
 	}
 }
 
 // onStored is the body of a command that looks at what is stored.
-func (a *app) onStored(do func(ctx context.Context, queue *scripts.Queue, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) onStored(do func(ctx context.Context, queue *store.Queue, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		return a.withStored(command.Context(), func(queue *scripts.Queue) error { return do(command.Context(), queue, args) })
+		return a.withStored(command.Context(), func(queue *store.Queue) error { return do(command.Context(), queue, args) })
 	}
 }
 
 // onPart is the body of a command about the model that its first argument names. It gets the part of the queue in which that lives.
-func (a *app) onPart(do func(ctx context.Context, part *scripts.Store, uids []string) error) func(*cobra.Command, []string) error {
-	return a.onStored(func(ctx context.Context, queue *scripts.Queue, uids []string) error {
+func (a *app) onPart(do func(ctx context.Context, part *store.Store, uids []string) error) func(*cobra.Command, []string) error {
+	return a.onStored(func(ctx context.Context, queue *store.Queue, uids []string) error {
 		return do(ctx, queue.Of(uids[0]), uids)
 	})
 }

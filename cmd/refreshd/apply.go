@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/apply"
+	"github.com/refreshd/refreshd/internal/care/apply"
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // applying are the flags of apply.
@@ -73,7 +73,7 @@ func (a *app) apply(ctx context.Context, flags applying) error {
 	if err != nil {
 		return err
 	}
-	return a.withQueue(ctx, func(queue *scripts.Queue) error {
+	return a.withQueue(ctx, func(queue *store.Queue) error {
 		plan, err := apply.New(ctx, queue, directory, flags.Options)
 		if err != nil {
 			return err

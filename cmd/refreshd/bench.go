@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/bench"
 	"github.com/refreshd/refreshd/internal/embedded"
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/trials/bench"
 )
 
 // benchFlags say what to measure.
@@ -78,7 +78,7 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 	}
 	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
 	a.queues.names = []string{a.store.Queue}
-	return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
+	return a.withQueue(command.Context(), func(queue *store.Queue) error {
 		report, err := a.measure(command, queue.Parts[0], flags)
 		if err != nil {
 			return err
@@ -87,14 +87,14 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 	})
 }
 
-func (a *app) measure(command *cobra.Command, store *scripts.Store, flags *benchFlags) (report bench.Report, err error) {
-	switch keys, err := store.Size(command.Context()); {
+func (a *app) measure(command *cobra.Command, queue *store.Store, flags *benchFlags) (report bench.Report, err error) {
+	switch keys, err := queue.Size(command.Context()); {
 	case err != nil:
 		return report, err
 	case keys > 0 && !flags.beside:
 		return report, fmt.Errorf("expected an empty Redis, as what else it does is measured too, found %d keys; --beside-data measures it as it is", keys)
 	}
-	clients, err := scripts.Connect(a.address(), a.connect)
+	clients, err := store.Connect(a.address(), a.connect)
 	if err != nil {
 		return report, err
 	}
@@ -102,7 +102,7 @@ func (a *app) measure(command *cobra.Command, store *scripts.Store, flags *bench
 	plan := flags.plan
 	plan.Spacing = time.Millisecond
 	plan.Start = func() (bench.Stop, error) { return a.startDaemons(command.InheritedFlags(), flags) }
-	b := bench.Bench{Store: store, Redis: clients.Write, Now: time.Now}
+	b := bench.Bench{Store: queue, Redis: clients.Write, Now: time.Now}
 	return b.Run(command.Context(), plan)
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/bench"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/trials/bench"
 )
 
 func TestBenchMeasuresAndLeavesNothingBehind(t *testing.T) {

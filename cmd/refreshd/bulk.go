@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func bulkCommand(a *app) *cobra.Command {
@@ -28,20 +28,20 @@ little, at the rate that was asked for, and go on where they were when they are 
 
 // bulkView is a bulk as -o json shows it; of a queue of several parts, in all of them.
 type bulkView struct {
-	ID       string            `json:"id"`
-	Action   model.BulkAction  `json:"action"`
-	Selector string            `json:"selector"` // "": all models
-	Rate     string            `json:"rate"`     // in each part; "": no bound
-	Force    bool              `json:"force"`
-	By       string            `json:"by"`
-	State    scripts.BulkState `json:"state"`
-	Since    *string           `json:"since"`
-	EndedAt  *string           `json:"ended_at"`
-	Size     int64             `json:"size"`   // about how many models it meets; 0: nobody knows
-	Seen     int64             `json:"seen"`   // models that were looked at
-	Picked   int64             `json:"picked"` // those of them that the selector picks
-	Done     int64             `json:"done"`   // those of them that were changed
-	Refused  int64             `json:"refused"`
+	ID       string           `json:"id"`
+	Action   model.BulkAction `json:"action"`
+	Selector string           `json:"selector"` // "": all models
+	Rate     string           `json:"rate"`     // in each part; "": no bound
+	Force    bool             `json:"force"`
+	By       string           `json:"by"`
+	State    store.BulkState  `json:"state"`
+	Since    *string          `json:"since"`
+	EndedAt  *string          `json:"ended_at"`
+	Size     int64            `json:"size"`   // about how many models it meets; 0: nobody knows
+	Seen     int64            `json:"seen"`   // models that were looked at
+	Picked   int64            `json:"picked"` // those of them that the selector picks
+	Done     int64            `json:"done"`   // those of them that were changed
+	Refused  int64            `json:"refused"`
 	// Others are those that were not changed, by the reason: the refused ones, and those of which nothing was to be changed.
 	Others  map[model.Outcome]int64 `json:"others"`
 	Problem string                  `json:"problem"`
@@ -56,7 +56,7 @@ func (v bulkView) String() string {
 	return text
 }
 
-func newBulkView(b *scripts.Bulk) bulkView {
+func newBulkView(b *store.Bulk) bulkView {
 	v := bulkView{
 		ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, State: b.State(), Since: optional(b.Since),
 		Size: b.Size, Seen: b.Seen, Picked: b.Picked, Done: b.Done, Refused: b.Refusals(), Others: b.Others, Problem: b.Problem,
@@ -71,7 +71,7 @@ func newBulkView(b *scripts.Bulk) bulkView {
 }
 
 // readBulk reads a bulk that must be there.
-func readBulk(ctx context.Context, queue *scripts.Queue, id string) (bulkView, error) {
+func readBulk(ctx context.Context, queue *store.Queue, id string) (bulkView, error) {
 	bulk, found, err := queue.FindBulk(ctx, id)
 	if err == nil && !found {
 		err = fmt.Errorf("%s: expected the id of a bulk that is not over, or was within a day, found none of that name", plain(id))
@@ -79,13 +79,13 @@ func readBulk(ctx context.Context, queue *scripts.Queue, id string) (bulkView, e
 	return newBulkView(&bulk), err
 }
 
-func (a *app) listBulks(ctx context.Context, queue *scripts.Queue, _ []string) error {
+func (a *app) listBulks(ctx context.Context, queue *store.Queue, _ []string) error {
 	bulks, err := queue.Bulks(ctx)
 	if err != nil {
 		return err
 	}
 	if a.json() {
-		return printJSONLines(a.stdout, bulks, func(b *scripts.Bulk) any { return newBulkView(b) })
+		return printJSONLines(a.stdout, bulks, func(b *store.Bulk) any { return newBulkView(b) })
 	}
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	t := a.newTable("ID", "STATE", "SINCE", "BY", "SEEN", "PICKED", "DONE", "REFUSED", "SELECTOR")
@@ -96,7 +96,7 @@ func (a *app) listBulks(ctx context.Context, queue *scripts.Queue, _ []string) e
 	return t.Flush()
 }
 
-func (a *app) showBulk(ctx context.Context, queue *scripts.Queue, ids []string) error {
+func (a *app) showBulk(ctx context.Context, queue *store.Queue, ids []string) error {
 	v, err := readBulk(ctx, queue, ids[0])
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *app) showBulk(ctx context.Context, queue *scripts.Queue, ids []string) 
 	return a.print(v, pairs)
 }
 
-func (a *app) cancelBulk(ctx context.Context, queue *scripts.Queue, ids []string) error {
+func (a *app) cancelBulk(ctx context.Context, queue *store.Queue, ids []string) error {
 	cancelled, err := queue.CancelBulk(ctx, ids[0])
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func calendarCommand(a *app) *cobra.Command {
@@ -26,7 +26,7 @@ a policy that names it (closed: [nightly]) do not start then. What is due waits,
 	return command
 }
 
-func (a *app) putCalendars(ctx context.Context, queue *scripts.Queue, files []string) error {
+func (a *app) putCalendars(ctx context.Context, queue *store.Queue, files []string) error {
 	var calendars []schedule.Calendar
 	for _, file := range files {
 		name, in, err := a.openInput(file)
@@ -50,7 +50,7 @@ func (a *app) putCalendars(ctx context.Context, queue *scripts.Queue, files []st
 	return nil
 }
 
-func (a *app) removeCalendar(ctx context.Context, queue *scripts.Queue, names []string) error {
+func (a *app) removeCalendar(ctx context.Context, queue *store.Queue, names []string) error {
 	removed, err := queue.RemoveCalendar(ctx, names[0])
 	if err == nil && !removed {
 		err = fmt.Errorf("%s: expected the name of a calendar, found none of that name", plain(names[0]))
@@ -67,7 +67,7 @@ type calendarView struct {
 	Problem           string  `json:"problem"`
 }
 
-func (a *app) listCalendars(ctx context.Context, queue *scripts.Queue, _ []string) error {
+func (a *app) listCalendars(ctx context.Context, queue *store.Queue, _ []string) error {
 	calendars, err := queue.Parts[0].StoredCalendars(ctx)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (a *app) listCalendars(ctx context.Context, queue *scripts.Queue, _ []strin
 	return nil
 }
 
-func (a *app) tellCalendar(ctx context.Context, queue *scripts.Queue, c schedule.Calendar) error {
+func (a *app) tellCalendar(ctx context.Context, queue *store.Queue, c schedule.Calendar) error {
 	now, err := queue.Parts[0].Now(ctx)
 	if err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func circuitCommand(a *app) *cobra.Command {
@@ -35,7 +35,7 @@ func circuitOpenCommand(a *app) *cobra.Command {
 		Use: "open KEY", Short: "Open a circuit by hand, until a probe is answered", Args: cobra.ExactArgs(1),
 		Long: `Open a circuit by hand. After --probe one of its models may try it, and an answer closes it. That of the queue closes then if attempts have succeeded
 since it was opened; while it is off, it is closed by hand only. To open an open one sets when it is tried.`,
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, keys []string) error {
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, keys []string) error {
 			if strings.HasPrefix(keys[0], "{") || !strings.Contains(keys[0], "=") && keys[0] != model.QueueCircuitKey {
 				return usagef("expected a key such as host=example.com, or queue, found %q", keys[0])
 			}
@@ -69,7 +69,7 @@ since it was opened; while it is off, it is closed by hand only. To open an open
 	return command
 }
 
-func (a *app) closeCircuit(ctx context.Context, queue *scripts.Queue, keys []string) error {
+func (a *app) closeCircuit(ctx context.Context, queue *store.Queue, keys []string) error {
 	by, err := a.wantedBy()
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (v *circuitView) lastAttempts() string {
 }
 
 // readCircuits reads the circuits of these keys from all parts, or those of all keys.
-func readCircuits(ctx context.Context, queue *scripts.Queue, keys ...string) ([]*circuitView, error) {
+func readCircuits(ctx context.Context, queue *store.Queue, keys ...string) ([]*circuitView, error) {
 	circuits, err := queue.Circuits(ctx, keys...)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func readCircuits(ctx context.Context, queue *scripts.Queue, keys ...string) ([]
 	return views, err
 }
 
-func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, _ []string) error {
+func (a *app) listCircuits(ctx context.Context, queue *store.Queue, _ []string) error {
 	views, err := readCircuits(ctx, queue)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (a *app) listCircuits(ctx context.Context, queue *scripts.Queue, _ []string
 	return t.Flush()
 }
 
-func (a *app) showCircuit(ctx context.Context, queue *scripts.Queue, keys []string) error {
+func (a *app) showCircuit(ctx context.Context, queue *store.Queue, keys []string) error {
 	views, err := readCircuits(ctx, queue, keys[0])
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Somebody waits with the finger on a key: what is not there soon is not offered, nor is more than fits a screen.
@@ -63,7 +63,7 @@ func (a *app) offerValues(command *cobra.Command) {
 }
 
 // finder finds names that begin as somebody has begun to type.
-type finder func(ctx context.Context, queue *scripts.Queue, begun string) ([]string, error)
+type finder func(ctx context.Context, queue *store.Queue, begun string) ([]string, error)
 
 // offer completes by what is stored. If Redis is away nothing is said: the line of the shell is no place for errors.
 func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
@@ -75,7 +75,7 @@ func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.Compl
 		redisLog.Store(&a.log)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(command.Context()), completeWithin)
 		defer cancel()
-		_ = a.withQueue(ctx, func(queue *scripts.Queue) (err error) {
+		_ = a.withQueue(ctx, func(queue *store.Queue) (err error) {
 			found, err = find(ctx, queue, begun)
 			return err
 		})
@@ -85,8 +85,8 @@ func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.Compl
 	}
 }
 
-func uidsLike(ctx context.Context, queue *scripts.Queue, begun string) (found []string, _ error) {
-	err := queue.Each(func(part *scripts.Store) error {
+func uidsLike(ctx context.Context, queue *store.Queue, begun string) (found []string, _ error) {
+	err := queue.Each(func(part *store.Store) error {
 		return part.EachModel(ctx, begun, func(uids []string) error {
 			if found = append(found, uids...); len(found) > mostOffered {
 				return errEnough
@@ -100,7 +100,7 @@ func uidsLike(ctx context.Context, queue *scripts.Queue, begun string) (found []
 	return found, err
 }
 
-func policiesLike(ctx context.Context, queue *scripts.Queue, begun string) ([]string, error) {
+func policiesLike(ctx context.Context, queue *store.Queue, begun string) ([]string, error) {
 	names, err := queue.Parts[0].PolicyNames(ctx)
 	return slices.DeleteFunc(names, func(name string) bool { return policy.IsInline(name) || !strings.HasPrefix(name, begun) }), err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/conformance"
+	"github.com/refreshd/refreshd/internal/trials/conformance"
 )
 
 func conformanceCommand(a *app) *cobra.Command {

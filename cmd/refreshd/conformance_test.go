@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/conformance"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/trials/conformance"
 )
 
 // hasty ends at once, with a word to the person.

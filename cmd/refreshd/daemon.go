@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/doctor"
-	"github.com/refreshd/refreshd/internal/health"
-	"github.com/refreshd/refreshd/internal/metrics"
+	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/faces/health"
+	"github.com/refreshd/refreshd/internal/faces/metrics"
 	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -62,7 +62,7 @@ type daemon interface {
 }
 
 // prepared builds a daemon for a queue. What its flags say has been checked before anybody asks Redis.
-type prepared func(*scripts.Queue) (daemon, error)
+type prepared func(*store.Queue) (daemon, error)
 
 func dispatcherCommand(a *app) *cobra.Command {
 	var config dispatcher.Config
@@ -85,7 +85,7 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 	if err := config.WithDefaults().Validate(); err != nil {
 		return nil, err
 	}
-	return func(queue *scripts.Queue) (daemon, error) {
+	return func(queue *store.Queue) (daemon, error) {
 		return forParts(a, queue, "dispatcher", loop.tick, func(at place) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
@@ -99,7 +99,7 @@ func pollerCommand(a *app) *cobra.Command {
 	command := a.loopCommand("poller", "Apply the results of workers and the messages of applications", (*loopFlags).bind,
 		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
 			pollers, err := a.preparePollers(loop, config)
-			return func(queue *scripts.Queue) (daemon, error) { return pollers(queue) }, err
+			return func(queue *store.Queue) (daemon, error) { return pollers(queue) }, err
 		})
 	bindPoller(command.Flags(), &config)
 	return command
@@ -110,10 +110,10 @@ func bindPoller(flags *pflag.FlagSet, config *poller.Config) {
 	flags.Var((*duration)(&config.Lease), "lease", "how long a poller may go without a heartbeat before others take over its messages (default 10s)")
 }
 
-func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*scripts.Queue) (parts[*poller.Poller], error), error) {
+func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*store.Queue) (parts[*poller.Poller], error), error) {
 	config.Batch, config.Tick, config.Backoff = loop.batch, loop.tick, loop.backoff
 	config.Clock = time.Now
-	return func(queue *scripts.Queue) (parts[*poller.Poller], error) {
+	return func(queue *store.Queue) (parts[*poller.Poller], error) {
 		return forParts(a, queue, "poller", loop.tick, func(at place) (*poller.Poller, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
@@ -134,7 +134,7 @@ func (a *app) loopCommand(
 			if err != nil {
 				return usageError{err}
 			}
-			return a.withLife(command.Context(), command.Name(), a.address(), &flags, func(ctx context.Context, queue *scripts.Queue) error {
+			return a.withLife(command.Context(), command.Name(), a.address(), &flags, func(ctx context.Context, queue *store.Queue) error {
 				loop, err := build(queue)
 				if err != nil {
 					return usageError{err}
@@ -152,7 +152,7 @@ func (a *app) loopCommand(
 
 // withLife runs do on each queue, as soon as Redis answers, with the health of all told, until the time of --for is over. name is what begins.
 func (a *app) withLife(
-	ctx context.Context, name, address string, flags *loopFlags, do func(context.Context, *scripts.Queue) error,
+	ctx context.Context, name, address string, flags *loopFlags, do func(context.Context, *store.Queue) error,
 ) error {
 	clients, done, err := a.connectTo(address)
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *app) withLife(
 
 // openHealth serves the health checks and metrics of the loops of this process. The caller calls the returned function when
 // the process ends. Without an address there are none, and nothing is measured.
-func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *scripts.Clients) (func(), error) {
+func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *store.Clients) (func(), error) {
 	if flags.health == "" {
 		return func() {}, nil
 	}
@@ -216,8 +216,8 @@ func (a *app) openHealth(ctx context.Context, flags *loopFlags, clients *scripts
 const preflightTime = 5 * time.Second
 
 // preflight makes Redis know the scripts, and logs what a daemon should know of its Redis. With --strict it refuses to begin unless all is well.
-func (a *app) preflight(ctx context.Context, queue *scripts.Queue, flags *loopFlags) error {
-	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, scripts.ErrNotLoaded) && ctx.Err() == nil {
+func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlags) error {
+	if err := queue.LoadScripts(ctx); err != nil && !errors.Is(err, store.ErrNotLoaded) && ctx.Err() == nil {
 		a.logOf(queue.Name).Warn().Err(err).Msg("loading the scripts failed")
 	}
 	if !flags.checks {
@@ -249,7 +249,7 @@ func tell(log *zerolog.Logger, f doctor.Finding) bool {
 }
 
 // runDaemon runs a daemon until ctx ends, and then for no longer than the grace. A worker bounds the time of its own end.
-func (a *app) runDaemon(ctx context.Context, name string, queue *scripts.Queue, loop daemon, grace time.Duration) error {
+func (a *app) runDaemon(ctx context.Context, name string, queue *store.Queue, loop daemon, grace time.Duration) error {
 	var err error
 	if _, ok := loop.(*worker.Pool); ok {
 		err = loop.Run(ctx)

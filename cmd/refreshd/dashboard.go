@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/dashboard"
+	"github.com/refreshd/refreshd/internal/faces/dashboard"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // dashboardFlags are the settings of a dashboard.
@@ -86,7 +86,7 @@ type pages struct {
 }
 
 // show returns what shows a queue while it runs.
-func (p *pages) show(queue *scripts.Queue) (daemon, error) {
+func (p *pages) show(queue *store.Queue) (daemon, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	config := p.config.WithDefaults()
@@ -94,7 +94,7 @@ func (p *pages) show(queue *scripts.Queue) (daemon, error) {
 	if p.open != nil {
 		return &shownToo{p.open, queue, config.Observe}, nil
 	}
-	open, err := dashboard.Open([]*scripts.Queue{queue}, config)
+	open, err := dashboard.Open([]*store.Queue{queue}, config)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (p *pages) close() {
 // shownToo shows a queue in a dashboard that another one has opened.
 type shownToo struct {
 	dashboard *dashboard.Dashboard
-	queue     *scripts.Queue
+	queue     *store.Queue
 	observe   func() func(error)
 }
 

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
 // watched signals each look of a pool at its fences.
 type watched struct {
-	*scripts.Store
+	*store.Store
 	looked chan struct{}
 }
 
-func (w watched) Fences(ctx context.Context, uids []string) ([]scripts.Fence, time.Time, error) {
+func (w watched) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
 	fences, now, err := w.Store.Fences(ctx, uids)
 	backoff.Signal(w.looked)
 	return fences, now, err

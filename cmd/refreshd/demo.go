@@ -7,8 +7,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/demo"
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/trials/demo"
 )
 
 func demoCommand(a *app) *cobra.Command {
@@ -32,7 +32,7 @@ audience did not see everything; all of it takes about ten seconds. Another Redi
 			}
 			config := a.demoConfig(time.Duration(life), port)
 			if serves(listen) {
-				config.Dashboard = func(queue *scripts.Queue) (demo.Dashboard, error) {
+				config.Dashboard = func(queue *store.Queue) (demo.Dashboard, error) {
 					at := a.pagesAt(listen)
 					_, err := at.show(queue)
 					return at.open, err

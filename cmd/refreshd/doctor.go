@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -31,7 +31,7 @@ Exit codes: 0 no error is left (and with --strict no warning either), 1 some are
 			if options.Limit < 1 {
 				return usagef("--limit: expected at least 1, found %d", options.Limit)
 			}
-			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.doctor(command.Context(), queue, options, strict) })
+			return a.withStored(command.Context(), func(queue *store.Queue) error { return a.doctor(command.Context(), queue, options, strict) })
 		},
 	}
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
@@ -40,7 +40,7 @@ Exit codes: 0 no error is left (and with --strict no warning either), 1 some are
 	return command
 }
 
-func (a *app) doctor(ctx context.Context, queue *scripts.Queue, options doctor.Options, strict bool) error {
+func (a *app) doctor(ctx context.Context, queue *store.Queue, options doctor.Options, strict bool) error {
 	report, err := doctor.Check(ctx, queue, options)
 	if printed := a.printReport(queue, report, options.Limit, err); printed != nil {
 		return printed
@@ -64,7 +64,7 @@ type doctorView struct {
 	Findings []doctor.Finding        `json:"findings"` // at most --limit of each code
 }
 
-func (a *app) printReport(queue *scripts.Queue, r *doctor.Report, limit int, failed error) error {
+func (a *app) printReport(queue *store.Queue, r *doctor.Report, limit int, failed error) error {
 	v := doctorView{
 		Queue: queue.Name, Layout: queue.Layout, Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
 		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts,
@@ -90,7 +90,7 @@ func (a *app) printReport(queue *scripts.Queue, r *doctor.Report, limit int, fai
 			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
 		}
 	}
-	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, scripts.Layout)
+	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, store.Layout)
 	fmt.Fprintf(&text, "%s: %s, %s, %s, %d mended\n", v.Queue, words.Count(v.Models, "model", "models"),
 		words.Count(v.Errors, "error", "errors"), words.Count(v.Warnings, "warning", "warnings"), v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())

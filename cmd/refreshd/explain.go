@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func explainCommand(a *app) *cobra.Command {
@@ -34,7 +34,7 @@ type explanation struct {
 	Next     forecastView `json:"next"`
 }
 
-func (a *app) explain(ctx context.Context, store *scripts.Store, uids []string) error {
+func (a *app) explain(ctx context.Context, store *store.Store, uids []string) error {
 	e, err := explain.Read(ctx, store, uids[0])
 	if err != nil {
 		return err

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func failuresCommand(a *app) *cobra.Command {
@@ -25,7 +25,7 @@ func failuresCommand(a *app) *cobra.Command {
 		Use: "failures", Short: "Tell why models are failing: by cause, host, label or policy", Args: cobra.NoArgs,
 		Long: `Tell how many models are failing by each signature: by error type and reason, without what differs from model to model, such as
 "http_503: GET <url>: 503 Service Unavailable". By host, label or policy, the cause is that of most models of the line.`,
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, _ []string) error {
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, _ []string) error {
 			return a.failures(ctx, queue, &which)
 		}),
 	}
@@ -42,7 +42,7 @@ func runFailuresCommand(a *app) *cobra.Command {
 	var wish many
 	command := &cobra.Command{
 		Use: "run SIGNATURE", Short: "Run all models that are failing by a signature, as model run -l error=SIGNATURE", Args: cobra.ExactArgs(1),
-		RunE: a.onStored(func(ctx context.Context, queue *scripts.Queue, ids []string) (err error) {
+		RunE: a.onStored(func(ctx context.Context, queue *store.Queue, ids []string) (err error) {
 			same := model.Command{Type: model.CommandRun}
 			if same.By, err = a.wantedBy(); err != nil {
 				return err
@@ -102,11 +102,11 @@ type failureView struct {
 	errors map[string]int64 // how many of them fail by each; nil: all by one
 }
 
-func (v *failureView) describe(one *scripts.Signature) {
+func (v *failureView) describe(one *store.Signature) {
 	v.Error, v.Signature, v.Reason, v.ErrorType, v.Last = one.ID, one.Text, one.Reason, one.ErrorType, optional(one.LastAt)
 }
 
-func (a *app) failures(ctx context.Context, queue *scripts.Queue, which *failuresFlags) error {
+func (a *app) failures(ctx context.Context, queue *store.Queue, which *failuresFlags) error {
 	key, byKey, err := which.key()
 	if err != nil {
 		return err
@@ -118,9 +118,9 @@ func (a *app) failures(ctx context.Context, queue *scripts.Queue, which *failure
 	if which.past && (byKey || !selector.All()) {
 		return usagef("--past: expected neither --by nor -l, as nothing is known of these models")
 	}
-	read := func(part *scripts.Store) ([]scripts.Signature, error) { return part.Signatures(ctx) }
+	read := func(part *store.Store) ([]store.Signature, error) { return part.Signatures(ctx) }
 	if which.past {
-		read = func(part *scripts.Store) ([]scripts.Signature, error) { return part.PastSignatures(ctx) }
+		read = func(part *store.Store) ([]store.Signature, error) { return part.PastSignatures(ctx) }
 	}
 	known, err := queue.SumSignatures(read)
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *app) failures(ctx context.Context, queue *scripts.Queue, which *failure
 	return a.printFailures(groups)
 }
 
-func viewSignatures(known []scripts.Signature) []failureView {
+func viewSignatures(known []store.Signature) []failureView {
 	views := make([]failureView, len(known))
 	for i := range known {
 		one := &known[i]
@@ -155,7 +155,7 @@ func viewSignatures(known []scripts.Signature) []failureView {
 }
 
 // nameError says by which signature most of the group are failing.
-func (v *failureView) nameError(known []scripts.Signature) {
+func (v *failureView) nameError(known []store.Signature) {
 	most := int64(0)
 	for i := range known {
 		if n := v.errors[known[i].ID]; n > most {
@@ -166,7 +166,7 @@ func (v *failureView) nameError(known []scripts.Signature) {
 }
 
 // groupFailures sorts the failing models that a selector picks, the largest group first.
-func groupFailures(ctx context.Context, queue *scripts.Queue, selector model.Selector, keyOf func(*model.Model) string) ([]failureView, error) {
+func groupFailures(ctx context.Context, queue *store.Queue, selector model.Selector, keyOf func(*model.Model) string) ([]failureView, error) {
 	failing, err := model.ParseSelector("status=failing," + selector.String())
 	if selector.All() {
 		failing, err = model.ParseSelector("status=failing")
@@ -244,16 +244,16 @@ type signatureView struct {
 	Examples []string `json:"examples"` // at most ten uids
 }
 
-func (a *app) showFailure(ctx context.Context, queue *scripts.Queue, ids []string) error {
+func (a *app) showFailure(ctx context.Context, queue *store.Queue, ids []string) error {
 	if err := model.ValidateErrorID(ids[0]); err != nil {
 		return usageError{err}
 	}
-	found, err := queue.SumSignatures(func(part *scripts.Store) ([]scripts.Signature, error) {
+	found, err := queue.SumSignatures(func(part *store.Store) ([]store.Signature, error) {
 		one, known, err := part.ReadSignature(ctx, ids[0])
 		if !known {
 			return nil, err
 		}
-		return []scripts.Signature{one}, err
+		return []store.Signature{one}, err
 	})
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s: expected a signature by which models are failing, or were within a day, found none of that name", ids[0])
@@ -277,7 +277,7 @@ func (a *app) showFailure(ctx context.Context, queue *scripts.Queue, ids []strin
 }
 
 // failingBy names ten models that are failing by a signature.
-func failingBy(ctx context.Context, queue *scripts.Queue, id string) ([]string, error) {
+func failingBy(ctx context.Context, queue *store.Queue, id string) ([]string, error) {
 	selector, err := model.ParseSelector(model.SelectError + "=" + id)
 	if err != nil {
 		return nil, err

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/forecast"
+	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // fleetFlags say which models are looked at, over which time, and how many attempts the workers take.
@@ -33,7 +33,7 @@ const maxAhead = 31 * 24 * time.Hour
 
 // fleet is a queue whose models are looked at.
 type fleet struct {
-	queue    *scripts.Queue
+	queue    *store.Queue
 	selector model.Selector
 	now, to  time.Time
 	drain    float64 // attempts a minute; 0: not known
@@ -42,7 +42,7 @@ type fleet struct {
 }
 
 // openFleet reads the flags, and what the queue tells of its workers.
-func openFleet(ctx context.Context, queue *scripts.Queue, f fleetFlags) (*fleet, error) {
+func openFleet(ctx context.Context, queue *store.Queue, f fleetFlags) (*fleet, error) {
 	s := &fleet{queue: queue}
 	ahead, err := document.ParseDuration(f.length)
 	if err == nil && (ahead < time.Minute || ahead > maxAhead) {
@@ -87,7 +87,7 @@ const (
 // measure reads how long the input lists are, and if nobody has said it how fast they are drained.
 func (s *fleet) measure(ctx context.Context) error {
 	lately, ended := 0.0, forecast.Ended{}
-	err := s.queue.Each(func(part *scripts.Store) error {
+	err := s.queue.Each(func(part *store.Store) error {
 		stats, err := part.Stats(ctx)
 		if err != nil {
 			return err
@@ -103,12 +103,12 @@ func (s *fleet) measure(ctx context.Context) error {
 	if s.drain, s.measured = lately, "as the input list was drained within the last minute"; s.drain > 0 {
 		return nil
 	}
-	err = s.queue.Each(func(part *scripts.Store) error { return readEnded(ctx, part, s.now, ended) })
+	err = s.queue.Each(func(part *store.Store) error { return readEnded(ctx, part, s.now, ended) })
 	s.drain, s.measured = float64(ended.Busiest()), "at least: the busiest minute of the last half hour"
 	return err
 }
 
-func readEnded(ctx context.Context, part *scripts.Store, now time.Time, ended forecast.Ended) error {
+func readEnded(ctx context.Context, part *store.Store, now time.Time, ended forecast.Ended) error {
 	read := 0
 	err := part.EachEntry(ctx, now.Add(-journalSince), func(entry model.JournalEntry) error {
 		ended.Add(entry)
@@ -124,14 +124,14 @@ func readEnded(ctx context.Context, part *scripts.Store, now time.Time, ended fo
 }
 
 // each hands over all models of the queue, in chunks, each once; picked says whether the selector picks it.
-func (s *fleet) each(ctx context.Context, visit func(part *scripts.Store, records []*scripts.Record) error) error {
-	return s.queue.Each(func(part *scripts.Store) error {
+func (s *fleet) each(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
+	return s.queue.Each(func(part *store.Store) error {
 		return part.EachModel(ctx, "", func(uids []string) error {
 			found, err := part.Load(ctx, uids)
 			if err != nil {
 				return err
 			}
-			records := make([]*scripts.Record, 0, len(found))
+			records := make([]*store.Record, 0, len(found))
 			for _, uid := range uids {
 				if record := found[uid]; record.Exists && !record.Broken {
 					records = append(records, record)
@@ -143,6 +143,6 @@ func (s *fleet) each(ctx context.Context, visit func(part *scripts.Store, record
 }
 
 // picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.
-func (s *fleet) picks(record *scripts.Record) bool {
+func (s *fleet) picks(record *store.Record) bool {
 	return s.selector.All() || s.selector.Matches(&record.Model, record.Status(s.now, false), s.now)
 }

@@ -8,15 +8,15 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // look is how often a command looks how far its bulk is.
 const look = 200 * time.Millisecond
 
 // follow shows how far a bulk is until it is over. Whoever goes away leaves it running.
-func (a *app) follow(ctx context.Context, queue *scripts.Queue, id string) error {
+func (a *app) follow(ctx context.Context, queue *store.Queue, id string) error {
 	v, err := a.awaitBulk(ctx, queue, id)
 	switch {
 	case err == nil:
@@ -29,7 +29,7 @@ func (a *app) follow(ctx context.Context, queue *scripts.Queue, id string) error
 }
 
 // awaitBulk looks at a bulk until it is over.
-func (a *app) awaitBulk(ctx context.Context, queue *scripts.Queue, id string) (bulkView, error) {
+func (a *app) awaitBulk(ctx context.Context, queue *store.Queue, id string) (bulkView, error) {
 	if err := a.missPoller(ctx, queue); err != nil {
 		return bulkView{}, err
 	}
@@ -40,7 +40,7 @@ func (a *app) awaitBulk(ctx context.Context, queue *scripts.Queue, id string) (b
 			return v, err
 		}
 		bar.show(v)
-		if v.State != scripts.BulkRunning {
+		if v.State != store.BulkRunning {
 			bar.end()
 			return v, nil
 		}
@@ -60,15 +60,15 @@ func (a *app) tellBulk(v bulkView) error {
 	} else {
 		_, err = fmt.Fprintln(a.stdout, v)
 	}
-	if err == nil && v.State == scripts.BulkCancelled {
+	if err == nil && v.State == store.BulkCancelled {
 		err = fmt.Errorf("%s: expected to end it, found that somebody has cancelled it", v.ID)
 	}
 	return err
 }
 
 // missPoller tells if nobody is there who could carry out a bulk: it then waits.
-func (a *app) missPoller(ctx context.Context, queue *scripts.Queue) error {
-	return queue.Each(func(part *scripts.Store) error {
+func (a *app) missPoller(ctx context.Context, queue *store.Queue) error {
+	return queue.Each(func(part *store.Store) error {
 		signs, err := part.Signs(ctx)
 		if last, known := signs.Last[model.PartyPoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
 			a.complain(part.Keys.Queue() + ": no poller lives; the bulk waits until one begins")

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/forecast"
+	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func forecastCommand(a *app) *cobra.Command {
@@ -27,7 +27,7 @@ It tells the peak, the minutes in which more starts than the workers take, what 
   refreshd forecast --for 2h -l tenant=t1 --by host
   refreshd forecast --drain 600/m --spread 10m -o svg > load.svg`,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.forecast(command.Context(), queue, f) })
+			return a.withStored(command.Context(), func(queue *store.Queue) error { return a.forecast(command.Context(), queue, f) })
 		},
 	}
 	f.bind(command.Flags())
@@ -56,7 +56,7 @@ type outlook struct {
 	by             string
 }
 
-func (a *app) forecast(ctx context.Context, queue *scripts.Queue, f forecastFlags) error {
+func (a *app) forecast(ctx context.Context, queue *store.Queue, f forecastFlags) error {
 	length, err := document.ParseDuration(f.spread)
 	if err != nil {
 		return usagef("--spread: %w", err)
@@ -119,7 +119,7 @@ const lastAttempts = 5
 
 // starts hands over the models that are picked, with the time that their attempts take where that matters.
 func (o *outlook) starts(ctx context.Context, walker *forecast.Walker, visit func(m *model.Model, took time.Duration)) error {
-	return o.each(ctx, func(part *scripts.Store, records []*scripts.Record) error {
+	return o.each(ctx, func(part *store.Store, records []*store.Record) error {
 		var asked []string
 		for _, record := range records {
 			if o.picks(record) && walker.AsksLength(&record.Model) {

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // hourlyFleet saves models that refresh each hour, half an hour from now, ten of each host. It returns in which minute of the hour.
@@ -36,7 +36,7 @@ func nowOf(q *fixture.Queue) time.Time {
 }
 
 // recordOf reads a model as a daemon does.
-func recordOf(q *fixture.Queue, uid string) *scripts.Record {
+func recordOf(q *fixture.Queue, uid string) *store.Record {
 	records, err := q.Store.Load(context.Background(), []string{uid})
 	if err != nil {
 		panic(err)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/chart"
-	"github.com/refreshd/refreshd/internal/forecast"
+	"github.com/refreshd/refreshd/internal/foresight/chart"
+	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"

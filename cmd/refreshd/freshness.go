@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // asked is what a person wants to know of freshness.
@@ -36,7 +36,7 @@ Indexes answer that at once; --selector and --histogram look at each model that 
 			if err := which.read(); err != nil {
 				return usageError{err}
 			}
-			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.freshness(command.Context(), queue, &which) })
+			return a.withStored(command.Context(), func(queue *store.Queue) error { return a.freshness(command.Context(), queue, &which) })
 		},
 	}
 	bindSelector(command.Flags(), &which.selector)
@@ -67,32 +67,32 @@ const mostWorst = 10
 // survey is what is found out about the freshness of the models of a queue.
 type survey struct {
 	*asked
-	queue  *scripts.Queue
+	queue  *store.Queue
 	now    time.Time
-	counts map[*scripts.Store]scripts.FreshnessCounts // by part
+	counts map[*store.Store]store.FreshnessCounts // by part
 	worst  []staleView
 	ages   []ageBucket
 }
 
-func (a *app) freshness(ctx context.Context, queue *scripts.Queue, which *asked) error {
+func (a *app) freshness(ctx context.Context, queue *store.Queue, which *asked) error {
 	now, err := queue.Parts[0].Now(ctx)
 	if err != nil {
 		return err
 	}
-	s := survey{asked: which, queue: queue, now: now, counts: map[*scripts.Store]scripts.FreshnessCounts{}, worst: []staleView{}}
+	s := survey{asked: which, queue: queue, now: now, counts: map[*store.Store]store.FreshnessCounts{}, worst: []staleView{}}
 	if which.picks.All() && !which.histogram {
-		err = queue.Each(func(part *scripts.Store) error { return s.index(ctx, part) })
+		err = queue.Each(func(part *store.Store) error { return s.index(ctx, part) })
 	} else {
 		err = s.walk(ctx)
 	}
 	if err == nil && !which.past.IsZero() {
 		s.now, s.worst = which.past, nil
-		err = queue.Each(func(part *scripts.Store) error { return s.undo(ctx, part, now) })
+		err = queue.Each(func(part *store.Store) error { return s.undo(ctx, part, now) })
 	}
 	if err != nil {
 		return err
 	}
-	sum := scripts.FreshnessCounts{}
+	sum := store.FreshnessCounts{}
 	for _, counts := range s.counts {
 		for freshness, count := range counts {
 			sum[freshness] += count
@@ -105,7 +105,7 @@ func (a *app) freshness(ctx context.Context, queue *scripts.Queue, which *asked)
 }
 
 // index asks the indexes of a part.
-func (s *survey) index(ctx context.Context, part *scripts.Store) (err error) {
+func (s *survey) index(ctx context.Context, part *store.Store) (err error) {
 	if s.counts[part], err = part.FreshnessCounts(ctx); err != nil || !s.past.IsZero() {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *survey) index(ctx context.Context, part *scripts.Store) (err error) {
 func (s *survey) walk(ctx context.Context) error {
 	s.ages = newHistogram()
 	for _, part := range s.queue.Parts {
-		s.counts[part] = scripts.FreshnessCounts{}
+		s.counts[part] = store.FreshnessCounts{}
 		err := part.EachSelected(ctx, s.picks, func(uids []string) error {
 			found, err := explain.ReadModels(ctx, part, uids)
 			if err != nil {
@@ -165,7 +165,7 @@ func (s *survey) note(one explain.Shown) {
 }
 
 // explain says why models that are named are stale.
-func (s *survey) explain(ctx context.Context, part *scripts.Store, found []explain.Shown) error {
+func (s *survey) explain(ctx context.Context, part *store.Store, found []explain.Shown) error {
 	found = slices.DeleteFunc(found, func(one explain.Shown) bool {
 		return !slices.ContainsFunc(s.worst, func(v staleView) bool { return v.UID == one.Record.UID })
 	})
@@ -196,7 +196,7 @@ func (s *survey) keepWorst() {
 }
 
 // undo turns what was found of a part into what was so in the past.
-func (s *survey) undo(ctx context.Context, part *scripts.Store, now time.Time) error {
+func (s *survey) undo(ctx context.Context, part *store.Store, now time.Time) error {
 	reach, err := part.JournalReach(ctx)
 	switch {
 	case err != nil:
@@ -224,7 +224,7 @@ func (s *survey) undo(ctx context.Context, part *scripts.Store, now time.Time) e
 }
 
 // picker tells which models of a part are picked, as they are now: one that is gone is not, unless all are.
-func (s *survey) picker(ctx context.Context, part *scripts.Store) (func(uid string) bool, error) {
+func (s *survey) picker(ctx context.Context, part *store.Store) (func(uid string) bool, error) {
 	if s.picks.All() {
 		return func(string) bool { return true }, nil
 	}

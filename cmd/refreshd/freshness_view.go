@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // freshnessShare says how many models keep what their policies promise.
@@ -22,7 +22,7 @@ type freshnessShare struct {
 	ShareFresh *float64 `json:"share_fresh"`
 }
 
-func newFreshnessShare(c scripts.FreshnessCounts) freshnessShare {
+func newFreshnessShare(c store.FreshnessCounts) freshnessShare {
 	s := freshnessShare{Watched: c.Watched(), Fresh: c[model.Fresh], Never: c[model.FreshnessNever], Late: c[model.FreshnessLate], Stale: c[model.FreshnessStale]}
 	if s.Watched > 0 {
 		s.ShareFresh = new(float64(s.Fresh) / float64(s.Watched))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/model/document"
 )
 

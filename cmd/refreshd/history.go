@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func historyCommand(a *app) *cobra.Command {
@@ -70,7 +70,7 @@ func viewAttempt(attempt model.Attempt) attemptView {
 	return view
 }
 
-func (a *app) history(ctx context.Context, store *scripts.Store, uids []string) error {
+func (a *app) history(ctx context.Context, store *store.Store, uids []string) error {
 	found, attempts, err := explain.ReadPast(ctx, store, uids[0])
 	if err != nil {
 		return err

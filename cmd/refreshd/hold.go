@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // ending are the flags that say when something ends.
@@ -60,7 +60,7 @@ func holdCommand(a *app) *cobra.Command {
 		Long: `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
 What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
 refreshd hold ls shows the holds, refreshd release ends one.`,
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, _ []string) error { return a.hold(ctx, queue, &h) }),
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, _ []string) error { return a.hold(ctx, queue, &h) }),
 	}
 	flags := command.Flags()
 	flags.StringVarP(&h.selector, "selector", "l", "", "models that `SELECTOR` picks, such as tenant=t1 (default all)")
@@ -74,7 +74,7 @@ refreshd hold ls shows the holds, refreshd release ends one.`,
 	return command
 }
 
-func (a *app) hold(ctx context.Context, queue *scripts.Queue, h *holding) error {
+func (a *app) hold(ctx context.Context, queue *store.Queue, h *holding) error {
 	hold, err := a.readHolding(ctx, queue, h)
 	if err != nil {
 		return err
@@ -91,15 +91,15 @@ func (a *app) hold(ctx context.Context, queue *scripts.Queue, h *holding) error 
 			return err
 		}
 	}
-	return a.printHolds([]scripts.HoldSum{{Hold: *hold}})
+	return a.printHolds([]store.HoldSum{{Hold: *hold}})
 }
 
-func (a *app) readHolding(ctx context.Context, queue *scripts.Queue, h *holding) (*model.Hold, error) {
+func (a *app) readHolding(ctx context.Context, queue *store.Queue, h *holding) (*model.Hold, error) {
 	now, err := queue.Parts[0].Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	hold := &model.Hold{ID: cmp.Or(h.id, scripts.NewHoldID()), Since: now, Reason: h.reason}
+	hold := &model.Hold{ID: cmp.Or(h.id, store.NewHoldID()), Since: now, Reason: h.reason}
 	if h.reason == "" {
 		return nil, usagef("--reason: expected why, for whoever wonders, found nothing")
 	}
@@ -137,7 +137,7 @@ func releaseCommand(a *app) *cobra.Command {
 	within := ""
 	command := &cobra.Command{
 		Use: "release [ID]", Short: "End a hold, without ID that of the whole queue or the only one: what waits for it starts once", Args: cobra.MaximumNArgs(1),
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, ids []string) error {
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, ids []string) error {
 			return a.release(ctx, queue, ids, within)
 		}),
 	}
@@ -145,7 +145,7 @@ func releaseCommand(a *app) *cobra.Command {
 	return command
 }
 
-func (a *app) release(ctx context.Context, queue *scripts.Queue, ids []string, within string) error {
+func (a *app) release(ctx context.Context, queue *store.Queue, ids []string, within string) error {
 	spread, err := parseWithin(within)
 	if err != nil {
 		return err
@@ -154,8 +154,8 @@ func (a *app) release(ctx context.Context, queue *scripts.Queue, ids []string, w
 	if err != nil {
 		return err
 	}
-	holds = slices.DeleteFunc(holds, func(h scripts.HoldSum) bool { return h.Released || len(ids) > 0 && h.ID != ids[0] })
-	if whole := slices.DeleteFunc(slices.Clone(holds), func(h scripts.HoldSum) bool { return !h.Selector.All() }); len(whole) == 1 {
+	holds = slices.DeleteFunc(holds, func(h store.HoldSum) bool { return h.Released || len(ids) > 0 && h.ID != ids[0] })
+	if whole := slices.DeleteFunc(slices.Clone(holds), func(h store.HoldSum) bool { return !h.Selector.All() }); len(whole) == 1 {
 		holds = whole
 	}
 	switch {
@@ -199,14 +199,14 @@ type holdView struct {
 	Parked   int64   `json:"parked"` // models that wait for it
 }
 
-func newHoldView(h *scripts.HoldSum) holdView {
+func newHoldView(h *store.HoldSum) holdView {
 	return holdView{
 		ID: h.ID, Selector: h.Selector.String(), Since: optional(h.Since), Until: optional(h.Until), Within: document.FormatDuration(h.Within),
 		Reason: h.Reason, By: h.By, Ended: h.Released, Parked: h.Parked,
 	}
 }
 
-func (a *app) listHolds(ctx context.Context, queue *scripts.Queue, _ []string) error {
+func (a *app) listHolds(ctx context.Context, queue *store.Queue, _ []string) error {
 	holds, err := queue.Holds(ctx)
 	if err != nil {
 		return err
@@ -214,9 +214,9 @@ func (a *app) listHolds(ctx context.Context, queue *scripts.Queue, _ []string) e
 	return a.printHolds(holds)
 }
 
-func (a *app) printHolds(holds []scripts.HoldSum) error {
+func (a *app) printHolds(holds []store.HoldSum) error {
 	if a.json() {
-		return printJSONLines(a.stdout, holds, func(h *scripts.HoldSum) any { return newHoldView(h) })
+		return printJSONLines(a.stdout, holds, func(h *store.HoldSum) any { return newHoldView(h) })
 	}
 	t := a.newTable("HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON")
 	for i := range holds {

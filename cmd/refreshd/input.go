@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func oneFile(_ *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ func (a *app) readDocuments(ctx context.Context, from string) (name string, docs
 
 func (a *app) readStored(ctx context.Context, name string) (doc definitions.Document, err error) {
 	doc.Position = func(string) string { return "stored policy " + name }
-	err = a.withQueue(ctx, func(queue *scripts.Queue) error {
+	err = a.withQueue(ctx, func(queue *store.Queue) error {
 		text, found, err := queue.Parts[0].PolicyText(ctx, name)
 		if err != nil {
 			return err

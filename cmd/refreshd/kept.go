@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // keptChange does something with those messages of a queue that are wanted by their IDs; refused is how many of these it has complained of instead.
-type keptChange func(ctx context.Context, queue *scripts.Queue, wanted func(id string) bool) (done, refused int, err error)
+type keptChange func(ctx context.Context, queue *store.Queue, wanted func(id string) bool) (done, refused int, err error)
 
 // changeKept is a command about messages of a kind that are kept until a person decides: about those that are named, or all. kind is as in "a
 // rejected".
@@ -26,7 +26,7 @@ func (a *app) changeKept(use, short, kind string, change keptChange) *cobra.Comm
 			}
 			return nil
 		},
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, ids []string) error {
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, ids []string) error {
 			if err := queue.RequireWhole(); err != nil {
 				return err
 			}

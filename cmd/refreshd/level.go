@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/commands"
-	"github.com/refreshd/refreshd/internal/forecast"
+	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func levelCommand(a *app) *cobra.Command {
@@ -30,7 +30,7 @@ others. A phase stays when the model is saved, and takes the place of the spread
   refreshd level --within 10m -l policy=hourly --apply
   refreshd level --clear -l tenant=t1`,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.level(command.Context(), queue, f) })
+			return a.withStored(command.Context(), func(queue *store.Queue) error { return a.level(command.Context(), queue, f) })
 		},
 	}
 	f.bind(command.Flags())
@@ -69,7 +69,7 @@ type levelView struct {
 	Left    int `json:"left"`
 }
 
-func (a *app) level(ctx context.Context, queue *scripts.Queue, f levelFlags) error {
+func (a *app) level(ctx context.Context, queue *store.Queue, f levelFlags) error {
 	if f.plan && f.apply || f.plan && f.clear || f.apply && f.clear {
 		return usagef("expected one of --plan, --apply, --clear, found several")
 	}
@@ -112,7 +112,7 @@ func (a *app) level(ctx context.Context, queue *scripts.Queue, f levelFlags) err
 
 func (s *fleet) planLevel(ctx context.Context, within time.Duration) (*forecast.Plan, error) {
 	leveller := forecast.NewLeveller(s.now, s.to, within)
-	err := s.each(ctx, func(_ *scripts.Store, records []*scripts.Record) error {
+	err := s.each(ctx, func(_ *store.Store, records []*store.Record) error {
 		for _, record := range records {
 			leveller.Add(&record.Model, s.picks(record), forecast.Host(&record.Model))
 		}
@@ -155,8 +155,8 @@ type leveller struct {
 }
 
 func (l *leveller) run(ctx context.Context) error {
-	return l.each(ctx, func(part *scripts.Store, records []*scripts.Record) error {
-		var picked []*scripts.Record
+	return l.each(ctx, func(part *store.Store, records []*store.Record) error {
+		var picked []*store.Record
 		for _, record := range records {
 			if l.picks(record) {
 				picked = append(picked, record)
@@ -170,7 +170,7 @@ func (l *leveller) run(ctx context.Context) error {
 }
 
 // apply decides and commits about models. What has changed meanwhile is read and decided again.
-func (l *leveller) apply(ctx context.Context, part *scripts.Store, records []*scripts.Record) error {
+func (l *leveller) apply(ctx context.Context, part *store.Store, records []*store.Record) error {
 	for pass := 0; len(records) > 0; pass++ {
 		now, err := part.Now(ctx)
 		if err != nil {
@@ -199,14 +199,14 @@ func (l *leveller) apply(ctx context.Context, part *scripts.Store, records []*sc
 }
 
 // commit returns the uids of those that have changed since they were read.
-func (l *leveller) commit(ctx context.Context, part *scripts.Store, records []*scripts.Record, now time.Time) (again []string, err error) {
-	batch, left := scripts.Batch{Now: now}, 0
+func (l *leveller) commit(ctx context.Context, part *store.Store, records []*store.Record, now time.Time) (again []string, err error) {
+	batch, left := store.Batch{Now: now}, 0
 	for _, record := range records {
 		decision, outcome := record.Level(l.phase(&record.Model), now)
 		switch outcome {
 		case model.Applied:
 			decision.By = l.by
-			batch.Items = append(batch.Items, scripts.Item{Transition: record.Decide(decision, now)})
+			batch.Items = append(batch.Items, store.Item{Transition: record.Decide(decision, now)})
 		case model.Busy:
 			left++
 		}
@@ -215,7 +215,7 @@ func (l *leveller) commit(ctx context.Context, part *scripts.Store, records []*s
 	codes, err := part.Commit(ctx, batch)
 	for i, code := range codes {
 		switch {
-		case code == scripts.CodeApplied:
+		case code == store.CodeApplied:
 			l.changed++
 		case code.Retry():
 			again = append(again, batch.Items[i].Transition.UID())

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func limitCommand(a *app) *cobra.Command {
@@ -28,7 +28,7 @@ func limitSetCommand(a *app) *cobra.Command {
 	var ends ending
 	command := &cobra.Command{
 		Use: "set KEY", Short: "Set a limit for a key, or for all keys of a template", Args: cobra.ExactArgs(1),
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, names []string) error {
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, names []string) error {
 			limit.Name = names[0]
 			return a.setLimit(ctx, queue, &limit, rate, ends)
 		}),
@@ -42,7 +42,7 @@ func limitSetCommand(a *app) *cobra.Command {
 	return command
 }
 
-func (a *app) setLimit(ctx context.Context, queue *scripts.Queue, limit *model.Limit, rate string, ends ending) (err error) {
+func (a *app) setLimit(ctx context.Context, queue *store.Queue, limit *model.Limit, rate string, ends ending) (err error) {
 	if rate != "" {
 		if limit.Rate, err = policy.ParseRate(rate); err != nil {
 			return usagef("--rate: %w", err)
@@ -66,7 +66,7 @@ func (a *app) setLimit(ctx context.Context, queue *scripts.Queue, limit *model.L
 	return a.listLimits(ctx, queue, nil)
 }
 
-func (a *app) removeLimit(ctx context.Context, queue *scripts.Queue, names []string) error {
+func (a *app) removeLimit(ctx context.Context, queue *store.Queue, names []string) error {
 	removed, err := queue.RemoveLimit(ctx, names[0])
 	if err == nil && !removed {
 		err = fmt.Errorf("%s: expected a limit that was set, found none of that name", plain(names[0]))
@@ -88,7 +88,7 @@ type limitView struct {
 	Next    *string `json:"next_start_at"` // of its rate, or when a worker asked to be left alone until
 }
 
-func readLimits(ctx context.Context, queue *scripts.Queue) ([]limitView, error) {
+func readLimits(ctx context.Context, queue *store.Queue) ([]limitView, error) {
 	uses, err := queue.LimitUses(ctx)
 	views := make([]limitView, len(uses))
 	for i, use := range uses {
@@ -98,7 +98,7 @@ func readLimits(ctx context.Context, queue *scripts.Queue) ([]limitView, error) 
 	return views, err
 }
 
-func (a *app) listLimits(ctx context.Context, queue *scripts.Queue, _ []string) error {
+func (a *app) listLimits(ctx context.Context, queue *store.Queue, _ []string) error {
 	views, err := readLimits(ctx, queue)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // livingView is who serves a queue, as -o json shows it. Workers are our pools: foreign ones give no sign of life.
@@ -29,9 +29,9 @@ type memberView struct {
 }
 
 // readLiving reads who serves the parts of a queue.
-func readLiving(ctx context.Context, queue *scripts.Queue) (livingView, error) {
+func readLiving(ctx context.Context, queue *store.Queue) (livingView, error) {
 	v := livingView{[]memberView{}, []memberView{}, []memberView{}} // null never
-	err := queue.Each(func(part *scripts.Store) error {
+	err := queue.Each(func(part *store.Store) error {
 		heartbeats, now, err := part.Heartbeats(ctx)
 		for _, h := range heartbeats {
 			age := max(0, now.Sub(h.At))

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/listing"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // selection is which models are to be listed, and in what order.
@@ -37,7 +37,7 @@ func lsCommand(a *app) *cobra.Command {
 			if err := which.read(); err != nil {
 				return err
 			}
-			return a.withStored(command.Context(), func(queue *scripts.Queue) error { return a.ls(command.Context(), queue, &which) })
+			return a.withStored(command.Context(), func(queue *store.Queue) error { return a.ls(command.Context(), queue, &which) })
 		},
 	}
 	bindSelector(command.Flags(), &which.selector)
@@ -100,7 +100,7 @@ type lister struct {
 	last   listing.Page // where the model stands that was printed last
 }
 
-func (a *app) ls(ctx context.Context, queue *scripts.Queue, which *selection) error {
+func (a *app) ls(ctx context.Context, queue *store.Queue, which *selection) error {
 	if !a.json() {
 		fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
 	}

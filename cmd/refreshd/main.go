@@ -14,7 +14,7 @@ import (
 
 	_ "golang.org/x/crypto/x509roots/fallback" // and no authorities of TLS either, as in an image from scratch
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 const (
@@ -33,7 +33,7 @@ func main() {
 		debug.SetGCPercent(gcPercent)
 	}
 	setLogGlobals()
-	scripts.LogTo(logRedis)
+	store.LogTo(logRedis)
 	ctx, done := listen(context.Background())
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	done()

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) {
 	setLogGlobals()
-	scripts.LogTo(logRedis)
+	store.LogTo(logRedis)
 	testkit.Main(m)
 }
 

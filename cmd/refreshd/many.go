@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // many are the flags of a command that is about all models which a selector picks.
@@ -84,7 +84,7 @@ func (m *many) wish(same *model.Command) (wish model.Bulk, err error) {
 }
 
 // steerMany begins a bulk, and tells how far it is until it is over.
-func (a *app) steerMany(ctx context.Context, queue *scripts.Queue, m *many, same *model.Command, uids []string) error {
+func (a *app) steerMany(ctx context.Context, queue *store.Queue, m *many, same *model.Command, uids []string) error {
 	if len(uids) > 0 {
 		return usageError{errBoth}
 	}
@@ -113,7 +113,7 @@ type trial struct {
 }
 
 // tryBulk tells what a selector picks now.
-func (a *app) tryBulk(ctx context.Context, queue *scripts.Queue, selector model.Selector) error {
+func (a *app) tryBulk(ctx context.Context, queue *store.Queue, selector model.Selector) error {
 	found := trial{Selector: selector.String(), Examples: []string{}}
 	err := explain.EachPicked(ctx, queue, selector, func(picked []explain.Shown) error {
 		found.Models += len(picked)

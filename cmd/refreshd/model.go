@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/commands"
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func modelCommand(a *app) *cobra.Command {
@@ -44,7 +44,7 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	var many many
 	steer := &cobra.Command{
 		Use: use, Short: short, Args: many.args,
-		RunE: a.onStored(func(ctx context.Context, queue *scripts.Queue, uids []string) (err error) {
+		RunE: a.onStored(func(ctx context.Context, queue *store.Queue, uids []string) (err error) {
 			if same.By, err = a.wantedBy(); err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 }
 
 // tellLine tells on stderr where the model stands that is to be started last. One that stands nowhere was refused, or is taken already.
-func (a *app) tellLine(ctx context.Context, queue *scripts.Queue, uid string) error {
+func (a *app) tellLine(ctx context.Context, queue *store.Queue, uid string) error {
 	part := queue.Of(uid)
 	records, err := part.Load(ctx, []string{uid})
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *app) tellLine(ctx context.Context, queue *scripts.Queue, uid string) er
 }
 
 // tellHeld tells on stderr which models were run and do not start, as they are held or a calendar is closed.
-func (a *app) tellHeld(ctx context.Context, queue *scripts.Queue, uids []string) error {
+func (a *app) tellHeld(ctx context.Context, queue *store.Queue, uids []string) error {
 	for _, uid := range uids[:min(len(uids), commands.BatchSize)] {
 		part := queue.Of(uid)
 		now, err := part.Now(ctx)
@@ -145,7 +145,7 @@ func oneUID(command *cobra.Command, args []string) error {
 func getCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
-		RunE: a.onPart(func(ctx context.Context, part *scripts.Store, uids []string) error {
+		RunE: a.onPart(func(ctx context.Context, part *store.Store, uids []string) error {
 			found, err := explain.ReadModel(ctx, part, uids[0])
 			if err != nil {
 				return err

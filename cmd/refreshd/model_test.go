@@ -12,9 +12,9 @@ import (
 
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 const twoModels = `
@@ -99,7 +99,7 @@ func TestModelsAreSteered(t *testing.T) {
 // start lets a dispatcher do one round.
 func start(t *testing.T, q *fixture.Queue) {
 	t.Helper()
-	due, err := q.Store.ReadDue(t.Context(), scripts.DueRequest{Limit: 100})
+	due, err := q.Store.ReadDue(t.Context(), store.DueRequest{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func start(t *testing.T, q *fixture.Queue) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var transitions []*scripts.Transition
+	var transitions []*store.Transition
 	for _, uid := range uids {
 		transitions = append(transitions, records[uid].Decide(records[uid].Start(due.Now, "attempt-of-"+uid), due.Now))
 	}
@@ -158,12 +158,12 @@ func TestACommandTakesBackTheQueuedAttemptThatItSupersedes(t *testing.T) {
 
 // meddler is a queue in which somebody else changes the model after it was read.
 type meddler struct {
-	*scripts.Store
+	*store.Store
 	times  int
 	meddle func()
 }
 
-func (m *meddler) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (m *meddler) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if m.times > 0 {
 		m.times--
 		m.meddle()
@@ -220,7 +220,7 @@ func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
 		for _, wrong := range []string{"two\nlines", "\x1b[1m", strings.Repeat("x", 61), " x"} {
 			expectContains(t, c.fail(exitUsage, "model", "run", "m1", "--by", wrong), "by: expected at most 60 bytes on one line, found ")
 		}
-		entries, _, err := fixture.New(t, server).Store.Tail(t.Context(), scripts.TailStart)
+		entries, _, err := fixture.New(t, server).Store.Tail(t.Context(), store.TailStart)
 		me, failed := user.Current()
 		if err != nil || failed != nil || len(entries) != 5 {
 			t.Fatalf("expected five entries, found %+v, %v, %v", entries, err, failed)

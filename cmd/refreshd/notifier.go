@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/notifier"
+	"github.com/refreshd/refreshd/internal/faces/notifier"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func notifierCommand(a *app) *cobra.Command {
@@ -87,7 +87,7 @@ func (a *app) prepareNotifier(loop *loopFlags, flags *notifierFlags) (prepared, 
 	if err := config.WithDefaults().Validate(); err != nil {
 		return nil, err
 	}
-	return func(queue *scripts.Queue) (daemon, error) {
+	return func(queue *store.Queue) (daemon, error) {
 		if err := queue.RequireWhole(); err != nil {
 			return nil, err
 		}

@@ -10,21 +10,21 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/metrics"
-	"github.com/refreshd/refreshd/internal/traces"
+	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/faces/traces"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-// store is what the loops need of a part of a queue.
-type store interface {
+// loopStore is what the loops need of a part of a queue.
+type loopStore interface {
 	dispatcher.Store
 	poller.Store
 }
 
 // observedStore is a part of a queue whose commits are measured and traced.
 type observedStore struct {
-	*scripts.Store
+	*store.Store
 	queue   string
 	loop    *metrics.Loop  // nil: nobody asks for numbers
 	traces  *traces.Traces // nil: nobody asks for traces
@@ -32,20 +32,20 @@ type observedStore struct {
 }
 
 // observed returns a part with its commits measured and traced, unless nobody asks for either.
-func (a *app) observed(queue string, part *scripts.Store, loop *metrics.Loop) store {
+func (a *app) observed(queue string, part *store.Store, loop *metrics.Loop) loopStore {
 	if loop == nil && a.traces == nil {
 		return part
 	}
 	return &observedStore{Store: part, queue: queue, loop: loop, traces: a.traces}
 }
 
-func (s *observedStore) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error) {
+func (s *observedStore) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
 	claim, err := s.Store.Claim(ctx, owner, limit, lease)
 	s.claimed = time.Now()
 	return claim, err
 }
 
-func (s *observedStore) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (s *observedStore) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	since := s.claimed
 	if since.IsZero() {
 		since = time.Now()

@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // parts are daemons side by side, one for each part of a queue.
@@ -28,14 +28,14 @@ func (p parts[D]) Run(ctx context.Context) error {
 
 // place is where a daemon of one part of a queue works, where it logs, and how it reports its rounds to the health checks.
 type place struct {
-	part     *scripts.Store
-	observed store // the same part, with what is committed measured and traced
+	part     *store.Store
+	observed loopStore // the same part, with what is committed measured and traced
 	log      *zerolog.Logger
 	observe  func() func(error)
 }
 
 // forParts builds a daemon for each part of a queue.
-func forParts[D daemon](a *app, queue *scripts.Queue, name string, tick time.Duration, build func(place) (D, error)) (parts[D], error) {
+func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Duration, build func(place) (D, error)) (parts[D], error) {
 	daemons, measured := make(parts[D], len(queue.Parts)), a.metrics.Loop(queue.Name, name)
 	for i, part := range queue.Parts {
 		loop, log := a.loopName(name, queue.Name), a.logOf(queue.Name)
@@ -53,7 +53,7 @@ func forParts[D daemon](a *app, queue *scripts.Queue, name string, tick time.Dur
 
 // awaitQueue opens a queue as soon as Redis tells how many parts it has. One that cannot be served is an error, unless others are. With
 // --strict it does not wait.
-func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, name string, flags *loopFlags) (*scripts.Queue, error) {
+func (a *app) awaitQueue(ctx context.Context, clients *store.Clients, name string, flags *loopFlags) (*store.Queue, error) {
 	retry := backoff.New(backoff.Config{
 		Part: "queue", What: "opening", First: max(flags.backoff, firstWait), Max: max(flags.backoff, longestWait), Log: a.logOf(name), Clock: time.Now,
 	})
@@ -61,12 +61,12 @@ func (a *app) awaitQueue(ctx context.Context, clients *scripts.Clients, name str
 	defer a.checks.Drop(opening)
 	for {
 		ended := opening.Begin()
-		queue, err := scripts.Open(ctx, clients, a.configOf(name))
+		queue, err := store.Open(ctx, clients, a.configOf(name))
 		if err == nil {
 			err = queue.RequireWhole()
 		}
 		ended(err)
-		if waits := errors.Is(err, scripts.ErrUnread) || a.queues.several(); err == nil || !waits || flags.strict || ctx.Err() != nil {
+		if waits := errors.Is(err, store.ErrUnread) || a.queues.several(); err == nil || !waits || flags.strict || ctx.Err() != nil {
 			return queue, err
 		}
 		backoff.Rest(ctx, retry.After(err), nil)

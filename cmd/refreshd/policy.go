@@ -9,9 +9,9 @@ import (
 
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func policyCommand(a *app) *cobra.Command {
@@ -140,7 +140,7 @@ func (a *app) diffPolicies(ctx context.Context, from []string) error {
 	}
 	var plan *impact
 	if before.Stored {
-		err = a.withQueue(ctx, func(queue *scripts.Queue) error {
+		err = a.withQueue(ctx, func(queue *store.Queue) error {
 			plan, err = measureImpact(ctx, queue, before.Policy.Name, after.Policy)
 			return err
 		})
@@ -169,17 +169,17 @@ func policyRmCommand(a *app) *cobra.Command {
 	var force bool
 	command := aboutPolicies("rm NAME", "Remove a stored policy; refused while models use it", 1,
 		func(ctx context.Context, names []string) error {
-			return a.withQueue(ctx, func(queue *scripts.Queue) error { return a.rmPolicy(ctx, queue, names[0], force) })
+			return a.withQueue(ctx, func(queue *store.Queue) error { return a.rmPolicy(ctx, queue, names[0], force) })
 		})
 	command.Flags().BoolVar(&force, "force", false, "remove it all the same: its models then run under the default policy")
 	command.Long = command.Short
 	return command
 }
 
-func (a *app) rmPolicy(ctx context.Context, queue *scripts.Queue, name string, force bool) error {
+func (a *app) rmPolicy(ctx context.Context, queue *store.Queue, name string, force bool) error {
 	if !force {
 		used := 0
-		if err := eachUser(ctx, queue, name, func(*scripts.Record) { used++ }); err != nil {
+		if err := eachUser(ctx, queue, name, func(*store.Record) { used++ }); err != nil {
 			return err
 		}
 		if used > 0 {
@@ -207,7 +207,7 @@ func policyLsCommand(a *app) *cobra.Command {
 	return &cobra.Command{Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs, RunE: a.onStored(a.lsPolicies)}
 }
 
-func (a *app) lsPolicies(ctx context.Context, queue *scripts.Queue, _ []string) error {
+func (a *app) lsPolicies(ctx context.Context, queue *store.Queue, _ []string) error {
 	store := queue.Parts[0]
 	names, err := store.PolicyNames(ctx)
 	if err != nil {

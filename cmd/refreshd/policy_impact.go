@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // impact is what a policy would change for the models that use it. Those that wait for a planned refresh are planned anew, if it plans
@@ -55,14 +55,14 @@ func (i *impact) start(at time.Time) {
 }
 
 // measureImpact asks every model that uses the policy called name what it would do under another one.
-func measureImpact(ctx context.Context, queue *scripts.Queue, name string, policy policy.Policy) (*impact, error) {
+func measureImpact(ctx context.Context, queue *store.Queue, name string, policy policy.Policy) (*impact, error) {
 	total := &impact{FirstStarts: []string{}}
 	now, err := queue.Parts[0].Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var schedules schedule.Cache
-	err = eachUser(ctx, queue, name, func(record *scripts.Record) {
+	err = eachUser(ctx, queue, name, func(record *store.Record) {
 		total.Models++
 		switch {
 		case record.Disabled:
@@ -96,8 +96,8 @@ func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 }
 
 // eachUser visits every model that uses the policy called name.
-func eachUser(ctx context.Context, queue *scripts.Queue, name string, visit func(*scripts.Record)) error {
-	return queue.Each(func(part *scripts.Store) error {
+func eachUser(ctx context.Context, queue *store.Queue, name string, visit func(*store.Record)) error {
+	return queue.Each(func(part *store.Store) error {
 		return part.EachModel(ctx, "", func(uids []string) error {
 			records, err := part.Load(ctx, uids)
 			if err != nil {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // policyOutcome is what became of one policy, as -o json shows it: every field but read_as is always there.
@@ -73,7 +73,7 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	if err := definitions.Complete(sources, func() (policy.Policy, error) { return a.readStoredPolicy(ctx, policy.DefaultName) }); err != nil {
 		return err
 	}
-	return a.withQueue(ctx, func(queue *scripts.Queue) error {
+	return a.withQueue(ctx, func(queue *store.Queue) error {
 		for _, source := range sources {
 			if err := a.putPolicy(ctx, queue, source, plan); err != nil {
 				return err
@@ -83,7 +83,7 @@ func (a *app) putPolicies(ctx context.Context, from, name string, plan bool) err
 	})
 }
 
-func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source definitions.Source, plan bool) error {
+func (a *app) putPolicy(ctx context.Context, queue *store.Queue, source definitions.Source, plan bool) error {
 	p := source.Policy
 	before, everywhere, err := storedBefore(ctx, queue, p)
 	if err != nil {
@@ -111,9 +111,9 @@ func (a *app) putPolicy(ctx context.Context, queue *scripts.Queue, source defini
 }
 
 // storedBefore reads what a policy replaces; everywhere: nothing, as every part has it. An earlier put may have ended halfway.
-func storedBefore(ctx context.Context, queue *scripts.Queue, p policy.Policy) (before *policy.Policy, everywhere bool, err error) {
+func storedBefore(ctx context.Context, queue *store.Queue, p policy.Policy) (before *policy.Policy, everywhere bool, err error) {
 	everywhere = true
-	err = queue.Each(func(part *scripts.Store) error {
+	err = queue.Each(func(part *store.Store) error {
 		stored, err := storedPolicy(ctx, part, p.Name)
 		if part == queue.Parts[0] {
 			before = stored
@@ -125,7 +125,7 @@ func storedBefore(ctx context.Context, queue *scripts.Queue, p policy.Policy) (b
 }
 
 // storedPolicy reads a policy that may be stored; nil: it is not, or it cannot be read, which is as good to a put.
-func storedPolicy(ctx context.Context, store *scripts.Store, name string) (*policy.Policy, error) {
+func storedPolicy(ctx context.Context, store *store.Store, name string) (*policy.Policy, error) {
 	text, stored, err := store.PolicyText(ctx, name)
 	var value any
 	if err != nil || !stored || json.Unmarshal([]byte(text), &value) != nil {

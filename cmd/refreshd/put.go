@@ -12,11 +12,11 @@ import (
 
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func putCommand(a *app) *cobra.Command {
@@ -42,7 +42,7 @@ The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.
 			if err := oneOf("format", format, definitions.Formats); err != nil {
 				return err
 			}
-			return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
+			return a.withQueue(command.Context(), func(queue *store.Queue) error {
 				return a.put(command.Context(), queue, args[0], format, verbose)
 			})
 		},
@@ -53,7 +53,7 @@ The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.
 	return command
 }
 
-func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string, verbose bool) error {
+func (a *app) put(ctx context.Context, queue *store.Queue, path, format string, verbose bool) error {
 	name, in, err := a.openInput(path)
 	if err != nil {
 		return err
@@ -84,13 +84,13 @@ func (a *app) put(ctx context.Context, queue *scripts.Queue, path, format string
 // saving carries out batches of requests, some of them at a time, and tells of them in their order.
 type saving struct {
 	ctx     context.Context // it ends when a batch has failed
-	queue   *scripts.Queue
+	queue   *store.Queue
 	tally   *tally
-	batch   []*commands.Request    // that is being filled
-	counts  map[*scripts.Store]int // how many of it each part gets
-	last    []*flight              // that were begun last
-	flights chan *flight           // that are to be told of
-	told    chan error             // the first failure, when all was told
+	batch   []*commands.Request  // that is being filled
+	counts  map[*store.Store]int // how many of it each part gets
+	last    []*flight            // that were begun last
+	flights chan *flight         // that are to be told of
+	told    chan error           // the first failure, when all was told
 }
 
 // flight is a batch that is being carried out.
@@ -104,10 +104,10 @@ type flight struct {
 // inFlight is how many batches are carried out at a time: while Redis works on one, others are read, decided and told of.
 const inFlight = 3
 
-func startSaving(ctx context.Context, queue *scripts.Queue, tally *tally) *saving {
+func startSaving(ctx context.Context, queue *store.Queue, tally *tally) *saving {
 	ctx, stop := context.WithCancel(ctx)
 	s := &saving{ctx: ctx, queue: queue, tally: tally, flights: make(chan *flight, inFlight-1), told: make(chan error, 1)}
-	s.counts = make(map[*scripts.Store]int)
+	s.counts = make(map[*store.Store]int)
 	go func() { s.told <- s.tell(stop) }()
 	return s
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func queueCommand(a *app) *cobra.Command {
@@ -29,10 +29,10 @@ one part, with its own name.
 Each part has keys of its own, as in {bigtables:3}:due. On Redis Cluster it lives in a slot of its own, so that the nodes share
 the work of one queue, and the name of the queue needs no braces. On one Redis parts gain nothing.
 
-All commands and daemons find the parts by the name of the queue. To look at one part alone: --queue '{bigtables:3}'.`, scripts.MaxParts),
+All commands and daemons find the parts by the name of the queue. To look at one part alone: --queue '{bigtables:3}'.`, store.MaxParts),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if parts < 1 || parts > scripts.MaxParts {
-				return usagef("--parts: expected 1 to %d, found %d", scripts.MaxParts, parts)
+			if parts < 1 || parts > store.MaxParts {
+				return usagef("--parts: expected 1 to %d, found %d", store.MaxParts, parts)
 			}
 			return a.createQueue(command.Context(), parts)
 		},
@@ -42,7 +42,7 @@ All commands and daemons find the parts by the name of the queue. To look at one
 }
 
 func (a *app) createQueue(ctx context.Context, parts int) error {
-	err := a.withClients(func(clients *scripts.Clients) error { return scripts.Create(ctx, clients, a.storeConfig(), parts) })
+	err := a.withClients(func(clients *store.Clients) error { return store.Create(ctx, clients, a.storeConfig(), parts) })
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ Results may always call them uid and attempt_uid, or big_table_uid and refresh_a
 			if above < 0 {
 				return usagef("--new-error-above: expected 0 or more, found %d", above)
 			}
-			return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
+			return a.withQueue(command.Context(), func(queue *store.Queue) error {
 				err := queue.SetWire(command.Context(), changedWire(queue.Wire, wire, payload), force)
 				if refused, is := errors.AsType[*document.Error](err); is && refused.Field == "queue" && !force {
 					err = fmt.Errorf("%w; --force sets it all the same", err)
@@ -94,7 +94,7 @@ Results may always call them uid and attempt_uid, or big_table_uid and refresh_a
 			})
 		},
 	}
-	command.Flags().IntVar(&above, "new-error-above", scripts.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
+	command.Flags().IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
 	command.Flags().StringVar(&wire.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")
 	command.Flags().StringVar(&wire.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
 	command.Flags().StringVar(&payload, "payload", "", "`PLACE` of the payload: top or nested")
@@ -103,13 +103,13 @@ Results may always call them uid and attempt_uid, or big_table_uid and refresh_a
 	return command
 }
 
-var payloadPlaces = []string{scripts.PayloadTop, scripts.PayloadNested}
+var payloadPlaces = []string{store.PayloadTop, store.PayloadNested}
 
 // changedWire is how messages are written when some of it is changed.
 func changedWire(wire, change model.Wire, payload string) model.Wire {
 	wire.ModelName, wire.AttemptName = cmp.Or(change.ModelName, wire.ModelName), cmp.Or(change.AttemptName, wire.AttemptName)
 	if payload != "" {
-		wire.Nested = payload == scripts.PayloadNested
+		wire.Nested = payload == store.PayloadNested
 	}
 	return wire
 }
@@ -117,7 +117,7 @@ func changedWire(wire, change model.Wire, payload string) model.Wire {
 func queueShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Show how many parts a queue has, and how its messages are written", Args: cobra.NoArgs,
-		RunE: a.onQueue(func(_ context.Context, queue *scripts.Queue, _ []string) error { return a.showQueue(queue) }),
+		RunE: a.onQueue(func(_ context.Context, queue *store.Queue, _ []string) error { return a.showQueue(queue) }),
 	}
 }
 
@@ -132,10 +132,10 @@ type queueView struct {
 	NewErrorAbove int `json:"new_error_above"`
 }
 
-func (a *app) showQueue(queue *scripts.Queue) error {
-	count, wire, payload := len(queue.Parts), queue.Wire.WithDefaults(), scripts.PayloadTop
+func (a *app) showQueue(queue *store.Queue) error {
+	count, wire, payload := len(queue.Parts), queue.Wire.WithDefaults(), store.PayloadTop
 	if wire.Nested {
-		payload = scripts.PayloadNested
+		payload = store.PayloadNested
 	}
 	if a.json() {
 		return a.printJSON(queueView{queue.Name, count, wire.ModelName, wire.AttemptName, payload, queue.NewErrorAbove()})
@@ -146,7 +146,7 @@ func (a *app) showQueue(queue *scripts.Queue) error {
 		text = fmt.Sprintf("%d parts, %s to %s", count, first, last)
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s\nmodel: %s, attempt: %s, payload: %s\n", queue.Name, text, wire.ModelName, wire.AttemptName, payload)
-	if above := queue.NewErrorAbove(); err == nil && above != (scripts.Config{}).WithDefaults().NewErrorAbove {
+	if above := queue.NewErrorAbove(); err == nil && above != (store.Config{}).WithDefaults().NewErrorAbove {
 		_, err = fmt.Fprintf(a.stdout, "new causes of failures: told above %d models; 0: never\n", above)
 	}
 	return err

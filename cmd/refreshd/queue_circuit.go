@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func circuitSetCommand(a *app) *cobra.Command {
@@ -20,7 +20,7 @@ func circuitSetCommand(a *app) *cobra.Command {
 	var on, off bool
 	command := &cobra.Command{
 		Use: "set queue", Short: "Set when the circuit of the queue opens, and switch it on or off", Args: cobra.ExactArgs(1),
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, keys []string) error {
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, keys []string) error {
 			if keys[0] != model.QueueCircuitKey {
 				return usagef("expected queue, as the circuits of other keys are set in policies, found %q", keys[0])
 			}
@@ -88,7 +88,7 @@ type queueCircuitView struct {
 	Failures  int64   `json:"failures"`
 }
 
-func readQueueCircuit(ctx context.Context, queue *scripts.Queue) (*queueCircuitView, error) {
+func readQueueCircuit(ctx context.Context, queue *store.Queue) (*queueCircuitView, error) {
 	s, err := queue.QueueCircuit(ctx)
 	return &queueCircuitView{s.On, s.Share, document.FormatDuration(s.Window), s.Min, s.Successes, s.Failures}, err
 }

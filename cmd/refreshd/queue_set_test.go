@@ -11,17 +11,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
 // named is a queue with names of its own, and the daemons that opened it.
 type named struct {
 	*console
-	part       *scripts.Store
+	part       *store.Store
 	queue      *fixture.Queue
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
@@ -33,7 +33,7 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 	n := &named{console: at(t, server), queue: fixture.New(t, server)}
 	n.do(append([]string{"queue", "set"}, flags...)...)
 	client := server.Client(t)
-	queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Clock: n.queue.Clock.Now})
+	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{Clock: n.queue.Clock.Now})
 	if err == nil {
 		n.part = queue.Parts[0]
 		n.dispatcher, err = dispatcher.New(n.part, dispatcher.Config{})

@@ -12,17 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // divided is a queue of some parts with a console on it.
 type divided struct {
 	*console
-	*scripts.Queue
+	*store.Queue
 	server *testkit.Server
 }
 
@@ -35,9 +35,9 @@ func divide(t *testing.T, server *testkit.Server, parts int) *divided {
 	}
 	d.do("queue", "create", "--parts", strconv.Itoa(parts))
 	client := server.Client(t)
-	clients := &scripts.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}
+	clients := &store.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}
 	var err error
-	if d.Queue, err = scripts.Open(t.Context(), clients, scripts.Config{}); err != nil {
+	if d.Queue, err = store.Open(t.Context(), clients, store.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	return d

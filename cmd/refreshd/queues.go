@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // queueNames is the pflag.Value of --queue: one name, or several with commas between them. To give it again adds to them.
@@ -53,7 +53,7 @@ func (a *app) requireOneQueue() error {
 }
 
 // configOf is what the flags say about one of the queues.
-func (a *app) configOf(queue string) scripts.Config {
+func (a *app) configOf(queue string) store.Config {
 	config := a.storeConfig()
 	config.Queue = queue
 	return config
@@ -61,7 +61,7 @@ func (a *app) configOf(queue string) scripts.Config {
 
 // eachQueue runs do on each queue as soon as Redis answers for it, side by side, until ctx ends or do ends with an error. A queue that cannot
 // be opened is tried again and again, and keeps none of the others waiting.
-func (a *app) eachQueue(ctx context.Context, part string, clients *scripts.Clients, flags *loopFlags, do func(context.Context, *scripts.Queue) error) error {
+func (a *app) eachQueue(ctx context.Context, part string, clients *store.Clients, flags *loopFlags, do func(context.Context, *store.Queue) error) error {
 	running, ctx := errgroup.WithContext(ctx)
 	for _, name := range a.queues.names {
 		running.Go(func() error {
@@ -70,7 +70,7 @@ func (a *app) eachQueue(ctx context.Context, part string, clients *scripts.Clien
 			case ctx.Err() != nil: // before it could begin
 				a.logOf(name).Info().Str("part", part).Msg("stopped")
 				return nil
-			case errors.Is(err, scripts.ErrUnread):
+			case errors.Is(err, store.ErrUnread):
 				return fmt.Errorf("--strict: check redis: %w", err)
 			case err != nil:
 				return usageError{err}

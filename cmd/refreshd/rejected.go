@@ -7,17 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func rejectedCommand(a *app) *cobra.Command {
 	command := group("rejected", "List the messages that could not be handled, requeue or drop them",
 		a.rejectedList(),
 		a.changeRejected("requeue", "Move rejected messages back to the list that they came from, to be handled again",
-			(*scripts.Store).RequeueRejected, func(r *scripts.Rejected) error { _, err := r.Message(); return err }),
+			(*store.Store).RequeueRejected, func(r *store.Rejected) error { _, err := r.Message(); return err }),
 		a.changeRejected("drop", "Forget rejected messages",
-			(*scripts.Store).DropRejected, func(*scripts.Rejected) error { return nil }))
+			(*store.Store).DropRejected, func(*store.Rejected) error { return nil }))
 	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
 such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
 more than 16 KiB only the beginning is kept; it can only be dropped.
@@ -30,8 +30,8 @@ func (a *app) rejectedList() *cobra.Command {
 	var uid string
 	command := &cobra.Command{
 		Use: "ls", Short: "List rejected messages, oldest first", Args: cobra.NoArgs,
-		RunE: a.onQueue(func(ctx context.Context, queue *scripts.Queue, _ []string) error {
-			found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool { return uid == "" || r.UID == uid })
+		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, _ []string) error {
+			found, err := queue.Rejected(ctx, func(r *store.Rejected) bool { return uid == "" || r.UID == uid })
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ type rejectedView struct {
 	Bytes     string `json:"bytes,omitempty"`      // the size of a message of which only the beginning is kept
 }
 
-func (a *app) printRejected(queue *scripts.Queue, found []scripts.PartRejected) error {
+func (a *app) printRejected(queue *store.Queue, found []store.PartRejected) error {
 	table := a.newTable("ID", "AT", "FROM", "UID", "REASON", "MESSAGE")
 	for _, kept := range found {
 		for _, r := range kept.Entries {
@@ -82,10 +82,10 @@ func (a *app) printRejected(queue *scripts.Queue, found []scripts.PartRejected) 
 // changeRejected is a command that does something with rejected messages. Those for which refuses says why that cannot be are told, and left where
 // they are.
 func (a *app) changeRejected(
-	use, short string, do func(*scripts.Store, context.Context, []scripts.Rejected) (int, error), refuses func(*scripts.Rejected) error,
+	use, short string, do func(*store.Store, context.Context, []store.Rejected) (int, error), refuses func(*store.Rejected) error,
 ) *cobra.Command {
-	command := a.changeKept(use, short, "a rejected", func(ctx context.Context, queue *scripts.Queue, wanted func(string) bool) (done, refused int, err error) {
-		found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool {
+	command := a.changeKept(use, short, "a rejected", func(ctx context.Context, queue *store.Queue, wanted func(string) bool) (done, refused int, err error) {
+		found, err := queue.Rejected(ctx, func(r *store.Rejected) bool {
 			if !wanted(r.ID()) {
 				return false
 			}
@@ -117,8 +117,8 @@ func (a *app) completeRejected(command *cobra.Command, given []string, _ string)
 	if a.settle(command) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	_ = a.withQueue(ctx, func(queue *scripts.Queue) error { // without Redis there is nothing to offer
-		found, err := queue.Rejected(ctx, func(r *scripts.Rejected) bool { return !slices.Contains(given, r.ID()) })
+	_ = a.withQueue(ctx, func(queue *store.Queue) error { // without Redis there is nothing to offer
+		found, err := queue.Rejected(ctx, func(r *store.Rejected) bool { return !slices.Contains(given, r.ID()) })
 		for _, kept := range found {
 			for _, r := range kept.Entries {
 				ids = append(ids, r.ID()+"\t"+plain(r.UID+" "+r.Reason))

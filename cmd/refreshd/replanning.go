@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // replanView is how far the models of a changed policy are planned anew, as -o json shows it; of a queue of several parts, in all of them.
@@ -27,9 +27,9 @@ func (v replanView) String() string {
 }
 
 // readReplans adds up the parts of a queue, by the name of the policy.
-func readReplans(ctx context.Context, queue *scripts.Queue) ([]replanView, error) {
+func readReplans(ctx context.Context, queue *store.Queue) ([]replanView, error) {
 	views := []replanView{}
-	err := queue.Each(func(part *scripts.Store) error {
+	err := queue.Each(func(part *store.Store) error {
 		bulks, err := part.Bulks(ctx)
 		for i := range bulks {
 			bulk := &bulks[i]

@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/shadow"
-	"github.com/refreshd/refreshd/internal/simulate"
+	"github.com/refreshd/refreshd/internal/foresight/shadow"
+	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func shadowCommand(a *app) *cobra.Command {
@@ -91,7 +91,7 @@ func (a *app) shadow(ctx context.Context, from string, f shadowFlags) error {
 	if f.models != "" {
 		err = a.defineFiles(comparison, f.models)
 	} else {
-		err = a.withStored(ctx, func(queue *scripts.Queue) error {
+		err = a.withStored(ctx, func(queue *store.Queue) error {
 			log.Wire = queue.Wire
 			return defineStored(ctx, comparison, queue)
 		})
@@ -107,7 +107,7 @@ func (a *app) shadow(ctx context.Context, from string, f shadowFlags) error {
 }
 
 func (f *shadowFlags) settle(a *app) (log shadow.Log, options shadow.Options, err error) {
-	keys, err := scripts.NewKeys(a.store.Queue)
+	keys, err := store.NewKeys(a.store.Queue)
 	if err != nil {
 		return log, options, usageError{err}
 	}
@@ -185,8 +185,8 @@ func (a *app) defineFiles(comparison *shadow.Comparison, from string) error {
 }
 
 // defineStored adds the models of a queue, as they are defined; what they are doing does not count.
-func defineStored(ctx context.Context, comparison *shadow.Comparison, queue *scripts.Queue) error {
-	return (&fleet{queue: queue}).each(ctx, func(_ *scripts.Store, records []*scripts.Record) error {
+func defineStored(ctx context.Context, comparison *shadow.Comparison, queue *store.Queue) error {
+	return (&fleet{queue: queue}).each(ctx, func(_ *store.Store, records []*store.Record) error {
 		for _, record := range records {
 			stored := record.Model
 			stored.State = model.State{Phase: stored.Phase}

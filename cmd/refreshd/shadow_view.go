@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/shadow"
+	"github.com/refreshd/refreshd/internal/foresight/shadow"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )

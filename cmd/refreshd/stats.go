@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/attention"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func statsCommand(a *app) *cobra.Command {
@@ -76,7 +76,7 @@ func (s retryStats) summary() string {
 	return fmt.Sprintf("%d, %d of %d cycles that needed one were saved (%.0f%%)", s.TotalRetries, s.SuccessfulRetries, s.RetriedCycles, *s.RetrySuccessRate*100)
 }
 
-func (a *app) stats(ctx context.Context, queue *scripts.Queue, _ []string) error {
+func (a *app) stats(ctx context.Context, queue *store.Queue, _ []string) error {
 	s, err := attention.Read(ctx, queue)
 	if err != nil {
 		return err

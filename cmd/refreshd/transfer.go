@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/care/transfer"
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/transfer"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func exportCommand(a *app) *cobra.Command {
@@ -33,7 +33,7 @@ An attempt that is queued or running cannot be moved: "left_behind" names it, an
 			if err != nil {
 				return usageError{err}
 			}
-			return a.withStored(command.Context(), func(queue *scripts.Queue) error {
+			return a.withStored(command.Context(), func(queue *store.Queue) error {
 				return a.export(command.Context(), &transfer.Export{Queue: queue, Selector: picked, State: state})
 			})
 		},
@@ -70,7 +70,7 @@ attempts than --history-cap are not kept.`,
 			if err != nil {
 				return err
 			}
-			return a.withQueue(command.Context(), func(queue *scripts.Queue) error {
+			return a.withQueue(command.Context(), func(queue *store.Queue) error {
 				return a.importLines(command.Context(), &transfer.Import{Queue: queue, Replace: replace, By: by}, args[0])
 			})
 		},

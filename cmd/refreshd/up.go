@@ -14,8 +14,8 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
 	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // upFlags are the settings of all daemons in one process.
@@ -78,7 +78,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 	}
 	pages := a.pagesAt(flags.pages)
 	defer pages.close()
-	return a.withLife(ctx, "up", address, &flags.loop, func(ctx context.Context, queue *scripts.Queue) error {
+	return a.withLife(ctx, "up", address, &flags.loop, func(ctx context.Context, queue *store.Queue) error {
 		daemons, err := build(queue)
 		if err != nil {
 			return usageError{err}
@@ -107,7 +107,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 }
 
 // hint tells how to look into the embedded Redis, and where the dashboard is.
-func (a *app) hint(address, browser string, keys scripts.Keys) error {
+func (a *app) hint(address, browser string, keys store.Keys) error {
 	port := address[strings.LastIndex(address, ":")+1:]
 	if a.json() {
 		return printJSONLine(a.stdout, map[string]string{"redis": address, "port": port, "queue": keys.Queue(), "dashboard": browser})
@@ -126,7 +126,7 @@ func (a *app) hint(address, browser string, keys scripts.Keys) error {
 
 type daemons struct {
 	app        *app
-	queue      *scripts.Queue
+	queue      *store.Queue
 	dispatcher daemon
 	worker     daemon // nil: those of other processes work
 	dashboard  daemon // nil: none
@@ -136,9 +136,9 @@ type daemons struct {
 }
 
 // prepareDaemons checks the flags of all daemons, and returns what builds them.
-func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string) (func(*scripts.Queue) (*daemons, error), error) {
+func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string) (func(*store.Queue) (*daemons, error), error) {
 	if flags.poller.Owner == "" {
-		flags.poller.Owner = scripts.NewOwner()
+		flags.poller.Owner = store.NewOwner()
 	}
 	dispatcher, err := a.prepareDispatcher(&flags.loop, flags.dispatcher)
 	if err != nil {
@@ -158,7 +158,7 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 		}
 	}
 	pollers, err := a.preparePollers(&flags.loop, flags.poller)
-	return func(queue *scripts.Queue) (_ *daemons, err error) {
+	return func(queue *store.Queue) (_ *daemons, err error) {
 		d := &daemons{app: a, queue: queue, flags: flags}
 		if d.dispatcher, err = dispatcher(queue); err != nil {
 			return nil, err
@@ -237,7 +237,7 @@ func (d *daemons) drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (d *daemons) drainPart(ctx context.Context, part *scripts.Store, poller *poller.Poller) error {
+func (d *daemons) drainPart(ctx context.Context, part *store.Store, poller *poller.Poller) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	for ctx.Err() == nil {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // service is a web service that refreshes models.
@@ -204,7 +204,7 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 			t.Fatal(err)
 		}
 		client := server.Client(t)
-		queue, err := scripts.Open(t.Context(), &scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{})
+		queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // modelView is a model as -o json shows it: every field is always there. A time that is not set is null, a text "".
@@ -94,7 +94,7 @@ func viewModel(s explain.Shown) modelView {
 		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
 		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
 		retryStats: newRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
-		Labels:     labelsOf(r), Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, scripts.DefaultPolicyName), InForce: r.Policy,
+		Labels:     labelsOf(r), Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
 		Rev: rev, Fault: r.Fault, Rejected: s.Rejection,
 	}
 	if json.Valid([]byte(r.Payload)) {
@@ -104,7 +104,7 @@ func viewModel(s explain.Shown) modelView {
 }
 
 // labelsOf are the labels of a model, not null where there are none.
-func labelsOf(r *scripts.Record) map[string]string {
+func labelsOf(r *store.Record) map[string]string {
 	if r.Labels == nil {
 		return map[string]string{}
 	}
@@ -117,7 +117,7 @@ func phaseText(phase time.Duration) string {
 }
 
 // refreshFor is what the next attempt, or the one that runs, is for.
-func refreshFor(r *scripts.Record) string {
+func refreshFor(r *store.Record) string {
 	if r.RefreshAt.IsZero() && !r.Running() {
 		return ""
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 	"github.com/refreshd/refreshd/worker/handlers"
 )
@@ -74,7 +74,7 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 			return nil, err
 		}
 	}
-	return func(queue *scripts.Queue) (daemon, error) {
+	return func(queue *store.Queue) (daemon, error) {
 		config := config
 		config.Log = a.logOf(queue.Name)
 		if a.traces != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/health"
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/faces/health"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -19,7 +19,7 @@ type checkedQueue struct {
 
 // checked returns the parts of a queue with their calls noted, unless nobody asks about health. A part that waits for its turn calls nothing,
 // so that the worker gets on as long as any part of it does.
-func (a *app) checked(queue *scripts.Queue, config worker.Config) []worker.Queue {
+func (a *app) checked(queue *store.Queue, config worker.Config) []worker.Queue {
 	queues, tick := make([]worker.Queue, len(queue.Parts)), config.WithDefaults().FenceEvery
 	var steady *health.Progress
 	if a.checks != nil {
@@ -44,7 +44,7 @@ func (q *checkedQueue) begin(part *health.Progress) func(*error) {
 	return func(err *error) { whole(*err); own(*err) }
 }
 
-func (q *checkedQueue) Take(ctx context.Context, taking scripts.TakeRequest) (taken scripts.Taken, err error) {
+func (q *checkedQueue) Take(ctx context.Context, taking store.TakeRequest) (taken store.Taken, err error) {
 	defer q.begin(q.taking)(&err)
 	return q.Queue.Take(ctx, taking)
 }
@@ -59,12 +59,12 @@ func (q *checkedQueue) WaitInput(ctx context.Context) (found bool, err error) {
 	return q.Queue.WaitInput(ctx)
 }
 
-func (q *checkedQueue) Answer(ctx context.Context, owner string, answers []scripts.Answer) (codes []scripts.Code, err error) {
+func (q *checkedQueue) Answer(ctx context.Context, owner string, answers []store.Answer) (codes []store.Code, err error) {
 	defer q.begin(q.pushing)(&err)
 	return q.Queue.Answer(ctx, owner, answers)
 }
 
-func (q *checkedQueue) Fences(ctx context.Context, uids []string) (fences []scripts.Fence, now time.Time, err error) {
+func (q *checkedQueue) Fences(ctx context.Context, uids []string) (fences []store.Fence, now time.Time, err error) {
 	defer q.begin(nil)(&err)
 	return q.Queue.Fences(ctx, uids)
 }

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -28,12 +28,12 @@ func main() {
 
 // run works until ctx ends, and returns when the work in hand is finished or handed back.
 func run(ctx context.Context) error {
-	clients, err := scripts.Connect(cmp.Or(os.Getenv("REDIS_URL"), "redis://127.0.0.1:6379"), scripts.ConnectOptions{})
+	clients, err := store.Connect(cmp.Or(os.Getenv("REDIS_URL"), "redis://127.0.0.1:6379"), store.ConnectOptions{})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = clients.Close() }()
-	queue, err := scripts.Open(ctx, clients, scripts.Config{Queue: os.Getenv("REFRESHD_QUEUE")})
+	queue, err := store.Open(ctx, clients, store.Config{Queue: os.Getenv("REFRESHD_QUEUE")})
 	if err != nil {
 		return err
 	}

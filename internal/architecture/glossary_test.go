@@ -108,7 +108,7 @@ func wordsOf(files []file) map[string]string {
 					add(name)
 				}
 			case *ast.CallExpr:
-				if stores := f.path == "scripts/codec.go" || f.path == "scripts/journal.go"; stores && called(node, "text", "time", "number", "flag") ||
+				if stores := f.path == "internal/store/codec.go" || f.path == "internal/store/journal.go"; stores && called(node, "text", "time", "number", "flag") ||
 					isLogged(directory) && called(node, "Str", "Int", "Bool", "Time", "Dur", "AnErr") {
 					add(unquote(node.Args[0]))
 				}
@@ -120,7 +120,7 @@ func wordsOf(files []file) map[string]string {
 
 // isLogged reports whether the lines that a package logs are those of a daemon.
 func isLogged(directory string) bool {
-	return slices.Contains([]string{"cmd/refreshd", "dispatcher", "poller", "worker", "internal/backoff", "internal/health"}, directory)
+	return slices.Contains([]string{"cmd/refreshd", "dispatcher", "poller", "worker", "internal/backoff", "internal/faces/health"}, directory)
 }
 
 // called reports whether a call is that of a method of one of the names, with a name and a value.
@@ -145,13 +145,13 @@ func isWord(text string) bool {
 
 func TestAWordThatTheGlossaryLacksIsFound(t *testing.T) {
 	files := readTree(t, mapTree(map[string]string{
-		"scripts/keys.go":    "package scripts\nvar a, b = \"-input\", \":model:\"",
-		"scripts/codec.go":   "package scripts\nfunc f() { c.text(\"rrule\", &m.Rule); c.other(\"x\", 1) }",
-		"model/event.go":     "package model\ntype Event string\nconst EventStart Event = \"start\"\nconst hidden = \"hidden\"\nvar Layout = \"2006\"",
-		"model/history.go":   "package model\ntype Attempt struct { Delay int `json:\"delay_ms,omitempty\"`; none int `json:\"-\"` }",
-		"poller/round.go":    "package poller\nfunc f() { log.Int(\"left\", 1); flags.Int(\"batch\", 1, \"help\") }",
-		"poller/a_test.go":   "package poller\nfunc f() { log.Int(\"seeds\", 1) }",
-		"internal/demo/a.go": "package demo\nfunc f() { log.Int(\"times\", 1) }",
+		"internal/store/keys.go":    "package store\nvar a, b = \"-input\", \":model:\"",
+		"internal/store/codec.go":   "package store\nfunc f() { c.text(\"rrule\", &m.Rule); c.other(\"x\", 1) }",
+		"model/event.go":            "package model\ntype Event string\nconst EventStart Event = \"start\"\nconst hidden = \"hidden\"\nvar Layout = \"2006\"",
+		"model/history.go":          "package model\ntype Attempt struct { Delay int `json:\"delay_ms,omitempty\"`; none int `json:\"-\"` }",
+		"poller/round.go":           "package poller\nfunc f() { log.Int(\"left\", 1); flags.Int(\"batch\", 1, \"help\") }",
+		"poller/a_test.go":          "package poller\nfunc f() { log.Int(\"seeds\", 1) }",
+		"internal/trials/demo/a.go": "package demo\nfunc f() { log.Int(\"times\", 1) }",
 	}))
 	const head = "| word | meaning | where |\n|---|---|---|\n"
 	row := func(word string) string { return "| " + word + " | means | `model.Event` |\n" }
@@ -165,9 +165,9 @@ func TestAWordThatTheGlossaryLacksIsFound(t *testing.T) {
 		head + all + "| zone | means | `model.Zone` |\n": {"expected a name of the repository, found model.Zone"},
 		head + all + "| zone | `model/event.go` | `model/zone.go`, `zone.lua` |\n":   {"expected a source of the repository, found model/zone.go", "expected a source of the repository, found zone.lua"},
 		head + strings.Replace(all, row("left"), "", 1):                              {"left: expected a row, as poller/round.go has the word"},
-		head + strings.Replace(all, row("input"), row("input list"), 1):              {"input: expected a row, as scripts/keys.go has the word"},
+		head + strings.Replace(all, row("input"), row("input list"), 1):              {"input: expected a row, as internal/store/keys.go has the word"},
 		head + strings.Replace(all, row("`delay_ms`"), row("delay ms"), 1):           {"delay_ms: expected a row, as model/history.go has the word"},
-		head + strings.Replace(all, row("`rrule`")+row("start"), row("starting"), 1): {"rrule: expected a row, as scripts/codec.go has the word", "start: expected a row, as model/event.go has the word"},
+		head + strings.Replace(all, row("`rrule`")+row("start"), row("starting"), 1): {"rrule: expected a row, as internal/store/codec.go has the word", "start: expected a row, as model/event.go has the word"},
 	} {
 		if diff := cmp.Diff(want, unexplained(document, files)); diff != "" {
 			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)

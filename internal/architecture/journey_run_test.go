@@ -95,7 +95,7 @@ func TestEachFunctionThatAJourneyRunsIsOnThePage(t *testing.T) {
 }
 
 // counted are the packages whose functions a journey names one by one; the others only answer.
-var counted = []string{"dispatcher", "poller", "scripts", "model"}
+var counted = []string{"dispatcher", "poller", "internal/store", "model"}
 
 // travel returns how often the first journeys run each function.
 func travel(t *testing.T, files []file, stage int) map[string]int {
@@ -154,7 +154,7 @@ func unlisted(document, title string, before, after map[string]int) (places []st
 	helpers := section(document, "What only converts or formats")
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		ran := after[name] > before[name]
-		listed := named[name] || strings.Contains(helpers, "`"+name+"`") || strings.HasPrefix(name, "scripts.Keys.") || strings.HasPrefix(name, "scripts.codec.")
+		listed := named[name] || strings.Contains(helpers, "`"+name+"`") || strings.HasPrefix(name, "store.Keys.") || strings.HasPrefix(name, "store.codec.")
 		switch {
 		case ran && !listed:
 			places = append(places, title+": expected a row or a helper, as it runs "+name)
@@ -167,22 +167,22 @@ func unlisted(document, title string, before, after map[string]int) (places []st
 
 func TestAFunctionThatAJourneyRunsWithoutARowIsFound(t *testing.T) {
 	files := readTree(t, mapTree(map[string]string{
-		"poller/round.go":      "package poller\nfunc (p *Poller) Run() {\n}\nfunc idle() {}\n",
-		"scripts/keys.go":      "package scripts\nfunc (k Keys) Due() {}\nfunc text() {}\nfunc Claim() {}\n",
-		"model/rule.go":        "package model\nfunc Fail() {}\n",
-		"model/policy/vary.go": "package policy\nfunc Vary() {}\n",
+		"poller/round.go":        "package poller\nfunc (p *Poller) Run() {\n}\nfunc idle() {}\n",
+		"internal/store/keys.go": "package store\nfunc (k Keys) Due() {}\nfunc text() {}\nfunc Claim() {}\n",
+		"model/rule.go":          "package model\nfunc Fail() {}\n",
+		"model/policy/vary.go":   "package policy\nfunc Vary() {}\n",
 	}))
 	const module = "github.com/refreshd/refreshd/"
-	before := runsOf("mode: count\n"+module+"scripts/keys.go:4.14,4.15 1 2\n", files)
-	after := runsOf("mode: count\n"+module+"poller/round.go:2.24,3.2 1 1\n"+module+"scripts/keys.go:2.22,2.23 1 1\n"+module+"scripts/keys.go:3.13,3.14 1 5\n"+
-		module+"scripts/keys.go:4.14,4.15 1 3\n"+module+"model/rule.go:2.13,2.14 1 0\n", files)
-	const helpers = "\n### What only converts or formats\n\n`scripts.text`\n"
+	before := runsOf("mode: count\n"+module+"internal/store/keys.go:4.14,4.15 1 2\n", files)
+	after := runsOf("mode: count\n"+module+"poller/round.go:2.24,3.2 1 1\n"+module+"internal/store/keys.go:2.22,2.23 1 1\n"+module+"internal/store/keys.go:3.13,3.14 1 5\n"+
+		module+"internal/store/keys.go:4.14,4.15 1 3\n"+module+"model/rule.go:2.13,2.14 1 0\n", files)
+	const helpers = "\n### What only converts or formats\n\n`store.text`\n"
 	for document, want := range map[string][]string{
-		"### A put\n`poller.Poller.Run` `scripts.Claim` `policy.Vary`\n" + helpers: nil,
-		"### A put\n`poller.Poller.Run`\n### Other\n`scripts.Claim`\n" + helpers:   {"A put: expected a row or a helper, as it runs scripts.Claim"},
-		"### A put\n`poller.Poller.Run` `scripts.Claim`\n":                         {"A put: expected a row or a helper, as it runs scripts.text"},
-		"### A put\n`poller.Poller.Run` `scripts.Claim` `model.Fail`\n" + helpers:  {"A put: expected what it runs, found model.Fail"},
-		"### A put\n`poller.Poller.Run` `scripts.Claim` `poller.idle`\n" + helpers: {"A put: expected what it runs, found poller.idle"},
+		"### A put\n`poller.Poller.Run` `store.Claim` `policy.Vary`\n" + helpers: nil,
+		"### A put\n`poller.Poller.Run`\n### Other\n`store.Claim`\n" + helpers:   {"A put: expected a row or a helper, as it runs store.Claim"},
+		"### A put\n`poller.Poller.Run` `store.Claim`\n":                         {"A put: expected a row or a helper, as it runs store.text"},
+		"### A put\n`poller.Poller.Run` `store.Claim` `model.Fail`\n" + helpers:  {"A put: expected what it runs, found model.Fail"},
+		"### A put\n`poller.Poller.Run` `store.Claim` `poller.idle`\n" + helpers: {"A put: expected what it runs, found poller.idle"},
 	} {
 		if diff := cmp.Diff(want, unlisted(document, "A put", before, after)); diff != "" {
 			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)

@@ -151,7 +151,7 @@ func section(document, title string) string {
 }
 
 // storeys are the rooms of a journey, from the top of the house.
-var storeys = []string{"dispatcher", "poller", "scripts", "model", "policy", "schedule", "document"}
+var storeys = []string{"dispatcher", "poller", "store", "model", "policy", "schedule", "document"}
 
 func (j journey) faults() (places []string) {
 	if len(j.steps) > maxCrossed {
@@ -177,29 +177,29 @@ func (j journey) faults() (places []string) {
 
 func TestAPageThatNamesWhatIsNotThereIsFound(t *testing.T) {
 	tree := mapTree(map[string]string{
-		"scripts/store.go":      "package scripts\ntype Store struct{ Keys int }\nfunc (s *Store) Read() {}\nfunc decode() {}",
-		"scripts/read-due.lua":  "return 1",
-		"model/model.go":        "package model\nfunc (m Model) Start() {}\ntype Model struct{}",
-		"model/model_test.go":   "package model\nfunc Helper() {}",
-		"dispatcher/round.go":   "package dispatcher\nfunc Round() {}",
-		"internal/chart/svg.go": "package chart\nfunc Draw() {}",
+		"internal/store/store.go":         "package store\ntype Store struct{ Keys int }\nfunc (s *Store) Read() {}\nfunc decode() {}",
+		"scripts/read-due.lua":            "return 1",
+		"model/model.go":                  "package model\nfunc (m Model) Start() {}\ntype Model struct{}",
+		"model/model_test.go":             "package model\nfunc Helper() {}",
+		"dispatcher/round.go":             "package dispatcher\nfunc Round() {}",
+		"internal/foresight/chart/svg.go": "package chart\nfunc Draw() {}",
 	})
 	files := readTree(t, tree)
 	row := func(step, name string) string {
-		return "| " + step + " | `" + name + "` | does | `scripts.Store.Keys` |\n"
+		return "| " + step + " | `" + name + "` | does | `store.Store.Keys` |\n"
 	}
 	const title = "### A due model\n\n| step | function | what it does | asks |\n|---|---|---|---|\n"
-	round, read, start := row("read", "dispatcher.Round"), row("read", "scripts.Store.Read"), row("read", "model.Model.Start")
+	round, read, start := row("read", "dispatcher.Round"), row("read", "store.Store.Read"), row("read", "model.Model.Start")
 	for document, want := range map[string][]string{
-		title + round + read + start:                                   nil,
-		title + round + read + start + row("decide", "scripts.decode"): nil,
-		"| `scripts` | x |\n| `model`, `internal/chart` | y |\n`scripts.Store` `time.Now` `doc.go` `read-due.lua`": nil,
-		"`scripts.Store.Write`": {"expected a name of the repository, found scripts.Store.Write"},
-		"`model.Helper`":        {"expected a name of the repository, found model.Helper"},
-		"`read.lua`":            {"expected a script, found read.lua"},
+		title + round + read + start:                                 nil,
+		title + round + read + start + row("decide", "store.decode"): nil,
+		"| `scripts` | x |\n| `model`, `internal/foresight/chart` | y |\n`store.Store` `time.Now` `doc.go` `read-due.lua`": nil,
+		"`store.Store.Write`": {"expected a name of the repository, found store.Store.Write"},
+		"`model.Helper`":      {"expected a name of the repository, found model.Helper"},
+		"`read.lua`":          {"expected a script, found read.lua"},
 		"| `scripts` | x |\n| `model`, `shed` | y |\n":             {"expected a room, found `shed`"},
 		title + strings.Repeat(round, 26):                          {"A due model: expected at most 25 functions, found 26"},
-		title + round + start + read:                               {"A due model: read: expected to go down from model, found scripts"},
+		title + round + start + read:                               {"A due model: read: expected to go down from model, found store"},
 		title + round + row("decide", "model.Model.Start") + round: {"A due model: expected each step once, found read again"},
 		title + round + row("read", "chart.Draw"):                  {"A due model: read: expected one of the rooms " + fmt.Sprint(storeys) + ", found chart"},
 	} {

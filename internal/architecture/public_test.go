@@ -111,7 +111,7 @@ func identifier(expression ast.Expr) string {
 func TestAPublicDeclarationThatNeedsAnInternalTypeIsFound(t *testing.T) {
 	files := readTree(t, mapTree(map[string]string{
 		"loop/loop.go": `package loop
-import ("time"; "x/internal/health"; pace "x/internal/backoff")
+import ("time"; "x/internal/faces/health"; pace "x/internal/backoff")
 type Config struct { Tick, Tock time.Duration; Progress *health.Progress; retry *pace.Backoff }
 type Loop struct { health.State }
 type hidden struct { Progress health.Progress }
@@ -120,8 +120,8 @@ func (l *Loop) Pace() []pace.Backoff { return nil }
 func (l *Loop) pace() pace.Backoff { return l.retry }
 var Default pace.Config
 `,
-		"internal/loop/loop.go": "package loop\nimport \"x/internal/health\"\ntype Config struct { Progress health.Progress }",
-		"loop/loop_test.go":     "package loop\nimport \"x/internal/health\"\ntype Test struct { Progress health.Progress }",
+		"internal/loop/loop.go": "package loop\nimport \"x/internal/faces/health\"\ntype Config struct { Progress health.Progress }",
+		"loop/loop_test.go":     "package loop\nimport \"x/internal/faces/health\"\ntype Test struct { Progress health.Progress }",
 	}))
 	want := []string{
 		"loop/loop.go: expected only public types in Config Progress, found health.Progress",

@@ -18,10 +18,10 @@ import (
 type rule func(files []file) []string
 
 var rules = map[string]rule{
-	"a line of a script fits the screen":       scriptsAreNarrow,
-	"a key is written in scripts/keys.go only": keysAreInOnePlace,
-	"the domain starts no goroutine":           domainStartsNoGoroutine,
-	"a package is named after what it holds":   packagesHaveNouns,
+	"a line of a script fits the screen":              scriptsAreNarrow,
+	"a key is written in internal/store/keys.go only": keysAreInOnePlace,
+	"the domain starts no goroutine":                  domainStartsNoGoroutine,
+	"a package is named after what it holds":          packagesHaveNouns,
 }
 
 func TestRepositoryKeepsItsRules(t *testing.T) {
@@ -52,7 +52,7 @@ func scriptsAreNarrow(files []file) (places []string) {
 	return places
 }
 
-const keysFile = "scripts/keys.go"
+const keysFile = "internal/store/keys.go"
 
 // keysAreInOnePlace takes the parts of keys from the keys file, such as "-input" and ":model:", and looks for them in the
 // literals of all other files. A literal with a space in it is a sentence, such as a help text, and no key. Examples are
@@ -163,16 +163,16 @@ func TestRulesCanFail(t *testing.T) {
 			"scripts/short.lua": strings.Repeat("return 1\n", 400) + strings.Repeat("-", 120),
 		}, []string{"scripts/long.lua:2: expected at most 120 columns, found 121"}},
 
-		{"a key is written in scripts/keys.go only", map[string]string{
-			"scripts/keys.go":      "package scripts\nvar a, b = \"-input\", \":model:\"",
-			"worker/worker.go":     "package worker\nvar key = \"bigtables-input\"",
-			"worker/help.go":       "package worker\nconst help = \"takes attempts from <queue>-input\"",
-			"worker/help_test.go":  "package worker\nvar key = \"bigtables-input\"",
-			"scripts/built.lua":    "return redis.call('HGET', KEYS[1] .. ':model:' .. ARGV[1])",
-			"scripts/declared.lua": "-- KEYS[1] '<queue>-input'\nreturn redis.call('LLEN', KEYS[1])",
+		{"a key is written in internal/store/keys.go only", map[string]string{
+			"internal/store/keys.go": "package store\nvar a, b = \"-input\", \":model:\"",
+			"worker/worker.go":       "package worker\nvar key = \"bigtables-input\"",
+			"worker/help.go":         "package worker\nconst help = \"takes attempts from <queue>-input\"",
+			"worker/help_test.go":    "package worker\nvar key = \"bigtables-input\"",
+			"scripts/built.lua":      "return redis.call('HGET', KEYS[1] .. ':model:' .. ARGV[1])",
+			"scripts/declared.lua":   "-- KEYS[1] '<queue>-input'\nreturn redis.call('LLEN', KEYS[1])",
 		}, []string{
-			`scripts/built.lua: expected keys to come from scripts/keys.go, found ":model:" in ":model:"`,
-			`worker/worker.go: expected keys to come from scripts/keys.go, found "-input" in "bigtables-input"`,
+			`scripts/built.lua: expected keys to come from internal/store/keys.go, found ":model:" in ":model:"`,
+			`worker/worker.go: expected keys to come from internal/store/keys.go, found "-input" in "bigtables-input"`,
 		}},
 
 		{"the domain starts no goroutine", map[string]string{

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Finding is one thing that is stopped or wrong.
@@ -115,7 +115,7 @@ func (q *Queue) open() (found []Finding) {
 	return found
 }
 
-func since(c *scripts.KeyCircuit) string {
+func since(c *store.KeyCircuit) string {
 	text := " since " + explain.UTC(c.OpenedAt)
 	if c.By != "" {
 		text += " by " + c.By

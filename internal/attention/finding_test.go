@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 var (
@@ -17,17 +17,17 @@ var (
 	before = now.Add(-2 * time.Hour)
 )
 
-func hold(t *testing.T, id, selector string, until time.Time, parked int64) scripts.HoldSum {
+func hold(t *testing.T, id, selector string, until time.Time, parked int64) store.HoldSum {
 	t.Helper()
 	picks, err := model.ParseSelector(selector)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scripts.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
+	return store.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
 }
 
-func circuit(key, by string, parked int64) scripts.KeyCircuit {
-	return scripts.KeyCircuit{Key: key, CircuitState: model.CircuitState{OpenedAt: before}, By: by, Parked: parked}
+func circuit(key, by string, parked int64) store.KeyCircuit {
+	return store.KeyCircuit{Key: key, CircuitState: model.CircuitState{OpenedAt: before}, By: by, Parked: parked}
 }
 
 // situations are queues in which one thing is stopped or wrong.
@@ -38,7 +38,7 @@ func situations(t *testing.T) map[string]Queue {
 		}
 		return all
 	}
-	gauges := func(change func(*scripts.Gauges)) Queue {
+	gauges := func(change func(*store.Gauges)) Queue {
 		q := Queue{Parts: 1}
 		q.At = now
 		change(&q.Gauges)
@@ -50,23 +50,23 @@ func situations(t *testing.T) map[string]Queue {
 	}
 	return map[string]Queue{
 		"":                      with(Queue{}),
-		"due just now":          gauges(func(g *scripts.Gauges) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
-		"a hold that has ended": with(Queue{Holds: []scripts.HoldSum{hold(t, "h1", "", now, 3)}}),
-		"all models are held":   with(Queue{Holds: []scripts.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
-		"a tenant is held":      with(Queue{Holds: []scripts.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
-		"a circuit is open":     with(Queue{Circuits: []scripts.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
-		"that of the queue":     with(Queue{Circuits: []scripts.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
+		"due just now":          gauges(func(g *store.Gauges) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
+		"a hold that has ended": with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", now, 3)}}),
+		"all models are held":   with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
+		"a tenant is held":      with(Queue{Holds: []store.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
+		"a circuit is open":     with(Queue{Circuits: []store.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
+		"that of the queue":     with(Queue{Circuits: []store.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
 		"no dispatcher":         with(Queue{Gone: gone(1, model.PartyDispatcher)}),
 		"no worker, no poller":  with(Queue{Gone: gone(1, model.PartyWorker, model.PartyPoller)}),
 		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.PartyPoller)}),
-		"due for long":          gauges(func(g *scripts.Gauges) { g.Due, g.OldestDue = 1, before }),
-		"disabled":              gauges(func(g *scripts.Gauges) { g.Disabled = 400 }),
-		"never succeeded": gauges(func(g *scripts.Gauges) {
-			g.Freshness = scripts.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
+		"due for long":          gauges(func(g *store.Gauges) { g.Due, g.OldestDue = 1, before }),
+		"disabled":              gauges(func(g *store.Gauges) { g.Disabled = 400 }),
+		"never succeeded": gauges(func(g *store.Gauges) {
+			g.Freshness = store.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
 		}),
-		"parked by a calendar":   gauges(func(g *scripts.Gauges) { g.ParkedBy = map[string]int64{model.GateCalendar: 12, model.GateHold: 3} }),
-		"parked by a limit":      gauges(func(g *scripts.Gauges) { g.ParkedBy = map[string]int64{model.GateLimit: 1, model.GateCircuit: 3} }),
-		"the most important one": with(Queue{Gone: gone(1, model.PartyDispatcher), Holds: []scripts.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Gauges: scripts.Gauges{Disabled: 1}}),
+		"parked by a calendar":   gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.GateCalendar: 12, model.GateHold: 3} }),
+		"parked by a limit":      gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.GateLimit: 1, model.GateCircuit: 3} }),
+		"the most important one": with(Queue{Gone: gone(1, model.PartyDispatcher), Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Gauges: store.Gauges{Disabled: 1}}),
 	}
 }
 

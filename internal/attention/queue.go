@@ -3,16 +3,16 @@ package attention
 import (
 	"context"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
 type Queue struct {
-	scripts.Gauges
+	store.Gauges
 
-	Holds    []scripts.HoldSum
-	Circuits []scripts.KeyCircuit // that are open
+	Holds    []store.HoldSum
+	Circuits []store.KeyCircuit // that are open
 	Gone     []Gone
 	Parts    int
 }
@@ -24,7 +24,7 @@ type Gone struct {
 }
 
 // Read reads a queue.
-func Read(ctx context.Context, queue *scripts.Queue) (q Queue, err error) {
+func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	q.Parts = len(queue.Parts)
 	if q.Gauges, err = queue.Gauges(ctx); err != nil {
 		return q, err
@@ -36,7 +36,7 @@ func Read(ctx context.Context, queue *scripts.Queue) (q Queue, err error) {
 		return q, err
 	}
 	parts := map[model.Party][]model.Absence{}
-	err = queue.Each(func(part *scripts.Store) error {
+	err = queue.Each(func(part *store.Store) error {
 		signs, err := part.Signs(ctx)
 		for _, gone := range signs.Gone() {
 			parts[gone.Party] = append(parts[gone.Party], gone)

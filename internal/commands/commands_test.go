@@ -9,16 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // fleet is a queue of two parts with the models m0 to m4.
 type fleet struct {
-	*scripts.Queue
+	*store.Queue
 	t      *testing.T
 	client redis.UniversalClient
 }
@@ -29,11 +29,11 @@ func open(t *testing.T, server *testkit.Server) *fleet {
 	options.PoolSize = 1 // what opens another connection would count as a call
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { _ = client.Close() })
-	clients := &scripts.Clients{Read: client, Write: client, Block: client}
-	if err := scripts.Create(t.Context(), clients, scripts.Config{}, 2); err != nil {
+	clients := &store.Clients{Read: client, Write: client, Block: client}
+	if err := store.Create(t.Context(), clients, store.Config{}, 2); err != nil {
 		t.Fatal(err)
 	}
-	queue, err := scripts.Open(t.Context(), clients, scripts.Config{})
+	queue, err := store.Open(t.Context(), clients, store.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ type restless struct {
 	left   int
 }
 
-func (r *restless) Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error) {
+func (r *restless) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	if r.left > 0 {
 		r.left--
 		r.change()

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-// Executor is what it takes to carry out commands. *scripts.Store is one.
+// Executor is what it takes to carry out commands. *store.Store is one.
 type Executor interface {
 	Now(ctx context.Context) (time.Time, error)
-	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
-	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
+	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
+	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 }
 
 // Request is one command for one model, and what became of it.
@@ -76,11 +76,11 @@ const sideBySide = 4
 
 // ExecuteAll carries out requests, those of each part together and at most BatchSize of them, and some parts side by side. An error is that
 // of Execute.
-func ExecuteAll(ctx context.Context, queue *scripts.Queue, requests []*Request) error {
+func ExecuteAll(ctx context.Context, queue *store.Queue, requests []*Request) error {
 	if err := queue.RequireWhole(); err != nil && slices.ContainsFunc(requests, func(r *Request) bool { return r.Command.Type != model.CommandRemove }) {
 		return err // a remove mends: the model may be in a part that is not its home
 	}
-	byPart := make(map[*scripts.Store][]*Request)
+	byPart := make(map[*store.Store][]*Request)
 	for _, request := range requests {
 		part := queue.Of(request.Command.UID)
 		byPart[part] = append(byPart[part], request)
@@ -114,8 +114,8 @@ func Execute(ctx context.Context, store Executor, requests []*Request) error {
 }
 
 // pass decides and commits requests once. Those that are not done then are to be decided again.
-func pass(ctx context.Context, store Executor, requests []*Request) error {
-	now, err := store.Now(ctx)
+func pass(ctx context.Context, queue Executor, requests []*Request) error {
+	now, err := queue.Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,28 +123,28 @@ func pass(ctx context.Context, store Executor, requests []*Request) error {
 	for i, request := range requests {
 		uids[i], commands[i] = request.Command.UID, &request.Command
 	}
-	snapshot, err := store.Read(ctx, uids, commands)
+	snapshot, err := queue.Read(ctx, uids, commands)
 	if err != nil {
 		return err
 	}
-	batch := scripts.Batch{Now: now}
+	batch := store.Batch{Now: now}
 	var changing []*Request
 	for _, request := range requests {
 		if transition := request.decide(snapshot, now); transition != nil {
-			changing, batch.Items = append(changing, request), append(batch.Items, scripts.Item{Transition: transition})
+			changing, batch.Items = append(changing, request), append(batch.Items, store.Item{Transition: transition})
 		}
 	}
-	codes, err := store.Commit(ctx, batch)
+	codes, err := queue.Commit(ctx, batch)
 	if err != nil {
 		return err
 	}
 	retry := make(map[string]bool)
 	for i, code := range codes {
 		switch request := changing[i]; {
-		case code == scripts.CodeBroken || code == scripts.CodeBlocked:
+		case code == store.CodeBroken || code == store.CodeBlocked:
 			request.Refuse(errors.New(batch.Items[i].Misfit))
 		case code.Retry():
-			if code == scripts.CodeTaken {
+			if code == store.CodeTaken {
 				request.taken = batch.Items[i].Transition.AttemptUID()
 			}
 			retry[request.Command.UID] = true
@@ -162,7 +162,7 @@ func pass(ctx context.Context, store Executor, requests []*Request) error {
 }
 
 // decide settles the request or returns the transition that would carry it out. It may be called again until the Request is done.
-func (r *Request) decide(snapshot *scripts.Snapshot, now time.Time) *scripts.Transition {
+func (r *Request) decide(snapshot *store.Snapshot, now time.Time) *store.Transition {
 	record := snapshot.Records[r.Command.UID]
 	existed := record.Exists
 	record.Taken = r.taken != "" && r.taken == record.AttemptUID

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // The orders of a list; empty: none.
@@ -16,11 +16,11 @@ const (
 
 // Page is where a page of a list ends: behind a model that stands somewhere in an order, or was met in a step of a walk.
 type Page struct {
-	Sort  string        `json:"sort,omitempty"`
-	Score int64         `json:"score,omitempty"`
-	Part  int           `json:"part,omitempty"`
-	Place scripts.Place `json:"place,omitempty"` // where the step began
-	UID   string        `json:"uid,omitempty"`
+	Sort  string      `json:"sort,omitempty"`
+	Score int64       `json:"score,omitempty"`
+	Part  int         `json:"part,omitempty"`
+	Place store.Place `json:"place,omitempty"` // where the step began
+	UID   string      `json:"uid,omitempty"`
 }
 
 // String is the page as the next command is told of it.
@@ -32,7 +32,7 @@ func (p Page) String() string {
 // ReadPage reads what String has written; empty: the beginning.
 func ReadPage(text, sort string) (p Page, err error) {
 	if text == "" {
-		return Page{Sort: sort, Place: scripts.WalkBegins}, nil
+		return Page{Sort: sort, Place: store.WalkBegins}, nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {

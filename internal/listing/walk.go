@@ -5,9 +5,9 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"github.com/refreshd/refreshd/internal/explain"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Which says which models are listed, in what order, and from where on.
@@ -29,8 +29,8 @@ type Visit func(found []Listed, behind Page) error
 
 // placed is a model that a walk comes by, and the page that ends with it.
 type placed struct {
-	scripts.Scored
-	part *scripts.Store
+	store.Scored
+	part *store.Store
 	page Page
 }
 
@@ -38,7 +38,7 @@ type placed struct {
 const stepSize = 200
 
 // Walk lists models, each step at most some hundreds.
-func Walk(ctx context.Context, queue *scripts.Queue, which Which, visit Visit) error {
+func Walk(ctx context.Context, queue *store.Queue, which Which, visit Visit) error {
 	if which.Sort != "" {
 		return which.walkSorted(ctx, queue, visit)
 	}
@@ -46,11 +46,11 @@ func Walk(ctx context.Context, queue *scripts.Queue, which Which, visit Visit) e
 }
 
 // walk lists models in no order.
-func (w Which) walk(ctx context.Context, queue *scripts.Queue, visit Visit) error {
+func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error {
 	from, seed, listed := w.From, maphash.MakeSeed(), map[uint64]bool{} // of hashes, as the uids of a million models would take 100 MB
 	for i := from.Part; i < len(queue.Parts); i++ {
 		part := queue.Parts[i]
-		for place := from.Place; place != scripts.WalkEnds; {
+		for place := from.Place; place != store.WalkEnds; {
 			uids, to, err := part.WalkModels(ctx, w.Picks, place, stepSize)
 			if err != nil {
 				return queue.PartError(part, err)
@@ -60,7 +60,7 @@ func (w Which) walk(ctx context.Context, queue *scripts.Queue, visit Visit) erro
 			for _, uid := range uids {
 				if hash := maphash.String(seed, uid); !listed[hash] && uid > from.UID { // SCAN may tell a key twice
 					listed[hash] = true
-					step = append(step, placed{scripts.Scored{UID: uid}, part, Page{Part: i, Place: place, UID: uid}})
+					step = append(step, placed{store.Scored{UID: uid}, part, Page{Part: i, Place: place, UID: uid}})
 				}
 			}
 			for chunk := range slices.Chunk(step, stepSize) {
@@ -68,21 +68,21 @@ func (w Which) walk(ctx context.Context, queue *scripts.Queue, visit Visit) erro
 					return err
 				}
 			}
-			if len(step) == 0 && to != scripts.WalkEnds {
+			if len(step) == 0 && to != store.WalkEnds {
 				if err := visit(nil, Page{Part: i, Place: to}); err != nil {
 					return err
 				}
 			}
 			place, from.UID = to, ""
 		}
-		from = Page{Place: scripts.WalkBegins}
+		from = Page{Place: store.WalkBegins}
 	}
 	return nil
 }
 
 // walkSorted lists models in an order.
-func (w Which) walkSorted(ctx context.Context, queue *scripts.Queue, visit Visit) error {
-	after := scripts.Scored{UID: w.From.UID, Score: w.From.Score}
+func (w Which) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) error {
+	after := store.Scored{UID: w.From.UID, Score: w.From.Score}
 	for {
 		next, err := w.behind(ctx, queue, after)
 		if err != nil || len(next) == 0 {
@@ -96,7 +96,7 @@ func (w Which) walkSorted(ctx context.Context, queue *scripts.Queue, visit Visit
 }
 
 // behind reads the models of all parts that come next.
-func (w Which) behind(ctx context.Context, queue *scripts.Queue, after scripts.Scored) (next []placed, err error) {
+func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Scored) (next []placed, err error) {
 	for _, part := range queue.Parts {
 		keys := []string{part.Keys.Due(), part.Keys.Urgent()}
 		if w.Sort == SortFailing {
@@ -117,7 +117,7 @@ func (w Which) behind(ctx context.Context, queue *scripts.Queue, after scripts.S
 }
 
 // tell reads models and hands over those that are picked, in their order.
-func (w Which) tell(ctx context.Context, queue *scripts.Queue, places []placed, visit Visit) error {
+func (w Which) tell(ctx context.Context, queue *store.Queue, places []placed, visit Visit) error {
 	byUID := map[string]explain.Shown{}
 	for _, part := range queue.Parts {
 		var uids []string

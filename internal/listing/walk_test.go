@@ -10,32 +10,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
-	for _, page := range []Page{{Place: scripts.WalkBegins, UID: "a"}, {Sort: SortDue, Score: 12, UID: "a"}, {Part: 3, Place: "17"}, {Sort: SortFailing, Score: -1, UID: `a"b`}} {
+	for _, page := range []Page{{Place: store.WalkBegins, UID: "a"}, {Sort: SortDue, Score: 12, UID: "a"}, {Part: 3, Place: "17"}, {Sort: SortFailing, Score: -1, UID: `a"b`}} {
 		if got, err := ReadPage(page.String(), page.Sort); err != nil || got != page {
 			t.Errorf("expected %v, found %v, %v", page, got, err)
 		}
 	}
-	if got, err := ReadPage("", SortDue); err != nil || got != (Page{Sort: SortDue, Place: scripts.WalkBegins}) {
+	if got, err := ReadPage("", SortDue); err != nil || got != (Page{Sort: SortDue, Place: store.WalkBegins}) {
 		t.Errorf("expected the beginning, found %v, %v", got, err)
 	}
 	for name, test := range map[string]struct{ text, sort string }{
 		"no base64":        {"###", ""},
 		"no JSON":          {"bm8", ""},
 		"nothing":          {Page{}.String(), ""},
-		"no model":         {Page{Sort: SortDue, Place: scripts.WalkBegins}.String(), SortDue},
-		"a part below 0":   {Page{Part: -1, Place: scripts.WalkBegins, UID: "a"}.String(), ""},
+		"no model":         {Page{Sort: SortDue, Place: store.WalkBegins}.String(), SortDue},
+		"a part below 0":   {Page{Part: -1, Place: store.WalkBegins, UID: "a"}.String(), ""},
 		"of another order": {Page{Sort: SortDue, UID: "a"}.String(), SortFailing},
-		"of no order":      {Page{Place: scripts.WalkBegins, UID: "a"}.String(), SortDue},
+		"of no order":      {Page{Place: store.WalkBegins, UID: "a"}.String(), SortDue},
 	} {
 		if got, err := ReadPage(test.text, test.sort); err == nil || !strings.Contains(err.Error(), "--after") {
 			t.Errorf("%s: expected it refused, found %v, %v", name, got, err)
@@ -65,7 +65,7 @@ func filled(t *testing.T, server *testkit.Server, models int) *fixture.Queue {
 }
 
 // list walks to the end, or until visit has had enough, and returns the uids.
-func list(t *testing.T, queue *scripts.Queue, which Which, most int) (uids []string, last Page) {
+func list(t *testing.T, queue *store.Queue, which Which, most int) (uids []string, last Page) {
 	t.Helper()
 	enough := errors.New("enough")
 	err := Walk(t.Context(), queue, which, func(found []Listed, _ Page) error {
@@ -86,7 +86,7 @@ func list(t *testing.T, queue *scripts.Queue, which Which, most int) (uids []str
 func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := filled(t, server, 30)
-		queue := &scripts.Queue{Name: "bigtables", Parts: []*scripts.Store{q.Store}}
+		queue := &store.Queue{Name: "bigtables", Parts: []*store.Store{q.Store}}
 		for _, selector := range []string{"", "tenant=t0", "uid=m01*", "tenant!=t0", "tenant=t9"} {
 			picks, err := model.ParseSelector(selector)
 			if err != nil {
@@ -130,7 +130,7 @@ func begins(sort string) Page {
 
 func TestAnErrorOfTheVisitEndsTheWalkAndSoDoesTheEndOfTheContext(t *testing.T) {
 	q := filled(t, testkit.Miniredis(t), 3)
-	queue := &scripts.Queue{Name: "bigtables", Parts: []*scripts.Store{q.Store}}
+	queue := &store.Queue{Name: "bigtables", Parts: []*store.Store{q.Store}}
 	broken := errors.New("broken")
 	for _, sort := range []string{"", SortDue} {
 		if err := Walk(t.Context(), queue, Which{Sort: sort, From: begins(sort)}, func([]Listed, Page) error { return broken }); !errors.Is(err, broken) {

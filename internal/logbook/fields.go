@@ -5,8 +5,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // fields is a line of the log that leaves out what is not set.
@@ -27,7 +27,7 @@ func (f fields) flag(name string, set bool) {
 }
 
 // transition turns a transition that was committed at now into fields: the model, its attempt as a whole, and what follows.
-func transition(line fields, t *scripts.Transition, now time.Time) {
+func transition(line fields, t *store.Transition, now time.Time) {
 	d := t.Decision()
 	line.Str("uid", t.UID()).Str("event", string(d.Event))
 	if a := t.Attempt(now); a.AttemptUID != "" {

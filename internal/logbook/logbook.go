@@ -8,10 +8,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // Logbook is the part of a log that is about models. One goroutine only.
@@ -29,7 +29,7 @@ type Logbook struct {
 func New(part string, log *zerolog.Logger) *Logbook { return &Logbook{part: part, log: log} }
 
 // Applied tells of a transition that was committed at now. While its level is off it costs next to nothing.
-func (b *Logbook) Applied(t *scripts.Transition, now time.Time) {
+func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 	decision := t.Decision()
 	if decision.Event == model.EventStatus || decision.Event == model.EventMend {
 		return // no transition
@@ -96,7 +96,7 @@ func (b *Logbook) Rejected(r Rejection, now time.Time) {
 		Msg(b.part + ": message rejected, kept in the list rejected" + follows)
 }
 
-func (b *Logbook) tell(line *zerolog.Event, t *scripts.Transition, now time.Time, message string, count int) {
+func (b *Logbook) tell(line *zerolog.Event, t *store.Transition, now time.Time, message string, count int) {
 	if line == nil {
 		return
 	}

@@ -13,11 +13,11 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -164,7 +164,7 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 // journal lists the events of the journal.
 func (s *story) journal() (events []string) {
 	s.t.Helper()
-	entries, _, err := s.Store.Tail(s.t.Context(), scripts.TailStart)
+	entries, _, err := s.Store.Tail(s.t.Context(), store.TailStart)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestWhatIsNotToldCostsNothing(t *testing.T) {
 	log := zerolog.New(new(bytes.Buffer)).Level(zerolog.InfoLevel)
 	book := logbook.New("dispatcher", &log)
 	m := model.Model{UID: "a"}
-	record := scripts.Record{Model: m}
+	record := store.Record{Model: m}
 	transition := record.Decide(m.Start(fixture.Start, "a1"), fixture.Start)
 	if allocations := testing.AllocsPerRun(100, func() { book.Applied(transition, fixture.Start) }); allocations != 0 {
 		t.Errorf("expected none, found %g allocations", allocations)

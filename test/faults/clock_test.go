@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -48,7 +48,7 @@ func (d *drill) die(name string) {
 	d.record.pushed(nil, 1)
 	_, err := d.store.Claim(d.ctx, name, 100, time.Second)
 	d.check("claim as "+name, err)
-	_, err = d.store.Take(d.ctx, scripts.TakeRequest{Owner: name, New: true, Most: 100})
+	_, err = d.store.Take(d.ctx, store.TakeRequest{Owner: name, New: true, Most: 100})
 	d.check("take as "+name, err)
 }
 

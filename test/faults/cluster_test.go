@@ -11,12 +11,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -30,7 +30,7 @@ const (
 type spread struct {
 	*drill  // that of the first part, for what all share
 	server  *testkit.Server
-	queue   *scripts.Queue
+	queue   *store.Queue
 	parts   []*drill
 	workers sync.WaitGroup
 	log     spreadLog
@@ -60,18 +60,18 @@ func newSpread(t *testing.T) *spread {
 	server := testkit.ReplicatedCluster(t)
 	address := "redis-cluster://" + server.Addrs[0] + "," + server.Addrs[1] + "," + server.Addrs[5]
 	s := &spread{server: server, log: spreadLog{popped: map[string]time.Time{}, acked: map[string]time.Time{}}}
-	clients, err := scripts.Connect(address, scripts.ConnectOptions{})
+	clients, err := store.Connect(address, store.ConnectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = clients.Close() })
 	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
 	t.Cleanup(func() { stop(); s.workers.Wait() })
-	config := scripts.Config{Queue: "bigtables"}
-	if err := scripts.Create(ctx, clients, config, spreadParts); err != nil {
+	config := store.Config{Queue: "bigtables"}
+	if err := store.Create(ctx, clients, config, spreadParts); err != nil {
 		t.Fatal(err)
 	}
-	if s.queue, err = scripts.Open(ctx, clients, config); err != nil {
+	if s.queue, err = store.Open(ctx, clients, config); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range s.queue.Parts {
@@ -80,7 +80,7 @@ func newSpread(t *testing.T) *spread {
 	s.drill = s.parts[0]
 	for i := range spreadModels {
 		uid := fmt.Sprint("m", i)
-		home := s.parts[scripts.PartOf(uid, spreadParts)]
+		home := s.parts[store.PartOf(uid, spreadParts)]
 		home.uids = append(home.uids, uid)
 	}
 	return s

@@ -17,9 +17,9 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -29,15 +29,15 @@ var (
 )
 
 // The daemons of a drill share the process of the test, where go-redis would print a line for each refused connection.
-func init() { scripts.LogTo(nil) }
+func init() { store.LogTo(nil) }
 
 // drill is a queue under a steady load in which something is broken on purpose.
 type drill struct {
 	t       testing.TB
 	ctx     context.Context // bounds all waiting
 	address string          // how the daemons and workers reach Redis
-	clients *scripts.Clients
-	store   *scripts.Store        // how the test reaches it
+	clients *store.Clients
+	store   *store.Store          // how the test reaches it
 	clock   func() time.Time      // nil: that of Redis
 	admin   redis.UniversalClient // one connection, that of who breaks something; nil behind sentinels
 	record  *workerRecord
@@ -76,14 +76,14 @@ func loadPolicy() policy.Policy {
 	}
 }
 
-func (d *drill) connect(address string) (*scripts.Clients, *scripts.Store) {
+func (d *drill) connect(address string) (*store.Clients, *store.Store) {
 	d.t.Helper()
-	clients, err := scripts.Connect(address, scripts.ConnectOptions{})
+	clients, err := store.Connect(address, store.ConnectOptions{})
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { _ = clients.Close() })
-	store, err := scripts.New(clients, scripts.Config{Clock: d.clock})
+	store, err := store.New(clients, store.Config{Clock: d.clock})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func (d *drill) settle() {
 // examine lets the doctor look for broken invariants.
 func (d *drill) examine() {
 	d.t.Helper()
-	report, err := doctor.Check(d.ctx, &scripts.Queue{Parts: []*scripts.Store{d.store}}, doctor.Options{})
+	report, err := doctor.Check(d.ctx, &store.Queue{Parts: []*store.Store{d.store}}, doctor.Options{})
 	d.check("examine the queue", err)
 	if report.Total(doctor.Error) > 0 || report.Models != len(d.uids) {
 		d.t.Errorf("want %d models and no broken invariant, got %d and %+v", len(d.uids), report.Models, report.Findings)

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -50,9 +50,9 @@ func (f *fleet) put(count int) {
 	const batch = 500
 	now, err := f.Store.Now(f.ctx)
 	for first := 0; first < count && err == nil; first += batch {
-		var transitions []*scripts.Transition
+		var transitions []*store.Transition
 		for i := first; i < min(first+batch, count); i++ {
-			record := &scripts.Record{Model: model.Model{UID: fmt.Sprint("m", i)}}
+			record := &store.Record{Model: model.Model{UID: fmt.Sprint("m", i)}}
 			definition := model.Definition{UID: record.UID, Payload: `{"input_url":"http://feed"}`}
 			decision, _, putErr := record.Put(definition, policy.Default(), false, now)
 			if putErr != nil {

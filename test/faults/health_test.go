@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/health"
+	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"

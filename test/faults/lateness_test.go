@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // gusts let some of what is sent arrive up to three seconds late, also when its sender has hung up meanwhile, until the context ends.
@@ -38,17 +38,17 @@ func gusts(ctx context.Context, l *link) error {
 type lateVerb struct {
 	name     string
 	do, undo func(context.Context) error
-	done     func(*scripts.Store) (bool, error)
+	done     func(*store.Store) (bool, error)
 }
 
 // only is the error of a verb that also tells whether it changed something.
 func only(_ bool, err error) error { return err }
 
 // lateVerbs are all verbs about a queue that change what operators set, but for that which stops a queue under load.
-func (d *drill) lateVerbs(q *scripts.Queue) []lateVerb {
+func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 	d.t.Helper()
-	has := func(key func(scripts.Keys) string, field string) func(*scripts.Store) (bool, error) {
-		return func(part *scripts.Store) (bool, error) {
+	has := func(key func(store.Keys) string, field string) func(*store.Store) (bool, error) {
+		return func(part *store.Store) (bool, error) {
 			return d.clients.Read.HExists(d.ctx, key(part.Keys), field).Result()
 		}
 	}
@@ -73,7 +73,7 @@ func (d *drill) lateVerbs(q *scripts.Queue) []lateVerb {
 	verbs := []lateVerb{
 		{"hold", func(ctx context.Context) error { return q.PutHold(ctx, hold) }, func(ctx context.Context) error {
 			return only(q.ReleaseHold(ctx, "h2", 0))
-		}, func(part *scripts.Store) (bool, error) {
+		}, func(part *store.Store) (bool, error) {
 			h, err := holdOf(d.ctx, part, "h2")
 			return h != nil && h.Until.IsZero(), err
 		}},
@@ -82,28 +82,28 @@ func (d *drill) lateVerbs(q *scripts.Queue) []lateVerb {
 				return q.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1})
 			},
 			func(ctx context.Context) error { return only(q.RemoveLimit(ctx, "host=h")) },
-			has(scripts.Keys.Limits, "host=h"),
+			has(store.Keys.Limits, "host=h"),
 		},
 		{
 			"calendar", func(ctx context.Context) error { return q.PutCalendar(ctx, closed) },
 			func(ctx context.Context) error { return only(q.RemoveCalendar(ctx, "c1")) },
-			has(scripts.Keys.Calendars, "c1"),
+			has(store.Keys.Calendars, "c1"),
 		},
 		{
 			"policy", func(ctx context.Context) error { return q.PutPolicy(ctx, spare) },
 			func(ctx context.Context) error { return only(q.RemovePolicy(ctx, "spare")) },
-			has(scripts.Keys.Policies, "spare"),
+			has(store.Keys.Policies, "spare"),
 		},
 		{
 			"circuit", func(ctx context.Context) error { return only(q.OpenCircuit(ctx, "host=h", "ann", "", time.Hour)) },
 			func(ctx context.Context) error { return only(q.CloseCircuit(ctx, "host=h", "ann")) },
-			has(func(k scripts.Keys) string { return k.Circuit("host=h") }, "opened_at"),
+			has(func(k store.Keys) string { return k.Circuit("host=h") }, "opened_at"),
 		},
-		{"circuit of the queue", circuit(true), circuit(false), func(part *scripts.Store) (bool, error) {
+		{"circuit of the queue", circuit(true), circuit(false), func(part *store.Store) (bool, error) {
 			status, err := part.QueueCircuit(d.ctx)
 			return status.On, err
 		}},
-		{"bulk", bulk("done"), bulk("undone"), func(part *scripts.Store) (bool, error) {
+		{"bulk", bulk("done"), bulk("undone"), func(part *store.Store) (bool, error) {
 			b, _, err := part.ReadBulk(d.ctx, "late")
 			if b.Cancelled {
 				err = errors.New("the bulk that was begun last was cancelled")
@@ -113,8 +113,8 @@ func (d *drill) lateVerbs(q *scripts.Queue) []lateVerb {
 		{
 			"settings", func(ctx context.Context) error { return q.SetNewErrorAbove(ctx, 9) },
 			func(ctx context.Context) error { return q.SetNewErrorAbove(ctx, 5) },
-			func(*scripts.Store) (bool, error) {
-				stored, err := scripts.Open(d.ctx, d.clients, scripts.Config{Queue: q.Name})
+			func(*store.Store) (bool, error) {
+				stored, err := store.Open(d.ctx, d.clients, store.Config{Queue: q.Name})
 				return err == nil && stored.NewErrorAbove() == 9, err
 			},
 		},
@@ -123,14 +123,14 @@ func (d *drill) lateVerbs(q *scripts.Queue) []lateVerb {
 		verbs = append(verbs, lateVerb{
 			"circuit of the queue by hand", func(ctx context.Context) error { return only(q.OpenCircuit(ctx, "queue", "ann", "", time.Hour)) },
 			func(ctx context.Context) error { return only(q.CloseCircuit(ctx, "queue", "ann")) },
-			has(scripts.Keys.QueueCircuit, "opened_at"),
+			has(store.Keys.QueueCircuit, "opened_at"),
 		})
 	}
 	return verbs
 }
 
 // holdOf reads one hold; nil: there is none.
-func holdOf(ctx context.Context, part *scripts.Store, id string) (*model.Hold, error) {
+func holdOf(ctx context.Context, part *store.Store, id string) (*model.Hold, error) {
 	holds, problem, err := part.Holds(ctx)
 	at := slices.IndexFunc(holds, func(h model.Hold) bool { return h.ID == id })
 	if at < 0 {
@@ -164,8 +164,8 @@ func (d *drill) insist(what string, do func(context.Context) error) {
 
 // lateQueue is a queue that operators steer by requests that arrive late.
 type lateQueue struct {
-	*scripts.Queue // as it is
-	verbs          []lateVerb
+	*store.Queue // as it is
+	verbs        []lateVerb
 }
 
 // lateQueues are that of the drill, and one of several parts, of which pollers carry out commands.
@@ -173,17 +173,17 @@ func (d *drill) lateQueues() (queues []lateQueue) {
 	d.t.Helper()
 	operator, _ := d.connect(d.address)
 	const spread = "spread"
-	d.check("create a queue", scripts.Create(d.ctx, d.clients, scripts.Config{Queue: spread}, 2))
+	d.check("create a queue", store.Create(d.ctx, d.clients, store.Config{Queue: spread}, 2))
 	for _, name := range []string{d.store.Keys.Queue(), spread} {
-		is, err := scripts.Open(d.ctx, d.clients, scripts.Config{Queue: name})
+		is, err := store.Open(d.ctx, d.clients, store.Config{Queue: name})
 		d.check("open a queue", err)
-		late, err := scripts.Open(d.ctx, operator, scripts.Config{Queue: name})
+		late, err := store.Open(d.ctx, operator, store.Config{Queue: name})
 		d.check("open a queue", err)
 		queues = append(queues, lateQueue{is, d.lateVerbs(late)})
 		for i := range late.Parts {
 			if name == spread {
 				clients, _ := d.connect(d.address)
-				q, err := scripts.Open(d.ctx, clients, scripts.Config{Queue: name})
+				q, err := store.Open(d.ctx, clients, store.Config{Queue: name})
 				d.check("open a queue", err)
 				daemon, err := poller.New(q.Parts[i], poller.Config{})
 				d.check("open a poller", err)

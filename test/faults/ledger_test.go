@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // ledger is the workers' own log: what they got, what they pushed, and what Redis said to that. Nothing in it comes from
@@ -70,7 +70,7 @@ func (l *ledger) pushed(attemptUID string, event model.Event, begun time.Time, e
 	switch {
 	case err == nil:
 		s.acked = time.Now()
-	case scripts.Answered(err):
+	case store.Answered(err):
 		return
 	}
 	w := l.of(attemptUID)
@@ -113,7 +113,7 @@ func (c *chaos) foreign(ctx context.Context) error {
 }
 
 // answer is what a foreign worker does with an entry: mostly it succeeds, and always when the chaos is over.
-func (c *chaos) answer(ctx context.Context, clients *scripts.Clients, entry fixture.Entry) {
+func (c *chaos) answer(ctx context.Context, clients *store.Clients, entry fixture.Entry) {
 	mood := rand.IntN(100)
 	switch {
 	case c.calm.Load():
@@ -150,7 +150,7 @@ func (c *chaos) answerLate(ctx context.Context, entry fixture.Entry) error {
 }
 
 // say pushes a result until Redis says yes.
-func (c *chaos) say(ctx context.Context, clients *scripts.Clients, event model.Event, entry fixture.Entry) {
+func (c *chaos) say(ctx context.Context, clients *store.Clients, event model.Event, entry fixture.Entry) {
 	for {
 		begun := time.Now()
 		message := fixture.Result(string(event), entry.UID, entry.AttemptUID)

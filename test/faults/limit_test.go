@@ -16,14 +16,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/bench"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/internal/trials/bench"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // hosts is the other side: what runs on each host at a time, as workers see it.
@@ -107,9 +107,9 @@ func (c *crowd) save(from, to int) {
 	c.t.Helper()
 	now, err := c.Store.Now(c.ctx)
 	for host := 0; host < c.count && err == nil; host++ {
-		var transitions []*scripts.Transition
+		var transitions []*store.Transition
 		for i := from; i < to; i++ {
-			record := &scripts.Record{Model: model.Model{UID: fmt.Sprintf("h%03d/m%03d", host, i)}}
+			record := &store.Record{Model: model.Model{UID: fmt.Sprintf("h%03d/m%03d", host, i)}}
 			definition := model.Definition{UID: record.UID, Payload: fmt.Sprintf(`{"input_url":"http://h%03d/x"}`, host), PolicyName: c.policy.Name}
 			decision, _, putErr := record.Put(definition, c.policy, false, now)
 			if putErr != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/doctor"
+	"github.com/refreshd/refreshd/internal/care/doctor"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 var keyRow = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| (list|hash|zset|set|stream|string) \\|")
@@ -205,7 +205,7 @@ func (s *traffic) suffer(key, kind, want string) {
 
 // examine expects that the doctor names the key.
 func (s *traffic) examine(key, kind, want string) {
-	report, err := doctor.Check(s.t.Context(), &scripts.Queue{Parts: []*scripts.Store{s.Store}}, doctor.Options{Repair: true})
+	report, err := doctor.Check(s.t.Context(), &store.Queue{Parts: []*store.Store{s.Store}}, doctor.Options{Repair: true})
 	if err != nil {
 		s.t.Errorf("the doctor gives up: %v", err)
 		return
@@ -222,7 +222,7 @@ func (s *traffic) examine(key, kind, want string) {
 func (s *traffic) recover(key string, messages map[string][]string, applied func(uid string) bool) {
 	t, k := s.t, s.Store.Keys
 	s.Redis.Del(t.Context(), key)
-	queue := &scripts.Queue{Parts: []*scripts.Store{s.Store}}
+	queue := &store.Queue{Parts: []*store.Store{s.Store}}
 	if _, err := doctor.Check(t.Context(), queue, doctor.Options{Repair: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -51,7 +51,7 @@ func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err != nil && scripts.Answered(err):
+	case err != nil && store.Answered(err):
 		r.refused += messages
 	case err != nil:
 		r.unknown += messages
@@ -72,15 +72,15 @@ func (r *workerRecord) refusals() int {
 
 // counted is a queue that notes what a pool pushes.
 type counted struct {
-	*scripts.Store
+	*store.Store
 	record *workerRecord
 }
 
-func (c counted) Answer(ctx context.Context, owner string, answers []scripts.Answer) ([]scripts.Code, error) {
+func (c counted) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
 	codes, err := c.Store.Answer(ctx, owner, answers)
 	messages, ended := 0, []string{}
 	for i, answer := range answers {
-		if answer.Message == "" || err == nil && codes[i] != scripts.CodeApplied {
+		if answer.Message == "" || err == nil && codes[i] != store.CodeApplied {
 			continue
 		}
 		messages++

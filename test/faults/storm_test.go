@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // storm is an application that saves its models again and again, on one connection: each save is a version of the
@@ -186,7 +186,7 @@ func (c *chaos) strew(order []int) {
 		switch {
 		case err == nil:
 			c.strewn[l.counter]++
-		case !scripts.Answered(err):
+		case !store.Answered(err):
 			c.doubtful[l.counter]++
 		}
 	}

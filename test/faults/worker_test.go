@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // service is what workers post to. It lets the first requests wait for ever and answers all later ones.
@@ -61,7 +61,7 @@ func (f *fleet) putLong(uids ...string) {
 		f.t.Fatal(err)
 	}
 	for _, uid := range uids {
-		record := &scripts.Record{Model: model.Model{UID: uid}}
+		record := &store.Record{Model: model.Model{UID: uid}}
 		decision, _, err := record.Put(model.Definition{UID: uid, PolicyName: policy.Name, Payload: `{"input_url":"http://feed"}`}, policy, false, now)
 		if err == nil {
 			f.Commit(now, record.Decide(decision, now))

@@ -13,12 +13,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -86,14 +86,14 @@ func open(t *testing.T, server *testkit.Server, definition string) *story {
 }
 
 // store is that of a daemon, which on a redis-server may do only what it has to.
-func (s *story) store(role acl.Role) *scripts.Store {
+func (s *story) store(role acl.Role) *store.Store {
 	s.t.Helper()
 	client := s.redis
 	if s.server.Mini == nil {
-		client = fixture.UsersOn(s.t, s.server, scripts.DefaultQueue).Client(s.t, role)
+		client = fixture.UsersOn(s.t, s.server, store.DefaultQueue).Client(s.t, role)
 	}
-	store, err := scripts.New(&scripts.Clients{Read: client, Write: client, Block: client},
-		scripts.Config{HistoryCap: 1000, Clock: func() time.Time { return s.now }})
+	store, err := store.New(&store.Clients{Read: client, Write: client, Block: client},
+		store.Config{HistoryCap: 1000, Clock: func() time.Time { return s.now }})
 	if err != nil {
 		s.t.Fatal(err)
 	}

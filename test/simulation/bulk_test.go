@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // bulkName begins the name of whoever begins bulks. Each is another one, so that the journal tells which bulk has started a model.
@@ -85,11 +85,11 @@ func (p *replay) noteBulk() { p.oracle.bulks, _ = p.passBulks() }
 // relapsing forgets what was started before a step was repeated, and is over by then. Each step is repeated: what it has done is not noted when
 // it is told so first.
 type relapsing struct {
-	*scripts.Store
+	*store.Store
 	moves *int
 }
 
-func (s relapsing) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
+func (s relapsing) Bulks(ctx context.Context) ([]store.Bulk, error) {
 	bulks, err := s.Store.Bulks(ctx)
 	for i := range bulks {
 		bulks[i].Ticket = math.MaxInt
@@ -97,7 +97,7 @@ func (s relapsing) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
 	return bulks, err
 }
 
-func (s relapsing) MoveBulk(ctx context.Context, bulk *scripts.Bulk, now time.Time) (bool, error) {
+func (s relapsing) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
 	if *s.moves++; *s.moves%4 != 0 {
 		return false, errors.New("the connection is lost")
 	}

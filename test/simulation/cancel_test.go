@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // cancelHeld does what `refreshd hold --cancel` does when the hold has begun: it takes back what runs of the models that the hold picks.
@@ -90,9 +90,9 @@ func (p *replay) checkLateResults() error {
 var superseded = map[model.Event]bool{model.EventCancel: true, model.EventDisable: true, model.EventRun: true}
 
 // countingCancels lets what a hold takes back count as an attempt.
-type countingCancels struct{ *scripts.Store }
+type countingCancels struct{ *store.Store }
 
-func (s countingCancels) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+func (s countingCancels) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	snapshot, err := s.Store.Read(ctx, uids, commands)
 	if err == nil && len(commands) > 0 && commands[0].Type == model.CommandType(model.BulkCancel) {
 		for _, record := range snapshot.Records {
@@ -104,17 +104,17 @@ func (s countingCancels) Read(ctx context.Context, uids []string, commands []*mo
 
 // forgiving believes a result of an idle model, whatever attempt it is of.
 type forgiving struct {
-	*scripts.Store
-	claimed []scripts.Claimed
+	*store.Store
+	claimed []store.Claimed
 }
 
-func (s *forgiving) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (claim scripts.Claim, err error) {
+func (s *forgiving) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (claim store.Claim, err error) {
 	claim, err = s.Store.Claim(ctx, owner, limit, lease)
 	s.claimed = claim.Messages
 	return claim, err
 }
 
-func (s *forgiving) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+func (s *forgiving) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	snapshot, err := s.Store.Read(ctx, uids, commands)
 	for _, claimed := range s.claimed {
 		message, decodeErr := model.DecodeMessage([]byte(claimed.Raw()))
@@ -130,9 +130,9 @@ func (s *forgiving) Read(ctx context.Context, uids []string, commands []*model.C
 }
 
 // cancelsAnything takes back also what was started since a hold began.
-type cancelsAnything struct{ *scripts.Store }
+type cancelsAnything struct{ *store.Store }
 
-func (s cancelsAnything) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
+func (s cancelsAnything) Bulks(ctx context.Context) ([]store.Bulk, error) {
 	bulks, err := s.Store.Bulks(ctx)
 	for i := range bulks {
 		if bulks[i].Action == model.BulkCancel {
@@ -143,9 +143,9 @@ func (s cancelsAnything) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
 }
 
 // halfHearted looks at one model less than there are when a hold takes back what runs.
-type halfHearted struct{ *scripts.Store }
+type halfHearted struct{ *store.Store }
 
-func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) ([]string, scripts.Place, error) {
+func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
 	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)
 	if len(uids) > 1 && len(selector.Only(model.SelectStatus)) > 0 {
 		uids = uids[1:]

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
-// queue is all that daemons need of Redis. *scripts.Store is one, and so is one with a planted bug.
+// queue is all that daemons need of Redis. *store.Store is one, and so is one with a planted bug.
 type queue interface {
 	dispatcher.Store
 	poller.Store
@@ -43,7 +43,7 @@ func (p pollerRole) resign(ctx context.Context) { _ = p.queue.Resign(ctx, p.owne
 // crowded lets each dispatcher see all that is due, as if it were alone.
 type crowded struct{ queue }
 
-func (c crowded) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+func (c crowded) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	asked.Owner = ""
 	return c.queue.ReadDue(ctx, asked)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // note is what a dispatcher has asked to note of the input list.
@@ -119,9 +119,9 @@ func (p *replay) leave() {
 }
 
 // renewing lets each deadline be spent in line as often as it passes.
-type renewing struct{ *scripts.Store }
+type renewing struct{ *store.Store }
 
-func (s renewing) Load(ctx context.Context, uids []string) (map[string]*scripts.Record, error) {
+func (s renewing) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
 	records, err := s.Store.Load(ctx, uids)
 	for _, record := range records {
 		record.TakenAt = time.Time{}
@@ -130,7 +130,7 @@ func (s renewing) Load(ctx context.Context, uids []string) (map[string]*scripts.
 }
 
 // premature takes each attempt for taken when the front was seen last that stood before it.
-type premature struct{ *scripts.Store }
+type premature struct{ *store.Store }
 
 func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 	fronts, err := s.Store.Fronts(ctx)
@@ -144,7 +144,7 @@ func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 }
 
 // hollow says of each list with a front that it is empty, too.
-type hollow struct{ *scripts.Store }
+type hollow struct{ *store.Store }
 
 func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
 	return errors.Join(s.Store.NoteFront(ctx, ticket, since, patience), s.Store.NoteFront(ctx, 0, since, patience))
@@ -153,7 +153,7 @@ func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time, pati
 // unseeing never looks at the input list, and never trims the outbox.
 type unseeing struct{ queue }
 
-func (unseeing) InputPart(context.Context, int64, int64) ([]scripts.InputEntry, error) {
+func (unseeing) InputPart(context.Context, int64, int64) ([]store.InputEntry, error) {
 	return nil, nil
 }
 

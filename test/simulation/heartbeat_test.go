@@ -9,11 +9,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // read notes what a script is to do with the circuit of the queue, and with the heartbeats of pollers and worker pools.
-func (d *deed) read(k scripts.Keys, command redis.Cmder) {
+func (d *deed) read(k store.Keys, command redis.Cmder) {
 	args := command.Args()
 	if name := command.Name(); name != "eval" && name != "evalsha" {
 		return
@@ -99,7 +99,7 @@ func ownerOf(a *actor) string {
 }
 
 // takenOver is whose entries a call is about to take over; empty: nobody's.
-func takenOver(k scripts.Keys, c *call) string {
+func takenOver(k store.Keys, c *call) string {
 	if c == nil || c.commands[0].Name() != "evalsha" {
 		return ""
 	}

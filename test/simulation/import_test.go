@@ -9,19 +9,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
-// mover is what export and import need of Redis. *scripts.Store is one.
+// mover is what export and import need of Redis. *store.Store is one.
 type mover interface {
 	Now(ctx context.Context) (time.Time, error)
-	Export(ctx context.Context, uids []string) ([]scripts.Export, error)
+	Export(ctx context.Context, uids []string) ([]store.Export, error)
 	Policies(ctx context.Context, names []string) (map[string]policy.Policy, error)
-	Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error)
+	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
 	Past(ctx context.Context, uids []string) (map[string][]string, error)
-	Commit(ctx context.Context, batch scripts.Batch) ([]scripts.Code, error)
+	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 }
 
 // luggage is a model that was exported: the line that was written, and what stood in Redis then.
@@ -69,7 +69,7 @@ func (o *operatorRole) pack(ctx context.Context, uid string) error {
 	} else if m.PolicyName != "" {
 		return nil // its last model has changed meanwhile: an export names a policy that nobody has
 	}
-	if line.moved, err = unpack(definition, scripts.StateFields(m)); err != nil {
+	if line.moved, err = unpack(definition, store.StateFields(m)); err != nil {
 		return err
 	}
 	line.moved.Past = exports[0].Past
@@ -91,7 +91,7 @@ func unpack(definition map[string]any, state map[string]string) (moved model.Mov
 	if moved.Definition, err = model.ParseDefinition(line["definition"]); err != nil {
 		return moved, err
 	}
-	moved.State, err = scripts.ReadState(line["state"])
+	moved.State, err = store.ReadState(line["state"])
 	return moved, err
 }
 
@@ -100,13 +100,13 @@ func (o *operatorRole) bring(ctx context.Context, line luggage) error {
 	o.brought = append(o.brought, line)
 	for {
 		code, err := o.tryToBring(ctx, line)
-		if err != nil || code == scripts.CodeApplied {
+		if err != nil || code == store.CodeApplied {
 			return err
 		}
 	}
 }
 
-func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (scripts.Code, error) {
+func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (store.Code, error) {
 	now, err := o.mover.Now(ctx)
 	if err != nil {
 		return 0, err
@@ -131,9 +131,9 @@ func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (scripts.Co
 	}
 	decision, outcome, err := record.Import(moved, p, record.Exists, past[uid], now)
 	if err != nil || outcome != model.Applied {
-		return scripts.CodeApplied, err
+		return store.CodeApplied, err
 	}
-	codes, err := o.mover.Commit(ctx, scripts.Batch{Now: now, Items: []scripts.Item{{Transition: snapshot.Apply(put, decision, now)}}})
+	codes, err := o.mover.Commit(ctx, store.Batch{Now: now, Items: []store.Item{{Transition: snapshot.Apply(put, decision, now)}}})
 	if err != nil {
 		return 0, err
 	}
@@ -212,9 +212,9 @@ func (p *replay) arrive(uid string) error {
 }
 
 // losing exports models without what they have counted.
-type losing struct{ *scripts.Store }
+type losing struct{ *store.Store }
 
-func (s losing) Export(ctx context.Context, uids []string) ([]scripts.Export, error) {
+func (s losing) Export(ctx context.Context, uids []string) ([]store.Export, error) {
 	exports, err := s.Store.Export(ctx, uids)
 	for _, one := range exports {
 		one.Record.TotalRetries, one.Record.SuccessfulRetries, one.Record.RetriedCycles = 0, 0, 0
@@ -223,9 +223,9 @@ func (s losing) Export(ctx context.Context, uids []string) ([]scripts.Export, er
 }
 
 // enabling exports models as if nobody had disabled them.
-type enabling struct{ *scripts.Store }
+type enabling struct{ *store.Store }
 
-func (s enabling) Export(ctx context.Context, uids []string) ([]scripts.Export, error) {
+func (s enabling) Export(ctx context.Context, uids []string) ([]store.Export, error) {
 	exports, err := s.Store.Export(ctx, uids)
 	for _, one := range exports {
 		if state := &one.Record.State; state.Disabled {

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -23,7 +23,7 @@ import (
 // all of them wait, so that what they do costs no time, and what they wait for is known to the millisecond.
 type loops struct {
 	mini  *miniredis.Miniredis
-	store *scripts.Store
+	store *store.Store
 	calls atomic.Int64 // to Redis
 	work  chan string  // attempts that were begun
 }
@@ -80,10 +80,10 @@ func (l *loops) refresh(_ context.Context, attempt *worker.Attempt) error {
 }
 
 // start starts the loops; stop ends them and returns when they have ended.
-func (l *loops) start(wrap func(*scripts.Store) queue) (stop func(), err error) {
+func (l *loops) start(wrap func(*store.Store) queue) (stop func(), err error) {
 	client := l.client()
 	client.AddHook(l)
-	l.store, err = scripts.New(&scripts.Clients{Read: client, Write: client, Block: client}, scripts.Config{Queue: queueName})
+	l.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: queueName})
 	if err != nil {
 		return nil, err
 	}

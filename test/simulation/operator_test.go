@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // operatorRole is an application that pushes commands, and a person who carries them out at the command line.
@@ -140,21 +140,21 @@ func (o *operatorRole) carryOut(ctx context.Context, text string) error {
 	}
 	o.orders = append(o.orders, command)
 	for taken := ""; ; {
-		var code scripts.Code
-		if code, taken, err = o.execute(ctx, command, taken); err != nil || code == scripts.CodeApplied {
+		var code store.Code
+		if code, taken, err = o.execute(ctx, command, taken); err != nil || code == store.CodeApplied {
 			return err // after an error it is unknown whether it was carried out, and the person looks for himself
 		}
 	}
 }
 
 // execute tries once. taken is the attempt that a worker was found to have, before and after.
-func (o *operatorRole) execute(ctx context.Context, command model.Command, taken string) (scripts.Code, string, error) {
-	store := o.server.store
-	now, err := store.Now(ctx)
+func (o *operatorRole) execute(ctx context.Context, command model.Command, taken string) (store.Code, string, error) {
+	queue := o.server.store
+	now, err := queue.Now(ctx)
 	if err != nil {
 		return 0, "", err
 	}
-	snapshot, err := store.Read(ctx, []string{command.UID}, []*model.Command{&command})
+	snapshot, err := queue.Read(ctx, []string{command.UID}, []*model.Command{&command})
 	if err != nil {
 		return 0, "", err
 	}
@@ -163,13 +163,13 @@ func (o *operatorRole) execute(ctx context.Context, command model.Command, taken
 	record.Taken = taken != "" && taken == attempt
 	decision, outcome, err := record.Execute(&command, snapshot.Policies, record.Exists, now)
 	if err != nil || outcome != model.Applied {
-		return scripts.CodeApplied, "", err
+		return store.CodeApplied, "", err
 	}
-	codes, err := store.Commit(ctx, scripts.Batch{Now: now, Items: []scripts.Item{{Transition: snapshot.Apply(&command, decision, now)}}})
+	codes, err := queue.Commit(ctx, store.Batch{Now: now, Items: []store.Item{{Transition: snapshot.Apply(&command, decision, now)}}})
 	if err != nil {
 		return 0, "", err
 	}
-	if codes[0] == scripts.CodeTaken {
+	if codes[0] == store.CodeTaken {
 		taken = attempt
 	}
 	return codes[0], taken, nil

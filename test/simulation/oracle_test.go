@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // oracle knows what must be true of a queue beyond what stands in it now.
@@ -91,7 +91,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 // checkStanding checks the invariants that hold at every instant.
 func (o *oracle) checkStanding(s *snapshot) error {
 	for owner := range s.claimed {
-		if _, known := s.pollers[owner]; !known && owner != scripts.LaneOwner { // the lane is everybody's who finds it without a holder
+		if _, known := s.pollers[owner]; !known && owner != store.LaneOwner { // the lane is everybody's who finds it without a holder
 			return fmt.Errorf("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}

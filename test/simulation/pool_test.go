@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -20,16 +20,16 @@ import (
 type poolRole struct {
 	queue worker.Queue
 	rng   *rand.Rand
-	play  *workerRole      // what becomes of the work
-	owner string           // under which entries are taken now
-	name  func() string    // the next owner
-	known bool             // Redis has heard of owner
-	doubt bool             // a reply was lost
-	held  []string         // entries that stand in the taken list for all that the pool knows
-	hand  []work           // what of them is worked on
-	crowd []string         // entries that do not begin: they are to be put back before anything else is taken
-	away  []scripts.Answer // what Redis does not surely have
-	from  []string         // under which owner each of them was taken
+	play  *workerRole    // what becomes of the work
+	owner string         // under which entries are taken now
+	name  func() string  // the next owner
+	known bool           // Redis has heard of owner
+	doubt bool           // a reply was lost
+	held  []string       // entries that stand in the taken list for all that the pool knows
+	hand  []work         // what of them is worked on
+	crowd []string       // entries that do not begin: they are to be put back before anything else is taken
+	away  []store.Answer // what Redis does not surely have
+	from  []string       // under which owner each of them was taken
 
 	last, steady time.Time // the last sign of life, and since when they came evenly
 }
@@ -65,7 +65,7 @@ func (p *poolRole) take(ctx context.Context) error {
 	if free == 0 {
 		return nil
 	}
-	taking := scripts.TakeRequest{Owner: p.owner, New: !p.known, Most: free, Known: len(p.held)}
+	taking := store.TakeRequest{Owner: p.owner, New: !p.known, Most: free, Known: len(p.held)}
 	if p.doubt {
 		taking.Known = -1
 	}
@@ -103,7 +103,7 @@ func (p *poolRole) putBack(ctx context.Context) error {
 }
 
 // receive returns the entries that are new, at most as many as there is room for.
-func (p *poolRole) receive(taken scripts.Taken, room int) (fresh []string) {
+func (p *poolRole) receive(taken store.Taken, room int) (fresh []string) {
 	for _, entry := range taken.Entries {
 		if old := taken.Whole && slices.Contains(p.held, entry); !old && len(fresh) < room {
 			fresh = append(fresh, entry)
@@ -138,7 +138,7 @@ func (p *poolRole) admit(ctx context.Context, entries []string, now time.Time) e
 		case !deadline.After(now):
 			p.end(in, "interrupted")
 		default:
-			p.say(scripts.Answer{Message: p.play.message(in, "started", fmt.Sprintf(`"worker":%q`, p.owner))})
+			p.say(store.Answer{Message: p.play.message(in, "started", fmt.Sprintf(`"worker":%q`, p.owner))})
 			p.hand = append(p.hand, in)
 		}
 	}
@@ -177,7 +177,7 @@ func (p *poolRole) work() {
 		case "":
 			return false
 		case model.MessageStatus:
-			p.say(scripts.Answer{Message: p.play.message(in, kind, fmt.Sprintf(`"status":%q`, in.AttemptUID))})
+			p.say(store.Answer{Message: p.play.message(in, kind, fmt.Sprintf(`"status":%q`, in.AttemptUID))})
 			return false
 		}
 		p.end(in, kind, fields...)
@@ -187,14 +187,14 @@ func (p *poolRole) work() {
 
 // end is the last word about an entry; no kind: there is nothing to tell.
 func (p *poolRole) end(in work, kind model.MessageType, fields ...string) {
-	answer := scripts.Answer{Ends: true, Entry: in.entry}
+	answer := store.Answer{Ends: true, Entry: in.entry}
 	if kind != "" {
 		answer.Message = p.play.message(in, kind, fields...)
 	}
 	p.say(answer)
 }
 
-func (p *poolRole) say(answer scripts.Answer) {
+func (p *poolRole) say(answer store.Answer) {
 	p.away, p.from = append(p.away, answer), append(p.from, p.owner)
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // exactly is the tolerance of what the fake clock measures: Redis counts in milliseconds.
@@ -82,7 +82,7 @@ func (l *loops) heard(key string, within time.Duration) error {
 }
 
 // liveWith runs all loops on a store and tells which promise they break.
-func liveWith(t *testing.T, wrap func(*scripts.Store) queue) (broken error) {
+func liveWith(t *testing.T, wrap func(*store.Store) queue) (broken error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &loops{mini: miniredis.NewMiniRedis(), work: make(chan string, 100)}
@@ -104,14 +104,14 @@ func liveWith(t *testing.T, wrap func(*scripts.Store) queue) (broken error) {
 }
 
 func TestTheLoopsRestWhenIdleAndWakeAtOnce(t *testing.T) {
-	if err := liveWith(t, func(s *scripts.Store) queue { return s }); err != nil {
+	if err := liveWith(t, func(s *store.Store) queue { return s }); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // deaf hears nothing of a kind, and waits in vain.
 type deaf struct {
-	*scripts.Store
+	*store.Store
 	wake, control, input bool
 }
 
@@ -134,43 +134,43 @@ func (s deaf) WaitInput(ctx context.Context) (bool, error) {
 }
 
 // restless hears something all the time.
-type restless struct{ *scripts.Store }
+type restless struct{ *store.Store }
 
 func (restless) WaitOutput(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
 // sleepless expects something in the next millisecond.
-type sleepless struct{ *scripts.Store }
+type sleepless struct{ *store.Store }
 
-func (s sleepless) ReadDue(ctx context.Context, asked scripts.DueRequest) (scripts.Due, error) {
+func (s sleepless) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
 	due.Next = due.Now.Add(time.Millisecond)
 	return due, err
 }
 
 // lifeless gives no heartbeats while it waits.
-type lifeless struct{ *scripts.Store }
+type lifeless struct{ *store.Store }
 
 func (lifeless) Heartbeat(context.Context, string) (time.Time, bool, error) {
 	return time.Now(), true, nil
 }
 
 // uncaring leaves the dead alone.
-type uncaring struct{ *scripts.Store }
+type uncaring struct{ *store.Store }
 
-func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]scripts.ExpiredWorker, error) {
+func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	return nil, nil
 }
 
 func TestTheLoopsFindPlantedBugs(t *testing.T) {
 	spins := []string{"a poller is always called", "a dispatcher never sleeps"} // they take seconds
-	for name, wrap := range map[string]func(*scripts.Store) queue{
-		"a dispatcher hears no call":         func(s *scripts.Store) queue { return deaf{s, false, true, true} },
-		"a poller hears no command":          func(s *scripts.Store) queue { return deaf{s, true, false, true} },
-		"a pool hears of no attempt":         func(s *scripts.Store) queue { return deaf{s, true, true, false} },
-		"a poller is always called":          func(s *scripts.Store) queue { return restless{s} },
-		"a dispatcher never sleeps":          func(s *scripts.Store) queue { return sleepless{s} },
-		"a pool gives no heartbeat":          func(s *scripts.Store) queue { return lifeless{s} },
-		"a pool does not look for dead ones": func(s *scripts.Store) queue { return uncaring{s} },
+	for name, wrap := range map[string]func(*store.Store) queue{
+		"a dispatcher hears no call":         func(s *store.Store) queue { return deaf{s, false, true, true} },
+		"a poller hears no command":          func(s *store.Store) queue { return deaf{s, true, false, true} },
+		"a pool hears of no attempt":         func(s *store.Store) queue { return deaf{s, true, true, false} },
+		"a poller is always called":          func(s *store.Store) queue { return restless{s} },
+		"a dispatcher never sleeps":          func(s *store.Store) queue { return sleepless{s} },
+		"a pool gives no heartbeat":          func(s *store.Store) queue { return lifeless{s} },
+		"a pool does not look for dead ones": func(s *store.Store) queue { return uncaring{s} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if slices.Contains(spins, name) {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -22,9 +23,9 @@ const queueName = "q"
 // server is a miniredis with the clients of one program. It is used by one world after another.
 type server struct {
 	mini  *miniredis.Miniredis
-	read  *redis.Client // repeats a command after a lost reply, as the client of scripts.Connect for reads does
+	read  *redis.Client // repeats a command after a lost reply, as the client of store.Connect for reads does
 	write *redis.Client // never does
-	store *scripts.Store
+	store *store.Store
 
 	steers bool // operators of its world steer
 	few    bool // few signatures of failures are kept apart in its world
@@ -45,7 +46,7 @@ func newServer(t testing.TB, planted bug) *server {
 		_, _ = r.read.Close(), r.write.Close()
 		r.mini.Close()
 	})
-	store, err := scripts.New(&scripts.Clients{Read: r.read, Write: r.write, Block: r.write}, scripts.Config{Queue: queueName, HistoryCap: historyCap})
+	store, err := store.New(&store.Clients{Read: r.read, Write: r.write, Block: r.write}, store.Config{Queue: queueName, HistoryCap: historyCap})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // snapshot is all that Redis holds of the queue at one instant.
@@ -59,10 +59,10 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 			s.histories[uid] = history
 		}
 	}
-	replan := r.hash(k.Bulk(scripts.ReplanID(sharedPolicy)))
+	replan := r.hash(k.Bulk(store.ReplanID(sharedPolicy)))
 	s.replanning = len(replan) > 0 && replan["ended"] == ""
 	s.holder, _ = r.mini.Get(k.Holder())
-	for _, owner := range append(slices.Clip(owners), scripts.LaneOwner) {
+	for _, owner := range append(slices.Clip(owners), store.LaneOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
 			s.claimed[owner] = unnumbered(entries)
 		}
@@ -76,7 +76,7 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	return s
 }
 
-func (s *snapshot) readNews(r *server, k scripts.Keys) {
+func (s *snapshot) readNews(r *server, k store.Keys) {
 	s.journal, s.outbox, s.rejected = s.weave(r.stream(k.Journal()), r.stream(k.Created())), r.stream(k.Outbox()), r.list(k.Rejected())
 	s.replies = r.list(k.Reply(replyName))
 	for _, key := range []string{k.Journal(), k.Created(), k.Outbox(), k.Rejected(), k.Reply(replyName)} {
@@ -152,7 +152,7 @@ func (r *server) stream(key string) (entries []map[string]string) {
 // unnumbered marks commands as they are marked before they have numbers.
 func unnumbered(entries []string) []string {
 	for i, entry := range entries {
-		if claimed := (scripts.Claimed{Entry: entry}); claimed.Numbered() {
+		if claimed := (store.Claimed{Entry: entry}); claimed.Numbered() {
 			entries[i] = "c" + claimed.Raw()
 		}
 	}

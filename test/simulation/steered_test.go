@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // The names that operators of steered worlds use. Nothing else is steered by.
@@ -95,7 +95,7 @@ func (r *server) lookAround(steers bool) (s steered) {
 	s.openBulks = r.scores(k.Bulks())
 	for _, ids := range []map[string]float64{s.openBulks, r.scores(k.BulksEnded())} {
 		for id := range ids {
-			if id != scripts.ReplanID(sharedPolicy) {
+			if id != store.ReplanID(sharedPolicy) {
 				s.bulks[id] = r.hash(k.Bulk(id))
 			}
 		}

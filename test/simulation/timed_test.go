@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // windowRule opens a retry window for the first five of each ten minutes.
@@ -113,18 +113,18 @@ var timedBugs = []bug{
 			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
-	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: func(s *scripts.Store) queue {
+	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: func(s *store.Store) queue {
 		return delaying{s, map[string]bool{}}
 	}},
 }
 
 // delaying forgets that a payload was replaced when the attempt asks to be tried again.
 type delaying struct {
-	*scripts.Store
+	*store.Store
 	later map[string]bool // such attempts
 }
 
-func (s delaying) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (scripts.Claim, error) {
+func (s delaying) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
 	claim, err := s.Store.Claim(ctx, owner, limit, lease)
 	for _, entry := range claim.Messages {
 		if message, err := model.DecodeMessage([]byte(entry.Raw())); err == nil && (message.Type == model.MessagePostponed || message.Type == model.MessageInterrupted) {
@@ -134,7 +134,7 @@ func (s delaying) Claim(ctx context.Context, owner string, limit int, lease time
 	return claim, err
 }
 
-func (s delaying) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+func (s delaying) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	snapshot, err := s.Store.Read(ctx, uids, commands)
 	if err == nil {
 		for _, record := range snapshot.Records {
@@ -145,6 +145,6 @@ func (s delaying) Read(ctx context.Context, uids []string, commands []*model.Com
 }
 
 // believing lets the daemons believe what the bug says of models.
-func believing(s *scripts.Store, believed func(*model.Model)) queue {
-	return altered{s, func(r *scripts.Record) { believed(&r.Model) }}
+func believing(s *store.Store, believed func(*model.Model)) queue {
+	return altered{s, func(r *store.Record) { believed(&r.Model) }}
 }

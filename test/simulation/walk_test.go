@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // sharedPolicy is stored under a name in some worlds: its rule changes now and then.
@@ -105,17 +105,17 @@ func (p *replay) checkWalk() error {
 
 // forgetful notes how far a walk is before it has committed.
 type forgetful struct {
-	*scripts.Store
-	bulks []scripts.Bulk
+	*store.Store
+	bulks []store.Bulk
 }
 
-func (s *forgetful) Bulks(ctx context.Context) ([]scripts.Bulk, error) {
+func (s *forgetful) Bulks(ctx context.Context) ([]store.Bulk, error) {
 	bulks, err := s.Store.Bulks(ctx)
 	s.bulks = slices.Clone(bulks)
 	return bulks, err
 }
 
-func (s *forgetful) WalkModels(ctx context.Context, selector model.Selector, from scripts.Place, least int) ([]string, scripts.Place, error) {
+func (s *forgetful) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
 	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)
 	for i := range s.bulks {
 		if err == nil {
@@ -127,9 +127,9 @@ func (s *forgetful) WalkModels(ctx context.Context, selector model.Selector, fro
 }
 
 // impatient takes a model that waits for a retry for one that waits for a planned refresh.
-type impatient struct{ *scripts.Store }
+type impatient struct{ *store.Store }
 
-func (s impatient) Read(ctx context.Context, uids []string, commands []*model.Command) (*scripts.Snapshot, error) {
+func (s impatient) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	snapshot, err := s.Store.Read(ctx, uids, commands)
 	if err != nil || commands != nil {
 		return snapshot, err

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/acl"
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -35,7 +35,7 @@ func setup(t *testing.T, at place) *outside { t.Helper(); return enter(t, at, ni
 // setupWithUsers does so on a server with a user for each part, and wants that Redis refuses nothing to anybody.
 func setupWithUsers(t *testing.T) *outside {
 	t.Helper()
-	users := fixture.WithUsers(t, scripts.DefaultQueue)
+	users := fixture.WithUsers(t, store.DefaultQueue)
 	t.Cleanup(func() { users.ExpectNoRefusal(t) })
 	return enter(t, place{server: users.Server}, users)
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/scripts"
 )
 
 // place is where the queue of a test lives: whole on a single server, or in parts on a Redis Cluster.
@@ -40,7 +40,7 @@ func (p place) flags() []string {
 	if p.parts == 0 {
 		return []string{"--redis", p.server.URL}
 	}
-	return []string{"--redis", "redis-cluster://" + p.server.Addr, "--queue", scripts.DefaultQueue}
+	return []string{"--redis", "redis-cluster://" + p.server.Addr, "--queue", store.DefaultQueue}
 }
 
 // login are the words by which redis-cli, as whoever may do everything, reaches every key.
@@ -55,11 +55,11 @@ func (p place) login() []string {
 // queues are the names under which the parts have their keys.
 func (p place) queues() []string {
 	if p.parts == 0 {
-		return []string{scripts.DefaultQueue}
+		return []string{store.DefaultQueue}
 	}
 	var names []string
 	for part := range p.parts {
-		names = append(names, fmt.Sprintf("{%s:%d}", scripts.DefaultQueue, part))
+		names = append(names, fmt.Sprintf("{%s:%d}", store.DefaultQueue, part))
 	}
 	return names
 }
@@ -77,7 +77,7 @@ func (p place) queueAfter(uid string, further int) string {
 
 // keys are what a key of the whole queue stands for: one in the part of its model, or one in each part.
 func (p place) keys(name string) []string {
-	rest := strings.TrimPrefix(name, scripts.DefaultQueue)
+	rest := strings.TrimPrefix(name, store.DefaultQueue)
 	if words := strings.SplitN(rest, ":", 3); len(words) == 3 {
 		return []string{p.queueOf(words[2]) + rest}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/refreshd/refreshd/scripts"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 	"github.com/refreshd/refreshd/worker/handlers"
 )
@@ -37,12 +37,12 @@ func ExampleHTTP() {
 	server.HSet("bigtables:model:tbl_1", "attempt_uid", "a1")
 	_, _ = server.Push("bigtables-input", `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv"}`)
 
-	clients, err := scripts.Connect("redis://"+server.Addr(), scripts.ConnectOptions{})
+	clients, err := store.Connect("redis://"+server.Addr(), store.ConnectOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = clients.Close() }()
-	store, err := scripts.New(clients, scripts.Config{})
+	store, err := store.New(clients, store.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/scripts"
 	"github.com/refreshd/refreshd/worker"
 )
 
 func TestMain(m *testing.M) {
-	scripts.LogTo(nil)
+	store.LogTo(nil)
 	testkit.Main(m)
 }
 
@@ -53,7 +53,7 @@ func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *wor
 // pool is a pool at work on a queue.
 type pool struct {
 	t     testing.TB
-	store *scripts.Store
+	store *store.Store
 	redis redis.UniversalClient
 }
 

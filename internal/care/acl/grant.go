@@ -1,0 +1,117 @@
+package acl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// part is what a role does: the scripts that it runs, and what it does besides.
+type part struct {
+	runs []run
+	// never are commands of its scripts that this role has no use for, with their keys.
+	never  []grant
+	direct []grant
+}
+
+// run is a script, and whose lists it is run with.
+type run struct{ script, owner string }
+
+const (
+	all    = "*" // every uid, or every owner of a list
+	nobody = ""  // the owner where a script is run without a list
+)
+
+// grant is what a role may do with some keys.
+type grant struct {
+	commands []string
+	keys     []string // patterns
+}
+
+// String renders a selector.
+func (g grant) String() string {
+	return "(+" + strings.Join(g.commands, " +") + " " + strings.Join(g.keys, " ") + ")"
+}
+
+// allow grants commands, in one text, on keys that may be both read and written.
+func allow(commands string, keys ...[]string) grant {
+	return grant{strings.Fields(commands), slices.Concat(keys...)}
+}
+
+// reading, writing and both are patterns of keys by what may be done with them.
+func reading(keys ...string) []string { return marked("%R~", keys) }
+
+func writing(keys ...string) []string { return marked("%W~", keys) }
+
+func both(keys ...string) []string { return marked("~", keys) }
+
+func marked(mark string, keys []string) []string {
+	patterns := make([]string, len(keys))
+	for i, key := range keys {
+		patterns[i] = mark + key
+	}
+	return patterns
+}
+
+// grants are those for its scripts, and for what it does besides. A script needs EVALSHA on all keys that are passed to it, and each
+// command inside on the keys that it touches there. A command may touch several keys, which must stand in one grant.
+func (p part) grants(keys store.Keys) ([]grant, error) {
+	passed, touched := map[string]bool{}, map[string]map[string]bool{} // command to its keys; true: more than the target of LMOVE
+	for _, run := range p.runs {
+		needs, err := store.NeedsOf(run.script, keys, run.owner)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range needs.Keys {
+			passed[key] = true
+		}
+		for _, access := range needs.Accesses {
+			command := strings.ToLower(access.Command)
+			if touched[command] == nil {
+				touched[command] = map[string]bool{}
+			}
+			touched[command][access.Key] = touched[command][access.Key] || !access.Target
+		}
+	}
+	for _, never := range p.never {
+		for _, command := range never.commands {
+			for _, key := range never.keys {
+				if _, found := touched[command][key]; !found {
+					return nil, fmt.Errorf("expected a script with %s of %s, found none", command, key)
+				}
+				delete(touched[command], key)
+			}
+		}
+	}
+	if len(p.runs) == 0 {
+		return p.direct, nil
+	}
+	grants := []grant{{[]string{"evalsha"}, both(slices.Sorted(maps.Keys(passed))...)}}
+	return append(append(grants, merge(touched)...), p.direct...), nil
+}
+
+// merge makes one grant of the commands that are used on the same keys.
+func merge(touched map[string]map[string]bool) (grants []grant) {
+	for _, command := range slices.Sorted(maps.Keys(touched)) {
+		var keys []string
+		for _, key := range slices.Sorted(maps.Keys(touched[command])) {
+			mark := "~"
+			if !touched[command][key] {
+				mark = "%W~"
+			}
+			keys = append(keys, mark+key)
+		}
+		same := slices.IndexFunc(grants, func(g grant) bool { return slices.Equal(g.keys, keys) })
+		switch {
+		case keys == nil:
+		case same >= 0:
+			grants[same].commands = append(grants[same].commands, command)
+		default:
+			grants = append(grants, grant{[]string{command}, keys})
+		}
+	}
+	return grants
+}

@@ -1,0 +1,113 @@
+package acl_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+)
+
+func TestOnlyADispatcherAndAPollerMayLoadScripts(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	for _, role := range acl.Roles() {
+		err := users.Client(t, role).ScriptLoad(t.Context(), "return 1").Err()
+		if loads := role == acl.Dispatcher || role == acl.Poller; loads && err != nil || !loads && !store.Refused(err) {
+			t.Errorf("%s: expected that it may load a script: %t, found %v", role, loads, err)
+		}
+	}
+}
+
+// TestAScriptMayDoNoMoreThanItsUser tries what a stolen password is good for beside that of a dispatcher: scripts of one's own.
+func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	admin := users.Server.Client(t)
+	admin.HSet(t.Context(), "q:model:m", "attempt_uid", "a1")
+	admin.RPush(t.Context(), "q-output", "result")
+	before := users.Server.Dump(t)
+	tries := map[acl.Role][][2]string{
+		acl.Worker: {
+			{"q:model:m", "return redis.call('HSET', KEYS[1], 'attempt_uid', 'mine')"}, {"q:due", "return redis.call('ZADD', KEYS[1], 1, 'm')"},
+			{"q-control", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-output", "return redis.call('LPOP', KEYS[1])"},
+			{"q-output", "return redis.call('LRANGE', KEYS[1], 0, -1)"}, {"q-input", "return redis.call('HSET', 'q:model:m', 'attempt_uid', 'mine')"},
+			{"q-input", "return redis.call('HGETALL', 'q:model:m')"}, {"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"},
+		},
+		acl.Dispatcher: {
+			{"q:payload:m", "return redis.call('SET', KEYS[1], '{}')"}, {"q-input", "return redis.call('RPUSH', 'q-output', '{}')"},
+			{"q-input", "return redis.call('LPOP', 'q-output')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+			{"q:rejected", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q:claimed:", "return redis.call('LREM', KEYS[1], 1, 'x')"},
+			{"q:claimed:p", "return redis.call('TYPE', KEYS[1])"},
+		},
+		acl.Poller: {
+			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+			{"q:due", "return redis.call('HSET', 'q:circuit:queue', 'on', '1')"}, {"q:due", "return redis.call('HSET', 'q:policies', 'x', '{}')"},
+			{"q-output", "return redis.call('LRANGE', KEYS[1], 0, -1)"}, {"q:outbox", "return redis.call('DEL', KEYS[1])"},
+		},
+		acl.Operator: {
+			{"q-input", "return redis.call('RPUSH', KEYS[1], '{}')"}, {"q-input", "return redis.call('LPOP', KEYS[1])"},
+			{"q-input", "return redis.call('LMOVE', KEYS[1], 'q:taken:me', 'LEFT', 'RIGHT')"}, {"q:due", "return redis.call('LPOP', 'q-output')"},
+		},
+		acl.Viewer:        {{"q:due", "return redis.call('ZCARD', KEYS[1])"}, {"q:model:m", "return 1"}},
+		acl.ForeignWorker: {{"q-input", "return redis.call('LPOP', KEYS[1])"}, {"q-output", "return 1"}},
+		acl.Application:   {{"q-control", "return redis.call('RPUSH', KEYS[1], '{}')"}},
+	}
+	for _, role := range acl.Roles() {
+		client := users.Client(t, role)
+		if err := client.Ping(t.Context()).Err(); err != nil {
+			t.Fatalf("%s: %v", role, err)
+		}
+		for _, try := range tries[role] {
+			digest := admin.ScriptLoad(t.Context(), try[1]).Val()
+			if err := client.EvalSha(t.Context(), digest, []string{try[0]}).Err(); err == nil || errors.Is(err, redis.Nil) || !store.Refused(err) {
+				t.Errorf("%s: expected %s refused on %s, found %v", role, try[1], try[0], err)
+			}
+		}
+	}
+	if diff := cmp.Diff(before, users.Server.Dump(t)); diff != "" {
+		t.Errorf("something was changed:\n%s", diff)
+	}
+}
+
+// workAfterAFlush is work of each role that runs scripts.
+var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *store.Store) error{
+	acl.Dispatcher: func(ctx context.Context, s *store.Store) error {
+		_, err := s.ReadDue(ctx, store.DueRequest{Limit: 1})
+		return err
+	},
+	acl.Poller: func(ctx context.Context, s *store.Store) error {
+		_, err := s.Claim(ctx, "p", 1, time.Second)
+		return err
+	},
+	acl.Worker:   func(ctx context.Context, s *store.Store) error { _, _, err := s.Heartbeat(ctx, "w"); return err },
+	acl.Operator: func(ctx context.Context, s *store.Store) error { return s.ProbeScripts(ctx) },
+}
+
+func TestAfterAScriptFlushEachRoleWorksAsSoonAsADispatcherOrAPollerDoes(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	admin := users.Server.Client(t)
+	work := func(role acl.Role) error { return workAfterAFlush[role](t.Context(), users.Store(t, role)) }
+	for _, loader := range []acl.Role{acl.Dispatcher, acl.Poller} {
+		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range []acl.Role{acl.Worker, acl.Operator} {
+			if err := work(role); !errors.Is(err, store.ErrNotLoaded) {
+				t.Errorf("%s alone: expected %v, found %v", role, store.ErrNotLoaded, err)
+			}
+		}
+		if err := work(loader); err != nil {
+			t.Errorf("%s: expected it to load the scripts, found %v", loader, err)
+		}
+		for role := range workAfterAFlush {
+			if err := work(role); err != nil {
+				t.Errorf("%s behind a %s: expected its work done, found %v", role, loader, err)
+			}
+		}
+	}
+}

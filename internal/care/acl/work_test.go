@@ -1,0 +1,145 @@
+package acl_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	users.Server.Client(t).ZAdd(t.Context(), "q:gates", redis.Z{Score: 1, Member: "hold:h1"})
+	for _, role := range acl.Roles() {
+		_, err := users.Store(t, role).Gauges(t.Context())
+		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
+		if reads && err != nil || !reads && !store.Refused(err) {
+			t.Errorf("%s: found %v", role, err)
+		}
+	}
+}
+
+// TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer walks each source: all models, a label and the sets of a status.
+func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	operator, daemon, viewer := users.Store(t, acl.Operator), users.Store(t, acl.Poller), users.Store(t, acl.Viewer)
+	if err := daemon.LoadScripts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{"", "tenant=t1", "status=failing", "status=disabled", "status=running", "status=parked", "uid=a", "status=queued"} {
+		id := fmt.Sprint("x", i)
+		var failed []error
+		note := func(err error) { failed = append(failed, err) }
+		selector, err := model.ParseSelector(text)
+		note(err)
+		_, err = operator.BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
+		note(err)
+		open, err := daemon.Bulks(t.Context())
+		note(err)
+		_, _, err = daemon.WalkModels(t.Context(), selector, store.WalkBegins, 1)
+		note(err)
+		_, err = daemon.Queued(t.Context())
+		note(err)
+		if len(open) != 1 {
+			t.Fatalf("%q: expected one bulk, found %v, %v", text, open, errors.Join(failed...))
+		}
+		_, err = daemon.MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
+		note(err)
+		_, err = operator.CancelBulk(t.Context(), id)
+		note(err)
+		_, err = viewer.EndedBulks(t.Context())
+		note(err)
+		note(viewer.EachSelected(t.Context(), selector, func([]string) error { return nil }))
+		_, err = viewer.Behind(t.Context(), viewer.Keys.Failing(), store.Scored{}, 1)
+		note(err)
+		_, err = viewer.LastReasons(t.Context(), []string{"a"})
+		note(err)
+		if err := errors.Join(failed...); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer does what the commands do, under the users of both.
+func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing.T) {
+	users := fixture.WithUsers(t, "q")
+	operator, daemon, viewer, now := users.Store(t, acl.Operator), users.Store(t, acl.Dispatcher), users.Store(t, acl.Viewer), time.Now()
+	calendar, err := schedule.ParseCalendar(map[string]any{"name": "nightly", "rrule": "FREQ=DAILY;BYHOUR=2", "dtstart": "2026-01-01T00:00:00", "for": "1h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.LoadScripts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, gate := t.Context(), model.NewGate(model.GateHold, "h1")
+	change := func(s *store.Store) map[string]error {
+		_, released := s.ReleaseHold(ctx, "h1", time.Minute, now)
+		_, limited := s.RemoveLimit(ctx, "host=h", now)
+		_, removed := s.RemoveCalendar(ctx, "nightly", now)
+		_, closed := s.CloseCircuit(ctx, "host=h", "me", now)
+		_, opened := s.OpenCircuit(ctx, "host=h", "me", "why", now, now)
+		_, turned := s.OpenCircuit(ctx, "queue", "me", "", now, now)
+		_, dropped := s.DropProbe(ctx, "host=h", "m", now)
+		return map[string]error{
+			"hold": s.PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
+			"limit rm": limited, "calendar put": s.PutCalendar(ctx, calendar, now), "calendar rm": removed,
+			"circuit open": opened, "circuit open queue": turned, "circuit set": s.SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, s.LookAtGate(ctx, gate, now)),
+		}
+	}
+	look := func(s *store.Store) map[string]error {
+		_, unreadable, holds := s.Holds(ctx)
+		_, gates := s.Gates(ctx)
+		_, limits := s.Limits(ctx)
+		_, uses := s.LimitUses(ctx)
+		_, circuits := s.Circuits(ctx)
+		_, queue := s.QueueCircuit(ctx)
+		_, calendars := s.StoredCalendars(ctx)
+		_, rooms := s.Rooms(ctx, []string{"host=h"}, []string{"host=h"}, now)
+		_, parked := s.ParkedBy(ctx, []model.Gate{gate}, 1)
+		_, counted := s.CountParked(ctx, gate)
+		_, texts := s.SteeringTexts(ctx, now)
+		_, state := s.GateState(ctx, gate, now)
+		return map[string]error{
+			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": errors.Join(circuits, queue), "calendar ls": calendars, "rooms": rooms,
+			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),
+		}
+	}
+	if err := users.Server.Client(t).Set(ctx, "q:model:text", "text", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.FreeLost(ctx, "host=h", &model.Room{Lapsed: []string{"m", "text"}}, now); err != nil {
+		t.Errorf("a dispatcher frees slots: %v", err)
+	}
+	first, operated, again := change(viewer), change(operator), change(viewer) // what is so already is not asked for
+	for what := range first {
+		if first[what] == nil && again[what] == nil {
+			t.Errorf("viewer: expected %s refused", what)
+		}
+	}
+	for role, want := range map[acl.Role]bool{acl.Operator: true, acl.Viewer: false} {
+		c := users.Client(t, role)
+		queue, err := store.Open(ctx, &store.Clients{Read: c, Write: c, Block: c}, store.Config{Queue: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := queue.SetNewErrorAbove(ctx, 9); (err == nil) != want {
+			t.Errorf("%s: expected that it may change settings: %t, found %v", role, want, err)
+		}
+	}
+	for name, all := range map[string]map[string]error{"operator changes": operated, "operator looks": look(operator), "viewer": look(viewer)} {
+		for what, err := range all {
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package apply
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// bundle is a queue and the directory of ann.
+type bundle struct {
+	t      *testing.T
+	queue  *store.Queue
+	path   string
+	client redis.UniversalClient
+}
+
+func setup(t *testing.T, server *testkit.Server) *bundle {
+	t.Helper()
+	client := server.Client(t)
+	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bundle{t, queue, t.TempDir(), client}
+}
+
+// plan plans what the documents say.
+func (b *bundle) plan(documents string) *Plan {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(documents), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	d, err := definitions.ReadDirectory(b.path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, MaxDelete: Share{number: 10}})
+	if err != nil || len(plan.Refused) > 0 {
+		b.t.Fatalf("%v %v", err, plan)
+	}
+	return plan
+}
+
+func (b *bundle) carryOut(plan *Plan) *Plan {
+	b.t.Helper()
+	if err := plan.CarryOut(b.t.Context(), b.queue, "ann"); err != nil {
+		b.t.Fatal(err)
+	}
+	return plan
+}
+
+// change carries out decisions about a model.
+func (b *bundle) change(uid string, decide ...func(*store.Record) model.Decision) {
+	b.t.Helper()
+	part := b.queue.Of(uid)
+	for _, decide := range decide {
+		records, err := part.Load(b.t.Context(), []string{uid})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		now, _ := part.Now(b.t.Context())
+		item := store.Item{Transition: records[uid].Decide(decide(records[uid]), now)}
+		codes, err := part.Commit(b.t.Context(), store.Batch{Now: now, MaxQueued: 10, Items: []store.Item{item}})
+		if err != nil || codes[0] != store.CodeApplied {
+			b.t.Fatalf("%v %v", codes, err)
+		}
+	}
+}
+
+func (b *bundle) record(uid string) *store.Record {
+	b.t.Helper()
+	records, err := b.queue.Of(uid).Load(b.t.Context(), []string{uid})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return records[uid]
+}
+
+func run(r *store.Record) model.Decision {
+	decision, _ := r.Run(true, r.RefreshAt)
+	return decision
+}
+
+func start(r *store.Record) model.Decision { return r.Start(r.RefreshAt, "a1") }
+
+const two = "- {uid: a, payload: {n: %}, rrule: FREQ=YEARLY}\n- {uid: b, payload: {n: %}, rrule: FREQ=YEARLY}\n- {uid: c, payload: {n: %}, rrule: FREQ=YEARLY}\n"
+
+func documents(n string) string { return strings.ReplaceAll(two, "%", n) }
+
+func TestAModelThatHasChangedSinceItWasPlannedIsRefusedAndTheOthersAreNot(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.carryOut(b.plan(documents("1")))
+		plan := b.plan(strings.ReplaceAll(documents("2"), "uid: c", "uid: d")) // changes a and b, deletes c, creates d
+		b.change("b", run)
+		b.change("c", run)
+		b.change("d", func(*store.Record) model.Decision {
+			return model.Decision{Event: model.EventCreate, Definition: &model.Model{UID: "d", Payload: "{}"}}
+		})
+		b.carryOut(plan)
+		for _, step := range plan.Steps {
+			refused := step.Name != "a"
+			if refused != (step.Err != nil) || refused == step.Applied() {
+				t.Errorf("%s %s: found %v, applied %v", step.Action, step.Name, step.Err, step.Applied())
+			}
+			if refused && !strings.Contains(step.Problem(), "expected the model "+step.Name+" as it was planned, found it changed since") {
+				t.Errorf("found %s", step.Problem())
+			}
+		}
+		if a, other, c, d := b.record("a"), b.record("b"), b.record("c"), b.record("d"); a.Payload != `{"n":2}` || other.Payload != `{"n":1}` || !c.Exists || d.Payload != "{}" {
+			t.Errorf("found %s, %s, %v, %s", a.Payload, other.Payload, c.Exists, d.Payload)
+		}
+	})
+}
+
+func TestAModelWhoseAttemptAWorkerTakesMeanwhileIsChangedAndStartsAgain(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.carryOut(b.plan(documents("1")))
+		b.change("a", run, start)
+		plan := b.plan(documents("2"))
+		if err := server.Client(t).LPop(t.Context(), b.queue.Parts[0].Keys.Input()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.carryOut(plan)
+		if a := b.record("a"); a.Payload != `{"n":2}` || !a.Again || a.AttemptUID != "a1" {
+			t.Errorf("expected a model that starts again, found %+v", a.State)
+		}
+	})
+}
+
+func TestAPlanThatRefusesSomethingIsNotCarriedOut(t *testing.T) {
+	b := setup(t, testkit.Miniredis(t))
+	plan := b.plan(documents("1"))
+	plan.Refused = []string{"x"}
+	if err := plan.CarryOut(t.Context(), b.queue, ""); err == nil || b.record("a").Exists {
+		t.Errorf("expected an error and nothing done, found %v", err)
+	}
+}
+
+func TestAShareIsANumberOrAPercentageRoundedUp(t *testing.T) {
+	for text, want := range map[string]int{"0": 0, "7": 7, "0%": 0, "5%": 1, "50%": 10, "12.5%": 3, "100%": 20} {
+		if share, err := ParseShare(text); err != nil || share.Of(20) != want || share.String() != text {
+			t.Errorf("%s of 20: expected %d, found %d, %v", share, want, share.Of(20), err)
+		}
+	}
+	for _, text := range []string{"", "-1", "101%", "-1%", "x%", "1.5", "%", "NaN%"} {
+		if share, err := ParseShare(text); err == nil {
+			t.Errorf("%q: expected an error, found %v", text, share)
+		}
+	}
+}

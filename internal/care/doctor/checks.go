@@ -1,0 +1,183 @@
+// Package doctor checks what must hold of a queue whatever happens, and the Redis that it lives in, and repairs what is safe to repair.
+//
+// It may run beside busy daemons. It reads in chunks between which Redis serves others. What changes while it is read may look broken:
+// it is read again, at one instant, before it is reported.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// Options tune a check. The zero value is usable, but for the clock.
+type Options struct {
+	// Now is the clock of this machine, to compare with that of Redis. Nil: they are not compared.
+	Now func() time.Time
+	// Repair repairs what is safe.
+	Repair bool
+	// Limit is how many findings of one code are reported one by one. Defaults to 20.
+	Limit int
+}
+
+// checker is one run of all checks of one part of a queue.
+type checker struct {
+	store   *store.Store
+	options Options
+	report  *Report
+	first   *checker        // of the first part, which the others are compared with; nil: this is it
+	several bool            // the queue has several parts
+	servers map[string]bool // that were checked already, by their run_id
+	now     time.Time       // of the queue, when the run began
+
+	wrongType map[string]bool     // keys of a wrong type
+	refused   string              // what Redis has answered to a repair; empty: it takes all
+	stored    map[string]bool     // names of the stored policies
+	used      map[string]usage    // by name of a policy
+	closedBy  map[string][]string // the stored policies that name a calendar, by its name
+	failing   map[string]int64    // by the id of a signature
+}
+
+// usage is how a policy is used.
+type usage struct {
+	models  int
+	example string // uid of one of them
+}
+
+func newChecker(store *store.Store, options Options) *checker {
+	if options.Limit <= 0 {
+		options.Limit = 20
+	}
+	return &checker{
+		store: store, options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
+		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
+		closedBy: make(map[string][]string), failing: make(map[string]int64),
+	}
+}
+
+// Check checks all parts of a queue and the Redis that they live in. An error means that some of them could not be looked at as a whole; what
+// was found all the same is in the report.
+func Check(ctx context.Context, queue *store.Queue, options Options) (*Report, error) {
+	return eachPart(queue, options, func(c *checker) error { return c.check(ctx) })
+}
+
+// Preflight checks only the Redis that a queue lives in, for daemons that begin. It takes no longer than patience for each part.
+func Preflight(ctx context.Context, queue *store.Queue, options Options, patience time.Duration) (*Report, error) {
+	return eachPart(queue, options, func(c *checker) error {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return c.preflight(ctx)
+	})
+}
+
+// eachPart checks every part of a queue, also behind one that cannot be checked, into one report.
+func eachPart(queue *store.Queue, options Options, check func(*checker) error) (*Report, error) {
+	first := newChecker(queue.Parts[0], options)
+	first.several = len(queue.Parts) > 1
+	var failed []error
+	for i, part := range queue.Parts {
+		c := first
+		if i > 0 {
+			c = newChecker(part, options)
+			c.report, c.several, c.servers = first.report, true, first.servers
+			if failed == nil { // what was looked at as a whole may be compared with
+				c.first = first
+			}
+		}
+		if err := check(c); err != nil {
+			failed = append(failed, c.inPart(err))
+		}
+	}
+	return first.report, errors.Join(failed...)
+}
+
+// check runs all checks.
+func (c *checker) check(ctx context.Context) (err error) {
+	if c.now, err = c.store.Now(ctx); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.indexes, c.bulkSet, c.input, c.parties, c.gateLooks, c.heartbeats, c.backlog, c.usedPolicies,
+		c.policyUses, c.errorCounts, c.steering, c.calendars, c.samePolicies, c.sameSteering, c.sameQueueCircuit,
+	} {
+		if err = step(ctx); err != nil {
+			break
+		}
+	}
+	if c.refused != "" {
+		c.note(repairRefused, c.store.Keys.Queue(), c.refused)
+	}
+	return err
+}
+
+// inPart says in which part a check has failed, if there are several.
+func (c *checker) inPart(err error) error {
+	if c.several {
+		err = fmt.Errorf("%s: %w", c.store.Keys.Queue(), err)
+	}
+	return err
+}
+
+// policy is where a finding about a policy is: its name, and its part if there are several.
+func (c *checker) policy(name string) string {
+	if c.several {
+		return c.store.Keys.Policies() + " " + name
+	}
+	return name
+}
+
+// keyTypes checks the types of the keys that a queue has one of.
+func (c *checker) keyTypes(ctx context.Context) error {
+	k := c.store.Keys
+	wants := map[string]string{
+		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.StaleAt(): "zset", k.Late(): "zset", k.Stale(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
+		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Created(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
+		k.Stats(): "hash", k.QueueCircuit(): "hash", k.FormerCircuit(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
+		k.Forwarded(): "hash", k.Commands(): "zset", k.Errors(): "zset", k.PastErrors(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
+		k.Failing(): "zset", k.Disabled(): "zset", k.Parked(): "zset", k.Gates(): "zset", k.Holds(): "hash", k.Limits(): "hash", k.Calendars(): "hash",
+		k.Deliveries(): "hash", k.Undelivered(): "list",
+	}
+	names := slices.Sorted(maps.Keys(wants))
+	types, err := c.store.Types(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		if types[i] != "none" && types[i] != wants[name] {
+			c.wrongType[name] = true
+			c.note(keyType.wanting(wants[name]), name, "a "+types[i])
+		}
+	}
+	return nil
+}
+
+// walk checks once all keys of which a queue has many.
+func (c *checker) walk(ctx context.Context) error {
+	k := c.store.Keys
+	checks := map[store.KeyKind]func(context.Context, []string) error{
+		store.KeyModel: c.models, store.KeyPayload: c.typed(k.Payload, "string", c.orphans(payloadOrphan)),
+		store.KeyHistory: c.typed(k.History, "list", c.orphans(historyOrphan)),
+		store.KeyClaimed: c.typed(k.Claimed, "list", c.claimed), store.KeyTaken: c.typed(k.Taken, "list", c.taken),
+		store.KeyReply: c.typed(k.Reply, "list", nil), store.KeyBulk: c.typed(k.Bulk, "hash", each(c.bulk)), store.KeyError: c.typed(k.Error, "hash", c.signatures),
+		store.KeyTold: c.typed(k.Told, "list", nil), store.KeyNotices: c.typed(k.Notices, "list", nil), store.KeyRecipients: c.typed(k.Recipients, "zset", nil),
+		store.KeyLabel: c.index(store.KeyLabel, "set"), store.KeyGate: c.gates, store.KeyLimit: c.index(store.KeyLimit, "zset"), store.KeyRate: c.typed(k.Rate, "string", nil),
+		store.KeyCircuitState: c.typed(k.Circuit, "hash", c.circuits),
+	}
+	return c.store.EachKey(ctx, func(keys []store.QueueKey) error {
+		names := make(map[store.KeyKind][]string)
+		for _, key := range keys {
+			names[key.Kind] = append(names[key.Kind], key.Name)
+		}
+		for kind, names := range names {
+			if err := checks[kind](ctx, names); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

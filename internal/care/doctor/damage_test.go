@@ -1,0 +1,378 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+)
+
+// damage is one thing that is wrong, planted by hand into a queue with the model "idle", which waits for an hour, "busy", whose attempt
+// stands in the input list, and "off", which is disabled.
+type damage struct {
+	code       string
+	severity   Severity
+	where      string
+	repairable bool // --repair promises it
+	plant      func(ctx context.Context, q *queue, r redis.UniversalClient, k store.Keys)
+}
+
+type (
+	ctx  = context.Context
+	rds  = redis.UniversalClient
+	keys = store.Keys
+)
+
+// busyPolicy is the inline policy of the model "busy".
+const busyPolicy = "inline-fac19c5cb7e9f5a5"
+
+var damages = map[string]damage{
+	"a waiting model is missing in the due set": {"due-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
+	}},
+	"a waiting model stands at another time": {"due-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZIncrBy(ctx, k.Due(), 1, "idle").Err())
+	}},
+	"a running model is missing in the running set": {"running-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZRem(ctx, k.Running(), "busy").Err())
+	}},
+	"a running model stands in the due set": {"due-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e15, Member: "busy"}).Err())
+	}},
+	"an idle model stands in the running set": {"running-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "idle"}).Err())
+	}},
+	"a model that nobody watches grows old": {"stale-at-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.StaleAt(), redis.Z{Score: 1e13, Member: "idle"}).Err())
+	}},
+	"a fresh model stands among the late ones": {"late-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Late(), redis.Z{Score: 1e13, Member: "off"}).Err())
+	}},
+	"a stale model is missing among the stale ones": {"stale-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("busy"), "freshness", "stale", "stale_at", "2026-11-20T00:00:00.000Z").Err())
+	}},
+	"a disabled model stands in the due set": {"due-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "off"}).Err())
+	}},
+	"a disabled model has a refresh_at": {"disabled-busy", Error, "off", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("off"), "refresh_at", "2026-11-22T00:00:00.000Z").Err())
+	}},
+	"an attempt without a deadline": {"attempt-torn", Error, "busy", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Model("busy"), "deadline_at").Err())
+	}},
+	"a deadline without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "deadline_at", "2026-11-22T00:00:00.000Z").Err())
+	}},
+	"a start without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "started_at", "2026-11-22T00:00:00.000Z").Err())
+	}},
+	"a uid in the due set without a model": {"due-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a uid in the running set without a model": {"running-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a uid in the stale_at set without a model": {"stale-at-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.StaleAt(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a uid in the late set without a model": {"late-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Late(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a uid in the stale set without a model": {"stale-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Stale(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
+	}},
+	"a payload without a model": {"payload-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Payload("ghost"), "{}", 0).Err())
+	}},
+	"a bulk that is gone": {"bulk-orphan", Warning, "bigtables:bulks ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Bulks(), redis.Z{Score: 1e12, Member: "ghost"}).Err())
+	}},
+	"a bulk that is over and goes on": {"bulk-orphan", Warning, "bigtables:bulks x", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.begin("x")
+		_, err := q.Store.CancelBulk(ctx, "x")
+		q.ok(err)
+		q.ok(r.ZAdd(ctx, k.Bulks(), redis.Z{Score: 1e12, Member: "x"}).Err())
+	}},
+	"a bulk that nobody carries out": {"bulk-lost", Error, "bigtables:bulk:x", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.begin("x")
+		q.ok(r.ZRem(ctx, k.Bulks(), "x").Err())
+	}},
+	"a bulk of another type": {"key-type", Error, "bigtables:bulk:x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Bulk("x"), "text", 0).Err())
+	}},
+	"a bulk of another release": {"bulk-unreadable", Warning, "x", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.begin("x")
+		q.ok(r.HSet(ctx, k.Bulk("x"), "action", "polish").Err())
+	}},
+	"a signature that is counted too often": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Errors(), redis.Z{Score: 2, Member: "0123456789ab"}).Err())
+		q.ok(r.HSet(ctx, k.Error("0123456789ab"), "began", "2").Err())
+	}},
+	"a signature that is not counted": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "failing_since", "2026-11-21T06:00:00.000Z", "error", "0123456789ab").Err())
+		q.ok(r.ZAdd(ctx, k.Failing(), redis.Z{Score: 1795240800000, Member: "idle"}).Err())
+	}},
+	"a signature that nobody fails by and that stays for ever": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Error("0123456789ab"), "began", "2", "ended", "2").Err())
+	}},
+	"a signature of another type": {"key-type", Error, "bigtables:error:0123456789ab", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Error("0123456789ab"), "text", 0).Err())
+	}},
+	"a history without a model": {"history-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.History("ghost"), "{}").Err())
+	}},
+	"a model of another type": {"key-type", Error, "bigtables:model:ghost", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Model("ghost"), "text", 0).Err())
+	}},
+	"a field that is no time": {"model-field", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "refresh_at", "soon").Err())
+	}},
+	"a field that is no number": {"model-field", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "attempt_no", "-1").Err())
+	}},
+	"a rule that cannot be read": {"model-schedule", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "rrule", "FREQ=NEVER").Err())
+	}},
+	"a policy that is not stored": {"policy-missing", Error, "vanished", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "policy", "vanished").Err())
+	}},
+	"a policy that cannot be read": {"policy-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Policies(), "odd", `{"retries":"for ever"}`).Err())
+	}},
+	"an inline policy that no model uses": {"policy-unused", Info, policy.Default().ContentName(), true, func(ctx ctx, q *queue, r rds, k keys) {
+		unused, err := json.Marshal(policy.Default())
+		q.ok(err)
+		q.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
+	}},
+	"a count of an inline policy that is gone": {"policy-unused", Info, "inline-gone", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.PolicyUses(), "inline-gone", "2 7").Err())
+	}},
+	"an inline policy that was stored before uses were counted": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.PolicyUses(), busyPolicy).Err())
+	}},
+	"an inline policy that is counted too often": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.PolicyUses(), busyPolicy, "2 7").Err())
+	}},
+	"a count that is no number": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.PolicyUses(), busyPolicy, "many").Err())
+	}},
+	"a model without payload": {"payload-missing", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Del(ctx, k.Payload("idle")).Err())
+	}},
+	"a payload that is no object": {"payload-unreadable", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Payload("idle"), "[]", 0).Err())
+	}},
+	"a payload of another type": {"key-type", Error, "bigtables:payload:idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Del(ctx, k.Payload("idle")).Err())
+		q.ok(r.RPush(ctx, k.Payload("idle"), "{}").Err())
+	}},
+	"a model without revision": {"model-rev", Warning, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Model("idle"), "rev").Err())
+	}},
+	"a revision that is no number": {"model-rev", Warning, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.Model("idle"), "rev", "x").Err())
+	}},
+	"a model that nothing will ever start": {"model-idle", Warning, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HDel(ctx, k.Model("idle"), "refresh_at").Err())
+		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
+	}},
+	"a queue key of another type": {"key-type", Error, "bigtables-control", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Control(), "text", 0).Err())
+	}},
+	"a reply list of another type": {"key-type", Error, "bigtables:reply:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Reply("mine"), "text", 0).Err())
+	}},
+	"a history of another type": {"key-type", Error, "bigtables:history:idle", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.History("idle"), "text", 0).Err())
+	}},
+	"a list for another program of another type": {"key-type", Error, "bigtables:told:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.Set(ctx, k.Told("mine"), "text", 0).Err())
+	}},
+	"an entry of an attempt that is over": {"input-stale", Warning, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.LPush(ctx, k.Input(), `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`).Err())
+	}},
+	"an entry of a model that is gone": {"input-stale", Warning, "gone", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Input(), `{"big_table_uid":"gone","refresh_attempt_uid":"old"}`).Err())
+	}},
+	"an entry that is no JSON": {"input-unreadable", Warning, "bigtables-input", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Input(), "garbage").Err())
+	}},
+	"claimed messages of an unknown poller": {"claimed-orphan", Error, "bigtables:claimed:lost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
+	}},
+	"claimed messages of a lapsed poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
+		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(-2 * minute).UnixMilli()), Member: "lost"}).Err())
+	}},
+	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
+	}},
+	"taken attempts of a lapsed pool": {"taken-silent", Warning, "bigtables:taken:lost", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
+		q.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: 1, Member: "lost"}).Err())
+	}},
+	"a poller with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:pollers", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
+	}},
+	"a worker pool with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:workers", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
+	}},
+	"more wake calls than one": {"wake-long", Warning, "bigtables:wake", true, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Wake(), "1", "1", "1").Err())
+	}},
+	"rejected messages": {"rejected", Warning, "bigtables:rejected", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Rejected(), `{"reason":"because"}`).Err())
+	}},
+	"an open circuit of the queue": {"circuit-open", Warning, "bigtables:circuit:queue", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.HSet(ctx, k.QueueCircuit(), "on", "1", "opened_at", "2026-11-21T00:00:00.000Z").Err())
+	}},
+	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits))}}).Err())
+	}},
+	"a notification that waits for hours": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits - time.Second))}}).Err())
+	}},
+	"a message that could not be delivered": {"undelivered", Warning, "bigtables:undelivered", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.ok(r.RPush(ctx, k.Undelivered(), "{}").Err())
+	}},
+	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
+		pipe := r.Pipeline()
+		for range manyNotices + 1 {
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled"}})
+		}
+		_, err := pipe.Exec(ctx)
+		q.ok(err)
+	}},
+	"no dispatcher that starts what is due": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.Take() // the attempt of the other model stands until tomorrow
+		q.ok(r.Del(ctx, k.Dispatchers()).Err())
+		q.Clock.Turn(time.Hour + 6*time.Second)
+	}},
+	"no dispatcher that ends what is past its deadline": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds, k keys) {
+		q.Take()
+		q.ok(r.HDel(ctx, k.Model("idle"), "refresh_at", "rrule").Err())
+		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
+		q.Clock.Turn(25 * time.Hour)
+	}},
+	"a dispatcher that starts nothing": {"due-late", Warning, "bigtables:due", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Take()
+		q.Clock.Turn(2 * time.Hour)
+		q.beat(k.Dispatchers(), q.Clock.Now())
+	}},
+	"a dispatcher that ends nothing": {"dispatcher-late", Warning, "bigtables:running", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Take()
+		q.Clock.Turn(25 * time.Hour)
+		q.beat(k.Dispatchers(), q.Clock.Now().Add(-time.Minute)) // the longest tick
+	}},
+	"no worker that takes anything": {"worker-missing", Error, "bigtables-input", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.beat(k.Workers(), q.Clock.Now())
+		q.Clock.Turn(model.LongestSilence + time.Second)
+	}},
+	"no poller that applies messages": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, _ keys) {
+		q.Say("garbage")
+	}},
+	"no poller for long": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Take()
+		q.Command("garbage")
+		q.beat(k.Pollers(), q.Clock.Now())
+		q.Clock.Turn(model.LongestSilence + time.Second)
+	}},
+	"no poller but one from the future": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, k keys) {
+		q.Say("garbage")
+		q.beat(k.Pollers(), q.Clock.Now().Add(time.Hour))
+	}},
+	"a dispatcher from the future": {"heartbeat-ahead", Warning, "bigtables:dispatchers", true, func(_ ctx, q *queue, _ rds, k keys) {
+		q.beat(k.Dispatchers(), q.Clock.Now().Add(time.Hour))
+	}},
+}
+
+// begin begins a bulk.
+func (q *queue) begin(id string) {
+	q.t.Helper()
+	_, err := q.Store.BeginBulk(q.t.Context(), id, model.Bulk{Action: model.BulkEnable})
+	q.ok(err)
+}
+
+// beat gives a heartbeat.
+func (q *queue) beat(set string, at time.Time) {
+	q.t.Helper()
+	q.ok(q.Redis.ZAdd(q.t.Context(), set, redis.Z{Score: float64(at.UnixMilli()), Member: "lost"}).Err())
+}
+
+// prepare brings in the models that damages expect.
+func (q *queue) prepare() {
+	q.t.Helper()
+	q.put(`{"type":"put","uid":"idle","rrule":"FREQ=HOURLY","payload":{"input_url":"http://x"}}`,
+		`{"type":"put","uid":"busy","policy":{"timeout":"1d","retries":[]}}`, `{"type":"put","uid":"off","rrule":"FREQ=HOURLY"}`, `{"type":"disable","uid":"off"}`)
+	d, err := dispatcher.New(q.Store, dispatcher.Config{})
+	q.ok(err)
+	_, err = d.RunOnce(q.t.Context())
+	q.ok(err)
+	q.ok(q.Redis.Del(q.t.Context(), q.Store.Keys.Wake()).Err())
+	if q.Attempt("busy") == "" || len(q.List(q.Store.Keys.Input())) != 1 {
+		q.t.Fatalf("expected one model started, found %v", q.Model("busy"))
+	}
+	if report := q.check(Options{}); len(report.Counts) > 0 {
+		q.t.Fatalf("expected a healthy queue, found\n%s", report)
+	}
+}
+
+func TestEachKindOfDamageIsFoundAndRepairedIfThatIsPromised(t *testing.T) {
+	onBothServers(t, func(t *testing.T, q *queue) {
+		for name, damage := range damages {
+			t.Run(name, func(t *testing.T) { damage.try(t, q, (*queue).prepare) })
+		}
+	})
+}
+
+// try plants the damage into a queue that was prepared, and looks for it, without --repair and with it.
+func (d damage) try(t *testing.T, of *queue, prepare func(*queue)) {
+	t.Helper()
+	q := &queue{of.Queue, t}
+	q.Server.Flush(t)
+	q.Clock.Set(fixture.Start)
+	prepare(q)
+	d.plant(t.Context(), q, q.Redis, q.Store.Keys)
+	before := q.Server.Dump(t)
+	d.found(t, q.check(Options{}), false)
+	if diff := cmp.Diff(before, q.Server.Dump(t)); diff != "" {
+		t.Errorf("expected nothing changed without --repair:\n%s", diff)
+	}
+	d.found(t, q.check(Options{Repair: true}), d.repairable)
+	if again := q.check(Options{}); d.repairable && len(again.without("claimed-silent").Counts) > 0 {
+		t.Errorf("expected nothing left, found\n%s", again)
+	}
+}
+
+// found checks that the report tells of this damage, and of nothing worse.
+func (d damage) found(t *testing.T, report *Report, repaired bool) {
+	t.Helper()
+	at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Code == d.code && f.Where == d.where })
+	if at < 0 {
+		t.Fatalf("expected %s of %s, found\n%s", d.code, d.where, report)
+	}
+	f := report.Findings[at]
+	if f.Severity != d.severity || f.Repaired != repaired || f.Want == "" || f.Found == "" {
+		t.Errorf("expected %s, repaired %v, found %+v", d.severity, repaired, f)
+	}
+	if byHand := strings.HasPrefix(f.Repair, "by hand: "); byHand == d.repairable && f.Severity != Info {
+		t.Errorf("expected to read what to do, found %q", f.Repair)
+	}
+	for _, other := range report.Findings {
+		if other.Code != d.code && other.Severity == Error && other.Code != "scripts" {
+			t.Errorf("expected nothing else to be wrong, found %+v", other)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+// maxGateLateness is by how much later than a gate opens dispatchers look at it at most: they look at some by themselves from time to time only,
+// and leave one to a dispatcher that has died for a lease.
+const maxGateLateness = 5 * time.Minute
+
+// gates checks what waits for gates of which the walk comes by, and that a dispatcher looks at them in time.
+func (c *checker) gates(ctx context.Context, names []string) error {
+	if err := c.index(store.KeyGate, "zset")(ctx, names); err != nil {
+		return err
+	}
+	if c.wrongType[c.store.Keys.Gates()] {
+		return nil
+	}
+	return each(c.gate)(ctx, names)
+}
+
+// gate checks that models which wait for a gate do not wait for ever.
+func (c *checker) gate(ctx context.Context, name string) error {
+	gate := model.Gate(name)
+	now, err := c.store.Now(ctx)
+	if err != nil || c.wrongType[c.store.Keys.ParkedBy(name)] {
+		return err
+	}
+	state, err := c.store.GateState(ctx, gate, now)
+	if err != nil || state.Parked == 0 {
+		return err
+	}
+	var f Finding
+	switch {
+	case !state.Listed:
+		f = gateLost.at(string(gate), "none, and models that wait for it")
+	case state.Look.After(state.Opens.Add(maxGateLateness)):
+		f = gateForgotten.wanting(model.FormatTime(state.Opens)).at(string(gate), "at "+model.FormatTime(state.Look))
+	default:
+		return nil
+	}
+	return c.repair(f, func() error { return c.store.LookAtGate(ctx, gate, now) })
+}
+
+// gateLooks checks that dispatchers look at gates when they have to.
+func (c *checker) gateLooks(ctx context.Context) error {
+	if c.wrongType[c.store.Keys.Gates()] {
+		return nil
+	}
+	gate, at, found, err := c.store.OldestLook(ctx)
+	if err == nil && found && c.now.Sub(at) > maxGateLateness {
+		c.note(gateLate, c.store.Keys.Gates(), string(gate)+", to be looked at "+model.FormatTime(at))
+	}
+	return err
+}
+
+// circuits checks that each probe of a circuit is made: otherwise no model ever starts again.
+func (c *checker) circuits(ctx context.Context, names []string) error {
+	lost, err := c.store.LostProbes(ctx, names)
+	if err != nil {
+		return err
+	}
+	for name, uid := range lost {
+		f := probeLost.at(c.store.Keys.Circuit(name), "probe "+uid+", which does not")
+		if err := c.repairUnless("it changed", f, func() (bool, error) { return c.store.DropProbe(ctx, name, uid, c.now) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

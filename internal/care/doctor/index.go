@@ -1,0 +1,118 @@
+package doctor
+
+import (
+	"context"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+// indexWrong is what is said of a model that does not stand where it says, by the index.
+var indexWrong = map[store.KeyKind]kind{
+	store.KeyFailing: failingWrong, store.KeyDisabled: disabledWrong, store.KeyParked: parkedWrong, store.KeyGate: gateWrong,
+	store.KeyLimit: limitWrong, store.KeyLabel: labelWrong,
+}
+
+// standings checks that a model stands in the indexes in which it says that it does.
+func (c *checker) standings(m *store.Inspection) (findings []Finding) {
+	for _, s := range m.Standings {
+		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
+			continue
+		}
+		where, found := c.store.IndexKey(s.Index), "it is not there"
+		if !s.At.IsZero() {
+			where += " at " + model.FormatTime(s.At)
+		}
+		if s.Is.In {
+			found = "there at " + formatScore(s.Is.Score)
+		}
+		findings = append(findings, indexWrong[s.Kind].wanting(where).at(m.Record.UID, found))
+	}
+	return findings
+}
+
+// indexes checks the indexes of which the queue has one.
+func (c *checker) indexes(ctx context.Context) error {
+	for _, kind := range []store.KeyKind{store.KeyFailing, store.KeyDisabled, store.KeyParked} {
+		index := store.Index{Kind: kind}
+		if c.wrongType[c.store.IndexKey(index)] {
+			continue
+		}
+		if err := c.members(ctx, index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// index returns a check of the indexes of one kind of which the walk comes by.
+func (c *checker) index(kind store.KeyKind, want string) func(context.Context, []string) error {
+	key := func(name string) string { return c.store.IndexKey(store.Index{Kind: kind, Name: name}) }
+	return c.typed(key, want, each(func(ctx context.Context, name string) error {
+		return c.members(ctx, store.Index{Kind: kind, Name: name})
+	}))
+}
+
+// each returns a check of all by a check of one.
+func each[T any](check func(context.Context, T) error) func(context.Context, []T) error {
+	return func(ctx context.Context, all []T) error {
+		for _, one := range all {
+			if err := check(ctx, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// typed returns a check of keys of which the walk comes by: of the type that is wanted, and then what else is to be checked of those that are; nil:
+// nothing is.
+func (c *checker) typed(key func(name string) string, want string, check func(context.Context, []string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, names []string) error {
+		keys := make([]string, len(names))
+		for i, name := range names {
+			keys[i] = key(name)
+		}
+		types, err := c.store.Types(ctx, keys)
+		var fit []string
+		for i, is := range types {
+			switch {
+			case is == want, is == "none":
+				fit = append(fit, names[i])
+			case !c.wrongType[keys[i]]: // a walk may come by twice
+				c.wrongType[keys[i]] = true
+				c.note(keyType.wanting(want), keys[i], "a "+is)
+			}
+		}
+		if err != nil || check == nil {
+			return err
+		}
+		return check(ctx, fit)
+	}
+}
+
+// members checks that what stands in an index is a model that says so.
+func (c *checker) members(ctx context.Context, index store.Index) error {
+	return c.store.EachUID(ctx, index, func(uids []string) error {
+		strays, err := c.store.Strays(ctx, index, uids)
+		if err != nil || len(strays) == 0 {
+			return err
+		}
+		return c.reread(ctx, strays, func(m *store.Inspection) []Finding { return c.stray(m, index) }, index)
+	})
+}
+
+// stray reports a model that stands in an index without saying so, or what is no model.
+func (c *checker) stray(m *store.Inspection, index store.Index) []Finding {
+	stands, key := m.Stands(index), c.store.IndexKey(index)
+	switch {
+	case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
+		return nil
+	case !m.Record.Exists:
+		return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}
+	default:
+		f := indexWrong[index.Kind].at(m.Record.UID, "it stands there")
+		f.Want = "not in " + key
+		return []Finding{f}
+	}
+}

@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// inputPart is how many entries of the input list are read at once.
+const inputPart = 200
+
+// input checks that the attempts that wait for workers are still running.
+func (c *checker) input(ctx context.Context) error {
+	if c.wrongType[c.store.Keys.Input()] {
+		return nil
+	}
+	for from := int64(0); ; {
+		entries, err := c.store.InputPart(ctx, from, inputPart)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		dropped, err := c.inputEntries(ctx, entries, from)
+		if err != nil {
+			return err
+		}
+		from += int64(len(entries) - dropped)
+	}
+}
+
+// inputEntries checks entries, which were read from a place of the list on, and returns how many of them were removed.
+func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, from int64) (dropped int, err error) {
+	uids := make([]string, len(entries))
+	for i, entry := range entries {
+		uids[i] = entry.UID
+	}
+	fences, _, err := c.store.Fences(ctx, uids)
+	if err != nil {
+		return 0, err
+	}
+	var stale []store.InputEntry
+	for i, entry := range entries {
+		switch {
+		case entry.UID == "" || entry.AttemptUID == "":
+			c.note(inputUnreadable, c.store.Keys.Input(), document.Found(entry.Raw))
+		case fences[i].Err == nil && fences[i].AttemptUID != entry.AttemptUID:
+			stale = append(stale, entry)
+		}
+	}
+	if len(stale) == 0 {
+		return 0, nil
+	}
+	// An entry that was taken and answered before its model was read looks stale too, but does not stand in the list any more: re-read
+	// the list, with room for entries to have moved.
+	again, err := c.store.InputPart(ctx, max(0, from-2*inputPart), 5*inputPart)
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range stale {
+		if !slices.Contains(again, entry) {
+			continue
+		}
+		f := inputStale.at(entry.UID, "one of attempt "+document.Found(entry.AttemptUID)+", which is over")
+		err := c.repair(f, func() error {
+			n, err := c.store.DropInput(ctx, entry.Raw)
+			dropped += n
+			return err
+		})
+		if err != nil {
+			return dropped, fmt.Errorf("repair the input list: %w", err)
+		}
+	}
+	return dropped, nil
+}

@@ -1,0 +1,145 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// models checks models: all at once, and again those that look broken.
+func (c *checker) models(ctx context.Context, uids []string) error {
+	models, err := c.store.Inspect(ctx, uids)
+	if err != nil {
+		return err
+	}
+	var suspicious []string
+	for _, m := range models {
+		if m.Record.Broken || len(c.model(m)) > 0 {
+			suspicious = append(suspicious, m.Record.UID)
+		} else if m.Record.Exists {
+			c.use(m)
+		}
+	}
+	c.report.Models += len(uids)
+	return c.typed(c.store.Keys.Model, "hash", func(ctx context.Context, _ []string) error { return c.reread(ctx, suspicious, c.model) })(ctx, suspicious)
+}
+
+// use notes which policy a model uses, and by which signature it is failing.
+func (c *checker) use(m *store.Inspection) {
+	u := c.used[m.Record.PolicyName]
+	if u.models++; u.example == "" {
+		u.example = m.Record.UID
+	}
+	c.used[m.Record.PolicyName] = u
+	if id := m.Record.ErrorID; id != "" {
+		c.failing[id]++
+	}
+}
+
+// model lists what is wrong with a model; nothing is wrong with one that does not exist any more.
+func (c *checker) model(m *store.Inspection) (findings []Finding) {
+	note := func(k kind, found string) { findings = append(findings, k.at(m.Record.UID, found)) }
+	switch {
+	case !m.Record.Exists, m.Record.Broken: // that is told of as a key
+		return nil
+	case m.Field != "":
+		note(modelField, m.Field) // what the fields say of the sets is then unknown
+	default:
+		findings = c.state(m)
+	}
+	if home, own := c.store.Home(m.Record.UID); !own {
+		here := c.store.Keys.Queue()
+		k := wrongPart.wanting(home.Queue())
+		k.repair += "'" + here + "'"
+		note(k, "in "+here)
+	}
+	if m.Schedule != "" {
+		note(modelSchedule, m.Schedule)
+	}
+	var object map[string]json.RawMessage
+	switch {
+	case m.PayloadBroken != "": // it is told of as a key
+	case !m.Payload:
+		note(payloadMissing, "none: workers get only the uid")
+	case json.Unmarshal([]byte(m.Record.Payload), &object) != nil || object == nil:
+		note(payloadObject, document.Found(m.Record.Payload))
+	}
+	if m.RevBroken() {
+		note(modelRev, "rev: "+document.Found(m.Record.Rev()))
+	}
+	return findings
+}
+
+// state checks that the state makes sense in itself, and then that the due and running sets say the same.
+func (c *checker) state(m *store.Inspection) (findings []Finding) {
+	uid, s := m.Record.UID, &m.Record.State
+	attempt := present(field{"attempt_uid", s.Running()}, field{"started_at", !s.StartedAt.IsZero()}, field{"deadline_at", !s.DeadlineAt.IsZero()})
+	if len(attempt) == 1 || len(attempt) == 2 {
+		findings = append(findings, attemptTorn.at(uid, strings.Join(attempt, " and ")))
+	}
+	busy := present(field{"attempt_uid", s.Running()}, field{"refresh_at", !s.RefreshAt.IsZero()})
+	if s.Disabled && len(busy) > 0 {
+		findings = append(findings, disabledBusy.at(uid, strings.Join(busy, " and ")))
+	}
+	if s.ParkedBy != "" && !s.Parked() {
+		findings = append(findings, parkedTorn.at(uid, "parked_by "+document.Found(string(s.ParkedBy))+" of one that does not wait"))
+	}
+	if len(findings) > 0 {
+		return findings // a state that makes no sense says nothing about the sets
+	}
+	findings = append(checkSet(dueWrong, uid, "due", m.Due, s.DueAt()), checkSet(urgentWrong, uid, "urgent", m.Urgent, s.UrgentAt())...)
+	findings = append(findings, checkSet(runningWrong, uid, "running", m.Running, s.DeadlineAt)...)
+	findings = append(findings, checkSet(staleAtWrong, uid, "stale_at", m.Ages, s.AgesAt())...)
+	findings = append(findings, checkSet(lateWrong, uid, "late", m.Late, s.LateUntil())...)
+	findings = append(findings, checkSet(staleWrong, uid, "stale", m.Stale, s.StaleSince())...)
+	findings = append(findings, c.standings(m)...)
+	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
+		return findings
+	}
+	if planned := m.Record.Planned(c.now); !planned.IsZero() { // nothing will ever start it, although its schedule goes on
+		findings = append(findings, modelIdle.wanting(model.FormatTime(planned)).at(uid, "none: "+document.Found(m.Record.Why)))
+	}
+	return findings
+}
+
+type field struct {
+	name string
+	set  bool
+}
+
+func present(fields ...field) (names []string) {
+	for _, f := range fields {
+		if f.set {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// checkSet checks that a uid stands in a set at a time; zero: not at all.
+func checkSet(k kind, uid, set string, is store.Membership, at time.Time) []Finding {
+	f := k.wanting(model.FormatTime(at)).at(uid, "it is not there")
+	switch {
+	case is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at):
+		return nil
+	case at.IsZero():
+		f.Want, f.Found = "not in the "+set+" set", "it stands there at "+formatScore(is.Score)
+	case is.In:
+		f.Found = "there at " + formatScore(is.Score)
+	}
+	return []Finding{f}
+}
+
+// formatScore renders a score of a set as a time, if it is one.
+func formatScore(ms float64) string {
+	if ms == float64(int64(ms)) && ms >= 0 && ms < 253402300800000 {
+		return model.FormatTime(time.UnixMilli(int64(ms)))
+	}
+	return strconv.FormatFloat(ms, 'g', -1, 64)
+}

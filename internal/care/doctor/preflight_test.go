@@ -1,0 +1,142 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+)
+
+func TestWhatRedisTellsOfItselfIsChecked(t *testing.T) {
+	q := &queue{fixture.New(t, testkit.Miniredis(t)), t}
+	for name, test := range map[string]struct {
+		server   store.Server
+		code     string // empty: all is well
+		severity Severity
+	}{
+		"nothing":                             {store.Server{}, "", ""},
+		"the oldest version that is tested":   {store.Server{"redis_version": "7.0.0"}, "", ""},
+		"a later version":                     {store.Server{"redis_version": "8.10.1"}, "", ""},
+		"a version that is not tested":        {store.Server{"redis_version": "6.2.14"}, "version", Warning},
+		"a version without LMOVE":             {store.Server{"redis_version": "6.0.16"}, "version", Error},
+		"a short version":                     {store.Server{"redis_version": "5"}, "version", Error},
+		"a master":                            {store.Server{"role": "master"}, "", ""},
+		"a replica":                           {store.Server{"role": "slave", "master_host": "10.0.0.1"}, "replica", Error},
+		"a cluster, and a queue without tag":  {store.Server{"cluster_enabled": "1"}, "cluster-tag", Error},
+		"a server that loads":                 {store.Server{"loading": "1"}, "loading", Warning},
+		"no eviction":                         {store.Server{"maxmemory_policy": "noeviction", "maxmemory": "100"}, "", ""},
+		"eviction of keys that expire":        {store.Server{"maxmemory_policy": "volatile-lru", "maxmemory": "100"}, "", ""},
+		"eviction of all keys":                {store.Server{"maxmemory_policy": "allkeys-lru", "maxmemory": "100"}, "eviction", Error},
+		"eviction of all keys, without limit": {store.Server{"maxmemory_policy": "allkeys-lru", "maxmemory": "0"}, "eviction", Warning},
+		"little memory left":                  {store.Server{"maxmemory": "100", "used_memory": "95"}, "memory-full", Warning},
+		"much memory left":                    {store.Server{"maxmemory": "100", "used_memory": "50"}, "", ""},
+		"a snapshot that failed":              {store.Server{"rdb_last_bgsave_status": "err"}, "persistence-failing", Error},
+		"an append-only file that failed":     {store.Server{"aof_last_write_status": "err"}, "persistence-failing", Error},
+		"no append-only file":                 {store.Server{"aof_enabled": "0"}, "persistence", Warning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChecker(q.Store, Options{})
+			c.server(test.server)
+			if codes := strings.Join(c.report.Codes(), " "); codes != test.code || c.report.Counts[test.code].Severity != test.severity {
+				t.Errorf("expected %q %q, found\n%s", test.severity, test.code, c.report)
+			}
+		})
+	}
+}
+
+func TestAFindingOfPersistenceSaysWhatWouldBeLostAndWhatCannotBeSeen(t *testing.T) {
+	for name, test := range map[string]struct {
+		args     []string
+		severity Severity
+		want     string
+	}{
+		"none":             {[]string{"--save", ""}, Warning, "INFO does not tell whether it takes any"},
+		"snapshots":        {[]string{"--save", "60 1"}, Warning, "since its last snapshot is lost"},
+		"append-only file": {[]string{"--appendonly", "yes"}, Info, "unknown, as INFO does not tell it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report, err := (&queue{fixture.New(t, testkit.Redis(t, test.args...)), t}).preflight(Options{Now: time.Now})
+			if err != nil || report.Counts["persistence"].Severity != test.severity || !strings.Contains(report.String(), test.want) || len(report.Counts) > 1 {
+				t.Errorf("expected %q with %q, found %v\n%s", test.severity, test.want, err, report)
+			}
+		})
+	}
+}
+
+func TestTheClockOfThisMachineIsComparedWithThatOfRedis(t *testing.T) {
+	q := &queue{fixture.New(t, testkit.Redis(t)), t}
+	for skew, want := range map[time.Duration]string{0: "", time.Hour: "behind", -3 * time.Second: "ahead"} {
+		found, margin, direction := q.clockSkew(func() time.Time { return time.Now().Add(skew) })
+		if direction != want || (found-skew.Abs()).Abs() > margin {
+			t.Errorf("%s: expected that %q, found %s %q, give or take %s", skew, want, found, direction, margin)
+		}
+	}
+}
+
+func TestOfSeveralReadingsOfTheClockTheMiddleOfTheShortestRoundTripCounts(t *testing.T) {
+	q := &queue{fixture.New(t, testkit.Miniredis(t)), t}
+	now := time.Date(2026, 1, 5, 14, 0, 0, 0, time.UTC)
+	q.Server.Mini.SetTime(now)
+	calls := 0
+	slow := func() time.Time {
+		if calls++; calls == 6 { // the third round trip: sent after 10 s, answered after 11 s
+			now = now.Add(time.Second)
+		} else {
+			now = now.Add(2 * time.Second)
+		}
+		return now
+	}
+	report, err := q.preflight(Options{Now: slow})
+	if want := "that of Redis is 10.5s behind, give or take 500ms;"; err != nil || !strings.Contains(report.String(), want) {
+		t.Errorf("expected %q, found %v\n%s", want, err, report)
+	}
+}
+
+func (q *queue) preflight(options Options) (*Report, error) {
+	return Preflight(q.t.Context(), &store.Queue{Parts: []*store.Store{q.Store}}, options, testkit.Limit)
+}
+
+// clockSkew reads what Preflight finds: by how much and in which direction the clock of Redis differs, and how uncertain
+// that is. The direction is empty where nothing was found.
+func (q *queue) clockSkew(now func() time.Time) (skew, margin time.Duration, direction string) {
+	report, err := q.preflight(Options{Now: now})
+	q.ok(err)
+	for _, f := range report.Findings {
+		if f.Code != clockSkew.code {
+			continue
+		}
+		var by, giveOrTake string
+		_, err := fmt.Sscanf(f.Found, "that of Redis is %s %s give or take %s", &by, &direction, &giveOrTake)
+		q.ok(err)
+		skew, err = time.ParseDuration(by)
+		q.ok(err)
+		margin, err = time.ParseDuration(giveOrTake)
+		q.ok(err)
+		margin += time.Millisecond // the skew is told in whole ones
+		return skew, margin, strings.TrimSuffix(direction, ",")
+	}
+	return 0, 0, ""
+}
+
+func TestScriptsThatMayNotRunAreNoErrorOfTheQueue(t *testing.T) {
+	t.Setenv(fixture.UsersVariable, "")                                  // it is the default user who may not
+	q := &queue{fixture.New(t, testkit.Redis(t, "--maxmemory", "0")), t} // private: its users are changed
+	q.ok(q.Redis.Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha").Err())
+	if report := q.check(Options{}); report.Counts["scripts"].Severity != Info {
+		t.Errorf("expected a note, found\n%s", report)
+	}
+}
+
+func TestScriptsThatNobodyHasLoadedAreTold(t *testing.T) {
+	t.Setenv(fixture.UsersVariable, "")                                  // it is the default user who may not
+	q := &queue{fixture.New(t, testkit.Redis(t, "--maxmemory", "0")), t} // private: its users are changed
+	q.ok(q.Redis.Do(t.Context(), "ACL", "SETUSER", "default", "-script|load").Err())
+	if found := q.check(Options{}).Counts["scripts"]; found.Severity != Warning {
+		t.Errorf("expected a warning, found %v", found)
+	}
+}

@@ -1,0 +1,163 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// What --repair promises. Every other repair is left to a person.
+const (
+	repairSets    = "--repair writes its places in all sets anew from the model"
+	repairRev     = "--repair gives it one"
+	repairOrphan  = "--repair removes it"
+	repairInput   = "--repair removes it; workers drop it"
+	repairClaimed = "--repair lists it again, and the next poller takes over its messages"
+	repairTaken   = "--repair hands its attempts back"
+	repairAhead   = "--repair makes it one of now; an owner that lives gives a new one"
+	repairWake    = "--repair leaves one"
+	repairUses    = "--repair writes down how many they are"
+	repairFirst   = "--repair writes what the first part has"
+	repairIndexes = "--repair writes all its places anew from the model"
+	repairGate    = "--repair lets a dispatcher look at it at once"
+	repairProbe   = "--repair lets another model try it"
+	repairBulk    = "--repair lists it again, and a poller goes on with it"
+)
+
+// repaired is what is said when a promise was kept.
+var repaired = map[string]string{
+	repairSets:    "mended: its places in all sets written anew",
+	repairRev:     "mended: it has one now",
+	repairOrphan:  "mended: removed",
+	repairInput:   "mended: removed",
+	repairClaimed: "mended: listed again; the next poller takes over its messages",
+	repairTaken:   "mended: attempts that still count are handed back",
+	repairAhead:   "mended: it is one of now",
+	repairWake:    "mended: one is left",
+	repairUses:    "mended: written down",
+	repairFirst:   "mended: it is that of the first part",
+	repairIndexes: "mended: all its places are written anew",
+	repairGate:    "mended: a dispatcher looks at it at once",
+	repairProbe:   "mended: another model may try it",
+	repairBulk:    "mended: listed again; a poller goes on with it",
+}
+
+func (f Finding) repairable() bool { return repaired[f.Repair] != "" }
+
+// conclude notes in findings what became of their repair. left says why they were left; empty: they were repaired.
+func conclude(findings []Finding, left string) {
+	for i := range findings {
+		switch f := &findings[i]; {
+		case !f.repairable():
+		case left != "":
+			f.Repair = "left: " + left
+		default:
+			f.Repair, f.Repaired = repaired[f.Repair], true
+		}
+	}
+}
+
+// mayRepair reports whether findings are to be repaired now.
+func (c *checker) mayRepair(findings []Finding) bool {
+	return c.options.Repair && slices.ContainsFunc(findings, Finding.repairable)
+}
+
+// repair reports a finding; if that is wanted and safe, it is repaired before.
+func (c *checker) repair(f Finding, fix func() error) error {
+	return c.tryRepair(f, func() (left string, err error) { return "", fix() })
+}
+
+// repairUnless is repair where fix does nothing after a change, which is named.
+func (c *checker) repairUnless(change string, f Finding, fix func() (done bool, err error)) error {
+	return c.tryRepair(f, func() (left string, err error) {
+		done, err := fix()
+		if !done {
+			left = change + " meanwhile; run --repair again"
+		}
+		return left, err
+	})
+}
+
+// tryRepair is repair where fix may say why it left what it found.
+func (c *checker) tryRepair(f Finding, fix func() (left string, err error)) error {
+	findings := []Finding{f}
+	if c.mayRepair(findings) {
+		left, err := fix()
+		if left, err = c.despite(left, err); err != nil {
+			return err
+		}
+		conclude(findings, left)
+	}
+	c.add(findings...)
+	return nil
+}
+
+// despite goes on where Redis answers that it does not take a repair, as with NOREPLICAS, OOM or MISCONF: that is why it was left.
+func (c *checker) despite(left string, err error) (why string, failed error) {
+	if err == nil || !store.Answered(err) {
+		return left, err
+	}
+	if _, is := store.Misfit(err); !is { // that is told of as a key
+		c.refused = err.Error()
+	}
+	return err.Error(), nil
+}
+
+// reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
+// is repaired before, unless somebody changes the model meanwhile. beside is an index in which they stand by mistake, if it is one.
+func (c *checker) reread(ctx context.Context, uids []string, check func(*store.Inspection) []Finding, beside ...store.Index) error {
+	models, err := c.store.InspectAtomically(ctx, uids, beside...)
+	if err != nil {
+		return err
+	}
+	var found, repairing [][]Finding
+	batch := store.Batch{Now: c.now}
+	for _, m := range models {
+		if m.Record.Exists && beside == nil {
+			c.use(m)
+		}
+		findings := check(m)
+		found = append(found, findings)
+		if !c.mayRepair(findings) {
+			continue
+		}
+		if slices.ContainsFunc(m.Standings, func(s store.Standing) bool { return s.Is.Unknown }) {
+			conclude(findings, "one of its indexes has the wrong type, or it changed meanwhile")
+			continue
+		}
+		repairing, batch.Items = append(repairing, findings), append(batch.Items, store.Item{Transition: c.mend(m, beside)})
+	}
+	codes, err := c.store.Commit(ctx, batch)
+	refused, err := c.despite("", err)
+	if err != nil {
+		return err
+	}
+	for i, findings := range repairing {
+		left := refused
+		switch {
+		case refused != "" || codes[i] == store.CodeApplied:
+		case codes[i] == store.CodeBlocked:
+			left = batch.Items[i].Misfit
+		default:
+			left = "it changed while it was mended (" + codes[i].String() + "); run --repair again"
+		}
+		conclude(findings, left)
+	}
+	c.add(slices.Concat(found...)...)
+	return nil
+}
+
+// mend writes the places of a model anew, and takes what is no model out of its places.
+func (c *checker) mend(m *store.Inspection, beside []store.Index) *store.Transition {
+	transition := store.OrphanEnd(m.Record.UID)
+	if m.Record.Exists {
+		transition = m.Mend(c.now)
+	}
+	for _, index := range beside {
+		if stands := m.Stands(index); stands.Is.In && !stands.Says {
+			transition.Leaving(index)
+		}
+	}
+	return transition
+}

@@ -1,0 +1,174 @@
+package transfer
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Export writes models as JSON lines, sorted by uid, behind what they go by. The same state of a queue gives the same bytes, whatever its parts and its Redis.
+type Export struct {
+	Queue    *store.Queue
+	Selector model.Selector
+	// State: all that the queue knows of the models is written too, and first of all calendars, limits, and the policies that they use.
+	State bool
+	// Fault is told what cannot be exported, or only in part, a line each.
+	Fault func(text string)
+
+	Models, Policies int // that were written
+}
+
+// exportChunk is how many models are held at a time.
+const exportChunk = 500
+
+// Write walks over the models twice: at first only their uids are kept, and the names of their policies. A model that is removed between
+// the two is left out, and so is one that is put.
+func (e *Export) Write(ctx context.Context, to io.Writer) error {
+	uids, policies, err := e.find(ctx)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(to, 1<<16)
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	if e.State {
+		if err := e.writeSteering(ctx, lines); err != nil {
+			return err
+		}
+		if err := e.writePolicies(ctx, slices.Sorted(maps.Keys(policies)), lines); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(uids, exportChunk) {
+		if err := e.writeModels(ctx, chunk, lines); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// find returns the uids of the models, sorted, and the names under which the policies are stored that they share.
+func (e *Export) find(ctx context.Context) (uids []string, policies map[string]bool, err error) {
+	policies = make(map[string]bool)
+	take := func(part *store.Store, uid, policyName string) {
+		if !e.lives(part, uid) {
+			return
+		}
+		if uids = append(uids, uid); !policy.IsInline(policyName) {
+			policies[cmp.Or(policyName, policy.DefaultName)] = true
+		}
+	}
+	err = e.Queue.Each(func(part *store.Store) error {
+		if !e.Selector.All() {
+			return part.EachPicked(ctx, e.Selector, func(r *store.Record) error { take(part, r.UID, r.PolicyName); return nil })
+		}
+		return part.EachModel(ctx, "", func(chunk []string) error {
+			names := make([]string, len(chunk))
+			if e.State {
+				if names, err = part.PoliciesOf(ctx, chunk); err != nil {
+					return err
+				}
+			}
+			for i, uid := range chunk {
+				take(part, uid, names[i])
+			}
+			return ctx.Err()
+		})
+	})
+	slices.Sort(uids)
+	return uids, policies, err
+}
+
+// lives reports whether a model is where it belongs. Elsewhere no daemon knows it.
+func (e *Export) lives(part *store.Store, uid string) bool {
+	home, own := part.Home(uid)
+	if !own {
+		e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor tells more", uid, home.Queue(), part.Keys.Queue()))
+	}
+	return own
+}
+
+// writePolicies writes stored policies. The policy default is written also where it is the built-in one, as a queue may have another.
+func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.Encoder) error {
+	stored, err := e.Queue.Parts[0].Policies(ctx, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		p, found := stored[name]
+		if !found {
+			e.Fault(fmt.Sprintf("policy %s: expected one that is stored and can be read, found none; its models run under the policy %s", name, policy.DefaultName))
+			continue
+		}
+		p.Name = ""
+		if err := lines.Encode(policyLine{kindPolicy, name, p.Whole()}); err != nil {
+			return err
+		}
+		e.Policies++
+	}
+	return nil
+}
+
+// writeModels writes the models with these uids, in that order, each as it was at one instant.
+func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Encoder) error {
+	found := make(map[string]*store.Export, len(uids))
+	for part, own := range store.ByPart(e.Queue, uids, func(uid string) string { return uid }) {
+		exports, err := part.Export(ctx, own)
+		if err != nil {
+			return e.Queue.PartError(part, err)
+		}
+		for i := range exports {
+			found[exports[i].Record.UID] = &exports[i]
+		}
+	}
+	own, err := e.ownPolicies(ctx, found)
+	if err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		one := found[uid]
+		if one == nil {
+			continue
+		}
+		if one.Fault != "" {
+			e.Fault(uid + ": " + one.Fault)
+		}
+		if one.Record.Broken {
+			continue
+		}
+		if err := lines.Encode(newModelLine(one, own, e.State)); err != nil {
+			return fmt.Errorf("%s: %w", uid, err)
+		}
+		e.Models++
+	}
+	return ctx.Err()
+}
+
+// ownPolicies reads the policies that models have brought along.
+func (e *Export) ownPolicies(ctx context.Context, found map[string]*store.Export) (map[string]policy.Policy, error) {
+	own := make(map[string]policy.Policy)
+	names := make(map[*store.Store][]string)
+	for uid, one := range found {
+		if name := one.Record.PolicyName; policy.IsInline(name) {
+			names[e.Queue.Of(uid)] = append(names[e.Queue.Of(uid)], name)
+		}
+	}
+	for part, names := range names {
+		slices.Sort(names)
+		policies, err := part.Policies(ctx, slices.Compact(names))
+		if err != nil {
+			return nil, e.Queue.PartError(part, err)
+		}
+		maps.Copy(own, policies)
+	}
+	return own, nil
+}

@@ -1,0 +1,172 @@
+package transfer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// The kinds of lines. A reader refuses those that it does not know.
+const (
+	kindCalendar = "calendar"
+	kindLimit    = "limit"
+	kindPolicy   = "policy"
+	kindModel    = "model"
+)
+
+var kinds = []string{kindModel, kindPolicy, kindCalendar, kindLimit}
+
+// policyLine is a stored policy. It stands before the models.
+type policyLine struct {
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	Policy any    `json:"policy"` // whole, so that nothing completes it
+}
+
+// modelLine is a model: its definition as `model put` takes it, and with it, or not, all that the queue knows.
+type modelLine struct {
+	Kind     string            `json:"kind"`
+	UID      string            `json:"uid"`
+	Payload  json.RawMessage   `json:"payload,omitempty"`
+	Rule     string            `json:"rrule,omitempty"`
+	Timezone string            `json:"timezone,omitempty"`
+	Dtstart  string            `json:"dtstart,omitempty"`
+	Policy   any               `json:"policy,omitempty"` // the name of a stored one, or the model's own, whole
+	Labels   map[string]string `json:"labels,omitempty"`
+	// LeftBehind says to people what of the state cannot be moved.
+	LeftBehind string            `json:"left_behind,omitempty"`
+	State      any               `json:"state,omitempty"`   // the other fields of its hash; nil: not told
+	History    []json.RawMessage `json:"history,omitempty"` // newest first, as it is stored
+}
+
+// newModelLine is the line of a model. own are the policies that belong to one model each, by their names.
+func newModelLine(one *store.Export, own map[string]policy.Policy, state bool) modelLine {
+	m := &one.Record.Model
+	l := modelLine{
+		Kind: kindModel, UID: m.UID, Payload: json.RawMessage(m.Payload),
+		Rule: m.Rule, Timezone: m.Timezone, Dtstart: m.Dtstart, Labels: m.Labels,
+	}
+	if p, found := own[m.PolicyName]; found {
+		l.Policy = p.Whole()
+	} else if m.PolicyName != "" {
+		l.Policy = m.PolicyName
+	}
+	if !state {
+		return l
+	}
+	l.LeftBehind, l.State = m.LeftBehind(), store.StateFields(m)
+	for _, entry := range one.Past {
+		l.History = append(l.History, json.RawMessage(entry))
+	}
+	return l
+}
+
+// entry is a line that was read.
+type entry struct {
+	definitions.Document
+
+	kind     string
+	calendar schedule.Calendar // of a calendar
+	limit    model.Limit       // of a limit
+	policy   policy.Policy     // of a policy
+	moved    model.Moved       // of a model
+	whole    bool              // it has its state
+}
+
+// readEntry reads a line. An error names the field.
+func readEntry(doc definitions.Document) (e entry, err error) {
+	e.Document = doc
+	if doc.Err != nil {
+		return e, doc.Err
+	}
+	fields, is := doc.Value.(map[string]any)
+	if !is {
+		return e, document.Refuse("", "an object", document.Found(doc.Value))
+	}
+	if e.kind, err = (document.Object{Fields: fields}).OneOf("kind", "", kinds...); err != nil {
+		return e, err
+	}
+	switch e.kind {
+	case kindCalendar:
+		return e, e.readCalendar(fields)
+	case kindLimit:
+		return e, e.readLimit(fields)
+	case kindPolicy:
+		return e, e.readPolicy(fields)
+	case kindModel:
+		return e, e.readModel(fields)
+	default:
+		return e, document.Refuse("kind", strings.Join(kinds, " or "), "nothing")
+	}
+}
+
+func (e *entry) readPolicy(fields map[string]any) error {
+	doc, err := document.ReadObject(fields, "kind", "name", "policy")
+	if err != nil {
+		return err
+	}
+	name, err := doc.Text("name")
+	if err == nil {
+		err = policy.ValidateName(name)
+	}
+	if err != nil {
+		return err
+	}
+	if e.policy, err = policy.ParseStored(doc.Fields["policy"]); err != nil {
+		return document.Place(err, "policy")
+	}
+	e.policy.Name = name
+	return document.Place(e.policy.CheckSize(), "policy")
+}
+
+func (e *entry) readModel(fields map[string]any) (err error) {
+	definition := maps.Clone(fields)
+	for _, name := range []string{"kind", "state", "history", "left_behind"} {
+		delete(definition, name)
+	}
+	if e.moved.Definition, err = model.ParseDefinition(definition); err != nil {
+		return err
+	}
+	_, e.whole = fields["state"]
+	switch {
+	case !e.whole && fields["history"] != nil:
+		return document.Refuse("history", "a state beside it", "none")
+	case !e.whole:
+		return nil
+	case fields["refresh"] != nil:
+		return document.Refuse("refresh", "nothing, as the state says when the model is refreshed", document.Found(fields["refresh"]))
+	}
+	if e.moved.State, err = store.ReadState(fields["state"]); err != nil {
+		return document.Place(err, "state")
+	}
+	e.moved.Past, err = readHistory(fields["history"])
+	return err
+}
+
+// readHistory reads the attempts that have ended.
+func readHistory(value any) (past []string, err error) {
+	attempts, is := value.([]any)
+	if !is && value != nil {
+		return nil, document.Refuse("history", "a list of attempts", document.Found(value))
+	}
+	for i, value := range attempts {
+		text, err := json.Marshal(value)
+		attempt := model.Attempt{}
+		if err == nil {
+			attempt, err = model.ParseAttempt(string(text))
+		}
+		if err != nil {
+			return nil, document.Refuse(fmt.Sprintf("history[%d]", i), "an attempt, as the history of a model has it", document.Found(value))
+		}
+		past = append(past, string(attempt.AppendEntry(nil)))
+	}
+	return past, nil
+}

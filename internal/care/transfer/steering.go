@@ -1,0 +1,145 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// calendarLine is a stored calendar.
+type calendarLine struct {
+	Kind     string            `json:"kind"`
+	Calendar schedule.Calendar `json:"calendar"`
+}
+
+// limitLine is a limit that was set at run time, with who set it and when.
+type limitLine struct {
+	Kind    string `json:"kind"`
+	Key     string `json:"key"`
+	Running int    `json:"running,omitempty"`
+	Rate    string `json:"rate,omitempty"`
+	Since   string `json:"since,omitempty"`
+	Until   string `json:"until,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+// writeSteering writes the calendars, and the limits that have not ended. Limits are for an export of all models alone: one for a template bounds
+// whatever else the other queue has. Holds are left out: they say what must not start in this queue.
+func (e *Export) writeSteering(ctx context.Context, lines *json.Encoder) error {
+	part := e.Queue.Parts[0]
+	now, err := part.Now(ctx)
+	if err != nil {
+		return err
+	}
+	texts, err := part.SteeringTexts(ctx, now)
+	if err != nil {
+		return err
+	}
+	for _, one := range texts {
+		if name := map[string]string{part.Keys.Calendars(): kindCalendar, part.Keys.Limits(): kindLimit}[one.Key]; name != "" && one.Problem != "" {
+			e.Fault(fmt.Sprintf("%s %s: %s", name, one.Name, one.Problem))
+		}
+	}
+	calendars, err := part.StoredCalendars(ctx)
+	if err != nil {
+		return err
+	}
+	for _, calendar := range calendars {
+		if err := lines.Encode(calendarLine{kindCalendar, calendar}); err != nil {
+			return err
+		}
+	}
+	if !e.Selector.All() {
+		return nil
+	}
+	limits, err := part.Limits(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range limits {
+		if l.Ended(now) {
+			continue
+		}
+		line := limitLine{kindLimit, l.Name, l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), l.Reason, l.By}
+		if err := lines.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *entry) readCalendar(fields map[string]any) error {
+	doc, err := document.ReadObject(fields, "kind", "calendar")
+	if err != nil {
+		return err
+	}
+	e.calendar, err = schedule.ParseCalendar(doc.Fields["calendar"])
+	return document.Place(err, "calendar")
+}
+
+func (e *entry) readLimit(fields map[string]any) error {
+	doc, err := document.ReadObject(fields, "kind", "key", "running", "rate", "since", "until", "reason", "by")
+	if err != nil {
+		return err
+	}
+	texts := make(map[string]string)
+	for _, name := range []string{"key", "rate", "since", "until", "reason", "by"} {
+		if texts[name], err = doc.Text(name); err != nil {
+			return err
+		}
+	}
+	l := model.Limit{Name: texts["key"], Reason: document.Shorten(texts["reason"], document.MaxText), By: document.Shorten(texts["by"], model.MaxBy)}
+	if l.Running, _, err = doc.Whole("running", 1, model.MaxRunning); err != nil {
+		return err
+	}
+	if texts["rate"] != "" {
+		if l.Rate, err = policy.ParseRate(texts["rate"]); err != nil {
+			return document.Place(err, "rate")
+		}
+	}
+	for name, to := range map[string]*time.Time{"since": &l.Since, "until": &l.Until} {
+		at, err := time.Parse(time.RFC3339, texts[name])
+		if err != nil && texts[name] != "" {
+			return document.Refuse(name, "an RFC 3339 time", document.Found(texts[name]))
+		}
+		*to = at.UTC().Truncate(time.Millisecond)
+	}
+	e.limit = l
+	return l.Validate()
+}
+
+func (i *Import) importCalendar(ctx context.Context, t *task) error {
+	return i.store(t, "the calendar "+t.calendar.Name+" as it is here", func(part *store.Store) (found, same bool, err error) {
+		stored, err := part.StoredCalendars(ctx)
+		for _, c := range stored {
+			found, same = found || c.Name == t.calendar.Name, same || c.Equal(t.calendar)
+		}
+		return found, same, err
+	}, func() error { return i.Queue.PutCalendar(ctx, t.calendar) })
+}
+
+// importLimit sets a limit, unless it has ended meanwhile.
+func (i *Import) importLimit(ctx context.Context, t *task) error {
+	now, err := i.Queue.Parts[0].Now(ctx)
+	if err != nil {
+		return err
+	}
+	if t.done = t.done || t.limit.Ended(now); t.done {
+		return nil
+	}
+	return i.store(t, "the limit "+t.limit.Name+" as it is here", func(part *store.Store) (found, same bool, err error) {
+		stored, err := part.Limits(ctx)
+		for _, l := range stored {
+			found, same = found || l.Name == t.limit.Name && !l.Ended(now), same || l == t.limit
+		}
+		return found, same, err
+	}, func() error { return i.Queue.PutLimit(ctx, &t.limit) })
+}

@@ -1,0 +1,251 @@
+package dashboard
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+)
+
+// viewing is an open page that is told what changes.
+type viewing struct {
+	t      *testing.T
+	events chan fragment
+	leave  func()
+}
+
+func (d *visitor) view(path string) *viewing {
+	d.t.Helper()
+	ctx, cancel := context.WithCancel(d.t.Context())
+	request := d.request("GET", path, nil).WithContext(ctx)
+	response, err := d.browser.Do(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
+		d.t.Fatalf("%s: expected a stream, found %s", path, response.Status)
+	}
+	v := &viewing{t: d.t, events: make(chan fragment)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(v.events)
+		lines := bufio.NewScanner(response.Body)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+				var one fragment
+				if json.Unmarshal([]byte(data), &one) != nil {
+					return
+				}
+				select {
+				case v.events <- one:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	v.leave = func() { cancel(); _ = response.Body.Close(); <-ended }
+	d.t.Cleanup(v.leave)
+	return v
+}
+
+// await reads until a fragment contains a text.
+func (v *viewing) await(id, want string) {
+	v.t.Helper()
+	for {
+		if one := testkit.Await(v.t, v.events, "a fragment "+id+" with "+want); one.ID == id && strings.Contains(one.HTML, want) {
+			return
+		} else if one.ID == "" {
+			v.t.Fatalf("expected %q, found the end", want)
+		}
+	}
+}
+
+func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		d.put(failingModel)
+		v := d.view(home + "live/model?uid=a")
+		v.await("model-state", "due: waits for a dispatcher")
+		d.start()
+		v.await("model-state", "processing")
+		d.answer("failure", "a", `"reason":"503"`)
+		v.await("model-past", "503")
+		d.put(`"uid":"b"`) // which is not of this page
+		d.Clock.Turn(time.Minute)
+		if one := testkit.Await(t, v.events, "the next change"); one.ID == "model-past" {
+			t.Errorf("expected what differs alone, found %v", one)
+		}
+	})
+}
+
+func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
+	s := streams{tick: time.Millisecond, clock: time.Now}
+	var reads atomic.Int64
+	seen := make(chan struct{}, 1000)
+	read := func(context.Context) ([]fragment, error) {
+		select {
+		case seen <- struct{}{}:
+		default:
+		}
+		return []fragment{{ID: "x", HTML: fmt.Sprint(reads.Add(1))}}, nil
+	}
+	first := s.join(t.Context(), "one", "/a", read)
+	second := s.join(t.Context(), "one", "/a", func(context.Context) ([]fragment, error) { t.Error("expected one reader"); return nil, nil })
+	if first != second {
+		t.Error("expected both to look at the same")
+	}
+	testkit.Await(t, seen, "a reading")
+	s.leave("one", "/a", first)
+	testkit.Await(t, seen, "a reading for the other")
+	s.leave("one", "/a", second)
+	s.wait()
+	goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	if len(s.readers) != 0 || s.open != 0 {
+		t.Errorf("expected nothing open, found %d, %d", len(s.readers), s.open)
+	}
+}
+
+func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
+	s := streams{tick: time.Millisecond, clock: time.Now}
+	answers := make(chan error)
+	one := s.join(t.Context(), "one", "/a", func(ctx context.Context) ([]fragment, error) {
+		select {
+		case err := <-answers:
+			return []fragment{{ID: "x", HTML: "y"}}, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})
+	defer s.wait()
+	defer s.leave("one", "/a", one)
+	_, _, next := s.since(one, 0)
+	answers <- context.DeadlineExceeded
+	answers <- nil
+	testkit.Await(t, next, "the fragments")
+	changed, last, _ := s.since(one, 0)
+	if len(changed) != 1 || last != 1 {
+		t.Errorf("expected one fragment, found %v", changed)
+	}
+	answers <- nil
+	answers <- nil // so that the one before is published
+	if changed, _, _ = s.since(one, last); changed != nil {
+		t.Errorf("expected nothing new of the same page, found %v", changed)
+	}
+}
+
+func TestOpenPagesAreBounded(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.dashboard.streams.open = mostStreams
+	if response, _ := d.ask(d.request("GET", home+"live/", nil)); response.StatusCode != 503 || response.Header.Get("Retry-After") == "" {
+		t.Errorf("expected 503, found %s", response.Status)
+	}
+	d.dashboard.streams.open = 0
+	var open []*viewing
+	for range mostOfClient {
+		open = append(open, d.view(home+"live/"))
+	}
+	if response, _ := d.ask(d.request("GET", home+"live/", nil)); response.StatusCode != 503 {
+		t.Errorf("expected no more pages for one client, found %s", response.Status)
+	}
+	if one := d.dashboard.streams.join(t.Context(), "another", "/a", func(ctx context.Context) ([]fragment, error) { return nil, ctx.Err() }); one == nil {
+		t.Error("expected pages for another client")
+	} else {
+		d.dashboard.streams.leave("another", "/a", one)
+	}
+	open[0].leave()
+	testkit.Eventually(t, "room for one more", func() bool {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		response, err := d.browser.Do(d.request("GET", home+"live/", nil).WithContext(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode == 200
+	})
+}
+
+func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
+	q := fixture.Live(t, testkit.Miniredis(t))
+	queue, err := store.Open(t.Context(), &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := make(chan error, 1000)
+	d, err := Open([]*store.Queue{queue}, Config{
+		Listen: "127.0.0.1:0", Clock: time.Now, Sample: time.Millisecond, Grace: time.Minute,
+		Observe: func() func(error) { return func(err error) { sampled <- err } },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	if err := testkit.Await(t, sampled, "a sample"); err != nil {
+		t.Error(err)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	response, err := client.Get(d.URL() + "q/bigtables/live/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := testkit.Await(t, ended, "the end"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	expectNone(t, d.page(home), `aria-label="Queues"`)
+	sampled := showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now})
+	if err := testkit.Await(t, sampled, "a sample"); err != nil {
+		t.Error(err)
+	}
+	expect(t, d.page(home+"models"), `<a href="/q/banners/">banners</a>`, `<a href="/q/bigtables/" aria-current="true">bigtables</a>`)
+	expect(t, d.page("/q/banners/"), "<h1>Overview</h1>", `<a href="/q/banners/" aria-current="true">`, `<a href="/q/bigtables/">`)
+	d.put(`"uid":"a"`)
+	expectNone(t, d.page("/q/banners/models"), "model?uid=a")
+	if response, _ := d.ask(d.request("GET", "/", nil)); response.Header.Get("Location") != "/q/banners/" {
+		t.Errorf("expected the first queue by its name, found %s", response.Header.Get("Location"))
+	}
+}
+
+// showToo shows one more queue until the test ends, and tells of each sample of it.
+func showToo(t *testing.T, d *Dashboard, client redis.UniversalClient, config store.Config) <-chan error {
+	t.Helper()
+	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := make(chan error, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.Show(ctx, queue, func() func(error) { return func(err error) { sampled <- err } })
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return sampled
+}

@@ -1,0 +1,60 @@
+package dashboard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
+)
+
+func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := fixture.New(t, server)
+		clients := &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}
+		if err := store.Create(t.Context(), clients, store.Config{Queue: "{bigtables}"}, 3); err != nil {
+			t.Fatal(err)
+		}
+		d := sitAt(t, q, "{bigtables}", q.Redis, nil)
+		queue := d.dashboard.shown.sites[0].queue
+		var models strings.Builder
+		for n := range 60 {
+			fmt.Fprintf(&models, "{uid: m%02d, rrule: every day at 6 AM}\n---\n", n)
+		}
+		put(t, queue, models.String())
+		const base = "/q/%7Bbigtables%7D/"
+		expect(t, d.page(base), "<dt>waiting</dt><dd>60")
+		for _, order := range []string{"", "?sort=due"} {
+			all := slices.Concat(d.walk(base + "models" + order)...)
+			slices.Sort(all)
+			if len(slices.Compact(all)) != 60 {
+				t.Errorf("expected each model once, found %d", len(all))
+			}
+		}
+		for _, uid := range []string{"m00", "m01", "m02", "m03"} {
+			expect(t, d.press(base+"model/disable", "uid", uid), uid+" is disabled until somebody enables it.")
+		}
+	})
+}
+
+// put saves models of YAML or JSON lines, at most commands.BatchSize of them.
+func put(t *testing.T, queue *store.Queue, models string) {
+	t.Helper()
+	var requests []*commands.Request
+	err := definitions.ReadModels("-", strings.NewReader(models), definitions.FormatAuto, func(m definitions.Model) error {
+		requests = append(requests, &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}})
+		return m.Err
+	})
+	if err == nil {
+		err = commands.ExecuteAll(t.Context(), queue, requests)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,195 @@
+package dashboard
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// visitor is somebody with a browser before the dashboard of a queue, and the daemons that serve it.
+type visitor struct {
+	*fixture.Queue
+	t          *testing.T
+	dashboard  *Dashboard
+	server     *httptest.Server
+	browser    *http.Client
+	dispatcher *dispatcher.Dispatcher
+	poller     *poller.Poller
+}
+
+// sit opens a dashboard of a queue whose clock is turned by hand, and with it that of sessions. change changes its settings; nil: nothing.
+func sit(t *testing.T, server *testkit.Server, change func(*Config)) *visitor {
+	t.Helper()
+	q := fixture.New(t, server)
+	return sitAt(t, q, "", q.Redis, change)
+}
+
+// sitAt opens the dashboard of a queue that asks Redis by a client; an empty name is that of the fixture.
+func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalClient, change func(*Config)) *visitor {
+	t.Helper()
+	d := &visitor{Queue: q, t: t}
+	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name, Clock: q.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{Clock: time.Now, Tick: time.Millisecond}
+	if change != nil {
+		change(&config)
+	}
+	if config.Token != "" {
+		config.Clock = q.Clock.Now // of sessions
+	}
+	if d.dashboard, err = build([]*store.Queue{queue}, config); err != nil {
+		t.Fatal(err)
+	}
+	if d.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{Clock: q.Clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	if d.poller, err = poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	d.server = httptest.NewServer(d.dashboard.Handler())
+	jar, _ := cookiejar.New(nil) // which never fails
+	d.browser = &http.Client{Jar: jar, Transport: &http.Transport{}}
+	t.Cleanup(func() {
+		d.browser.CloseIdleConnections()
+		d.server.Close()
+		d.dashboard.streams.wait()
+	})
+	return d
+}
+
+// ask sends a request, and follows no redirect.
+func (d *visitor) ask(request *http.Request) (*http.Response, string) {
+	d.t.Helper()
+	once := *d.browser
+	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := once.Do(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+func (d *visitor) request(method, path string, fields url.Values) *http.Request {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), method, d.server.URL+path, strings.NewReader(fields.Encode()))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	request.Header.Set("Accept", "text/html")
+	return request
+}
+
+// page reads a page that must be there.
+func (d *visitor) page(path string) string {
+	d.t.Helper()
+	response, text := d.ask(d.request(http.MethodGet, path, nil))
+	if response.StatusCode != http.StatusOK {
+		d.t.Fatalf("%s: expected 200, found %s\n%s", path, response.Status, text)
+	}
+	return text
+}
+
+// status reads a page that need not be there.
+func (d *visitor) status(path string) (int, string) {
+	d.t.Helper()
+	response, text := d.ask(d.request(http.MethodGet, path, nil))
+	return response.StatusCode, text
+}
+
+// press sends a form as the page with it would, and returns the page that follows.
+func (d *visitor) press(path string, fields ...string) string {
+	d.t.Helper()
+	form := url.Values{"csrf": {d.dashboard.csrf}}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	response, text := d.ask(d.request(http.MethodPost, path, form))
+	if response.StatusCode != http.StatusSeeOther {
+		d.t.Fatalf("%s: expected a way to go on, found %s\n%s", path, response.Status, text)
+	}
+	return d.page(response.Header.Get("Location"))
+}
+
+// put saves models, each a JSON object without its braces.
+func (d *visitor) put(models ...string) {
+	d.t.Helper()
+	for _, one := range models {
+		d.Command(`{"type":"put",` + one + `}`)
+	}
+	d.apply()
+}
+
+// apply lets the poller apply all that was said.
+func (d *visitor) apply() {
+	d.t.Helper()
+	for {
+		round, err := d.poller.RunOnce(d.t.Context())
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if round.Claimed == 0 {
+			return
+		}
+	}
+}
+
+// start lets the dispatcher look, and a worker take what it hands out.
+func (d *visitor) start() {
+	d.t.Helper()
+	if _, err := d.dispatcher.RunOnce(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+	for more := true; more; {
+		_, more = d.Take()
+	}
+}
+
+// answer is what a worker says of the running attempt of a model.
+func (d *visitor) answer(kind, uid string, fields ...string) {
+	d.t.Helper()
+	d.Say(fixture.Result(kind, uid, d.Attempt(uid), fields...))
+	d.apply()
+}
+
+func expect(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("expected %q, found\n%s", want, text)
+		}
+	}
+}
+
+func expectNone(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if strings.Contains(text, want) {
+			t.Errorf("expected no %q, found\n%s", want, text)
+		}
+	}
+}
+
+const home = "/q/bigtables/"

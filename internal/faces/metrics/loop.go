@@ -1,0 +1,165 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+// loops are the numbers of dispatchers and pollers.
+type loops struct {
+	rounds      *prometheus.HistogramVec
+	failed      *prometheus.CounterVec
+	items       *prometheus.HistogramVec
+	refused     *prometheus.CounterVec
+	transitions *prometheus.CounterVec
+	results     *prometheus.CounterVec
+	commands    *prometheus.CounterVec
+	lateness    *prometheus.HistogramVec
+	waited      *prometheus.HistogramVec
+	ran         *prometheus.HistogramVec
+	lasted      *prometheus.HistogramVec
+}
+
+func newLoops(registry *prometheus.Registry) loops {
+	l := loops{
+		rounds:      histogram("refreshd_round_seconds", "How long a round of a loop took.", waits, "queue", "loop"),
+		failed:      counter("refreshd_round_errors_total", "Rounds that ended with an error of Redis.", "queue", "loop"),
+		items:       histogram("refreshd_commit_items", "How many decisions were committed at once.", sizes, "queue", "loop"),
+		refused:     counter("refreshd_commit_refusals_total", "Decisions that were refused, as another process had overtaken them.", "queue", "loop", "code"),
+		transitions: counter("refreshd_transitions_total", "Transitions of models that this process has committed.", "queue", "loop", "event"),
+		results:     counter("refreshd_results_total", "Messages of workers by what became of them: the event, or why nothing changed.", "queue", "outcome"),
+		commands:    counter("refreshd_commands_total", "Commands of applications by what became of them.", "queue", "outcome"),
+		lateness: histogram("refreshd_start_lateness_seconds", "From refresh_at to the start of an attempt; but for models that waited for a gate.",
+			waits, "queue"),
+		waited: histogram("refreshd_wait_seconds", "From the start of an attempt until its worker said that it begins.", waits, "queue"),
+		ran:    histogram("refreshd_run_seconds", "From when its worker began until an attempt ended.", runs, "queue", "outcome"),
+		lasted: histogram("refreshd_attempt_seconds", "From the start of an attempt until it ended.", runs, "queue", "outcome"),
+	}
+	registry.MustRegister(l.rounds, l.failed, l.items, l.refused, l.transitions, l.results, l.commands, l.lateness, l.waited, l.ran, l.lasted)
+	return l
+}
+
+// Loop measures one kind of loop of one queue. Those of all its parts share one. A nil Loop measures nothing.
+type Loop struct {
+	metrics     *Metrics
+	queue, name string
+}
+
+// Loop returns that of a kind, such as dispatcher, of the queue of a name.
+func (m *Metrics) Loop(queue, name string) *Loop {
+	if m == nil {
+		return nil
+	}
+	m.loops.failed.WithLabelValues(queue, name)
+	return &Loop{m, queue, name}
+}
+
+// Begin is called when a round begins; the caller calls what it returns when it has ended.
+func (l *Loop) Begin() (ended func(error)) {
+	if l == nil {
+		return func(error) {}
+	}
+	began := l.metrics.clock()
+	return func(err error) {
+		l.metrics.loops.rounds.WithLabelValues(l.queue, l.name).Observe(l.metrics.clock().Sub(began).Seconds())
+		if err != nil {
+			l.metrics.loops.failed.WithLabelValues(l.queue, l.name).Inc()
+		}
+	}
+}
+
+// Committed counts a batch, of which codes tell what became. Without codes it is unknown whether it was applied.
+func (l *Loop) Committed(batch store.Batch, codes []store.Code) {
+	if l == nil {
+		return
+	}
+	loops := &l.metrics.loops
+	if len(batch.Items) > 0 {
+		loops.items.WithLabelValues(l.queue, l.name).Observe(float64(len(batch.Items)))
+	}
+	for i, code := range codes {
+		item := &batch.Items[i]
+		if code != store.CodeApplied {
+			loops.refused.WithLabelValues(l.queue, l.name, codeName(code)).Inc()
+			continue
+		}
+		if item.Transition != nil {
+			l.transition(item.Transition, batch.Now)
+		}
+		switch message := item.Message; {
+		case message.Entry == "":
+		case message.FromControl():
+			loops.commands.WithLabelValues(l.queue, outcome(item)).Inc()
+		default:
+			loops.results.WithLabelValues(l.queue, outcome(item)).Inc()
+		}
+	}
+}
+
+// transition counts one that was committed at now, and measures the attempt that it has started, begun or ended.
+func (l *Loop) transition(t *store.Transition, now time.Time) {
+	loops, event := &l.metrics.loops, t.Event()
+	loops.transitions.WithLabelValues(l.queue, l.name, known(events, string(event))).Inc()
+	d := t.Decision()
+	switch {
+	case event == model.EventStart:
+		if was := t.Was(); !was.Parked && !was.RefreshAt.IsZero() {
+			loops.lateness.WithLabelValues(l.queue).Observe(seconds(was.RefreshAt, now))
+		}
+	case event == model.EventStarted:
+		loops.waited.WithLabelValues(l.queue).Observe(seconds(d.Next.StartedAt, now))
+	case d.Ended != nil:
+		loops.lasted.WithLabelValues(l.queue, known(events, string(event))).Observe(d.Ended.Duration.Seconds())
+		if began := t.Was().ProcessingAt; !began.IsZero() {
+			loops.ran.WithLabelValues(l.queue, known(events, string(event))).Observe(seconds(began, now))
+		}
+	}
+}
+
+// seconds is how long one instant is before another; 0: the clock was set back.
+func seconds(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
+
+// outcome is what became of a message: the event, or why it has changed nothing.
+func outcome(item *store.Item) string {
+	if item.Transition != nil {
+		return known(events, string(item.Transition.Event()))
+	}
+	return known(refusals, item.Counter)
+}
+
+// other stands for what is in no list.
+const other = "other"
+
+var (
+	events   = setOf(model.Events)
+	refusals = setOf(model.Refusals)
+)
+
+func setOf[T ~string](names []T) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[string(name)] = true
+	}
+	return set
+}
+
+// known is a name if it is in the list, so that labels have no values that somebody made up.
+func known(list map[string]bool, name string) string {
+	if list[name] {
+		return name
+	}
+	return other
+}
+
+// codeName names a code of a script; there are few.
+func codeName(code store.Code) string {
+	if name := code.String(); name != "code "+strconv.Itoa(int(code)) {
+		return name
+	}
+	return other
+}

@@ -1,0 +1,119 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	domain "github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// A result that is refused comes again with the next batch: it is counted when it is applied, as is the transition that it caused.
+func TestWhatWasRefusedIsCountedOnceWhenItIsApplied(t *testing.T) {
+	t.Parallel()
+	m := metrics.New(metrics.Build{}, time.Now)
+	ended := (&store.Record{}).Decide(domain.Decision{Event: domain.EventSuccess, Ended: &domain.Attempt{Duration: time.Minute}}, fixture.Start)
+	loop, batch := m.Loop("q", "poller"), store.Batch{Now: fixture.Start, Items: []store.Item{
+		{Transition: ended, Message: store.Claimed{Entry: "oresult"}},
+		{Counter: "stale", Message: store.Claimed{Entry: "oresult"}},
+		{Counter: "malformed", Message: store.Claimed{Entry: "ccommand"}},
+	}}
+	loop.Committed(batch, nil) // nobody knows
+	for _, code := range []store.Code{store.CodeConflict, store.CodeGone, store.CodeApplied} {
+		loop.Committed(batch, []store.Code{code, code, code})
+	}
+	want := map[string]float64{
+		"refreshd_commit_refusals_total{code=conflict,loop=poller,queue=q}": 3,
+		"refreshd_commit_refusals_total{code=gone,loop=poller,queue=q}":     3,
+		"refreshd_transitions_total{event=success,loop=poller,queue=q}":     1,
+		"refreshd_results_total{outcome=success,queue=q}":                   1,
+		"refreshd_results_total{outcome=stale,queue=q}":                     1,
+		"refreshd_commands_total{outcome=malformed,queue=q}":                1,
+		"refreshd_attempt_seconds{outcome=success,queue=q} count":           1,
+		"refreshd_attempt_seconds{outcome=success,queue=q} sum":             60,
+	}
+	got := values(scrape(t, m), "refreshd_build_info", "refreshd_commit_items")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAStartWithoutATimeOfItsOwnIsNotLate(t *testing.T) {
+	t.Parallel()
+	m := metrics.New(metrics.Build{}, time.Now)
+	start := (&store.Record{}).Decide(domain.Decision{Event: domain.EventStart}, fixture.Start)
+	m.Loop("q", "dispatcher").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{{Transition: start}}}, []store.Code{store.CodeApplied})
+	if late := scrape(t, m)["refreshd_start_lateness_seconds"]; late != nil {
+		t.Errorf("expected nothing to be late, found %v", late)
+	}
+}
+
+func TestAnAttemptIsWaitedForFromItsStartToTheWordOfItsWorker(t *testing.T) {
+	t.Parallel()
+	m := metrics.New(metrics.Build{}, time.Now)
+	begun := domain.Decision{Event: domain.EventStarted}
+	begun.Next.StartedAt, begun.Next.RefreshAt = fixture.Start.Add(-40*time.Second), fixture.Start.Add(-time.Hour)
+	started := (&store.Record{}).Decide(begun, fixture.Start)
+	m.Loop("q", "poller").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{{Transition: started}}}, []store.Code{store.CodeApplied})
+	if got := values(scrape(t, m)); got["refreshd_wait_seconds{queue=q} count"] != 1 || got["refreshd_wait_seconds{queue=q} sum"] != 40 {
+		t.Errorf("expected one wait of 40 s, found %v", got)
+	}
+}
+
+func TestTheMeasuredWorkOfAHandlerEndsAsTheHandlerDoes(t *testing.T) {
+	t.Parallel()
+	m, failed := metrics.New(metrics.Build{}, time.Now), errors.New("no such feed")
+	handler := m.Work("q", func(context.Context, *worker.Attempt) error { return failed })
+	if err := handler(t.Context(), &worker.Attempt{}); !errors.Is(err, failed) {
+		t.Errorf("expected %v, found %v", failed, err)
+	}
+	if got := values(scrape(t, m)); got["refreshd_worker_run_seconds{queue=q} count"] != 1 {
+		t.Errorf("expected one run to be measured, found %v", got)
+	}
+}
+
+// Numbers of some parts alone would pass for those of the queue.
+func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		fault := new(testkit.Fault)
+		queue := &store.Queue{Name: "q"}
+		for _, name := range []string{"a", "b"} {
+			client := server.Client(t)
+			part, err := store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name})
+			if err == nil {
+				_, err = part.Gauges(t.Context()) // there is a connection
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "b" {
+				client.AddHook(fault)
+			}
+			queue.Parts = append(queue.Parts, part)
+		}
+		for n := 1; ; n++ {
+			m := metrics.New(metrics.Build{}, time.Now)
+			m.Queue(queue)
+			fault.Arm(n)
+			families := scrape(t, m)
+			up := families["refreshd_queue_up"].Metric[0].GetGauge().GetValue()
+			if told := families["refreshd_queue_models"] != nil; told == fault.Struck() || told != (up == 1) {
+				t.Fatalf("call %d failed: %v; found up %g and numbers: %v", n, fault.Struck(), up, told)
+			}
+			if !fault.Struck() {
+				if n < 5 {
+					t.Errorf("expected at least 4 calls, found %d", n-1)
+				}
+				return
+			}
+		}
+	})
+}

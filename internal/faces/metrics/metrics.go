@@ -1,0 +1,134 @@
+// Package metrics counts and measures what a process does and what a queue is, for Prometheus.
+//
+// There are two kinds of numbers. What a process did is counted where it happens, and is its own: add up the processes. What a queue is, is
+// read when somebody asks, and is the same whichever process is asked: take the largest of them. The names of the second kind begin with
+// refreshd_queue_.
+//
+// No label has a value that somebody outside could make up: names of queues are those that the process serves, all others come from lists.
+package metrics
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// Build is what the program was built from.
+type Build struct{ Version, Commit, Go string }
+
+// Metrics are those of one process. It is safe for concurrent use. Nil metrics measure nothing.
+type Metrics struct {
+	registry *prometheus.Registry
+	clock    func() time.Time
+
+	loops   loops
+	workers workers
+	queues  *queues
+	script  *prometheus.HistogramVec
+	faults  *prometheus.CounterVec
+}
+
+// New returns the metrics of a process that serves no queue yet. The clock measures how long things take.
+func New(build Build, clock func() time.Time) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), clock: clock}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "refreshd_build_info", Help: "What the program was built from; always 1.",
+		ConstLabels: prometheus.Labels{"version": build.Version, "revision": build.Commit, "goversion": build.Go},
+	})
+	info.Set(1)
+	m.script = histogram("refreshd_script_seconds", "How long a call of a script took, as the caller sees it.", waits, "script")
+	m.faults = counter("refreshd_redis_errors_total", "Calls to Redis that failed: it did not answer, it refused the user, or it answered with an error.", "kind")
+	for _, kind := range faultKinds {
+		m.faults.WithLabelValues(kind)
+	}
+	m.registry.MustRegister(info, m.script, m.faults, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.loops = newLoops(m.registry)
+	m.workers = newWorkers(m.registry)
+	m.queues = new(queues)
+	m.registry.MustRegister(m.queues)
+	return m
+}
+
+// list is what one collector collects from: a registry takes each name once. It is safe for concurrent use.
+type list[T any] struct {
+	mu    sync.Mutex
+	items []T // guarded by mu
+}
+
+func (l *list[T]) add(item T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.items = append(l.items, item)
+}
+
+func (l *list[T]) all() []T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.items)
+}
+
+// mostScrapes is how many scrapes are answered at the same time.
+const mostScrapes = 4
+
+// Handler answers scrapes, also while Redis does not answer: then the numbers of the queues are absent.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: mostScrapes, EnableOpenMetrics: true,
+	})
+}
+
+// The kinds of failed calls.
+const (
+	faultUnreachable = "unreachable"
+	faultRefused     = "refused"
+	faultAnswered    = "answered"
+)
+
+var faultKinds = []string{faultUnreachable, faultRefused, faultAnswered}
+
+// Watch measures the calls of these clients from now on.
+func (m *Metrics) Watch(clients *store.Clients) {
+	if m != nil {
+		clients.Watch(m.clock, m.call)
+	}
+}
+
+func (m *Metrics) call(call store.Call) {
+	if call.Script != "" {
+		m.script.WithLabelValues(call.Script).Observe(call.Took.Seconds())
+	}
+	switch {
+	case call.Err == nil:
+	case store.Refused(call.Err):
+		m.faults.WithLabelValues(faultRefused).Inc()
+	case store.Answered(call.Err):
+		m.faults.WithLabelValues(faultAnswered).Inc()
+	default:
+		m.faults.WithLabelValues(faultUnreachable).Inc()
+	}
+}
+
+// Classic buckets, for those who scrape no native histograms.
+var (
+	waits = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600}
+	runs  = []float64{.01, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600}
+	sizes = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
+)
+
+func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+	}, labels)
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}

@@ -1,0 +1,313 @@
+package metrics_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/faces/metrics"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	domain "github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// story is a queue with a dispatcher and a poller that are measured, on a clock to turn.
+type story struct {
+	*fixture.Queue
+	*metrics.Metrics
+	t          *testing.T
+	dispatcher *dispatcher.Dispatcher
+	poller     *poller.Poller
+	rounds     [2]*metrics.Loop
+}
+
+// measured is a store whose commits a loop counts.
+type measured struct {
+	*store.Store
+	loop *metrics.Loop
+}
+
+func (m measured) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
+	codes, err := m.Store.Commit(ctx, batch)
+	m.loop.Committed(batch, codes)
+	return codes, err
+}
+
+func newStory(t *testing.T, server *testkit.Server) *story {
+	t.Helper()
+	queue := fixture.New(t, server)
+	s := &story{Queue: queue, Metrics: metrics.New(metrics.Build{Version: "v1.2.3", Commit: "abc", Go: "go1.26"}, queue.Clock.Now), t: t}
+	s.Watch(&store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis})
+	name := queue.Store.Keys.Queue()
+	whole, err := store.Open(t.Context(), &store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis}, store.Config{Clock: queue.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Metrics.Queue(whole)
+	s.rounds = [2]*metrics.Loop{s.Loop(name, "dispatcher"), s.Loop(name, "poller")}
+	attempts := 0
+	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
+	s.dispatcher, err = dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.poller, err = poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// work does rounds of both until nothing changes any more.
+func (s *story) work() {
+	s.t.Helper()
+	for range 6 {
+		for i, round := range []func(context.Context) error{
+			func(ctx context.Context) error { _, err := s.dispatcher.RunOnce(ctx); return err },
+			func(ctx context.Context) error { _, err := s.poller.RunOnce(ctx); return err },
+		} {
+			ended := s.rounds[i].Begin()
+			err := round(s.t.Context())
+			if ended(err); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// take takes all attempts, and returns them by their models.
+func (s *story) take() map[string]string {
+	taken := map[string]string{}
+	for entry, found := s.Take(); found; entry, found = s.Take() {
+		taken[entry.UID] = entry.AttemptUID
+	}
+	return taken
+}
+
+// scrape asks as Prometheus does.
+func (s *story) scrape() map[string]*dto.MetricFamily { s.t.Helper(); return scrape(s.t, s.Metrics) }
+
+func scrape(t *testing.T, m *metrics.Metrics) map[string]*dto.MetricFamily {
+	t.Helper()
+	reply := httptest.NewRecorder()
+	m.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(reply.Body)
+	if err != nil || reply.Code != http.StatusOK {
+		t.Fatalf("scrape: status %d: %v", reply.Code, err)
+	}
+	return families
+}
+
+// values are all numbers of some metrics that are not 0, and of histograms how many there are and their sum.
+func values(families map[string]*dto.MetricFamily, skip ...string) map[string]float64 {
+	all := map[string]float64{}
+	for name, family := range families {
+		if !strings.HasPrefix(name, "refreshd_") || slices.Contains(skip, name) {
+			continue
+		}
+		for _, m := range family.Metric {
+			var labels []string
+			for _, label := range m.Label {
+				labels = append(labels, label.GetName()+"="+label.GetValue())
+			}
+			key := name + "{" + strings.Join(labels, ",") + "}"
+			if h := m.Histogram; h != nil {
+				all[key+" count"], all[key+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
+				continue
+			}
+			if value := m.GetGauge().GetValue() + m.GetCounter().GetValue(); value != 0 {
+				all[key] = value
+			}
+		}
+	}
+	return all
+}
+
+const promising = `"rrule":"FREQ=DAILY","policy":{"timeout":"10m","retries":["1h"],"on_exhausted":"give_up","fresh_within":"2h"}`
+
+// tell tells the story: of m1 and m2 one succeeds and the other fails, m3 is lost, m4 is held, and the worker of m5 says it twice; m6 waits. Its
+// clock moves by seconds between.
+func (s *story) tell() {
+	s.t.Helper()
+	for i := range 6 {
+		s.Command(fmt.Sprintf(`{"type":"put","uid":"m%d","refresh":"now",%s}`, i+1, promising))
+	}
+	picks, err := domain.ParseSelector("uid=m4")
+	if err == nil {
+		err = s.Store.PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.poller.RunOnce(s.t.Context()); err != nil { // they are saved, and due
+		s.t.Fatal(err)
+	}
+	s.Clock.Turn(2 * time.Second)
+	s.work()
+	attempts := s.take()
+	s.Clock.Turn(3 * time.Second)
+	for _, uid := range []string{"m1", "m2", "m3", "m5"} {
+		s.Say(fixture.Result("started", uid, attempts[uid]))
+	}
+	s.work()
+	s.Clock.Turn(5 * time.Second)
+	s.Say(fixture.Result("success", "m1", attempts["m1"]), fixture.Result("failure", "m2", attempts["m2"], `"reason":"no","error_type":"http_503"`),
+		fixture.Result("success", "m5", attempts["m5"]), fixture.Result("success", "m5", attempts["m5"]), fixture.Result("success", "m1", "old"),
+		fixture.Result("success", "none", "x"), "no JSON", fixture.Result("nonsense", "m1", "x"))
+	s.work()
+	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
+	s.work()
+	if _, err := s.Store.OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.Clock.Turn(2 * time.Hour)
+	s.work()
+	s.Clock.Turn(7 * time.Second)
+}
+
+func TestTheNumbersTellTheStory(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		s := newStory(t, server)
+		s.tell()
+		// How many rounds and calls there are is no part of the story.
+		got := values(s.scrape(), "refreshd_round_seconds", "refreshd_script_seconds", "refreshd_commit_items")
+		text := ""
+		for _, key := range slices.Sorted(maps.Keys(got)) {
+			text += fmt.Sprintf("%s %g\n", key, got[key])
+		}
+		golden(t, "testdata/story.txt", text)
+	})
+}
+
+// golden compares with a file, which REFRESHD_GOLDEN=1 writes anew.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("REFRESHD_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func TestTheNumbersKeepTheConventionsOfPrometheus(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, testkit.Miniredis(t))
+	s.tell()
+	s.serve()
+	reply := httptest.NewRecorder()
+	s.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	problems, err := promlint.New(reply.Body).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
+
+// serve lets a worker with one slot do nothing for an attempt.
+func (s *story) serve() {
+	s.t.Helper()
+	name := s.Store.Keys.Queue()
+	handler := s.Work(name, func(context.Context, *worker.Attempt) error { s.Clock.Turn(time.Second); return nil })
+	pool, err := worker.New(s.Store, handler, worker.Config{Concurrency: 1})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Pool(name, pool, 1)
+	if err := handler(s.t.Context(), &worker.Attempt{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestNobodyOutsideMakesUpLabels(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		s := newStory(t, server)
+		s.tell()
+		before := series(s.scrape())
+		for i := range 50 {
+			s.Command(fmt.Sprintf(`{"type":"put","uid":"h%d","refresh":"now","payload":{"input_url":"http://h%[1]d/"},"policy":{"limits":[{"key":"{host(input_url)}","running":1}]}}`, i),
+				fmt.Sprintf(`{"type":"evil%d","uid":"h"}`, i))
+			s.Say(fixture.Result(fmt.Sprintf("type%d", i), "m1", "x"), fmt.Sprintf(`{"type":"success","big_table_uid":"u%d","refresh_attempt_uid":"x"}`, i))
+		}
+		s.work()
+		for uid, attempt := range s.take() {
+			s.Say(fixture.Result("started", uid, attempt, `"worker":"w`+uid+`"`), fixture.Result("failure", uid, attempt, `"reason":"r`+uid+`","error_type":"t`+uid+`"`))
+		}
+		s.work()
+		k := s.Store.Keys
+		for i := range 50 {
+			s.Redis.HSet(t.Context(), k.Stats(), fmt.Sprintf("made_up%d", i), i)
+			s.Redis.ZAdd(t.Context(), k.Gates(), redis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
+			s.Redis.ZAdd(t.Context(), k.Workers(), redis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
+		}
+		s.Clock.Turn(2 * time.Second)
+		after := series(s.scrape())
+		// Nothing of it was seen before: messages that are rejected for their types, and a failure of a one-shot.
+		for name := range after {
+			for _, word := range []string{"evil", "type1", "made_up", "kind1", "worker1", "h1", "u1"} {
+				if strings.Contains(name, word) {
+					t.Errorf("a label that somebody made up: %s", name)
+				}
+			}
+		}
+		if more := len(after) - len(before); more > 20 {
+			t.Errorf("%d series more, for 50 of everything", more)
+		}
+	})
+}
+
+// series are the names and labels of all numbers but the buckets.
+func series(families map[string]*dto.MetricFamily) map[string]bool {
+	all := map[string]bool{}
+	for name, family := range families {
+		for _, m := range family.Metric {
+			all[fmt.Sprint(name, m.Label)] = true
+		}
+	}
+	return all
+}
+
+func TestTheStartOfAModelThatWaitedForAnotherOfItsHostIsNotLate(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, testkit.Miniredis(t))
+	for _, uid := range []string{"m1", "m2"} {
+		s.Command(fmt.Sprintf(`{"type":"put","uid":%q,"refresh":"now","payload":{"input_url":"http://h/"},"policy":{"limits":[{"key":"{host(input_url)}","running":1}]}}`, uid))
+	}
+	s.work()
+	s.Clock.Turn(5 * time.Minute)
+	for uid, attempt := range s.take() {
+		s.Say(fixture.Result("success", uid, attempt))
+	}
+	s.work()
+	got := values(s.scrape())
+	started, late := got["refreshd_transitions_total{event=start,loop=dispatcher,queue=bigtables}"], got["refreshd_start_lateness_seconds{queue=bigtables} sum"]
+	if started != 2 || late != 0 {
+		t.Errorf("expected two starts that are not late, found %g, late by %g s", started, late)
+	}
+}

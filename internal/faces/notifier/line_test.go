@@ -1,0 +1,107 @@
+package notifier
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+const manyLines = `
+channels:
+  ops: {webhook: "%s", secret: {env: SECRET}, digest: none, timeout: 1m}
+routes: [{events: [disabled], channels: [ops]}]`
+
+// The first message is answered only when a second one is under way, so that a notifier that sends one after the other does not get on.
+func TestAWebhookWithoutADigestGetsSeveralNoticesAtOnceAndThoseOfAModelInOrder(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		var mu sync.Mutex
+		order, underWay, beside := map[string][]string{}, 0, make(chan struct{})
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var message struct{ Data map[string]string }
+			if err := json.Unmarshal(body, &message); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			uid := message.Data["uid"]
+			order[uid] = append(order[uid], message.Data["reason"])
+			if underWay++; underWay == 2 {
+				close(beside)
+			}
+			mu.Unlock()
+			testkit.Await(t, beside, "a second message beside the first")
+		}))
+		t.Cleanup(receiver.Close)
+		b := setup(t, server, fmt.Sprintf(manyLines, receiver.URL))
+		want := map[string][]string{}
+		for n := range 3 {
+			for m := range 12 {
+				uid, reason := fmt.Sprint("m", m), fmt.Sprint(n)
+				b.tell(disabled(uid, reason))
+				want[uid] = append(want[uid], reason)
+			}
+		}
+		b.round(b.Notifier)
+		mu.Lock()
+		defer mu.Unlock()
+		if diff := cmp.Diff(want, order); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestAWebhookThatAsksToBeLeftAloneIsToldNothingOfOtherModelsEither(t *testing.T) {
+	h := newHook(t, 429)
+	h.headers = map[string]string{"Retry-After": "600"}
+	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(manyLines, h.URL))
+	b.tell(disabled("m0", "gone"))
+	b.round(b.Notifier)
+	for m := range 12 {
+		b.tell(disabled(fmt.Sprint("m", m), "gone"))
+	}
+	b.Clock.Turn(10*time.Minute - time.Millisecond)
+	b.round(b.Notifier)
+	if got := len(h.all()); got != 1 {
+		t.Errorf("expected no word before it may be told again, found %d", got)
+	}
+	b.Clock.Turn(time.Millisecond)
+	b.round(b.Notifier)
+	if got := len(h.all()); got != 14 {
+		t.Errorf("expected a second try and 12 more, found %d", got)
+	}
+}
+
+func TestANoticeLinksToItsModelAndAMailNamesItsQueue(t *testing.T) {
+	const dashboard = "https://refreshd.example.com/q/bigtables"
+	about := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "disabled", "uid": "a/b?c&d"}})
+	if about["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a%2Fb%3Fc%26d" {
+		t.Errorf("found the link %s", about["link"])
+	}
+	if other := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "circuit_opened", "key": "h"}}); other["link"] != "" {
+		t.Errorf("found a link of no model: %s", other["link"])
+	}
+	own, err := readTemplates("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, text, html, err := own.render(message{notices: []Notice{about}})
+	if err != nil || !strings.Contains(subject, "bigtables") || !strings.Contains(text, about["link"]) || !strings.Contains(html, `href="`+about["link"]+`"`) {
+		t.Errorf("found %q, %q, %q, %v", subject, text, html, err)
+	}
+	for _, part := range []string{text, html} {
+		if !strings.Contains(part, "Queue bigtables") {
+			t.Errorf("expected the queue, found %s", part)
+		}
+	}
+}

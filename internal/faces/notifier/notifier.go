@@ -1,0 +1,126 @@
+// Package notifier tells people and programs what the outbox holds: by webhook, by e-mail, or in a list of Redis. Each notice is delivered at
+// least once.
+//
+// A notifier keeps no state; any number may run side by side. It routes each entry of the outbox to the lines of its recipients, in one script that
+// also acknowledges it. What a line holds is told in order, as one message or as a digest, and tried again until it is delivered or given up.
+package notifier
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// Config tunes a notifier. The zero value is usable.
+type Config struct {
+	// Tick is how often the outbox and the lines are looked at, 10 ms to 1 min. Defaults to 1 s.
+	Tick time.Duration
+	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
+	Backoff time.Duration
+	// Adopt is after how long entries are taken over that a notifier has read and not routed. Defaults to 30 s.
+	Adopt time.Duration
+	// Dashboard is the address of the queue in the dashboard, such as https://refreshd.example.com/q/bigtables, for links. Defaults to none.
+	Dashboard string
+	// Log receives what could not be delivered, and every error, sampled. Defaults to none.
+	Log *zerolog.Logger
+	// Clock tells how long errors last, for the log only. Defaults to none.
+	Clock func() time.Time
+	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
+	// nil: nobody is told.
+	Observe func() (ended func(error))
+}
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	if c.Tick == 0 {
+		c.Tick = time.Second
+	}
+	if c.Backoff == 0 {
+		c.Backoff = min(50*time.Millisecond, c.Tick)
+	}
+	if c.Adopt == 0 {
+		c.Adopt = 30 * time.Second
+	}
+	if c.Log == nil {
+		nop := zerolog.Nop()
+		c.Log = &nop
+	}
+	if c.Observe == nil {
+		c.Observe = func() func(error) { return func(error) {} }
+	}
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Tick < 10*time.Millisecond || c.Tick > time.Minute:
+		return errors.New("tick: expected 10ms to 1m, found " + c.Tick.String())
+	case c.Backoff < time.Millisecond || c.Backoff > c.Tick:
+		return errors.New("backoff: expected 1ms to the tick, found " + c.Backoff.String())
+	case c.Adopt < time.Millisecond:
+		return errors.New("adopt: expected at least 1ms, found " + c.Adopt.String())
+	}
+	return nil
+}
+
+// Notifier tells of one queue.
+type Notifier struct {
+	store  *store.Store
+	routes *Routes
+	config Config
+	owner  string
+	nobody backoff.Sampler // routing goroutine only
+}
+
+// New returns a notifier. It opens nothing: the caller closes the connections of the store, and the routes.
+func New(store *store.Store, routes *Routes, config Config) (*Notifier, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Notifier{store: store, routes: routes, config: config, owner: strings.ToLower(rand.Text())}, nil
+}
+
+// Run works until ctx ends, and then returns nil: what is being sent is sent first. Errors of Redis are logged and waited out, for ever. Each
+// channel goes its own pace, so that one that does not answer holds no other one up.
+func (n *Notifier) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	n.config.Observe()(nil) // it lives before the first round has ended
+	for _, channel := range n.routes.channels {
+		running.Go(func() {
+			n.loop(ctx, "telling by "+channel.Name, func(ctx context.Context) (bool, error) { return n.Tell(ctx, channel.Name) })
+		})
+	}
+	n.loop(ctx, "routing", func(ctx context.Context) (more bool, err error) {
+		ended := n.config.Observe()
+		defer func() { ended(err) }()
+		return n.Route(ctx)
+	})
+	running.Wait()
+	return nil
+}
+
+// loop does rounds until ctx ends: at once while there is more to do, and else once a tick.
+func (n *Notifier) loop(ctx context.Context, what string, round func(context.Context) (more bool, err error)) {
+	retry := backoff.New(backoff.Config{
+		Part: "notifier", What: what, First: n.config.Backoff, Max: n.config.Tick, Log: n.config.Log, Clock: n.config.Clock,
+	})
+	for ctx.Err() == nil {
+		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
+		more, err := round(context.WithoutCancel(ctx))
+		pause := retry.After(err)
+		if err == nil && !more {
+			pause = n.config.Tick
+		}
+		backoff.Rest(ctx, pause, nil)
+	}
+}

@@ -1,0 +1,72 @@
+package notifier
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+)
+
+// TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay plays a notifier, a dispatcher and a foreign program, each as its own user of Redis.
+func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
+	server := testkit.Redis(t, "--acllog-max-len", "100")
+	users := fixture.UsersOn(t, server, "bigtables")
+	b := setup(t, server, "channels:\n  all: {list: all}\nroutes:\n- {events: [disabled], models: status!=broken, channels: [all]}")
+	b.save("m1", `"payload":{"owner":"a@example.com"}`)
+	if err := b.Store.LoadScripts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.tell(disabled("m1", "gone"))
+	foreign, key := users.Client(t, acl.Subscriber), b.Store.Keys.Outbox()
+	if err := foreign.XGroupCreateMkStream(t.Context(), key, "billing", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := New(users.Store(t, acl.Notifier), b.routes, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first call makes the group
+		if _, err := n.Route(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := n.Tell(t.Context(), "all"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := foreign.LPop(t.Context(), b.Store.Keys.Told("all")).Result(); err != nil || !strings.Contains(text, `"uid":"m1"`) {
+		t.Error(text, err)
+	}
+	read := &redis.XReadGroupArgs{Group: "billing", Consumer: "c1", Streams: []string{key, ">"}, Count: 10, Block: -1}
+	streams, err := foreign.XReadGroup(t.Context(), read).Result()
+	if err != nil || len(streams[0].Messages) != 1 {
+		t.Fatal(streams, err)
+	}
+	if n := b.unread(); n != 1 {
+		t.Errorf("%d entries are left for the foreign program, want one", n)
+	}
+	if err := foreign.XAck(t.Context(), key, "billing", streams[0].Messages[0].ID).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := users.Store(t, acl.Dispatcher).TrimOutbox(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.Redis.XLen(t.Context(), key).Val(); left != 0 {
+		t.Errorf("%d entries are left", left)
+	}
+	if err := b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered(), `{"channel":"all","recipient":"all","notices":["{}"]}`).Err(); err != nil {
+		t.Fatal(err)
+	}
+	operator := users.Store(t, acl.Operator)
+	all, err := operator.Undelivered(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	if moved, err := operator.RequeueUndelivered(t.Context(), all); err != nil || moved != 1 {
+		t.Error(moved, err)
+	}
+	users.ExpectNoRefusal(t)
+}

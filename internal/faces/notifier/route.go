@@ -1,0 +1,119 @@
+package notifier
+
+import (
+	"context"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// routeBatch is how many entries are routed at once.
+const routeBatch = 500
+
+// Route routes entries of the outbox to the lines of their recipients: first those that a dead notifier has left, then new ones. more: there may be
+// others.
+func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
+	entries, err := n.store.AdoptOutbox(ctx, n.config.Adopt, routeBatch)
+	if err == nil && len(entries) == 0 {
+		entries, err = n.store.ReadOutbox(ctx, routeBatch)
+	}
+	if err != nil || len(entries) == 0 {
+		return false, err
+	}
+	now, err := n.store.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	var uids []string
+	for _, entry := range entries {
+		if uid := entry.Fields[fieldUID]; uid != "" {
+			uids = append(uids, uid)
+		}
+	}
+	models, err := n.store.Load(ctx, uids)
+	if err != nil {
+		return false, err
+	}
+	routed := make([]store.Routed, len(entries))
+	for i, entry := range entries {
+		routed[i] = n.route(entry, models[entry.Fields[fieldUID]], now)
+	}
+	_, err = n.store.Route(ctx, routed)
+	return true, err
+}
+
+// route says who is told of an entry, and from when on. The model is that of the entry; nil: it is about none.
+func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.Time) store.Routed {
+	routed := store.Routed{ID: entry.ID}
+	notice := noticeOf(n.store.Keys.Queue(), n.config.Dashboard, entry).text()
+	for _, name := range n.routes.channelsFor(entry, about, now) {
+		channel := n.routes.channels[name]
+		recipient := name
+		if _, mails := channel.sender.(*email); mails {
+			address := channel.address(about)
+			if address == "" {
+				routed.Nobody++
+				if count, log := n.nobody.Sample("nobody "+name, now); log {
+					n.config.Log.Warn().Str("uid", entry.Fields[fieldUID]).Str("event", entry.Fields[fieldEvent]).Str("channel", name).Int("like_this", count).
+						Msg("notifier: nobody is told, as there is no valid address")
+				}
+				continue
+			}
+			recipient += " " + address
+		} else if channel.divided() {
+			recipient += " " + lineOf(entry)
+		}
+		routed.Told = append(routed.Told, store.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: notice})
+	}
+	return routed
+}
+
+// divided reports whether the channel has several lines, so that several messages are sent at once: those of a webhook without a digest.
+func (c *Channel) divided() bool {
+	_, posts := c.sender.(*webhook)
+	return posts && c.digest.above == 0
+}
+
+// lineOf is the line of an entry in a divided channel. All entries about one model stand in one, and so do those about one key: they are told in
+// their order.
+func lineOf(entry store.OutboxEntry) string {
+	hash := fnv.New32a()
+	_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
+	return strconv.Itoa(int(hash.Sum32() % sideBySide))
+}
+
+// channelsFor are the channels to which an entry goes, each once.
+func (r *Routes) channelsFor(entry store.OutboxEntry, about *store.Record, now time.Time) (names []string) {
+	for _, to := range r.routes {
+		if !slices.Contains(to.events, entry.Fields[fieldEvent]) {
+			continue
+		}
+		if to.models != nil && (about == nil || !about.Exists || !to.models.Matches(&about.Model, about.Status(now, false), now)) {
+			continue
+		}
+		for _, name := range to.channels {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// address is who gets e-mail of a channel about a model; empty: nobody.
+func (c *Channel) address(about *store.Record) string {
+	to := c.to.recipient
+	switch {
+	case to.Address != "":
+		return to.Address
+	case about == nil || !about.Exists:
+		return ""
+	case c.to.byPolicy:
+		to = about.Policy.Email
+	}
+	return about.AddressOf(to)
+}

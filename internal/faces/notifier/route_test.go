@@ -1,0 +1,116 @@
+package notifier
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+func TestARoutePicksEventsAndModels(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server, `
+channels:
+  all: {list: all}
+  t1: {list: t1}
+  ops: {list: ops}
+routes:
+- {events: [disabled, fresh], channels: [all]}
+- {events: [disabled], models: "tenant=t1", channels: [t1, all]}
+- {events: [new_error], channels: [ops]}
+`)
+		b.save("a", `"labels":{"tenant":"t1"}`)
+		b.save("b", `"labels":{"tenant":"t2"}`)
+		b.tell(disabled("a", ""), disabled("b", ""), disabled("removed", ""), []string{"event", "fresh", "uid", "a"}, []string{"event", "stale", "uid", "a"},
+			[]string{"event", "new_error", "error", "e1", "signature", "HTTP 503", "models", "51"})
+		b.round(b.Notifier)
+		for name, want := range map[string]string{
+			"all": "disabled a, disabled b, disabled removed, fresh a", "t1": "disabled a", "ops": "new_error ",
+		} {
+			var told []string
+			for _, text := range b.List(b.Store.Keys.Told(name)) {
+				var n Notice
+				if err := json.Unmarshal([]byte(text), &n); err != nil {
+					t.Fatal(err)
+				}
+				told = append(told, n["event"]+" "+n["uid"])
+			}
+			if got := strings.Join(told, ", "); got != want {
+				t.Errorf("%s: told %s, want %s", name, got, want)
+			}
+		}
+		if n := b.unread(); n != 0 {
+			t.Errorf("%d entries stand in the outbox", n)
+		}
+	})
+}
+
+// Each step of a delivery is cut off in turn: what it has not said in Redis, another notifier does again.
+func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		h := newHook(t)
+		routes := fmt.Sprintf(strings.Replace(hookRoutes, "[1m, 5m]", "[1m]", 1), h.URL)
+		b := setup(t, server, routes)
+		b.tell(disabled("m1", ""), disabled("m2", ""))
+		if entries, err := b.Store.ReadOutbox(t.Context(), 1); err != nil || len(entries) != 0 {
+			t.Fatal("the first call makes the group", entries, err)
+		}
+		if entries, err := b.Store.ReadOutbox(t.Context(), 1); err != nil || len(entries) != 1 {
+			t.Fatal(entries, err)
+		} // and dies
+		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
+		now := b.Clock.Now()
+		line, err := b.Store.ReadLine(t.Context(), "ops", "ops", maxDigest)
+		if err != nil || len(line.Notices) != 2 {
+			t.Fatal(line, err)
+		}
+		next, _ := b.routes.channels["ops"].turn(line.Delivery, len(line.Notices), now)
+		next.By = "a dead one"
+		if taken, err := b.Store.Settle(t.Context(), line, store.Settlement{Delivery: next, Next: now.Add(30 * time.Second), At: now}); err != nil || !taken {
+			t.Fatal(taken, err)
+		}
+		b.round(b.Notifier)
+		if len(h.all()) != 0 {
+			t.Fatal("it was taken from one that may live")
+		}
+		b.Clock.Turn(time.Minute)
+		b.round(b.Notifier)
+		if len(h.all()) != 2 {
+			t.Errorf("got %d messages, want both", len(h.all()))
+		}
+	})
+}
+
+func (b *bench) route(n *Notifier) {
+	b.t.Helper()
+	if _, err := n.Route(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server, fmt.Sprintf(hookRoutes, newHook(t).URL))
+		waiting := make([]any, 9_999)
+		for i := range waiting {
+			waiting[i] = "{}"
+		}
+		line := b.Store.Keys.Notices("ops")
+		if err := b.Redis.RPush(t.Context(), line, waiting...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.tell(disabled("m1", "the last that has room"), disabled("m2", "too many"))
+		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
+		last, err := b.Redis.LRange(t.Context(), line, -1, -1).Result()
+		if err != nil || b.Redis.LLen(t.Context(), line).Val() != 10_000 || !strings.Contains(last[0], `"m1"`) {
+			t.Errorf("expected 10000 notices up to that of m1, found %v, %v", last, err)
+		}
+		if dropped := b.Stats()["notices_dropped"]; dropped != 1 {
+			t.Errorf("expected one dropped, found %d", dropped)
+		}
+	})
+}

@@ -1,0 +1,200 @@
+// Package traces tells OpenTelemetry what becomes of an attempt: how late it was started, how long it waited in line, the work, and how its result
+// was applied.
+//
+// No state is kept for it. The ids of a trace and of its parts follow from the uid of the attempt, so that a dispatcher, a worker and a poller that know
+// nothing of each other add to the same trace. Instants are those of the clock of Redis.
+package traces
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// Traces sends spans to a collector. It is safe for concurrent use. Nil traces send nothing.
+type Traces struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	clock    func() time.Time
+}
+
+// New returns traces that go to the collector at an address, such as http://127.0.0.1:4318; empty: where the environment says, as all of OTEL_EXPORTER_OTLP_
+// is read. The clock measures how long things take. The caller closes them.
+func New(ctx context.Context, address, version string, clock func() time.Time) (*Traces, error) {
+	options, err := endpoint(address)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptracehttp.New(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("open the exporter of traces: %w", err)
+	}
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
+		resource.WithAttributes(attribute.String("service.name", "refreshd"), attribute.String("service.version", version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("describe the source of traces: %w", err)
+	}
+	// Whether a trace is kept is for the collector to say: each daemon tells its own part, and none knows of the others.
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about), sdk.WithIDGenerator(ids{}), sdk.WithSampler(sdk.AlwaysSample()))
+	return &Traces{provider, provider.Tracer("github.com/refreshd/refreshd"), clock}, nil
+}
+
+func endpoint(address string) ([]otlptracehttp.Option, error) {
+	if address == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, document.Refuse("traces", "the URL of a collector, as in http://127.0.0.1:4318", document.Found(address))
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u = u.JoinPath("v1", "traces")
+	}
+	return []otlptracehttp.Option{otlptracehttp.WithEndpointURL(u.String())}, nil
+}
+
+// Close sends what is left, as long as ctx lets it.
+func (t *Traces) Close(ctx context.Context) error {
+	if err := t.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("send the last traces: %w", err)
+	}
+	return nil
+}
+
+// Committed tells of attempts that a batch of a queue has started, begun or ended; codes say what became of it, and since is when the batch was begun, by the
+// clock of this process.
+func (t *Traces) Committed(queue string, batch store.Batch, codes []store.Code, since time.Time) {
+	for i, code := range codes {
+		if transition := batch.Items[i].Transition; transition != nil && code == store.CodeApplied {
+			t.transition(queue, transition, batch.Now, since)
+		}
+	}
+}
+
+func (t *Traces) transition(queue string, transition *store.Transition, now, since time.Time) {
+	d, next := transition.Decision(), &transition.Decision().Next
+	switch {
+	case d.Event == model.EventStart && next.Traced:
+		due := transition.Was().RefreshAt
+		if due.IsZero() || due.After(now) {
+			due = now
+		}
+		t.tell(span{queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, part: model.SpanSchedule, from: due, to: now})
+	case d.Event == model.EventStarted && next.Traced:
+		t.tell(span{
+			queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, part: model.SpanWait,
+			parent: model.SpanID(next.AttemptUID, model.SpanSchedule), from: next.StartedAt, to: now, worker: next.Worker,
+		})
+	case d.Ended != nil && transition.Was().Traced:
+		uid := d.Ended.AttemptUID
+		parent := model.SpanWithin(d.Traceparent, uid)
+		if parent == "" {
+			parent = model.SpanID(uid, model.SpanSchedule)
+		}
+		t.tell(span{
+			queue: queue, model: transition.UID(), attempt: uid, no: d.Ended.AttemptNo, part: model.SpanApply, parent: parent,
+			from: now, to: now.Add(max(0, t.clock().Sub(since))), outcome: string(d.Event), failed: failed(d.Event), reason: d.Ended.Reason, worker: d.Ended.Worker,
+		})
+	}
+}
+
+func failed(event model.Event) bool {
+	return event == model.EventFailure || event == model.EventTimeout
+}
+
+// Run is what a worker pool of a queue tells when work begins, see worker.Config.
+func (t *Traces) Run(queue string) func(*worker.Attempt, time.Time) func(model.MessageType) {
+	return func(a *worker.Attempt, begun time.Time) func(model.MessageType) {
+		parent := model.SpanWithin(a.Traceparent, a.AttemptUID)
+		if parent == "" { // of a trace of somebody else
+			return nil
+		}
+		began := t.clock()
+		if begun.IsZero() {
+			begun = began
+		}
+		a.Traceparent = model.Traceparent(a.AttemptUID, model.SpanRun)
+		return func(kind model.MessageType) {
+			outcome := string(kind)
+			if outcome == "" {
+				outcome = "cancelled"
+			}
+			t.tell(span{
+				queue: queue, model: a.UID, attempt: a.AttemptUID, no: a.AttemptNo, part: model.SpanRun, parent: parent,
+				from: begun, to: begun.Add(max(0, t.clock().Sub(began))), outcome: outcome, failed: kind == model.MessageFailure,
+			})
+		}
+	}
+}
+
+// span is one part of the trace of an attempt.
+type span struct {
+	queue, model, attempt string
+	no                    int
+	part                  string
+	parent                string // empty: it is the root
+	from, to              time.Time
+	outcome               string // empty: it has none
+	failed                bool
+	reason, worker        string
+}
+
+func (t *Traces) tell(s span) {
+	id, err := trace.TraceIDFromHex(model.TraceID(s.attempt))
+	if err != nil {
+		return // it is a hash
+	}
+	own, _ := trace.SpanIDFromHex(model.SpanID(s.attempt, s.part))
+	ctx := context.WithValue(context.Background(), idsKey{}, ids{id, own})
+	if parent, err := trace.SpanIDFromHex(s.parent); err == nil {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: parent, TraceFlags: trace.FlagsSampled, Remote: true}))
+	}
+	attributes := []attribute.KeyValue{
+		attribute.String("refreshd.queue", s.queue), attribute.String("refreshd.model", s.model),
+		attribute.String("refreshd.attempt", s.attempt), attribute.Int("refreshd.attempt_no", s.no),
+	}
+	for name, text := range map[string]string{"refreshd.outcome": s.outcome, "refreshd.worker": s.worker} {
+		if text != "" {
+			attributes = append(attributes, attribute.String(name, text))
+		}
+	}
+	_, told := t.tracer.Start(ctx, s.part, trace.WithTimestamp(s.from), trace.WithAttributes(attributes...))
+	if s.failed {
+		told.SetStatus(codes.Error, s.reason)
+	}
+	told.End(trace.WithTimestamp(s.to))
+}
+
+// ids are those that a span is to have; as a generator it takes them from the context.
+type ids struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+type idsKey struct{}
+
+// NewIDs is what the library calls for a root.
+func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	own, _ := ctx.Value(idsKey{}).(ids)
+	return own.trace, own.span
+}
+
+// NewSpanID is what it calls for any other span.
+func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
+	own, _ := ctx.Value(idsKey{}).(ids)
+	return own.span
+}

@@ -1,0 +1,77 @@
+package explain
+
+import (
+	"github.com/refreshd/refreshd/internal/foresight/chart"
+	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/model"
+)
+
+// Picture draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
+func Picture(s Shown, attempts []model.Attempt) chart.Chart {
+	drawing := chart.Chart{Title: s.Record.UID, Location: ZoneOf(&s.Record.Model), Events: chart.FromHistory(attempts)}
+	if count := len(drawing.Events); count > 0 {
+		drawing.End = drawing.Events[count-1].At
+	}
+	switch r := s.Record; {
+	case r.Running():
+		drawing.Events = append(drawing.Events, running(&r.Model))
+		drawing.End = s.Now
+	case r.Disabled && r.FinalFailureAt.After(drawing.End):
+		// The give-up window ended while the model waited.
+		drawing.Events = append(drawing.Events, chart.Event{At: r.FinalFailureAt, Kind: chart.Disabled, AttemptNo: r.AttemptNo, Why: r.Why})
+		drawing.End = r.FinalFailureAt
+	}
+	if len(drawing.Events) > 0 {
+		drawing.Start = drawing.Events[0].At
+		drawing.Planned = simulate.Planned(&s.Record.Model, drawing.Start, drawing.End)
+	}
+	return drawing
+}
+
+// running is the beginning of the attempt that runs.
+func running(m *model.Model) chart.Event {
+	event := chart.Event{
+		At: m.StartedAt, Kind: chart.Start, AttemptNo: m.AttemptNo, RefreshAt: m.RefreshAt, DeadlineAt: m.DeadlineAt, Why: m.Why,
+	}
+	if m.AttemptNo > 1 {
+		event.Kind = chart.Retry
+	}
+	return event
+}
+
+// Branches draws what follows if the next attempt, or the one that runs, succeeds, fails or is lost: a chart for each, on one axis.
+func (e *Explanation) Branches() (charts []chart.Chart) {
+	m, start, no := &e.Record.Model, e.Forecast.StartAt, e.Record.AttemptNo+1
+	if start.IsZero() {
+		start, no = m.StartedAt, m.AttemptNo
+	}
+	for _, way := range []struct {
+		name   string
+		kind   chart.Kind
+		branch model.Branch
+	}{
+		{"if it succeeds", chart.Success, e.Forecast.Success}, {"if it fails", chart.Failure, e.Forecast.Failure}, {"if it is lost", chart.Timeout, e.Forecast.Lost},
+	} {
+		if !way.branch.Possible() {
+			continue
+		}
+		begins := chart.Event{At: start, Kind: chart.Start, AttemptNo: no}
+		if no > 1 {
+			begins.Kind = chart.Retry
+		}
+		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
+		drawing := chart.Chart{Title: way.name, About: e.narrator.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{begins, ends}}
+		if at := way.branch.RefreshAt; !at.Before(drawing.End) {
+			after := chart.Event{At: at, Kind: chart.Start, AttemptNo: way.branch.AttemptNo + 1}
+			if way.branch.AttemptNo > 0 {
+				after.Kind = chart.Retry
+			}
+			drawing.End, drawing.Events = at, append(drawing.Events, after)
+		}
+		if way.branch.Disabled {
+			drawing.Events = append(drawing.Events, chart.Event{At: way.branch.At, Kind: chart.Disabled, AttemptNo: no, Why: way.branch.Why})
+		}
+		charts = append(charts, drawing)
+	}
+	return charts
+}

@@ -1,0 +1,204 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// stops tells what keeps the model from starting, or would if it were due, and what counts the attempt that runs.
+func (s *narrator) stops() (lines []string) {
+	switch {
+	case s.m.Running():
+		return s.counted()
+	case s.m.Parked():
+		return []string{s.parked()}
+	case !s.m.Waiting():
+		return nil
+	}
+	for _, key := range strings.Fields(s.m.Reserved) {
+		lines = append(lines, "waits for its slot of "+s.limit(key)+": nobody else gets it")
+	}
+	return append(lines, s.wouldStop()...)
+}
+
+// counted tells by which limits and circuit the running attempt is counted.
+func (s *narrator) counted() (lines []string) {
+	for _, key := range model.CountedBy(s.m.Counted, model.GateLimit) {
+		lines = append(lines, "counted by "+s.limit(key))
+	}
+	for _, key := range model.CountedBy(s.m.Counted, model.GateCircuit) {
+		text := "counted by the circuit of " + key
+		if c := s.steered.Circuit; c != nil && c.Key == key && c.Probe == s.m.UID {
+			text = "is the probe: " + s.circuit(c)
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+// parked tells what the model waits for.
+func (s *narrator) parked() string {
+	kind, name := s.m.ParkedBy.Split()
+	switch {
+	case s.m.ParkedBy.Timed():
+		return s.because(&s.steered.Gates, s.when)
+	case kind == model.GateLimit:
+		return "waits for " + s.limit(name) + s.inTurn()
+	case s.steered.Circuit == nil || !s.steered.Circuit.Open():
+		return string(s.m.ParkedBy) + " is over: a dispatcher lets it go"
+	default:
+		return "waits for " + s.circuit(s.steered.Circuit) + s.inTurn()
+	}
+}
+
+// inTurn is its place among those that wait for the same gate.
+func (s *narrator) inTurn() string {
+	if s.steered.Place == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of %d that wait", nth(int(s.steered.Place)), s.steered.Waiting)
+}
+
+// wouldStop tells what would keep a model from starting that waits for its time: when it is due, or if it were due now.
+func (s *narrator) wouldStop() (lines []string) {
+	due := s.m.RefreshAt
+	if due.Before(s.Now) {
+		due = s.Now
+	}
+	gates := &s.steered.Gates
+	for i := range gates.Holds {
+		hold := &gates.Holds[i]
+		switch {
+		case hold.Ended(s.Now) || !hold.Selector.Matches(s.m, model.StatusDue, s.Now):
+		case hold.Ended(due):
+			lines = append(lines, "if it were due now: "+HeldText(hold, s.when))
+		default:
+			lines = append(lines, "when it is due: "+HeldText(hold, s.when))
+		}
+	}
+	for _, name := range s.m.Policy.Closed {
+		if opens, until := gates.Opens(model.NewGate(model.GateCalendar, name), due); !opens {
+			lines = append(lines, "when it is due: "+StopText(gates, model.NewGate(model.GateCalendar, name), until, s.when))
+		}
+	}
+	for i := range s.steered.Limits {
+		limit := &s.steered.Limits[i]
+		if room := s.steered.Rooms.Keys[limit.Name]; room != nil && limit.Running > 0 && room.Running >= limit.Running {
+			lines = append(lines, "if it were due now, it would wait for "+s.limit(limit.Name))
+		}
+	}
+	if c := s.steered.Circuit; c != nil && c.Open() {
+		lines = append(lines, "if it were due now, it would wait for "+s.circuit(c))
+	}
+	return lines
+}
+
+// StopText tells of a hold or a calendar that is closed until an instant.
+func StopText(gates *model.Gates, gate model.Gate, until time.Time, when func(time.Time) string) string {
+	kind, name := gate.Split()
+	if hold := gates.Hold(name); kind == model.GateHold && hold != nil {
+		return HeldText(hold, when)
+	}
+	return "closed by the calendar " + name + " until " + when(until)
+}
+
+// HeldText tells of a hold: by whom, until when and why.
+func HeldText(h *model.Hold, when func(time.Time) string) string {
+	until, picks := "until it is released", "all models"
+	if !h.Until.IsZero() {
+		until = "until " + when(h.Until)
+	}
+	if selector := h.Selector.String(); selector != "" {
+		picks = selector
+	}
+	return fmt.Sprintf("held by %s since %s, %s: %s (hold %s of %s)", cmp.Or(h.By, "somebody"), when(h.Since), until, cmp.Or(h.Reason, "no reason given"), h.ID, picks)
+}
+
+// limit tells of a limit: how many run of how many, how often one may start, and where that comes from.
+func (s *narrator) limit(key string) string {
+	at := slices.IndexFunc(s.steered.Limits, func(limit model.Limit) bool { return limit.Name == key })
+	if at < 0 {
+		return "limit " + key + ", of which there is none any more"
+	}
+	limit, room := &s.steered.Limits[at], s.steered.Rooms.Keys[key]
+	var parts []string
+	if limit.Running > 0 && room != nil {
+		parts = append(parts, fmt.Sprintf("%d of %d run", room.Running, limit.Running))
+	} else if room != nil {
+		parts = append(parts, words.Count(room.Running, "attempt runs", "attempts run"))
+	}
+	if limit.Rate.Count > 0 {
+		parts = append(parts, limit.Rate.String())
+	}
+	if room != nil && room.Closed.After(s.Now) {
+		parts = append(parts, "the next start at "+s.when(room.Closed)+" at the earliest")
+	}
+	if room != nil && room.Free.After(s.Now) {
+		parts = append(parts, "the next free slot at "+s.when(room.Free))
+	}
+	return "limit " + key + " (" + strings.Join(append(parts, s.origin(key)), ", ") + ")"
+}
+
+// origin tells where the limit of a key comes from.
+func (s *narrator) origin(key string) string {
+	own, set := s.steered.Gates.Limits[key]
+	name := cmp.Or(s.m.PolicyName, policy.DefaultName)
+	of := func(template policy.Key) bool { return template.Of(s.m.Payload, s.m.Labels, name) == key }
+	holds := func(limit *model.Limit) bool { return limit.Until.IsZero() || limit.Until.After(s.Now) }
+	switch {
+	case set && holds(&own):
+		return s.set(&own)
+	case slices.ContainsFunc(s.m.Policy.Limits, func(limit policy.Limit) bool { return of(limit.Key) }):
+		return "by policy " + name
+	}
+	for _, limit := range s.steered.Gates.QueueLimits {
+		if of(limit.Key) && holds(&limit.Limit) {
+			return "for the queue " + s.set(&limit.Limit)
+		}
+	}
+	return "by a limit of the queue that has ended"
+}
+
+// set tells who has set a limit, for how long and why.
+func (s *narrator) set(limit *model.Limit) string {
+	text := "set by " + cmp.Or(limit.By, "somebody") + " since " + s.when(limit.Since)
+	if !limit.Until.IsZero() {
+		text += " until " + s.when(limit.Until)
+	}
+	if limit.Reason != "" {
+		text += ": " + limit.Reason
+	}
+	return text
+}
+
+// circuit tells of an open circuit: since when and by what it is open, and who tries it.
+func (s *narrator) circuit(c *store.KeyCircuit) string {
+	text := "the circuit of " + c.Key + ", open since " + s.when(c.OpenedAt)
+	if c.By != "" {
+		text += " by " + c.By
+		if c.Reason != "" {
+			text += ": " + c.Reason
+		}
+	} else {
+		text += fmt.Sprintf(": %d of its last %s failed", strings.Count(c.Recent, "1"), words.Count(len(c.Recent), "attempt", "attempts"))
+	}
+	if own := s.m.Policy.Circuit; c.By == "" && own != nil {
+		text += fmt.Sprintf(", it opens at %d of %d", own.Failures, own.Of)
+	}
+	switch {
+	case c.Probe != "":
+		return text + "; " + c.Probe + " tries it"
+	case c.ProbeAt.After(s.Now):
+		return text + "; the next probe at " + s.when(c.ProbeAt)
+	default:
+		return text + "; the next model that is due tries it"
+	}
+}

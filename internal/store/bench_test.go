@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+)
+
+// bench is a store on a server of its own, with a clock that stands until a test moves it.
+type bench struct {
+	*Store
+	t      testing.TB
+	server *testkit.Server
+	redis  redis.UniversalClient
+	now    time.Time
+}
+
+const benchQueue = "{bigtables}"
+
+// newBench opens a store; tune may change its configuration.
+func newBench(t testing.TB, server *testkit.Server, tune ...func(*Config)) *bench {
+	t.Helper()
+	b := &bench{t: t, server: server, redis: server.Client(t), now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
+	config := Config{Queue: benchQueue, Clock: func() time.Time { return b.now }}
+	for _, change := range tune {
+		change(&config)
+	}
+	store, err := New(&Clients{Read: b.redis, Write: b.redis, Block: b.redis, Clustered: server.IsCluster()}, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Store = store
+	return b
+}
+
+// everywhere runs test on a fake server, a real one, and a cluster, which alone refuses undeclared keys.
+func everywhere(t *testing.T, test func(t *testing.T, b *bench), tune ...func(*Config)) {
+	t.Helper()
+	testkit.Both(t, func(t *testing.T, s *testkit.Server) { test(t, newBench(t, s, tune...)) })
+	t.Run("cluster", func(t *testing.T) {
+		long.Only(t) // until then the check of the headers looks for undeclared keys
+		test(t, newBench(t, testkit.Cluster(t), tune...))
+	})
+}
+
+// keys is what a queue holds, by key without the queue's name: text, list, hash, scores and events.
+type keys map[string]any
+
+type (
+	list   = []string
+	hash   = map[string]string
+	scores = map[string]float64
+	set    = map[string]bool
+	events []map[string]any // of a stream, without their ids, which Redis makes
+)
+
+// seed writes keys as they are to be found by a test.
+func (b *bench) seed(all keys) {
+	b.t.Helper()
+	for name, value := range all {
+		if err := b.write(benchQueue+name, value); err != nil {
+			b.t.Fatalf("seed %s: %v", name, err)
+		}
+	}
+}
+
+func (b *bench) write(key string, value any) error {
+	ctx := context.Background()
+	switch value := value.(type) {
+	case string:
+		return b.redis.Set(ctx, key, value, 0).Err()
+	case list:
+		if len(value) == 0 {
+			return nil
+		}
+		return b.redis.RPush(ctx, key, anys(value)...).Err()
+	case hash:
+		return b.redis.HSet(ctx, key, value).Err()
+	case scores:
+		return b.redis.ZAdd(ctx, key, members(value)...).Err()
+	case set:
+		return b.redis.SAdd(ctx, key, anys(slices.Collect(maps.Keys(value)))...).Err()
+	default:
+		panic("a seed of a type that no test needs")
+	}
+}
+
+func anys(texts []string) []any {
+	values := make([]any, len(texts))
+	for i, text := range texts {
+		values[i] = text
+	}
+	return values
+}
+
+func members(all scores) []redis.Z {
+	var zs []redis.Z
+	for name, score := range all {
+		zs = append(zs, redis.Z{Score: score, Member: name})
+	}
+	return zs
+}
+
+// state reads every key that the server holds.
+func (b *bench) state() keys {
+	b.t.Helper()
+	all := keys{}
+	past := b.redis.ZRange(context.Background(), b.Keys.PastErrors(), 0, -1).Val()
+	for name, value := range b.server.Dump(b.t) {
+		signature, is := strings.CutPrefix(name, b.Keys.Error(""))
+		if value.Expires != (strings.HasPrefix(name, b.Keys.Reply("")) || name == b.Keys.PastErrors() || is && slices.Contains(past, signature)) {
+			b.t.Errorf("key %s expires: %t; nothing of a queue may but replies and signatures that are past", name, value.Expires)
+		}
+		data := value.Data
+		if stream, ok := data.(testkit.Stream); ok {
+			data = withoutIDs(stream.Entries)
+		}
+		all[strings.TrimPrefix(name, benchQueue)] = data
+	}
+	return all
+}
+
+func withoutIDs(entries []redis.XMessage) events {
+	var all events
+	for _, entry := range entries {
+		all = append(all, entry.Values)
+	}
+	return all
+}
+
+// expect compares all that the server holds, and looks for numbers that Lua has rounded.
+func (b *bench) expect(want keys) {
+	b.t.Helper()
+	got := b.state()
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.t.Errorf("state (-want +got):\n%s", diff)
+	}
+	b.expectPlainNumbers()
+}
+
+var roundedNumber = regexp.MustCompile(`\d(\.\d+)?e\+\d`)
+
+func (b *bench) expectPlainNumbers() {
+	b.t.Helper()
+	if found := roundedNumber.FindString(fmt.Sprint(texted(b.state()))); found != "" {
+		b.t.Errorf("found the number %s…, want all digits", found)
+	}
+}
+
+// texted leaves out scores, which the client itself turns into floats.
+func texted(all keys) keys {
+	all = maps.Clone(all)
+	maps.DeleteFunc(all, func(_ string, value any) bool { _, isScores := value.(scores); return isScores })
+	return all
+}
+
+// unchanged runs act and expects a dump, down to the ids of stream entries, as it was before.
+func (b *bench) unchanged(act func()) {
+	b.t.Helper()
+	before := b.server.Dump(b.t)
+	act()
+	if diff := cmp.Diff(before, b.server.Dump(b.t)); diff != "" {
+		b.t.Errorf("state (-before +after):\n%s", diff)
+	}
+}
+
+// load reads one model.
+func (b *bench) load(uid string) *Record {
+	b.t.Helper()
+	records, err := b.Load(context.Background(), []string{uid})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return records[uid]
+}
+
+// roomy is a high-water mark that no test reaches by accident.
+const roomy = 1_000_000
+
+// apply runs transitions for the poller p1.
+func (b *bench) apply(transitions ...*Transition) []Code {
+	b.t.Helper()
+	return b.applyUpTo(roomy, transitions...)
+}
+
+func (b *bench) applyUpTo(maxQueued int, transitions ...*Transition) []Code {
+	b.t.Helper()
+	items := make([]Item, len(transitions))
+	for i, t := range transitions {
+		items[i].Transition = t
+	}
+	return b.commitUpTo(maxQueued, items...)
+}
+
+// commit commits items of the poller p1.
+func (b *bench) commit(items ...Item) []Code {
+	b.t.Helper()
+	return b.commitUpTo(roomy, items...)
+}
+
+func (b *bench) commitUpTo(maxQueued int, items ...Item) []Code {
+	b.t.Helper()
+	codes, err := b.Commit(context.Background(), Batch{Now: b.now, Items: items, Owner: "p1", MaxQueued: maxQueued})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return codes
+}
+
+// mustApply runs transitions that none may refuse.
+func (b *bench) mustApply(transitions ...*Transition) {
+	b.t.Helper()
+	for i, code := range b.apply(transitions...) {
+		if code != CodeApplied {
+			b.t.Fatalf("transition %d: %v, want applied", i, code)
+		}
+	}
+}
+
+// put makes the transition that saves a one-shot with this payload, due at once.
+func (b *bench) put(uid, payload string) *Transition {
+	b.t.Helper()
+	return b.save(b.load(uid), payload)
+}
+
+// putTaken makes the same of a model whose attempt a worker has.
+func (b *bench) putTaken(uid, payload string) *Transition {
+	b.t.Helper()
+	record := b.load(uid)
+	record.Taken = true
+	return b.save(record, payload)
+}
+
+func (b *bench) save(record *Record, payload string) *Transition {
+	b.t.Helper()
+	definition := model.Definition{UID: record.UID, Payload: payload}
+	decision, outcome, err := record.Put(definition, policy.Default(), record.Exists, b.now)
+	if err != nil || outcome != model.Applied {
+		b.t.Fatalf("put %s: %q, %v", record.UID, outcome, err)
+	}
+	return record.Decide(decision, b.now)
+}
+
+// start makes the transition that hands out an attempt.
+func (b *bench) start(uid, attemptUID string) *Transition {
+	b.t.Helper()
+	record := b.load(uid)
+	return record.Decide(record.Start(b.now, attemptUID), b.now)
+}
+
+func expectCodes(t testing.TB, got []Code, want ...Code) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("codes (-want +got):\n%s", diff)
+	}
+}
+
+func expectEqual[T any](t testing.TB, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}

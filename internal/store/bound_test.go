@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/scripts"
+)
+
+// TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless passes what no method of Store passes: one list for two, and numbers without measure. A
+// script without end stops Redis, for everybody.
+func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
+	t.Parallel()
+	server := testkit.Redis(t, "--save", "") // private: it may have to be killed
+	b := newBench(t, server)
+	const endless = "1000000000000000"
+	k := b.Keys
+	shared := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Lane(), k.Holder(), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created()}
+	for name, test := range map[string]struct {
+		script *redis.Script
+		keys   []string
+		args   []any
+	}{
+		"a list that is taken from itself":    {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers()}, []any{"1", "w", "1", endless, "7"}},
+		"a list that is requeued into itself": {requeueAttempts, []string{k.Workers(), k.Taken("w"), k.Taken("w")}, []any{"w", ""}},
+		"counters without number": {
+			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
+			[]any{1, 1, 1, 1, "", "settle", "m", "", endless},
+		},
+	} {
+		b.seed(keys{":taken:w": list{"a", "b"}})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if err := run(ctx, b.redis, test.script, test.keys, test.args...).Err(); err != nil && !Answered(err) {
+			t.Fatalf("%s: expected an answer, found %v", name, err)
+		}
+		cancel()
+		server.Flush(t)
+	}
+}
+
+func TestNoScriptUnpacksWhatHasNoBound(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for file, text := range scripts.Sources() {
+		a, _ := analyse(text)
+		seen += strings.Count(a.body, "unpack(")
+		for _, place := range a.unbound() {
+			t.Errorf("%s: %s", file, place)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("expected at least 10 places that unpack a list, found %d", seen)
+	}
+}
+
+// Each fault is planted in one place of a real script, and must be found.
+func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ file, old, fault, want string }{
+		{"commit.lua", "unpack(wait, first, last)", "unpack(wait)", "unpack(wait)"},
+		{"commit.lua", "unpack(wait, first, last)", "unpack(start, first, last)", "unpack(start, first, last)"},
+		{"commit.lua", "unpack(wait, first, last)", "unpack(wait, 1, last)", "unpack(wait, 1, last)"},
+		{"commit.lua", "unpack(pushed, first, last)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
+		{"commit.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first, last)"},
+		{"commit.lua", "math.min(#entry, 1000)", "#entry", "unpack(entry, 1, #entry)"},
+		{"commit.lua", "math.min(#entry, 1000)", "math.min(#entry, 10000)", "math.min(#entry, 10000)"},
+		{"commit.lua", "math.min(#entry, 1000)", "math.min(#notice, 1000)", "math.min(#notice, 1000)"},
+		{"commit.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
+		{"commit.lua", "local size = 1000", "local size = 999", "chunks of 999"},
+		{"measure-circuit.lua", "'HDEL', stats, unpack(old, first, last)", "'HDEL', stats, unpack(old)", "unpack(old)"},
+		{"measure-circuit.lua", "local event = {'event',", "local event = {redis.call('HKEYS', stats),", "unpack(event)"},
+		{"measure-circuit.lua", "local event = {", "local event = all or {", "unpack(event)"},
+		{"measure-circuit.lua", "if tonumber(most) > 0 then", "event[#event + 1] = since if tonumber(most) > 0 then", "unpack(event)"},
+	} {
+		text := scripts.Sources()[test.file]
+		if !strings.Contains(text, test.old) {
+			t.Fatalf("%s: expected %q, found none", test.file, test.old)
+		}
+		a, _ := analyse(strings.ReplaceAll(text, test.old, test.fault))
+		if found := fmt.Sprint(a.unbound()); !strings.Contains(found, test.want) {
+			t.Errorf("%s with %q: expected %q, found %s", test.file, test.fault, test.want, found)
+		}
+	}
+}

@@ -1,0 +1,354 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+var moveBulk = load("move-bulk.lua")
+
+// Bulk is a wish about many models, and how far pollers have come with it in one part of the queue.
+type Bulk struct {
+	model.Bulk
+	ID string
+	// Place is where the walk over the models goes on, behind Rest: uids that it has met and nobody has looked at.
+	Place Place
+	Rest  []string
+	// Trying are uids of models that a step was about to change which has not noted yet what became of them.
+	Trying []string
+	// Size is about how many models the walk will meet, as it was when the bulk began; 0: nobody has counted.
+	Size int64
+	// Seen is how many models were looked at, Picked those of them that the selector picks, Done those that were changed.
+	Seen, Picked, Done int64
+	// Others counts those that were not, by the reason.
+	Others map[model.Outcome]int64
+	// Next is from when on the rate lets the next one through; zero: none was let through.
+	Next time.Time
+	// EndedAt is when it was over; zero: it is not. Cancelled: somebody has ended it.
+	EndedAt   time.Time
+	Cancelled bool
+	// Problem says why this release cannot carry it out: another one has to. Empty: it can.
+	Problem string
+
+	since, step string // as they stand in its hash
+}
+
+// refusedPrefix begins the fields that count refusals by their reasons.
+const refusedPrefix = "refused:"
+
+// ReplanID is the id of the bulk that plans the models of a policy anew.
+func ReplanID(policy string) string { return string(model.BulkReplan) + "-" + policy }
+
+// Policy is the policy whose models are planned anew; empty: the bulk does something else.
+func (b *Bulk) Policy() string {
+	if names := b.Selector.Only(model.SelectPolicy); b.Action == model.BulkReplan && len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+// Refusals is how many models were picked and refused.
+func (b *Bulk) Refusals() (sum int64) {
+	for outcome, count := range b.Others {
+		if !Harmless(outcome) {
+			sum += count
+		}
+	}
+	return sum
+}
+
+// Harmless reports whether there was nothing to be done.
+func Harmless(outcome model.Outcome) bool {
+	return outcome == model.Unchanged || outcome == model.Already
+}
+
+// Count counts a model that was picked.
+func (b *Bulk) Count(outcome model.Outcome) {
+	b.Picked++
+	switch {
+	case outcome == model.Applied:
+		b.Done++
+	case b.Others == nil:
+		b.Others = map[model.Outcome]int64{outcome: 1}
+	default:
+		b.Others[outcome]++
+	}
+}
+
+// wish are the fields that say what is wished for.
+func (b *Bulk) wish() map[string]string {
+	return map[string]string{
+		"action": string(b.Action), "selector": b.Selector.String(), "rate": b.Rate.String(), "force": flag(b.Force), "reason": b.Reason, "by": b.By,
+		"since": model.FormatTime(b.Since), "ticket": number(b.Ticket), "size": number(int(b.Size)),
+	}
+}
+
+// progress are the fields that say how far it is.
+func (b *Bulk) progress() map[string]string {
+	fields := map[string]string{
+		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": number(int(b.Seen)), "picked": number(int(b.Picked)),
+		"done": number(int(b.Done)), "refused": number(int(b.Refusals())), "next_at": model.FormatTime(b.Next),
+	}
+	for outcome, count := range b.Others {
+		name := string(outcome)
+		if !Harmless(outcome) {
+			name = refusedPrefix + name
+		}
+		fields[name] = number(int(count))
+	}
+	return fields
+}
+
+// readBulk reads a hash. What this release cannot read is told as a problem.
+func readBulk(id string, hash map[string]string) Bulk {
+	b := Bulk{ID: id, Place: Place(cmp.Or(hash["cursor"], string(WalkBegins))), since: hash["since"], step: hash["step"]}
+	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
+	b.Ticket, b.Size = int(whole(hash["ticket"])), whole(hash["size"])
+	b.Seen, b.Picked, b.Done = whole(hash["seen"]), whole(hash["picked"]), whole(hash["done"])
+	b.Rest, b.Trying = strings.Fields(hash["rest"]), strings.Fields(hash["trying"])
+	for field, count := range hash {
+		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || Harmless(model.Outcome(field)) {
+			if b.Others == nil {
+				b.Others = map[model.Outcome]int64{}
+			}
+			b.Others[model.Outcome(outcome)] = whole(count)
+		}
+	}
+	b.Cancelled = hash["ended"] == string(BulkCancelled)
+	var errs [5]error
+	b.Selector, errs[0] = model.ParseSelector(hash["selector"])
+	b.Rate, errs[1] = model.ParseBulkRate(hash["rate"])
+	b.Since, errs[2] = bulkTime("since", hash["since"])
+	b.Next, errs[3] = bulkTime("next_at", cmp.Or(hash["next_at"], hash["since"]))
+	b.EndedAt, errs[4] = bulkTime("ended_at", cmp.Or(hash["ended_at"], hash["since"]))
+	if hash["ended"] == "" {
+		b.EndedAt = time.Time{}
+	}
+	if err := cmp.Or(errs[0], errs[1], errs[2], errs[3], errs[4], b.Validate()); err != nil {
+		b.Problem = err.Error()
+	}
+	return b
+}
+
+func bulkTime(field, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, document.Refuse(field, "an RFC 3339 time", document.Found(text))
+	}
+	return at.UTC(), nil
+}
+
+// BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
+// written.
+func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
+	started, err := s.clients.Read.HGet(ctx, s.Keys.Stats(), string(model.EventStart)).Result()
+	if err != nil && !missing(err) {
+		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
+	}
+	if wish.Since, err = s.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
+		return Bulk{}, err
+	}
+	wish.Ticket = int(whole(started))
+	b := Bulk{ID: id, Bulk: wish, Place: WalkBegins}
+	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
+		return Bulk{}, err
+	}
+	_, err = s.change(ctx, s.Keys.Holds(), order{}, func() (change, error) { return change{bulk: &b}, nil })
+	return b, wrap(err, "begin a bulk")
+}
+
+// Bulks reads the bulks that are not over, oldest first. One that stands among them and is gone, or over, is left out: the doctor tells.
+func (s *Store) Bulks(ctx context.Context) ([]Bulk, error) {
+	bulks, err := s.readBulks(ctx, s.Keys.Bulks())
+	return slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() }), err
+}
+
+// EndedBulks reads the bulks that were over within a day, the oldest first.
+func (s *Store) EndedBulks(ctx context.Context) ([]Bulk, error) {
+	return s.readBulks(ctx, s.Keys.BulksEnded())
+}
+
+func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
+	ids, err := s.clients.Read.ZRange(ctx, set, 0, -1).Result()
+	if err != nil || len(ids) == 0 {
+		return nil, wrap(err, "list bulks")
+	}
+	pipe := s.clients.Read.Pipeline()
+	hashes := sendEach(ids, func(id string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Bulk(id)) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read bulks: %w", err)
+	}
+	var bulks []Bulk
+	for i, id := range ids {
+		if hash := hashes[i].Val(); len(hash) > 0 {
+			bulks = append(bulks, readBulk(id, hash))
+		}
+	}
+	return bulks, s.checkReplans(ctx, bulks)
+}
+
+// ReadBulk reads one bulk; false: there is none of that id, or it was over for more than a day.
+func (s *Store) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
+	hash, err := s.clients.Read.HGetAll(ctx, s.Keys.Bulk(id)).Result()
+	if err != nil || len(hash) == 0 {
+		return Bulk{}, false, wrap(err, "read a bulk")
+	}
+	return readBulk(id, hash), true, nil
+}
+
+// checkReplans tells of the bulks whose policies are stored and cannot be read. Their models run under the default policy, which nobody has
+// meant.
+func (s *Store) checkReplans(ctx context.Context, bulks []Bulk) error {
+	var names []string
+	for i := range bulks {
+		if name := bulks[i].Policy(); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), names...).Result()
+	if err != nil {
+		return fmt.Errorf("read policies: %w", err)
+	}
+	broken := map[string]string{}
+	for i, text := range texts {
+		if text, stored := text.(string); stored {
+			if _, err := s.policies.parse(text); err != nil {
+				broken[names[i]] = err.Error()
+			}
+		}
+	}
+	for i := range bulks {
+		bulks[i].Problem = cmp.Or(bulks[i].Problem, broken[bulks[i].Policy()])
+	}
+	return nil
+}
+
+// MoveBulk notes how far a bulk is, or that it is over, and tells whether that is so: not of one that has begun anew since it was read, that
+// is over, or that somebody else has moved. It can then be moved again.
+func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error) {
+	ends := ""
+	fields := b.progress()
+	if over := b.Place == WalkEnds && len(b.Rest) == 0; over || b.Cancelled {
+		b.EndedAt, ends = now, millis(now)
+		fields["ended"], fields["ended_at"] = string(BulkDone), model.FormatTime(now)
+		fields["cursor"], fields["rest"], fields["trying"] = "", "", ""
+		if b.Cancelled {
+			fields["ended"] = string(BulkCancelled)
+		}
+	}
+	step := strconv.FormatInt(whole(b.step)+1, 10)
+	args := []any{b.ID, b.since, b.step, ends, "step", step}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		args = append(args, name, fields[name])
+	}
+	code, err := run(ctx, s.clients.Write, moveBulk, []string{s.Keys.Bulks(), s.Keys.BulksEnded(), s.Keys.Bulk(b.ID)}, args...).Int()
+	if err != nil {
+		return false, fmt.Errorf("note how far a bulk is: %w", err)
+	}
+	b.step = step
+	return code == 1, nil
+}
+
+// CancelBulk ends a bulk; false: there is none, or it is over. What it has done stays done.
+func (s *Store) CancelBulk(ctx context.Context, id string) (bool, error) {
+	for {
+		b, found, err := s.ReadBulk(ctx, id)
+		if err != nil || !found || !b.EndedAt.IsZero() {
+			return false, err
+		}
+		now, err := s.Now(ctx)
+		if err != nil {
+			return false, err
+		}
+		b.Cancelled = true
+		if moved, err := s.MoveBulk(ctx, &b, now); moved || err != nil { // otherwise a poller has moved it meanwhile
+			return moved, err
+		}
+	}
+}
+
+// replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
+// another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
+// enough: no walk begins so soon.
+func (s *Store) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
+	return s.change(ctx, s.Keys.Policies(), order{}, func() (c change, err error) {
+		was, err := s.clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+		if err = ignoreMissing(err); err != nil || was == text {
+			return c, err
+		}
+		now, err := s.Now(ctx)
+		if err != nil {
+			return c, err
+		}
+		before, found := s.compile([]string{name}, []any{was})[name]
+		if !found { // its models run under the default policy
+			before = policy.Default()
+		}
+		c.fields = []string{name, text}
+		if !before.PlansAlike(after) || !before.WatchesAlike(after) {
+			var selector model.Selector
+			selector, err = model.ParseSelector(model.SelectPolicy + "=" + name)
+			c.bulk = &Bulk{ID: ReplanID(name), Bulk: model.Bulk{Action: model.BulkReplan, Selector: selector, Since: now}}
+		}
+		return c, err
+	})
+}
+
+// FindBulk reads a bulk at one instant with whether it stands among those that are not over.
+func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
+	pipe := s.clients.Read.TxPipeline()
+	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks(), id)
+	if err := execReads(ctx, pipe); err != nil {
+		return b, false, false, fmt.Errorf("look for a bulk: %w", err)
+	}
+	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, nil
+}
+
+// ListBulk makes a bulk known that nobody would carry out.
+func (s *Store) ListBulk(ctx context.Context, b Bulk) error {
+	err := s.clients.Write.ZAddNX(ctx, s.Keys.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
+	return wrap(err, "list a bulk again")
+}
+
+// BulkState is how far a bulk is, in a word.
+type BulkState string
+
+// The states of a bulk.
+const (
+	BulkRunning    BulkState = "running"
+	BulkDone       BulkState = "done"
+	BulkCancelled  BulkState = "cancelled"
+	BulkUnreadable BulkState = "unreadable" // by this release
+)
+
+// Over reports whether pollers have nothing more to do for it.
+func (s BulkState) Over() bool { return s == BulkDone || s == BulkCancelled }
+
+// State is how far it is, in a word.
+func (b *Bulk) State() BulkState {
+	switch {
+	case b.Problem != "":
+		return BulkUnreadable
+	case b.EndedAt.IsZero():
+		return BulkRunning
+	case b.Cancelled:
+		return BulkCancelled
+	default:
+		return BulkDone
+	}
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+var changeQueue = load("change-queue.lua")
+
+// fieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
+const fieldChanges = "changes"
+
+// order is the place of a command about the queue among all that were claimed in the same part. The zero order is that of whoever asks directly.
+type order struct{ part, number string }
+
+// orderOf is the order of a command that this part has claimed. One that an older release has claimed has none.
+func (s *Store) orderOf(c Claimed) order {
+	if !c.Numbered() {
+		return order{}
+	}
+	return order{"queue:" + strconv.Itoa(s.place), c.number()}
+}
+
+// change is what an operator sets in one part of a queue. The zero change changes nothing.
+type change struct {
+	fields []string   // of the hash, each before its value; "": it goes
+	gate   model.Gate // that it opens or closes; empty: none
+	look   time.Time  // when a dispatcher looks at it
+	hold   bool       // also if no model waits for it; and holds are counted
+	bulk   *Bulk      // that begins, anew if there was one of its id; nil: none
+}
+
+// The outcomes of scripts that change what operators set.
+const (
+	changeConflict = iota // something has changed since it was read
+	changeMade
+	changeNone // there was nothing to change
+)
+
+// maxConflicts bounds how often a change is decided again because somebody else was quicker.
+const maxConflicts = 100
+
+var errConflicts = errors.New("expected holds, limits, calendars and policies to stand still for a moment, found them changed again and again")
+
+// compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
+// whether it has changed anything. The script that it writes with compares seen: so a request that Redis gets late, or twice, changes nothing.
+func (s *Store) compared(ctx context.Context, try func(seen string) (code int, err error)) (bool, error) {
+	for range maxConflicts {
+		seen, err := s.clients.Read.HGet(ctx, s.Keys.Forwarded(), fieldChanges).Result()
+		if err = ignoreMissing(err); err != nil {
+			return false, fmt.Errorf("read how often the queue has changed: %w", err)
+		}
+		if code, err := try(seen); err != nil || code != changeConflict {
+			return code == changeMade, err
+		}
+	}
+	return false, errConflicts
+}
+
+// change carries out what decide reads and decides about a hash of the queue, and reports whether there was something to change.
+func (s *Store) change(ctx context.Context, key string, by order, decide func() (change, error)) (bool, error) {
+	return s.compared(ctx, func(seen string) (int, error) {
+		c, err := decide()
+		_, refused := errors.AsType[*document.Error](err)
+		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
+			return changeNone, err
+		}
+		code, failed := run(ctx, s.clients.Write, changeQueue, s.changeKeys(key, &c), changeArgs(seen, by, &c)...).Int()
+		if failed != nil || code == changeMade { // a command that is refused now was carried out before
+			err = failed
+		}
+		return code, err
+	})
+}
+
+func (s *Store) changeKeys(key string, c *change) []string {
+	id, k := "", s.Keys
+	if c.bulk != nil {
+		id = c.bulk.ID
+	}
+	return []string{key, k.Gates(), k.Forwarded(), k.Bulks(), k.BulksEnded(), k.Bulk(id)}
+}
+
+func changeArgs(seen string, by order, c *change) []any {
+	id, since := "", ""
+	var wish map[string]string
+	if c.bulk != nil {
+		id, since, wish = c.bulk.ID, millis(c.bulk.Since), c.bulk.wish()
+	}
+	args := []any{seen, by.part, by.number, string(c.gate), millis(c.look), flag(c.hold), id, since, len(c.fields) / 2}
+	for _, text := range c.fields {
+		args = append(args, text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
+		if wish[name] != "" {
+			args = append(args, name, wish[name])
+		}
+	}
+	return args
+}

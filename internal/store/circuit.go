@@ -1,0 +1,148 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// KeyCircuit is the circuit of one key, with what it has counted.
+type KeyCircuit struct {
+	Key string
+	model.CircuitState
+	Recent string // the last attempts, oldest first: 1 has failed, 0 was answered
+	Opened int64  // how often it has opened
+	By     string // who has opened it by hand; empty: nobody
+	Reason string // why, as they said
+	Parked int64  // models that wait for it
+
+	OpenParts int // of a queue of several parts: in how many it is open
+}
+
+// Circuits reads the circuits of these keys, in their order; without any, of all that have counted anything within a week: it walks over the keys
+// of Redis then.
+func (s *Store) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
+	if len(names) == 0 {
+		if names, err = s.circuitNames(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for chunk := range slices.Chunk(names, scanCount) {
+		pipe := s.clients.Read.Pipeline()
+		hashes := sendEach(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
+		parked := sendEach(chunk, func(name string) *redis.IntCmd {
+			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateCircuit, name))))
+		})
+		if err := execReads(ctx, pipe); err != nil {
+			return nil, fmt.Errorf("read circuits: %w", err)
+		}
+		for i, name := range chunk {
+			circuit := newKeyCircuit(name, hashes[i].Val())
+			circuit.Parked = parked[i].Val()
+			circuits = append(circuits, circuit)
+		}
+	}
+	return circuits, nil
+}
+
+func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
+	return KeyCircuit{
+		Key: name, CircuitState: *readCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"], Reason: fields["reason"],
+	}
+}
+
+// circuitNames lists the keys that have a circuit.
+func (s *Store) circuitNames(ctx context.Context) (names []string, err error) {
+	prefix := s.Keys.Circuit("")
+	err = s.scanKeys(ctx, "list circuits", prefix, func(keys []string) error {
+		for _, key := range keys {
+			names = append(names, strings.TrimPrefix(key, prefix))
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+var turnCircuit = load("turn-circuit.lua")
+
+// OpenCircuit opens the circuit of a key by hand, with the name of who does it, and why or nothing, until an instant at least: from then on a
+// probe may close it, or what that of the queue has counted since. true: it was closed before, and its opening is told.
+func (s *Store) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
+	kept := max(circuitKept, 2*probeAt.Sub(now))
+	return s.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
+}
+
+// CloseCircuit closes the circuit of a key by hand: what it has counted is forgotten, and its models are let go. false: it was not open.
+func (s *Store) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
+	return s.turnCircuit(ctx, CircuitClosed, key, by, "", "", circuitKept, now)
+}
+
+// circuitKept is how long a circuit is kept after its last attempt.
+const circuitKept = 7 * 24 * time.Hour
+
+func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
+	keys := []string{s.Keys.Circuit(key), s.Keys.Gates(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox(), s.Keys.Forwarded()}
+	keep := any(kept.Milliseconds())
+	if key == model.QueueCircuitKey { // it has settings
+		keep = ""
+	}
+	gate := string(model.NewGate(model.GateCircuit, key))
+	changed, err := s.compared(ctx, func(seen string) (int, error) {
+		opened, err := s.clients.Read.HGet(ctx, keys[0], "opened_at").Result()
+		if err = ignoreMissing(err); err != nil {
+			return changeNone, err
+		}
+		return run(ctx, s.clients.Write, turnCircuit, keys, string(to), key, gate, by, millis(now), model.FormatTime(now),
+			probeAt, keep, s.config.JournalCap, reason, seen, opened).Int()
+	})
+	return changed, wrap(err, "turn a circuit")
+}
+
+// Circuits reads the circuits of these keys from all parts, or those of all keys; open ones first. One that is open in several parts is told as where
+// it opened first.
+func (q *Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
+	read := func(part *Store) ([]KeyCircuit, error) { return part.Circuits(ctx, keys...) }
+	return sumOf(q, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
+		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
+	})
+}
+
+// OpenCircuits reads the circuits that are open, that of the queue among them. How much is read does not grow with the models.
+func (q *Queue) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
+	names := []string{model.QueueCircuitKey}
+	err := q.Each(func(part *Store) error {
+		gates, err := part.WaitedFor(ctx, mostGates)
+		for _, gate := range gates {
+			if kind, name := gate.Split(); kind == model.GateCircuit {
+				names = append(names, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	circuits, err := q.Circuits(ctx, slices.Compact(names)...)
+	return slices.DeleteFunc(circuits, func(c KeyCircuit) bool { return !c.Open() }), err
+}
+
+func (c *KeyCircuit) add(other *KeyCircuit) {
+	c.Key, c.Opened, c.Parked, c.Recent = other.Key, c.Opened+other.Opened, c.Parked+other.Parked, c.Recent+other.Recent
+	if !other.Open() {
+		return
+	}
+	c.OpenParts++
+	if !c.Open() || other.OpenedAt.Before(c.OpenedAt) {
+		c.CircuitState, c.By, c.Reason = other.CircuitState, other.By, other.Reason
+	}
+}

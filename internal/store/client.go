@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Clients are the connections of one program to Redis, one client for each way of use. A lost reply leaves open whether
+// the command was executed; go-redis then sends it again, which does no harm to a read and pops or pushes twice
+// otherwise. It has no switch for that per command, so whoever sends a command chooses a client.
+type Clients struct {
+	// Read is for what may be repeated: reads. It retries. No script goes through it, for all of them write.
+	Read redis.UniversalClient
+	// Write is for everything with a side effect. It never sends a command twice: an error means that nobody knows, and
+	// the caller asks or tries again in a way that is safe.
+	Write redis.UniversalClient
+	// Block is for calls that wait in the server, with a timeout of one second there and no deadline here: a deadline
+	// would drop an element that is already on its way. Never sends twice. At most four calls at a time for each of MaxParts. It receives no value
+	// above 64 KiB: the call ends with an error, and its connection with it.
+	Block redis.UniversalClient
+	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
+	Clustered bool
+
+	address redisurl.Address // of which they are; zero: unknown
+}
+
+// ConnectOptions is what an address does not say. The zero value is usable.
+type ConnectOptions struct {
+	// CAFile holds PEM certificates of the only authorities to trust. Defaults to empty: those of the system.
+	CAFile string
+	// CertFile and KeyFile hold the PEM certificate and key that the program shows to Redis. Both or none.
+	CertFile, KeyFile string
+	// ServerName is the name expected in the certificates of Redis. Defaults to empty: the host that is dialled, which
+	// Cluster and Sentinel may announce as a bare IP address.
+	ServerName string
+	// ClientName is shown by CLIENT LIST, without spaces. Defaults to empty.
+	ClientName string
+}
+
+const (
+	dialTimeout = 2 * time.Second
+	// ioTimeout outlasts a fork or a slow disk of Redis, at which nothing is gained by giving up.
+	ioTimeout = 5 * time.Second
+	// poolTimeout outlasts ioTimeout: a busy pool waits for its slowest command.
+	poolTimeout = 6 * time.Second
+	// idleTimeout is below the 4 minutes and more after which servers and balancers silently forget a connection.
+	idleTimeout = time.Minute
+	// lifetime bounds how long a connection talks to a demoted master behind a name that has moved on.
+	lifetime       = 5 * time.Minute
+	lifetimeJitter = 30 * time.Second
+	// clusterReload bounds how long Write knows nothing of a fail-over, for it follows no redirection by itself.
+	clusterReload = 5 * time.Second
+
+	ordinaryPool = 10
+	pipelinePool = 4
+	blockingPool = 4 * MaxParts // dispatcher, poller and worker of one process wait side by side
+	never        = -1
+)
+
+// Connect makes the clients for an address:
+//
+//	host:port
+//	redis://[[user]:password@]host[:6379][/db] or [?db=2]
+//	unix://[[user]:password@]/path/of/the/socket[?db=2]
+//	redis-cluster://[[user]:password@]host1:6379,host2:6379
+//	redis-sentinel://[[user]:password@]host1:26379,host2:26379/mymaster[/db][?sentinel_username=u&sentinel_password=p]
+//
+// With rediss, rediss-cluster and rediss-sentinel it speaks TLS; valkey and valkeys are other names of redis and rediss.
+// User and password are those of Redis, also behind sentinels. Special characters in them are percent-encoded.
+//
+// Connect checks what it is given and dials nothing: Store.Ping tells whether Redis answers.
+func Connect(address string, options ConnectOptions) (*Clients, error) {
+	a, err := redisurl.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	security, err := options.tls(a)
+	if err != nil {
+		return nil, err
+	}
+	base := redis.UniversalOptions{ClientName: options.ClientName, TLSConfig: security}
+	return &Clients{
+		Read:      newClient(a, reading(base)),
+		Write:     newClient(a, writing(base)),
+		Block:     newClient(a, blocking(base)),
+		Clustered: a.Topology == redisurl.Cluster,
+		address:   a,
+	}, nil
+}
+
+// Close closes every connection. A call that is blocked in the server ends with an error.
+func (c *Clients) Close() error {
+	return errors.Join(c.Read.Close(), c.Write.Close(), c.Block.Close())
+}
+
+// once is how often a read is asked for again: enough for a connection that was lost while idle. The loops try again for ever, and
+// a call that hangs must fail well before they are taken to be stuck.
+const once = 1
+
+func reading(o redis.UniversalOptions) redis.UniversalOptions {
+	o.MaxRetries = once
+	o.PoolSize, o.PipelinePoolSize = ordinaryPool, pipelinePool
+	o.ContextTimeoutEnabled = true
+	return o
+}
+
+func writing(o redis.UniversalOptions) redis.UniversalOptions {
+	o = reading(o)
+	o.MaxRetries = never
+	// A cluster client repeats a command after a lost reply as long as it may redirect, whatever MaxRetries says.
+	o.MaxRedirects = never
+	return o
+}
+
+func blocking(o redis.UniversalOptions) redis.UniversalOptions {
+	o = writing(o)
+	o.PoolSize, o.PipelinePoolSize = blockingPool, never
+	o.ContextTimeoutEnabled = false
+	o.Dialer = dialBounded(o.TLSConfig)
+	return o
+}
+
+// newClient completes the options with what all clients share. It chooses by the topology, where redis.NewUniversalClient would guess by
+// the number of hosts.
+func newClient(a redisurl.Address, o redis.UniversalOptions) redis.UniversalClient {
+	o.Addrs, o.MasterName, o.DB = a.Hosts, a.Master, a.DB
+	o.Username, o.Password = a.Username, a.Password
+	o.SentinelUsername, o.SentinelPassword = a.SentinelUsername, a.SentinelPassword
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, poolTimeout
+	o.ConnMaxIdleTime, o.ConnMaxLifetime, o.ConnMaxLifetimeJitter = idleTimeout, lifetime, lifetimeJitter
+	// Read retries by itself and the loops of refreshd try again for ever, so a dial need not.
+	o.DialerRetries = 1
+	// Without these two, each new connection sends commands that most servers refuse.
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	switch a.Topology {
+	case redisurl.Cluster:
+		options := o.Cluster()
+		options.ClusterStateReloadInterval = clusterReload
+		return redis.NewClusterClient(options)
+	case redisurl.Sentinel:
+		return redis.NewFailoverClient(o.Failover())
+	default:
+		return redis.NewClient(o.Simple())
+	}
+}
+
+// tls returns nil for an address that does not ask for TLS. When the options say that TLS is meant, nothing is said in the clear.
+func (o ConnectOptions) tls(a redisurl.Address) (*tls.Config, error) {
+	switch meant := o.CAFile+o.CertFile+o.KeyFile+o.ServerName != ""; {
+	case !a.TLS && meant:
+		want := "a scheme that speaks TLS, as in rediss://, beside TLS files or a server name"
+		return nil, document.Refuse("redis address", want, a.String())
+	case !a.TLS:
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read CA file: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, document.Refuse("CA file", "PEM certificates", "none in "+o.CAFile)
+		}
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return nil, document.Refuse("client certificate", "a certificate file and a key file", "only one")
+	}
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// LogTo hands every line that go-redis would print on stderr to log: dial failures, masters that sentinels name. There is
+// one such log in a program; LogTo may be called at any time. A nil log drops the lines.
+func LogTo(log func(ctx context.Context, message string)) {
+	redis.SetLogger(lines(log))
+}
+
+type lines func(ctx context.Context, message string)
+
+// Printf is what go-redis calls.
+func (log lines) Printf(ctx context.Context, format string, values ...any) {
+	if log != nil {
+		log(ctx, fmt.Sprintf(format, values...))
+	}
+}

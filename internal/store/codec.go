@@ -1,0 +1,269 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// fieldRev is the field of the hash <queue>:model:<uid> that counts transitions.
+const fieldRev = "rev"
+
+// fieldNames are the other fields of that hash, in their order.
+var fieldNames = func() (names []string) {
+	c := codec{set: func(name, _ string) { names = append(names, name) }, absent: true}
+	c.model(new(model.Model))
+	return names
+}()
+
+// places are the places of fields in fieldNames.
+var places = func() map[string]int {
+	places := make(map[string]int, len(fieldNames))
+	for i, name := range fieldNames {
+		places[name] = i
+	}
+	return places
+}()
+
+// values are those of the fields of a hash, by their places. An absent value is an empty text.
+type values []string
+
+// of returns the value of a field.
+func (v values) of(name string) string {
+	if v == nil {
+		return ""
+	}
+	return v[places[name]]
+}
+
+// The fields that are read one by one.
+const (
+	fieldAttemptUID = "attempt_uid"
+	fieldDeadlineAt = "deadline_at"
+	fieldRefreshAt  = "refresh_at"
+	fieldWhy        = "refresh_why"
+	fieldTicket     = "ticket" // commit.lua writes it
+	fieldError      = "error"  // likewise
+)
+
+// codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
+type codec struct {
+	get    func(name string) string // nil: it writes
+	set    func(name, value string)
+	absent bool            // it writes absent values too
+	fault  *document.Error // what cannot be read; nil: all can
+}
+
+// encode renders a model as the values of its fields, without rev.
+func encode(m *model.Model) values {
+	v := make(values, 0, len(fieldNames))
+	c := codec{set: func(_, value string) { v = append(v, value) }, absent: true}
+	c.model(m)
+	return v
+}
+
+// decode reads the values of fields. A value that cannot be read is left out and told as a fault: the model then waits with
+// safe values instead of stopping its batch.
+func decode(uid string, v values) model.Model {
+	m, place := model.Model{UID: uid}, -1
+	c := codec{get: func(string) string { place++; return v[place] }}
+	c.model(&m)
+	if c.fault != nil {
+		m.Fault = c.fault.Error()
+	}
+	return m
+}
+
+// labelPrefix begins the names of the fields that hold labels.
+const labelPrefix = "label:"
+
+// split sorts the fields of a hash: rev, those of a model, its labels, and the names of others.
+func split(hash map[string]string) (rev string, v values, labels map[string]string, others []string) {
+	v = make(values, len(fieldNames))
+	for name, value := range hash {
+		if place, known := places[name]; known {
+			v[place] = value
+		} else if name == fieldRev {
+			rev = value
+		} else if label, is := strings.CutPrefix(name, labelPrefix); is && model.ValidateLabel(label, value) == nil {
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[label] = value
+		} else {
+			others = append(others, name)
+		}
+	}
+	return rev, v, labels, others
+}
+
+// model lists all fields of the hash but rev.
+func (c *codec) model(m *model.Model) {
+	c.definition(m)
+	c.state(m)
+}
+
+// definition lists those that somebody has saved.
+func (c *codec) definition(m *model.Model) {
+	c.text("rrule", &m.Rule)
+	c.text("timezone", &m.Timezone)
+	c.text("dtstart", &m.Dtstart)
+	c.text("policy", &m.PolicyName)
+}
+
+// state lists those that transitions write.
+func (c *codec) state(m *model.Model) {
+	c.time(fieldRefreshAt, &m.RefreshAt)
+	c.text(fieldWhy, &m.Why)
+	c.text("refresh_for", (*string)(&m.Cause))
+	c.time("planned_for", &m.PlannedFor)
+	c.length("phase", &m.Phase)
+	c.time("not_before", &m.NotBefore)
+	c.text("reserved", &m.Reserved)
+	c.text("counted_by", &m.Counted)
+	c.text("parked_by", (*string)(&m.ParkedBy))
+	c.time("parked_since", &m.ParkedSince)
+	c.text(fieldAttemptUID, &m.AttemptUID)
+	c.number("attempt_no", &m.AttemptNo)
+	c.time("started_at", &m.StartedAt)
+	c.time(fieldDeadlineAt, &m.DeadlineAt)
+	c.entryDeadline(m)
+	c.time("entry_planned_at", &m.EntryPlannedAt)
+	c.number(fieldTicket, &m.Ticket)
+	c.time("taken_at", &m.TakenAt)
+	c.time("processing_at", &m.ProcessingAt)
+	c.text("worker", &m.Worker)
+	c.flag("again", &m.Again)
+	c.flag("outdated", &m.Outdated)
+	c.flag("traced", &m.Traced)
+	c.flag("refresh_disabled_until_update", &m.Disabled)
+	c.time("refresh_disabled_at", &m.DisabledAt)
+	c.text("refresh_disabled_user_friendly_reason", &m.DisabledReason)
+	c.text("refresh_disabled_by", (*string)(&m.DisabledBy))
+	c.text("refresh_disabled_who", &m.DisabledWho)
+	c.text("user_friendly_status", &m.UserFriendlyStatus)
+	c.number("progress", &m.Progress)
+	c.time("last_success_at", &m.LastSuccessAt)
+	c.time("failing_since", &m.FailingSince)
+	c.text(fieldError, &m.ErrorID)
+	c.time("final_failure_at", &m.FinalFailureAt)
+	c.text("last_attempt_uid", &m.LastAttemptUID)
+	c.number("deferrals", &m.Deferrals)
+	c.time("trying_since", &m.TryingSince)
+	c.text("freshness", (*string)(&m.Freshness))
+	c.time("stale_at", &m.StaleAt)
+	c.time("fresh_since", &m.FreshSince)
+	c.number("total_retries", &m.TotalRetries)
+	c.number("successful_retries", &m.SuccessfulRetries)
+	c.number("retried_cycles", &m.RetriedCycles)
+}
+
+// entryDeadline is left out as long as it is the deadline.
+func (c *codec) entryDeadline(m *model.Model) {
+	at := m.EntryDeadlineAt
+	if at.Equal(m.DeadlineAt) {
+		at = time.Time{}
+	}
+	if c.time("entry_deadline_at", &at); c.get == nil {
+		return
+	}
+	if m.EntryDeadlineAt = at; at.IsZero() {
+		m.EntryDeadlineAt = m.DeadlineAt
+	}
+}
+
+// notes lists what a journal entry tells beside the changed fields of the model.
+func (c *codec) notes(e *model.JournalEntry) {
+	c.number("ended_attempt_no", &e.EndedNo)
+	c.text("ended_attempt_uid", &e.EndedUID)
+	c.text("reason", &e.Reason)
+	c.text("error_type", &e.ErrorType)
+	changed := "" // unlike the others it may be true, false or not told
+	if e.Changed != nil {
+		changed = strconv.FormatBool(*e.Changed)
+	}
+	if c.text("changed", &changed); c.get != nil && changed != "" {
+		if value, err := strconv.ParseBool(changed); err == nil {
+			e.Changed = &value
+		}
+	}
+	c.text("policy_error", &e.PolicyError)
+	c.flag("held", &e.Held)
+	c.flag("final", &e.Final)
+	c.text("by", &e.By)
+	c.text("freshness_was", (*string)(&e.FreshnessWas))
+}
+
+func (c *codec) text(name string, value *string) {
+	switch {
+	case c.get != nil:
+		*value = c.get(name)
+	case *value != "" || c.absent:
+		c.set(name, *value)
+	}
+}
+
+func (c *codec) flag(name string, value *bool) {
+	text := flag(*value)
+	c.text(name, &text)
+	*value = text != ""
+}
+
+func (c *codec) time(name string, value *time.Time) {
+	text := model.FormatTime(*value)
+	if c.text(name, &text); c.get == nil || text == "" {
+		return
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		c.fault = document.Refuse(name, "an RFC 3339 time", document.Found(text))
+	}
+	*value = at.UTC().Truncate(time.Millisecond)
+}
+
+func (c *codec) length(name string, value *time.Duration) {
+	text := ""
+	if *value > 0 {
+		text = document.FormatDuration(*value)
+	}
+	if c.text(name, &text); c.get == nil {
+		return
+	}
+	length, err := document.ParseDuration(text)
+	if err != nil {
+		c.fault = document.Refuse(name, "a duration", document.Found(text))
+	}
+	*value = length
+}
+
+func (c *codec) number(name string, value *int) {
+	text := number(*value)
+	if c.text(name, &text); c.get == nil || text == "" {
+		return
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		c.fault = document.Refuse(name, "a whole number", document.Found(text))
+		return
+	}
+	*value = n
+}
+
+// number renders a number; empty: 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// flag renders what is set as "1"; empty: it is not.
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+var commit = load("commit.lua")
+
+// Code is what a script answers for one item of a batch. A refusal is a result, not an error.
+type Code int
+
+// The codes of all scripts.
+const (
+	CodeApplied  Code = 1 // done
+	CodeConflict Code = 2 // the model has changed since it was read: read again and decide again
+	CodeGone     Code = 3 // the message is not claimed any more: somebody else has handled it, or will
+	CodeTaken    Code = 4 // the attempt that must be queued is not, a worker has it: decide again
+	CodeFull     Code = 5 // the input list has reached the high-water mark
+	CodeBroken   Code = 6 // the key of the model holds something else
+
+	CodeDuplicate Code = 7 // a command with the same id was handled within a day
+	CodeLimited   Code = 8 // a key has no room for the start, or its slot is taken: decide again
+	CodeBlocked   Code = 9 // another key that it needs is of another type: decide again when somebody has set that right
+)
+
+func (c Code) String() string {
+	names := map[Code]string{
+		CodeApplied: "applied", CodeConflict: "conflict", CodeGone: "gone", CodeTaken: "taken", CodeFull: "full", CodeBroken: "broken",
+		CodeDuplicate: "duplicate", CodeLimited: "limited", CodeBlocked: "blocked",
+	}
+	return cmp.Or(names[c], "code "+strconv.Itoa(int(c)))
+}
+
+// Retry reports whether the item was decided on what is no longer so: it is to be read and decided again.
+func (c Code) Retry() bool { return c == CodeConflict || c == CodeTaken }
+
+// Batch is what one loop has decided at one instant.
+type Batch struct {
+	Now   time.Time
+	Items []Item // in order
+	// Owner is the poller that has claimed the messages. Needed where an item has one.
+	Owner string
+	// MaxQueued is the high-water mark of the input list, in entries. Needed where an attempt is started.
+	MaxQueued int
+	// HoldChanges is how often holds had changed when the batch was decided, as ReadDue tells. Needed where an attempt is started.
+	HoldChanges string
+}
+
+// Item is one decision. It changes a model, or it settles a message that changes none.
+type Item struct {
+	// Transition is the change of a model; nil: the item settles a message.
+	Transition *Transition
+	// Message is the claimed message that the item answers: both change together or not at all. Zero: none.
+	Message Claimed
+	// UID is the model of a message that changes none; empty: it cannot be read.
+	UID string
+	// Counter is where a message that changes no model is counted.
+	Counter string
+	// Reason says why it cannot be handled: it is kept in <queue>:rejected. Empty: it is only counted.
+	Reason string
+	// CommandID is the id of the command that the message is: it is noted with the item, and refuses later ones for a day. Empty: none.
+	CommandID string
+	// Reply is what the sender of the command is told. Zero: nothing.
+	Reply Reply
+	// Misfit is set by Commit: which key is of another type than it should be, and keeps the item from being applied; of the last item of
+	// a batch that is applied, also which keys were left out.
+	Misfit string
+}
+
+// Reply is one entry of a reply list.
+type Reply struct {
+	Name string // of the list, see Keys.Reply
+	Text string
+}
+
+// Commit applies the items of a batch in order, in one script: one code for each. What was decided on top of a refused item is refused
+// with it. An inline policy is stored with the first model that uses it, and goes with the last. An error means that it is unknown
+// whether the batch was applied: read again and decide again, which is safe.
+func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
+	if len(batch.Items) == 0 {
+		return nil, nil
+	}
+	reply, err := s.commit(ctx, batch)
+	if err == nil && len(reply) != len(batch.Items)+1 {
+		err = fmt.Errorf("expected %d codes, found %d", len(batch.Items), len(reply)-1)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("commit a batch: %w", err)
+	}
+	codes := make([]Code, len(batch.Items))
+	for i := range codes {
+		number, is := reply[i].(int64)
+		if !is { // what is wrong follows it
+			code, misfit, _ := strings.Cut(text(reply[i]), " ")
+			number, batch.Items[i].Misfit = whole(code), misfit
+		}
+		codes[i] = Code(number)
+	}
+	last := &batch.Items[len(codes)-1]
+	last.Misfit = cmp.Or(last.Misfit, strings.Join(texts(reply[len(codes)]), "; "))
+	return codes, nil
+}
+
+func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
+	k := s.Keys
+	keys := []string{
+		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
+		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(), k.Commands(),
+		k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.StaleAt(), k.Late(), k.Stale(), k.Errors(), k.PastErrors(),
+	}
+	all := wordings{kinds: map[string]int{}, wording: wording{announced: make([]any, 0, 20*len(batch.Items))}}
+	for i := range batch.Items {
+		item, uid := &batch.Items[i], batch.Items[i].UID
+		if t := item.Transition; t != nil {
+			uid = t.uid
+			all.item(func(w *wording) { t.item(w, item, batch.Now, &s.config, k) })
+		} else {
+			all.item(func(w *wording) { item.settle(w, batch.Now) })
+		}
+		n := item.keys(&s.config)
+		if n > 0 {
+			own := []string{k.Model(uid), k.History(uid), k.Payload(uid)}
+			keys = append(keys, own[:min(n, len(own))]...)
+		}
+		if n == keysWithReply {
+			keys = append(keys, k.Reply(item.Reply.Name))
+		}
+		keys = append(keys, all.keys...)
+	}
+	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.kinds)}
+	return run(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.announced)...).Slice()
+}
+
+// keysWithReply is how many keys an item has that pushes a reply: that is the last one.
+const keysWithReply = 4
+
+// keys is how many of its keys an item needs.
+func (i *Item) keys(config *Config) int {
+	switch {
+	case i.Reply.Text != "":
+		return keysWithReply
+	case i.Transition == nil:
+		return 0
+	default:
+		return i.Transition.keys(config)
+	}
+}
+
+// settle tells commit.lua of a message that changes no model.
+func (i *Item) settle(w *wording, now time.Time) {
+	w.announce(i.UID)
+	i.message(w, now)
+	w.tell("reject", i.rejected(now))
+	w.say("settle", "")
+	w.say("count=", i.Counter)
+	if n := i.keys(nil); n > 0 {
+		w.say("keys=", strconv.Itoa(n))
+	}
+}
+
+// message tells commit.lua of the message, and of the command that it is.
+func (i *Item) message(w *wording, now time.Time) {
+	w.tell("message", i.Message.Entry)
+	if i.CommandID != "" {
+		w.tell("id", i.CommandID)
+		w.announce(millis(now))
+	}
+	w.tell("reply", i.Reply.Text)
+}
+
+// ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
+func (s *Store) ProbeScripts(ctx context.Context) error {
+	_, err := s.commit(ctx, Batch{})
+	return wrap(err, "commit an empty batch")
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+var readDue = load("read-due.lua")
+
+// Due is what a dispatcher sees of a queue at one instant.
+type Due struct {
+	Now     time.Time
+	Queued  int          // entries in the input list
+	Front   model.Front  // of the input list, as it was noted last; zero: it never was
+	Sharers int          // dispatchers that start something of what is due now, this one included
+	Urgent  []string     // uids that somebody wants to be started at once, oldest first
+	Due     []string     // uids whose refresh_at has come, oldest first
+	Expired []string     // uids whose deadline has passed, oldest first
+	Ages    []string     // uids whose freshness changes, oldest first
+	Gates   model.Gates  // what keeps models from starting
+	Looks   []model.Gate // gates that are to be looked at, by this dispatcher alone until Alone
+	Alone   time.Time
+	Ended   []EndedLimit // that nobody has forgotten yet
+	Misfits []string     // which keys are of another type than they should be
+	Next    time.Time    // when this dispatcher has to look again for the next refresh_at or deadline; zero: none
+}
+
+// DueRequest is what a dispatcher asks for.
+type DueRequest struct {
+	// Limit is the most uids of each kind.
+	Limit int
+	// Owner names the dispatcher; no two may share a name. Empty: it does not share the work with others.
+	Owner string
+	// Lease is how long a dispatcher without a heartbeat still counts as alive.
+	Lease time.Duration
+	// Pause is how long a dispatcher leaves what is due to each one before it, unless there is more than one page of it.
+	Pause time.Duration
+}
+
+// ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
+func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
+	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates(), s.Keys.Limits(), s.Keys.Calendars(), s.Keys.StaleAt()}
+	now, reply, err := runTimed(ctx, s.clients.Write, readDue, 16, keys,
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
+	if err != nil {
+		return Due{}, fmt.Errorf("read due models: %w", err)
+	}
+	queued, _ := reply[0].(int64)
+	sharers, _ := reply[1].(int64)
+	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readFront(text(reply[8]))}
+	due.Gates = s.gates.read(s, [3][]string{texts(reply[9]), texts(reply[12]), texts(reply[13])})
+	if names := due.Gates.Ended(now); len(names) > 0 {
+		due.Ended = endedLimits(names, texts(reply[12]))
+	}
+	for _, gate := range texts(reply[10]) {
+		due.Looks = append(due.Looks, model.Gate(gate))
+	}
+	due.Alone, _ = parseScore(text(reply[11]))
+	due.Ages, due.Misfits = texts(reply[14]), append([]string(nil), texts(reply[15])...)
+	for _, next := range reply[2:5] {
+		at, err := parseScore(text(next))
+		if err != nil {
+			return Due{}, fmt.Errorf("read due models: %w", err)
+		}
+		if due.Next.IsZero() || !at.IsZero() && at.Before(due.Next) {
+			due.Next = at
+		}
+	}
+	return due, nil
+}
+
+// Retire tells the other dispatchers that one has ended.
+func (s *Store) Retire(ctx context.Context, owner string) error {
+	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
+}
+
+var forgetModel = load("forget-model.lua")
+
+// Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
+// model holds something else.
+func (s *Store) Forget(ctx context.Context, uid string, gate model.Gate) error {
+	return s.forget(ctx, uid, s.Keys.ParkedBy(string(gate)))
+}
+
+func (s *Store) forget(ctx context.Context, uid, also string) error {
+	k := s.Keys
+	keys := []string{k.Model(uid), k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Parked(), also}
+	return wrap(run(ctx, s.clients.Write, forgetModel, keys, uid).Err(), fmt.Sprintf("forget %q", uid))
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// The instants of the tables, in Unix ms. The bench's clock stands at six.
+const (
+	six     = 1795240800000
+	minute  = 60_000
+	tenPast = six + 10*minute
+)
+
+// dueModel waits since six; running took an attempt a minute before.
+var (
+	dueModel = hash{"rev": "7", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved: refresh now"}
+	running  = hash{
+		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "if lost: retry 1/3 at once, none planned",
+		"attempt_uid": "a1", "attempt_no": "1",
+		"started_at": "2026-11-21T05:59:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z", "trying_since": "2026-11-21T05:59:00.000Z",
+	}
+)
+
+// queuedEntry is that of the attempt of running.
+const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z"}`
+
+// but returns a copy of fields with others in place; an empty value removes a field.
+func but(fields hash, changes ...string) hash {
+	fields = maps.Clone(fields)
+	for pair := range slices.Chunk(changes, 2) {
+		if fields[pair[0]] = pair[1]; pair[1] == "" {
+			delete(fields, pair[0])
+		}
+	}
+	return fields
+}
+
+// ended are the changes by which an attempt ends at six.
+func ended(fields hash, changes ...string) hash {
+	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "last_attempt_uid", "a1", "rev", "9"}
+	return but(fields, append(gone, changes...)...)
+}
+
+// and returns both sets of keys as one.
+func and(sets ...keys) keys {
+	all := keys{}
+	for _, set := range sets {
+		maps.Copy(all, set)
+	}
+	return all
+}
+
+// answered is a message that somebody waits for, between two others; rest is what stays.
+var (
+	answered = keys{":claimed:p1": list{"obefore", "oanswer", "oafter"}}
+	rest     = keys{":claimed:p1": list{"obefore", "oafter"}}
+)
+
+func waitingKeys() keys {
+	return keys{":model:m1": dueModel, ":payload:m1": `{"input_url":"u"}`, ":due": scores{"m1": six, "m2": six}}
+}
+
+func runningKeys() keys {
+	return keys{":model:m1": running, ":payload:m1": `{"input_url":"u"}`, ":running": scores{"m1": six + 9*minute, "m2": six}}
+}
+
+// eventCase is one transition, with everything that Redis holds before and after.
+type eventCase struct {
+	name    string
+	seed    keys
+	act     func(b *bench, r *Record) *Transition
+	want    keys
+	answers string // a claimed message; empty: none
+}
+
+// eventCases have one transition of each kind.
+var eventCases = slices.Concat(startCases, resultCases, failureCases, commandCases, freshnessCases, mendCases)
+
+// withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that
+// was changed, without a value if it is gone.
+func withJournal(seed, want keys) keys {
+	stream := ":journal"
+	if want[":created"] != nil {
+		stream = ":created"
+	}
+	entries, journaled := want[stream].(events)
+	if !journaled {
+		return want
+	}
+	before, _ := seed[":model:m1"].(hash)
+	entry := map[string]any{"uid": "m1", "at": "2026-11-21T06:00:00.000Z"}
+	maps.Copy(entry, entries[0])
+	if after, stays := want[":model:m1"].(hash); stays {
+		maps.Copy(entry, told(before, after))
+		failed(entry, before, after)
+	}
+	if outbox, is := want[":outbox"].(events); is && outbox[0]["event"] == "new_error" {
+		return and(want, keys{stream: events{entry, outbox[0]}})
+	}
+	return and(want, keys{stream: events{entry}})
+}
+
+// changed are the fields in which one hash differs from the other, empty where it has none.
+func changed(before, after hash) map[string]any {
+	fields := map[string]any{}
+	for name, value := range after {
+		if value != before[name] {
+			fields[name] = value
+		}
+	}
+	for name := range before {
+		if after[name] == "" {
+			fields[name] = ""
+		}
+	}
+	return fields
+}
+
+// told is what the journal says of a model that became another: what has changed, and why it waits.
+func told(before, after hash) map[string]any {
+	fields := changed(before, after)
+	if why := after["refresh_why"]; why != "" {
+		fields["refresh_why"] = why
+	}
+	return fields
+}
+
+// failed says of a journal by which signature a model has failed, also if it is the same as before. What is wanted again does not count.
+func failed(entry map[string]any, before, after hash) {
+	event := entry["event"]
+	if signature := after["error"]; signature != "" && (event == "failure" || event == "timeout") && entry["ended_attempt_no"] != nil && before["again"] == "" {
+		entry["error"] = signature
+	}
+}
+
+// answering is the item of a transition, which may answer a claimed message.
+func answering(message string, t *Transition) Item {
+	return Item{Transition: t, Message: Claimed{message}}
+}
+
+func TestEachEventChangesExactlyWhatItShould(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, test := range eventCases {
+			t.Run(test.name, func(t *testing.T) {
+				b.server.Flush(t)
+				b := *b
+				b.t = t
+				b.seed(test.seed)
+				expectCodes(t, b.commit(answering(test.answers, test.act(&b, b.load("m1")))), CodeApplied)
+				b.expect(withJournal(test.seed, test.want))
+			})
+		}
+	})
+}
+
+func TestATransitionSentTwiceAfterALostReplyCountsOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, test := range eventCases {
+			t.Run(test.name, func(t *testing.T) {
+				b.server.Flush(t)
+				b := *b
+				b.t = t
+				b.seed(test.seed)
+				item := answering(test.answers, test.act(&b, b.load("m1")))
+				expectCodes(t, b.commit(item), CodeApplied)
+				b.unchanged(func() { b.commit(item) })
+			})
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// FreshnessCounts is how many models are of each freshness, of those whose policies promise something.
+type FreshnessCounts map[model.Freshness]int64
+
+// Watched is how many models there are of which a policy promises some freshness.
+func (c FreshnessCounts) Watched() int64 {
+	return c[model.Fresh] + c[model.FreshnessNever] + c[model.FreshnessLate] + c[model.FreshnessStale]
+}
+
+// FreshnessCounts counts by the indexes: it walks over nothing.
+func (s *Store) FreshnessCounts(ctx context.Context) (FreshnessCounts, error) {
+	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	ages, late, stale := pipe.ZCard(ctx, k.StaleAt()), pipe.ZCard(ctx, k.Late()), pipe.ZCard(ctx, k.Stale())
+	never := pipe.ZCount(ctx, k.Late(), millis(model.Never), "+inf")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("count what is fresh: %w", err)
+	}
+	return FreshnessCounts{
+		model.Fresh: max(0, ages.Val()-late.Val()), model.FreshnessNever: never.Val(), model.FreshnessLate: max(0, late.Val()-never.Val()), model.FreshnessStale: stale.Val(),
+	}, nil
+}
+
+// StaleModel is a model that is stale, or was; Since is zero where nobody knows since when.
+type StaleModel struct {
+	UID   string
+	Since time.Time
+}
+
+// LongestStale reads the first so many models that are stale for longest, from a place of their order on.
+func (s *Store) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
+	found, err := s.clients.Read.ZRangeWithScores(ctx, s.Keys.Stale(), int64(from), int64(from+count-1)).Result()
+	models := make([]StaleModel, len(found))
+	for i, z := range found {
+		models[i] = StaleModel{fmt.Sprint(z.Member), time.UnixMilli(int64(z.Score)).UTC()}
+	}
+	return models, wrap(err, "read which models are stale")
+}
+
+// JournalReach is since when the journal tells of everything; zero: it tells of nothing. What was created may be told from another instant on
+// than the rest: the later one counts.
+func (s *Store) JournalReach(ctx context.Context) (time.Time, error) {
+	var reach time.Time
+	for _, stream := range []string{s.Keys.Journal(), s.Keys.Created()} {
+		first, err := s.clients.Read.XRangeN(ctx, stream, "-", "+", 1).Result()
+		if err != nil {
+			return reach, fmt.Errorf("read the journal: %w", err)
+		}
+		if len(first) > 0 {
+			if at := readJournalEntry(first[0].Values).At; at.After(reach) {
+				reach = at
+			}
+		}
+	}
+	return reach, nil
+}
+
+// EachChangeOfFreshness hands over what the journal tells of changes of freshness, of each model in their order.
+func (s *Store) EachChangeOfFreshness(ctx context.Context, visit func(model.JournalEntry)) error {
+	for _, stream := range []string{s.Keys.Created(), s.Keys.Journal()} {
+		for from := "-"; ; {
+			entries, err := s.clients.Read.XRangeN(ctx, stream, from, "+", tailBatch).Result()
+			if err != nil {
+				return fmt.Errorf("read the journal: %w", err)
+			}
+			eachChange(entries, visit)
+			if len(entries) < tailBatch {
+				break
+			}
+			from = "(" + entries[len(entries)-1].ID
+		}
+	}
+	return nil
+}
+
+func eachChange(entries []redis.XMessage, visit func(model.JournalEntry)) {
+	for _, message := range entries {
+		if entry := readJournalEntry(message.Values); entry.ChangesFreshness() {
+			visit(entry)
+		}
+	}
+}
+
+// Past is the freshness of models at an instant that is past.
+type Past struct {
+	Counts FreshnessCounts
+	// Stale are those that were stale then, for longest first.
+	Stale []StaleModel
+}
+
+// PastFreshness tells the freshness at an instant that the journal reaches, from the counts of now, by undoing what was told since;
+// picks says which models count.
+func (s *Store) PastFreshness(ctx context.Context, at time.Time, counts FreshnessCounts, picks func(uid string) bool) (Past, error) {
+	past := Past{Counts: counts}
+	was, since := map[string]model.Freshness{}, map[string]time.Time{}
+	err := s.EachChangeOfFreshness(ctx, func(e model.JournalEntry) {
+		_, later := was[e.UID]
+		switch {
+		case !picks(e.UID):
+		case !e.At.After(at):
+			since[e.UID] = e.At
+		default:
+			past.Counts[e.Freshness]--
+			past.Counts[e.FreshnessWas]++
+			if !later {
+				was[e.UID] = e.FreshnessWas
+			}
+		}
+	})
+	if err != nil {
+		return past, err
+	}
+	for uid, freshness := range was {
+		if freshness == model.FreshnessStale {
+			past.Stale = append(past.Stale, StaleModel{uid, since[uid]})
+		}
+	}
+	for from := 0; ; from += scanCount { // those that are stale since
+		found, err := s.LongestStale(ctx, from, scanCount)
+		if err != nil {
+			return past, err
+		}
+		for _, one := range found {
+			if _, changed := was[one.UID]; !changed && picks(one.UID) {
+				past.Stale = append(past.Stale, one)
+			}
+		}
+		if len(found) < scanCount || len(past.Stale) >= scanCount {
+			break
+		}
+	}
+	slices.SortFunc(past.Stale, func(a, b StaleModel) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.UID, b.UID)) })
+	return past, nil
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// GateState is a gate, as it was at one instant.
+type GateState struct {
+	Parked int64     // models that wait for it
+	Listed bool      // a dispatcher looks at it, at Look
+	Look   time.Time // zero: it is not listed
+	// Opens is when it opens at the earliest, as far as anybody knows: a dispatcher has to look at it then. A gate that is open, and one of which
+	// there is none, has opened at now.
+	Opens time.Time
+}
+
+// GateState reads a gate at now.
+func (s *Store) GateState(ctx context.Context, gate model.Gate, now time.Time) (GateState, error) {
+	kind, name := gate.Split()
+	pipe := s.clients.Read.TxPipeline()
+	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates(), string(gate))
+	var text, slots *redis.StringCmd
+	var circuit *redis.SliceCmd
+	switch kind {
+	case model.GateHold:
+		text = pipe.HGet(ctx, s.Keys.Holds(), name)
+	case model.GateCalendar:
+		text = pipe.HGet(ctx, s.Keys.Calendars(), name)
+	case model.GateLimit:
+		slots = pipe.Get(ctx, s.Keys.Rate(name))
+	case model.GateCircuit:
+		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), circuitFields...)
+	}
+	if err := execReads(ctx, pipe); err != nil {
+		return GateState{}, fmt.Errorf("read a gate: %w", err)
+	}
+	state := GateState{Parked: parked.Val(), Listed: score.Err() == nil, Opens: now}
+	if state.Listed {
+		state.Look = time.UnixMilli(int64(score.Val())).UTC()
+	}
+	var opens time.Time
+	switch kind {
+	case model.GateHold:
+		opens = holdOpens(text, name)
+	case model.GateCalendar:
+		opens = calendarOpens(text, now)
+	case model.GateLimit:
+		opens = model.ParseSlots(slots.Val()).Closed
+	case model.GateCircuit:
+		if c := readCircuit(namedValues(circuitFields, circuit.Val())); c.Open() {
+			opens = c.ProbeAt
+		}
+	}
+	if opens.After(now) {
+		state.Opens = opens
+	}
+	return state, nil
+}
+
+// holdOpens is when a stored hold ends; zero: there is none.
+func holdOpens(text *redis.StringCmd, id string) time.Time {
+	if text.Err() != nil {
+		return time.Time{}
+	}
+	hold, _ := readHold(id, text.Val()) // it holds what can be read of it
+	if hold.Until.IsZero() {
+		return model.Never
+	}
+	return hold.Until
+}
+
+// calendarOpens is when a stored calendar that is closed at now opens; zero: it is open, or cannot say.
+func calendarOpens(text *redis.StringCmd, now time.Time) time.Time {
+	calendar, err := readCalendar(text.Val())
+	if err != nil {
+		return time.Time{}
+	}
+	until, _, _ := calendar.ClosedUntil(now)
+	return until
+}
+
+// LookAtGate lets a dispatcher look at a gate at now.
+func (s *Store) LookAtGate(ctx context.Context, gate model.Gate, now time.Time) error {
+	err := s.clients.Write.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
+	return wrap(err, "let a dispatcher look at a gate")
+}
+
+// OldestLook is the gate at which a dispatcher was to look first; false: there is none.
+func (s *Store) OldestLook(ctx context.Context) (gate model.Gate, at time.Time, found bool, err error) {
+	first, err := s.clients.Read.ZRangeWithScores(ctx, s.Keys.Gates(), 0, 0).Result()
+	if err != nil || len(first) == 0 {
+		return "", at, false, wrap(err, "read when gates are looked at")
+	}
+	name, _ := first[0].Member.(string)
+	return model.Gate(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Heartbeat is the last one of a dispatcher, a poller or a worker pool.
+type Heartbeat struct {
+	Of    model.Party
+	Key   string // of the set in which it stands
+	Owner string
+	At    time.Time
+}
+
+// Heartbeats reads the last heartbeat of every dispatcher, poller and worker pool, and then the clock: none of them was given later, unless
+// the clock has been set back since. A set of the wrong type counts as empty.
+func (s *Store) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := s.askHeartbeats(ctx, pipe)
+	clock := s.askTime(ctx, pipe)
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, time.Time{}, fmt.Errorf("read heartbeats: %w", err)
+	}
+	now, err = s.readTime(clock)
+	return replies.read(), now, err
+}
+
+// heartbeatReply is what a pipeline tells of the heartbeats of one party.
+type heartbeatReply struct {
+	of    model.Party
+	key   string
+	reply *redis.ZSliceCmd
+}
+
+type heartbeatReplies []heartbeatReply
+
+// askHeartbeats asks for all heartbeats in a pipeline.
+func (s *Store) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
+	keys := map[model.Party]string{
+		model.PartyDispatcher: s.Keys.Dispatchers(), model.PartyPoller: s.Keys.Pollers(), model.PartyWorker: s.Keys.Workers(),
+	}
+	return sendEach(model.Parties, func(party model.Party) heartbeatReply {
+		return heartbeatReply{party, keys[party], pipe.ZRangeWithScores(ctx, keys[party], 0, -1)}
+	})
+}
+
+func (r heartbeatReplies) read() (heartbeats []Heartbeat) {
+	for _, set := range r {
+		for _, member := range set.reply.Val() {
+			at := time.UnixMilli(int64(min(member.Score, maxScore))).UTC()
+			heartbeats = append(heartbeats, Heartbeat{set.of, set.key, fmt.Sprint(member.Member), at})
+		}
+	}
+	return heartbeats
+}
+
+// expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
+// meanwhile counts too: the clock has been set back since.
+func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) (last []Heartbeat, err error) {
+	pipe := s.clients.Read.Pipeline()
+	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))})
+	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + millis(now.Add(ahead)), Max: "+inf"})
+	_, err = pipe.Exec(ctx)
+	for _, z := range slices.Concat(old.Val(), future.Val()) {
+		last = append(last, Heartbeat{Key: key, Owner: fmt.Sprint(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()})
+	}
+	return last, err
+}
+
+// SetBack makes a heartbeat from the future one of now. An owner that lives gives its own soon; one that is forgotten stays so.
+func (s *Store) SetBack(ctx context.Context, heartbeat Heartbeat, now time.Time) error {
+	by := redis.ZAddArgs{XX: true, LT: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: heartbeat.Owner}}}
+	err := s.clients.Write.ZAddArgs(ctx, heartbeat.Key, by).Err()
+	return wrap(err, fmt.Sprintf("set back the heartbeat of %q", heartbeat.Owner))
+}

@@ -1,0 +1,34 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// InputEntry is one entry of the input list.
+type InputEntry struct {
+	Raw             string
+	UID, AttemptUID string // empty: the entry cannot be read
+}
+
+// InputPart reads up to n entries of the input list from a place on, oldest first. Only what stands at one place is told; entries move
+// while a worker takes others.
+func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, error) {
+	texts, err := s.clients.Read.LRange(ctx, s.Keys.Input(), from, from+n-1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read a part of the input list: %w", err)
+	}
+	entries := make([]InputEntry, len(texts))
+	for i, text := range texts {
+		entry, _ := s.Wire().ParseEntry(text)
+		entries[i] = InputEntry{text, entry.UID, entry.AttemptUID}
+	}
+	return entries, nil
+}
+
+// DropInput removes an entry of the input list as it was read, and returns how many still stood there: one or none. The caller has
+// found that its attempt is over, which no attempt ever ceases to be.
+func (s *Store) DropInput(ctx context.Context, entry string) (int, error) {
+	dropped, err := s.clients.Write.LRem(ctx, s.Keys.Input(), 1, entry).Result()
+	return int(dropped), wrap(err, "drop entries of the input list")
+}

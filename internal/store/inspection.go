@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Inspection is everything that Redis holds of one model, as it is read to be checked. What cannot be read is told, not hidden.
+type Inspection struct {
+	Record *Record
+	// Field names a field of the hash that cannot be read, with what was expected and found; empty: all can.
+	Field string
+	// PolicyMissing says that the model's policy is not stored or cannot be read.
+	PolicyMissing bool
+	// Schedule says what of schedule and retry window cannot be read; empty: all can.
+	Schedule string
+
+	Due, Urgent, Running Membership
+	Ages, Late, Stale    Membership // by its freshness
+	// Standings are its places in the indexes in which it says that it stands, and in the one that was asked for.
+	Standings []Standing
+	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
+	Payload       bool
+	PayloadBroken string
+	History       bool // there is a history
+}
+
+// Membership is the place of a uid in a sorted set.
+type Membership struct {
+	In      bool
+	Score   float64 // Unix ms
+	Unknown bool    // the set cannot be read
+}
+
+// At reports whether the uid stands in the set with exactly this time.
+func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at.UnixMilli()) }
+
+// inspectionReplies are the replies about one model.
+type inspectionReplies struct {
+	hash        *redis.MapStringStringCmd
+	payload     *redis.StringCmd
+	due, urgent *redis.FloatCmd
+	running     *redis.FloatCmd
+	ages, late  *redis.FloatCmd
+	stale       *redis.FloatCmd
+	history     *redis.IntCmd
+}
+
+// Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
+// InspectAtomically.
+func (s *Store) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
+	all := make([]*Inspection, 0, len(uids))
+	for chunk := range slices.Chunk(uids, pipelineBatch) {
+		inspections, err := s.inspect(ctx, chunk, s.clients.Read.Pipeline(), nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inspections...)
+	}
+	return all, s.readStandings(ctx, all)
+}
+
+// pipelineBatch is how many models are read in one pipeline.
+const pipelineBatch = 50
+
+// atomicBatch is how many models are read in one step, in which Redis serves nobody else: below a millisecond.
+const atomicBatch = 20
+
+// InspectAtomically reads models, each at one instant, and whether they stand in some indexes beside those that they name.
+func (s *Store) InspectAtomically(ctx context.Context, uids []string, beside ...Index) ([]*Inspection, error) {
+	all := make([]*Inspection, 0, len(uids))
+	for chunk := range slices.Chunk(uids, atomicBatch) {
+		before, err := s.inspect(ctx, chunk, s.clients.Read.Pipeline(), nil)
+		if err != nil {
+			return nil, err
+		}
+		asked := make([][]Index, len(chunk))
+		for i, m := range before {
+			asked[i] = beside
+			for _, standing := range standings(&m.Record.Model) {
+				asked[i] = append(slices.Clip(asked[i]), standing.Index)
+			}
+		}
+		inspections, err := s.inspect(ctx, chunk, s.clients.Read.TxPipeline(), asked)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inspections...)
+	}
+	return all, nil
+}
+
+// inspect reads models, and in the same pipeline their places in the indexes that are asked for of each; nil: in none.
+func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, asked [][]Index) ([]*Inspection, error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	k, replies, places := s.Keys, make([]inspectionReplies, len(uids)), make([][]redis.Cmder, len(uids))
+	for i, uid := range uids {
+		replies[i] = inspectionReplies{
+			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
+			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Urgent(), uid), pipe.ZScore(ctx, k.Running(), uid),
+			pipe.ZScore(ctx, k.StaleAt(), uid), pipe.ZScore(ctx, k.Late(), uid), pipe.ZScore(ctx, k.Stale(), uid), pipe.Exists(ctx, k.History(uid)),
+		}
+		if asked != nil {
+			places[i] = sendEach(asked[i], func(index Index) redis.Cmder { return s.sendStanding(ctx, pipe, index, uid) })
+		}
+	}
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read models: %w", err)
+	}
+	inspections := make([]*Inspection, len(uids))
+	for i, uid := range uids {
+		m := newInspection(uid, replies[i])
+		m.Record.ReplyTo, m.Record.Wire = s.replyTo(), s.Wire()
+		if inspections[i] = m; asked != nil {
+			m.stand(asked[i], places[i])
+		}
+	}
+	return inspections, s.resolveInspections(ctx, inspections)
+}
+
+// stand notes the places of a model. One of an index that it has joined since it was asked for is not known.
+func (c *Inspection) stand(asked []Index, replies []redis.Cmder) {
+	c.Standings = standings(&c.Record.Model)
+	for i := range c.Standings {
+		c.Standings[i].Is.Unknown = true
+	}
+	for i, index := range asked {
+		is := readStanding(replies[i])
+		if found, says := place(c.Standings, index); says {
+			found.Is = is
+		} else {
+			c.Standings = append(c.Standings, Standing{Index: index, Is: is})
+		}
+	}
+}
+
+func newInspection(uid string, replies inspectionReplies) *Inspection {
+	hash, err := replies.hash.Result()
+	c := &Inspection{Record: newRecord(uid, hash)}
+	if err != nil {
+		c.Record.Broken, c.Record.Exists = true, true
+	}
+	c.Field, c.Record.Fault = c.Record.Fault, ""
+	c.Ages, c.Late, c.Stale = newMembership(replies.ages), newMembership(replies.late), newMembership(replies.stale)
+	c.Due, c.Urgent, c.Running = newMembership(replies.due), newMembership(replies.urgent), newMembership(replies.running)
+	if c.Record.Payload, err = replies.payload.Result(); err != nil && !missing(err) {
+		c.PayloadBroken = err.Error()
+	}
+	c.Payload, c.History = !missing(err), replies.history.Val() > 0
+	return c
+}
+
+func newMembership(reply *redis.FloatCmd) Membership {
+	score, err := reply.Result()
+	return Membership{In: err == nil, Score: score, Unknown: err != nil && !missing(err)}
+}
+
+// resolveInspections puts policy and schedule in force and notes what cannot be.
+func (s *Store) resolveInspections(ctx context.Context, inspections []*Inspection) error {
+	records := make([]*Record, len(inspections))
+	for i, c := range inspections {
+		records[i] = c.Record
+	}
+	policies, err := s.Policies(ctx, policyNames(slices.Values(records)))
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return err
+	}
+	for _, c := range inspections {
+		p, found := policies[c.Record.PolicyName]
+		if c.PolicyMissing = !found; !found {
+			p = policy.Default()
+		}
+		if err := c.Record.Resolve(p, s.schedules.Get); err != nil {
+			c.Schedule = err.Error()
+		}
+	}
+	return nil
+}
+
+// LacksPolicy reports whether a model names a policy that is not stored or cannot be read, at one instant.
+func (s *Store) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
+	pipe := s.clients.Read.TxPipeline()
+	named, text := pipe.HGet(ctx, s.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.Keys.Policies(), name)
+	if err := execReads(ctx, pipe); err != nil {
+		return false, fmt.Errorf("read the policy of a model: %w", err)
+	}
+	_, err := s.policies.parse(text.Val()) // none is an empty text, which cannot be read either
+	return named.Val() == name && err != nil, nil
+}
+
+// RevBroken reports whether the revision, by which a change is noticed, is missing or no number.
+func (c *Inspection) RevBroken() bool {
+	_, err := strconv.ParseInt(c.Record.Rev(), 10, 64)
+	return err != nil
+}
+
+// Mend is Record.Mend, with a revision for a model that has none.
+func (c *Inspection) Mend(now time.Time) *Transition {
+	t := c.Record.Mend()
+	if c.RevBroken() {
+		t.newRev = millis(now)
+	}
+	return t
+}
+
+// WithoutModel picks the uids that have no model key.
+func (s *Store) WithoutModel(ctx context.Context, uids []string) (without []string, err error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(uids, func(uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("look for models: %w", err)
+	}
+	for i, uid := range uids {
+		if replies[i].Val() == 0 {
+			without = append(without, uid)
+		}
+	}
+	return without, nil
+}
+
+// TellBroken says of each broken model what its key holds.
+func (s *Store) TellBroken(ctx context.Context, records map[string]*Record) error {
+	var broken []*Record
+	var keys []string
+	for _, record := range records {
+		if record.Broken {
+			broken, keys = append(broken, record), append(keys, s.Keys.Model(record.UID))
+		}
+	}
+	types, err := s.Types(ctx, keys)
+	for i, is := range types {
+		broken[i].Fault = "key: expected a hash, found a " + is
+	}
+	return err
+}
+
+// Types reads what kinds of values keys hold, in their order; "none": there is no such key.
+func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read types: %w", err)
+	}
+	types := make([]string, len(keys))
+	for i, reply := range replies {
+		types[i] = reply.Val()
+	}
+	return types, nil
+}
+
+// OwnedList is a claimed or taken list with the heartbeat of its owner, both at one instant.
+type OwnedList struct {
+	Entries       int64
+	Known         bool // the owner is known
+	LastHeartbeat time.Time
+}
+
+// OwnedList reads a claimed or taken list, and the set of pollers or workers in which its owner stands.
+func (s *Store) OwnedList(ctx context.Context, list, owners, owner string) (OwnedList, error) {
+	pipe := s.clients.Read.TxPipeline()
+	entries, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
+	if err := execReads(ctx, pipe); err != nil {
+		return OwnedList{}, fmt.Errorf("read the list of %q: %w", owner, err)
+	}
+	// A set of owners that cannot be read tells nothing about this one.
+	known := !missing(seen.Err())
+	return OwnedList{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, nil
+}

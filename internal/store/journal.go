@@ -1,0 +1,126 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// notifications tells commit.lua of the entries of <queue>:outbox: of each its fields in order.
+func (w *wording) notifications(t *Transition, now time.Time) {
+	for i, n := range t.decision.Notifications(t.uid, now) {
+		f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
+		switch {
+		case n.Notice == policy.NoticeDisabled:
+			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
+		case n.Notice == policy.NoticeFailing:
+			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
+			if n.ErrorType != "" {
+				f = append(f, "error_type", n.ErrorType)
+			}
+		case !n.LastSuccessAt.IsZero():
+			f = append(f, "last_success_at", model.FormatTime(n.LastSuccessAt))
+		}
+		w.list([]string{"notice", "second"}[i], f)
+	}
+}
+
+// entryCodec reads one entry of a stream as it came.
+func entryCodec(values map[string]any) codec {
+	return codec{get: func(name string) string { return text(values[name]) }}
+}
+
+func readJournalEntry(values map[string]any) (e model.JournalEntry) {
+	c := entryCodec(values)
+	c.text("uid", &e.UID)
+	c.text("event", (*string)(&e.Event))
+	c.time("at", &e.At)
+	c.notes(&e)
+	var m model.Model // of which the entry holds what has changed
+	c.model(&m)
+	e.AttemptUID, e.AttemptNo = cmp.Or(e.EndedUID, m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
+	e.Freshness = m.Freshness
+	e.RefreshAt, e.DeadlineAt, e.Why, e.DisabledReason = m.RefreshAt, m.DeadlineAt, m.Why, m.DisabledReason
+	return e
+}
+
+func readNotification(values map[string]any) (n model.Notification) {
+	c := entryCodec(values)
+	c.text("uid", &n.UID)
+	c.text("event", (*string)(&n.Notice))
+	c.time("at", &n.At)
+	c.number("attempt_no", &n.AttemptNo)
+	c.text("reason", &n.Reason)
+	c.text("error_type", &n.ErrorType)
+	c.text("refresh_why", &n.Why)
+	c.time("last_success_at", &n.LastSuccessAt)
+	return n
+}
+
+// tailBatch is how many entries one call reads at most.
+const tailBatch = 500
+
+// TailStart is the position before everything that a stream holds.
+const TailStart = "0-0"
+
+// Tail returns the journal's entries after a position and the position behind them, of one millisecond the creates first. It waits up to
+// a second for the first; none came: the position stays. Values that cannot be read are zero values: to watch must never fail by what is
+// watched. A position is the id of the last entry of the journal and, behind a space, that of the last create, if it is another one.
+func (s *Store) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
+	last, create, two := strings.Cut(after, " ")
+	if !two {
+		create = last
+	}
+	read := &redis.XReadArgs{Streams: []string{s.Keys.Created(), s.Keys.Journal(), create, last}, Count: tailBatch, Block: blockFor}
+	streams, err := s.clients.Block.XRead(ctx, read).Result()
+	if missing(err) {
+		return nil, after, nil
+	}
+	if err != nil {
+		return nil, after, fmt.Errorf("read the journal: %w", err)
+	}
+	var messages []redis.XMessage
+	for _, stream := range streams {
+		end := stream.Messages[len(stream.Messages)-1].ID
+		if stream.Stream == s.Keys.Journal() {
+			last = end
+		} else {
+			create = end
+		}
+		messages = append(messages, stream.Messages...)
+	}
+	slices.SortStableFunc(messages, func(a, b redis.XMessage) int { return cmp.Compare(writtenAt(a.ID), writtenAt(b.ID)) })
+	entries := make([]model.JournalEntry, len(messages))
+	for i, message := range messages {
+		entries[i] = readJournalEntry(message.Values)
+	}
+	return entries, last + " " + create, nil
+}
+
+// writtenAt is when an entry of a stream was written, in Unix ms by the clock of Redis.
+func writtenAt(id string) int64 {
+	ms, _, _ := strings.Cut(id, "-")
+	return whole(ms)
+}
+
+// TailOutbox returns the notifications after a position and the position behind them. It does not wait.
+func (s *Store) TailOutbox(ctx context.Context, after string) ([]model.Notification, string, error) {
+	messages, err := s.clients.Read.XRangeN(ctx, s.Keys.Outbox(), "("+after, "+", tailBatch).Result()
+	if err != nil {
+		return nil, after, fmt.Errorf("read the outbox: %w", err)
+	}
+	entries := make([]model.Notification, len(messages))
+	for i, message := range messages {
+		entries[i], after = readNotification(message.Values), message.ID
+	}
+	return entries, after, nil
+}

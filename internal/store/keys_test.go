@@ -1,0 +1,135 @@
+package store
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
+	want := map[string]string{
+		"Input": "q-input", "Output": "q-output", "Control": "q-control",
+		"Model": "q:model:u", "Payload": "q:payload:u", "History": "q:history:u",
+		"Due": "q:due", "Urgent": "q:urgent", "Disabled": "q:disabled", "Errors": "q:errors", "Error": "q:error:u", "PastErrors": "q:past_errors", "Limit": "q:limit:u", "Rate": "q:rate:u", "Circuit": "q:circuit:u", "Limits": "q:limits", "Calendars": "q:calendars", "Failing": "q:failing", "StaleAt": "q:stale_at", "Late": "q:late", "Stale": "q:stale", "Gates": "q:gates", "Holds": "q:holds", "Label": "q:label:u", "Parked": "q:parked", "ParkedBy": "q:parked:u",
+		"Dispatchers": "q:dispatchers", "Running": "q:running", "Policies": "q:policies", "PolicyUses": "q:policy_uses", "Claimed": "q:claimed:u", "Pollers": "q:pollers",
+		"Lane": "q:claimed:control", "Holder": "q:holder",
+		"Taken": "q:taken:u", "Workers": "q:workers",
+		"Journal": "q:journal", "Created": "q:created", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "FormerCircuit": "q:brake", "Front": "q:front",
+		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Bulk": "q:bulk:u", "Bulks": "q:bulks", "BulksEnded": "q:bulks_ended",
+		"Recipients": "q:recipients:u", "Notices": "q:notices:u", "Deliveries": "q:deliveries", "Undelivered": "q:undelivered", "Told": "q:told:u",
+	}
+	keys, err := NewKeys("q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectEqual(t, "keys", want, allKeys(keys, func(string) string { return "u" }))
+}
+
+// allKeys builds a key of each kind, by the name of its method; suffix makes the uid or owner of those that have one.
+func allKeys(keys Keys, suffix func(method string) string) map[string]string {
+	all := map[string]string{}
+	value := reflect.ValueOf(keys)
+	for i := range value.NumMethod() {
+		method := value.Type().Method(i)
+		if method.Type.Out(0).Kind() != reflect.String || method.Name == "Queue" {
+			continue
+		}
+		var args []reflect.Value
+		if method.Type.NumIn() == 2 {
+			args = append(args, reflect.ValueOf(suffix(method.Name)))
+		}
+		all[method.Name] = value.Method(i).Call(args)[0].String()
+	}
+	return all
+}
+
+func TestOnlyNamesThatCannotBeMistakenAreQueues(t *testing.T) {
+	long := strings.Repeat("q", 64)
+	good := []string{"bigtables", "q", "Q-1_2.3", long, "{bigtables}", "{bigtables:3}", "{" + long + "}", "-input", "..", "{:}"}
+	bad := []string{
+		"", " ", "a b", "a:b", "a{b}", "{a}b", "{a", "a}", "{}", "{{a}}", "{a b}", long + "q", "{" + long + "q}",
+		"a\n", "a\x00", "ä", "*", "a?", "[a]", "a/b", `"`, "{a\n}", "{a}\n",
+	}
+	for _, name := range good {
+		if keys, err := NewKeys(name); err != nil || keys.Queue() != name || keys.Tagged() != (name[0] == '{') {
+			t.Errorf("queue %q: %v, tagged %v", name, err, keys.Tagged())
+		}
+	}
+	for _, name := range bad {
+		if _, err := NewKeys(name); err == nil {
+			t.Errorf("queue %q was accepted", name)
+		}
+	}
+}
+
+func aQueue(t *rapid.T, name string) Keys {
+	pattern := rapid.SampledFrom([]string{
+		`[A-Za-z0-9_.-]{1,8}`, `\{[A-Za-z0-9_.:-]{1,8}\}`, `(a|b)(-input|-output|-control)?`, `\{(a|b)(:model:|:due|-input)?\}`,
+	}).Draw(t, name+" pattern")
+	keys, err := NewKeys(rapid.StringMatching(pattern).Draw(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// An owner or uid may be anything without braces, even the rest of another key.
+func aSuffix() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9_.:@/+=~-]{0,8}`),
+		rapid.SampledFrom([]string{"", "due", ":due", "model:m1", "-input", "m1:payload:m1", "claimed:p1"}))
+}
+
+func TestNoTwoKindsOfKeysNorTwoQueuesCanCollide(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		owner := map[string]string{}
+		queues := map[string]Keys{}
+		for _, name := range []string{"first", "second"} {
+			keys := aQueue(t, name)
+			queues[keys.Queue()] = keys
+		}
+		for _, keys := range queues {
+			for method, key := range allKeys(keys, func(method string) string { return aSuffix().Draw(t, method) }) {
+				name := keys.Queue() + " " + method
+				if other, taken := owner[key]; taken && method != "Settings" { // of one queue, with braces and without
+					t.Fatalf("key %q is built by %q and by %q", key, other, name)
+				}
+				owner[key] = name
+			}
+		}
+	})
+}
+
+func TestAllKeysOfATaggedQueueShareItsHashTag(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := aQueue(t, "queue")
+		for method, key := range allKeys(keys, func(method string) string { return aSuffix().Draw(t, method) }) {
+			if keys.Tagged() && !strings.HasPrefix(key, keys.Queue()) {
+				t.Errorf("%s builds %q, want it to begin with %q", method, key, keys.Queue())
+			}
+		}
+	})
+}
+
+func TestAStoreRefusesAConfigurationThatCannotWork(t *testing.T) {
+	tests := []struct {
+		config    Config
+		clustered bool
+		want      string
+	}{
+		{Config{Queue: "a b"}, false, "queue: expected"},
+		{Config{JournalCap: -2}, false, "journal cap: expected at least 1, or none, found -2"},
+		{Config{MessageCap: 1000}, false, "message cap: expected 4096 to 67108864 bytes, found 1000"},
+		{Config{MessageCap: 64<<20 + 1}, false, "message cap: expected 4096 to 67108864 bytes, found 67108865"},
+		{Config{HistoryCap: -2}, false, "history cap: expected at least 1, or none, found -2"},
+		{Config{RejectedCap: -1}, false, "rejected cap: expected at least 1, found -1"},
+		{Config{}, true, `queue: expected braces on Redis Cluster as in "{bigtables}", found "bigtables"`},
+	}
+	for _, test := range tests {
+		_, err := New(&Clients{Clustered: test.clustered}, test.config)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.want)
+		}
+	}
+}

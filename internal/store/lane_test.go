@@ -1,0 +1,145 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+)
+
+// A poller that is not the holder gets its results, and none of the commands.
+func TestCommandsAreClaimedByTheHolderOfTheLaneOnly(t *testing.T) {
+	holding, silent := scores{"p2": six - 9999}, scores{"p2": six - 10000}
+	tests := []struct {
+		name    string
+		seed    keys
+		holds   bool
+		claimed list
+	}{
+		{"nobody holds it", keys{}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"the poller itself holds it", keys{":holder": "p1"}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"another holds it and is alive", keys{":holder": "p2", ":pollers": holding}, false, list{"or1"}},
+		{"another holds it and has resigned", keys{":holder": "p2"}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"another holds it and its lease has expired", keys{":holder": "p2", ":pollers": silent}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"another holds it and its heartbeat lies ahead", keys{":holder": "p2", ":pollers": scores{"p2": six + 1}}, true, list{"or1", "n1795240800000001 k1", "n1795240800000002 k2"}},
+		{"another has left commands in it", keys{":holder": "p2", ":claimed:control": list{"cold"}}, true, list{"or1", "cold"}},
+		{"the poller itself has left commands in it", keys{":holder": "p1", ":claimed:control": list{"cold"}}, true, list{"or1", "cold"}},
+		{"another has commands in it and is alive", keys{":holder": "p2", ":pollers": holding, ":claimed:control": list{"cold"}}, false, list{"or1"}},
+	}
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, test := range tests {
+			b.server.Flush(t)
+			b.seed(and(keys{"-output": list{"r1"}, "-control": list{"k1", "k2"}}, test.seed))
+			claim, err := b.Claim(t.Context(), "p1", 10, testLease)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var claimed list
+			for _, message := range claim.Messages {
+				claimed = append(claimed, message.Entry)
+			}
+			expectEqual(t, test.name+": claimed", test.claimed, claimed)
+			expectEqual(t, test.name+": holds the lane", test.holds, claim.HoldsLane)
+			if holder := b.state()[":holder"] == "p1"; holder != test.holds {
+				t.Errorf("%s: p1 stands as the holder: %v", test.name, holder)
+			}
+		}
+	})
+}
+
+// One who has lost the lane may not have noticed: what it decided is refused, also of a command that stands there again, word for word.
+func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":claimed:control": list{"ck1", "ck2"}, ":claimed:p1": list{"or1"}, ":holder": "p2"})
+		put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"ck1"}}
+		settled := Item{Message: Claimed{"ck2"}, UID: "m2", Counter: "unchanged"}
+		b.unchanged(func() { expectCodes(t, b.commit(put, settled), CodeGone, CodeGone) })
+		expectCodes(t, b.commit(Item{Message: Claimed{"or1"}, UID: "m3", Counter: "stale"}), CodeApplied)
+		b.seed(keys{":holder": "p1"})
+		expectCodes(t, b.commit(put, settled), CodeApplied, CodeApplied)
+	})
+}
+
+// A poller of an older version kept commands in its own list; who has adopted them applies them from there.
+func TestCommandsThatStandInAClaimedListAreItsOwners(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":claimed:p1": list{"ck1", "ck2"}, ":claimed:control": list{"ck3"}, ":holder": "p2"})
+		left := Item{Message: Claimed{"ck1"}, UID: "m1", Counter: "unchanged"}
+		lane := Item{Message: Claimed{"ck3"}, UID: "m3", Counter: "unchanged"}
+		expectCodes(t, b.commit(left, lane), CodeApplied, CodeGone)
+		state := b.state()
+		expectEqual(t, "claimed", any(list{"ck2"}), state[":claimed:p1"])
+		expectEqual(t, "lane", any(list{"ck3"}), state[":claimed:control"])
+	})
+}
+
+func TestAPollerThatResignsLeavesTheLaneToTheNext(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{"-control": list{"k1"}})
+		b.claim("p1", 10)
+		if err := b.Resign(t.Context(), "p1"); err != nil {
+			t.Fatal(err)
+		}
+		expectEqual(t, "claimed by the next", list{"n1795240800000001 k1"}, b.claim("p2", 10))
+	})
+}
+
+// An update finds the queued attempt in its place, or leaves the list alone; an attempt that loses its fence takes its entry with it.
+func TestAnEntryIsFoundByItsValueWhateverHasHappenedToItsModel(t *testing.T) {
+	update := func(b *bench) *Transition { return b.put("m1", `{"n":2}`) }
+	updateTaken := func(b *bench) *Transition { return b.putTaken("m1", `{"n":2}`) }
+	begin := func(b *bench) *Transition {
+		record := b.load("m1")
+		decision, _ := record.Begin(b.now, "w1")
+		return record.Decide(decision, b.now)
+	}
+	tests := map[string]struct {
+		meanwhile []func(b *bench) *Transition
+		queued    bool
+	}{
+		"nothing":                                 {nil, true},
+		"it was saved anew":                       {[]func(b *bench) *Transition{update}, true},
+		"it was begun and requeued":               {[]func(b *bench) *Transition{begin}, true},
+		"it was begun, requeued and saved anew":   {[]func(b *bench) *Transition{begin, update}, true},
+		"it was saved anew and begun":             {[]func(b *bench) *Transition{update, begin}, true},
+		"a worker has taken it":                   {nil, false},
+		"a worker has taken it, it is saved anew": {[]func(b *bench) *Transition{updateTaken}, false},
+	}
+	everywhere(t, func(t *testing.T, b *bench) {
+		for name, test := range tests {
+			b.server.Flush(t)
+			b.mustApply(b.put("m1", `{"n":1}`))
+			b.mustApply(b.start("m1", "a1"))
+			if !test.queued {
+				b.redis.LPop(t.Context(), b.Keys.Input())
+			}
+			b.seed(keys{"-input": list{"behind"}})
+			for _, act := range test.meanwhile {
+				b.now = b.now.Add(time.Minute)
+				b.mustApply(act(b))
+			}
+			if entries := b.state()["-input"].(list); test.queued && entries[0] != b.load("m1").Entry() {
+				t.Errorf("%s: the list has %q, the model %q", name, entries, b.load("m1").Entry())
+			}
+			b.mustApply(b.load("m1").Remove())
+			expectEqual(t, name+": the list at the end", any(list{"behind"}), b.state()["-input"])
+		}
+	})
+}
+
+// Commands wait for nobody who reads the input list: the script takes an entry out by its value.
+func TestNoCommandReadsTheInputList(t *testing.T) {
+	b := newBench(t, testkit.Miniredis(t))
+	b.mustApply(b.put("m1", "{}"))
+	b.mustApply(b.start("m1", "a1"))
+	b.answerTo("LRANGE", b.Keys.Input(), loading)
+	commands := []*model.Command{
+		{Type: model.CommandRun, UID: "m1", Force: true}, {Type: model.CommandDisable, UID: "m1"}, {Type: model.CommandRemove, UID: "m1"},
+	}
+	for _, command := range commands {
+		if _, err := b.Read(t.Context(), list{"m1"}, []*model.Command{command}); err != nil {
+			t.Errorf("%s: %v", command.Type, err)
+		}
+	}
+}

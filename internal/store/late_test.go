@@ -1,0 +1,297 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
+// lateness keeps requests that change something, until they are delivered after their sender has given up.
+type lateness struct {
+	redis    redis.UniversalClient
+	keeping  bool
+	watching []string
+	kept     []func(context.Context)
+}
+
+func (l *lateness) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		return next(ctx, network, address)
+	}
+}
+
+func (l *lateness) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		l.watching = nil
+		if command.Name() == "watch" {
+			for _, key := range command.Args()[1:] {
+				l.watching = append(l.watching, key.(string))
+			}
+		}
+		if !l.keeping || slices.Contains([]string{"time", "watch", "unwatch", "cluster", "command"}, command.Name()) {
+			return next(ctx, command)
+		}
+		return l.keep(ctx, command)
+	}
+}
+
+func (l *lateness) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if !l.keeping {
+			return next(ctx, commands)
+		}
+		return l.keep(ctx, slices.DeleteFunc(slices.Clone(commands), func(c redis.Cmder) bool { return c.Name() == "multi" || c.Name() == "exec" })...)
+	}
+}
+
+func (l *lateness) keep(ctx context.Context, commands ...redis.Cmder) error {
+	send := func(ctx context.Context, to redis.Cmdable) error {
+		_, err := to.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			for _, command := range commands {
+				_ = pipe.Do(ctx, command.Args()...).Err()
+			}
+			return nil
+		})
+		return err // that it is refused is fine
+	}
+	deliver := func(ctx context.Context) { _ = send(ctx, l.redis) }
+	if len(l.watching) > 0 { // another connection, which watches from now on as that of the sender does
+		watches, sends, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(gone)
+			_ = l.redis.Watch(ctx, func(tx *redis.Tx) error {
+				close(watches)
+				<-sends
+				return send(ctx, tx)
+			}, l.watching...)
+		}()
+		<-watches
+		deliver = func(context.Context) { close(sends); <-gone }
+	}
+	l.kept = append(l.kept, deliver)
+	for _, command := range commands {
+		command.SetErr(os.ErrDeadlineExceeded)
+	}
+	return os.ErrDeadlineExceeded
+}
+
+// deliver sends what was kept.
+func (l *lateness) deliver(t *testing.T) {
+	t.Helper()
+	for _, deliver := range l.kept {
+		deliver(t.Context())
+	}
+	l.kept = nil
+}
+
+// withLateness lets the store send what changes something through a client of which requests can be kept.
+func withLateness(b *bench) *lateness {
+	l := &lateness{redis: b.redis}
+	write := b.server.Client(b.t)
+	write.AddHook(l)
+	if cluster, is := write.(*redis.ClusterClient); is { // a transaction goes to its node
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(l) })
+	}
+	b.clients = &Clients{Read: b.redis, Write: write, Block: b.redis, Clustered: b.clients.Clustered}
+	return l
+}
+
+// verb is what an operator does, and what undoes it.
+type verb struct {
+	name     string
+	do, undo func(b *bench) error
+}
+
+// only is the error of a verb that also tells whether it changed something.
+func only(_ bool, err error) error { return err }
+
+func verbs(t *testing.T) []verb {
+	hold := func(b *bench) error {
+		return b.PutHold(t.Context(), &model.Hold{ID: "h1", Since: b.now, Reason: "first"})
+	}
+	release := func(b *bench) error { return only(b.ReleaseHold(t.Context(), "h1", 0, b.now)) }
+	limit := func(b *bench) error { return b.PutLimit(t.Context(), &model.Limit{Name: "host=h", Running: 1}, b.now) }
+	noLimit := func(b *bench) error { return only(b.RemoveLimit(t.Context(), "host=h", b.now)) }
+	closed, err := schedule.ParseCalendar(map[string]any{"name": "c1", "rrule": "FREQ=DAILY", "dtstart": "2026-01-01", "for": "1h"})
+	must(t, err)
+	calendar := func(b *bench) error { return b.PutCalendar(t.Context(), closed, b.now) }
+	noCalendar := func(b *bench) error { return only(b.RemoveCalendar(t.Context(), "c1", b.now)) }
+	nightly := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","rrule":"FREQ=DAILY"}`)
+	put := func(b *bench) error { return b.PutPolicy(t.Context(), nightly) }
+	remove := func(b *bench) error { return only(b.RemovePolicy(t.Context(), "nightly")) }
+	openKey := func(b *bench) error {
+		return only(b.OpenCircuit(t.Context(), "host=h", "ann", "", b.now.Add(time.Hour), b.now))
+	}
+	closeKey := func(b *bench) error { return only(b.CloseCircuit(t.Context(), "host=h", "ann", b.now)) }
+	on := func(b *bench) error {
+		return b.SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Minute, Min: 10}, "ann")
+	}
+	off := func(b *bench) error {
+		return b.SetQueueCircuit(t.Context(), model.QueueCircuit{Share: 0.5, Window: time.Minute, Min: 10}, "ann")
+	}
+	begin := func(b *bench) error {
+		_, err := b.BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
+		return err
+	}
+	end := func(b *bench) error { return only(b.CancelBulk(t.Context(), "cancel-h1")) }
+	above := func(models int) func(b *bench) error {
+		return func(b *bench) error {
+			q, err := Open(t.Context(), b.clients, Config{Queue: b.Keys.Queue()})
+			must(t, err)
+			return q.SetNewErrorAbove(t.Context(), models)
+		}
+	}
+	wire := func(name string) func(b *bench) error {
+		return func(b *bench) error {
+			q, err := Open(t.Context(), b.clients, Config{Queue: b.Keys.Queue()})
+			must(t, err)
+			return q.SetWire(t.Context(), model.Wire{ModelName: name}, true)
+		}
+	}
+	return []verb{
+		{"hold", hold, release}, {"release", release, hold}, {"limit set", limit, noLimit}, {"limit rm", noLimit, limit},
+		{"calendar put", calendar, noCalendar}, {"calendar rm", noCalendar, calendar}, {"policy put", put, remove}, {"policy rm", remove, put},
+		{"circuit open", openKey, closeKey}, {"circuit close", closeKey, openKey}, {"circuit on", on, off}, {"circuit off", off, on},
+		{"bulk", begin, end}, {"bulk cancel", end, begin},
+		{"queue set --new-error-above", above(9), above(5)}, {"queue set --model-name", wire("banner"), wire("feed")},
+	}
+}
+
+// TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince lets the request of each verb arrive after its sender has given up and done it again, and
+// after others have undone that.
+func TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince(t *testing.T) {
+	for _, v := range verbs(t) {
+		t.Run(v.name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, b *bench) {
+				l := withLateness(b)
+				act := func(does func(b *bench) error) {
+					t.Helper()
+					b.now = b.now.Add(time.Second)
+					must(t, does(b))
+				}
+				act(v.do)
+				act(v.undo)
+				for _, then := range [][]func(b *bench) error{{v.do}, {v.do, v.undo}, {v.do, v.undo, v.do}, {v.do, v.undo, v.do, v.undo}} {
+					l.keeping = true
+					b.now = b.now.Add(time.Second)
+					if err := v.do(b); !errors.Is(err, os.ErrDeadlineExceeded) || len(l.kept) != 1 {
+						t.Fatalf("want one request kept, got %v and %d", err, len(l.kept))
+					}
+					l.keeping = false
+					for _, does := range then {
+						act(does)
+					}
+					b.unchanged(func() { l.deliver(t) })
+					if len(then)%2 == 1 {
+						act(v.undo)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut lets commands be carried out by a poller that has lost the lane, and again
+// by one that finds them in it, after later ones and after others have changed the same hold.
+func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		texts := list{`{"type":"hold","id":"h1","reason":"first"}`, `{"type":"release","id":"h1"}`, `{"type":"hold","id":"h1","reason":"second"}`, `{"type":"release","id":"h2"}`}
+		b.seed(keys{"-control": texts})
+		claimed := b.claim("p1", 10)
+		steer := func(i int, want model.Outcome) {
+			t.Helper()
+			command, err := model.DecodeCommand([]byte(texts[i]))
+			must(t, err)
+			b.now = b.now.Add(time.Second)
+			outcome, err := b.Steer(t.Context(), &command, Claimed{claimed[i]}, b.now)
+			if err != nil || outcome != want {
+				t.Errorf("%s: want %s, got %s, %v", texts[i], want, outcome, err)
+			}
+		}
+		for i, want := range []model.Outcome{model.Applied, model.Applied, model.Applied, model.Unchanged} {
+			l := withLateness(b)
+			l.keeping = true
+			command, err := model.DecodeCommand([]byte(texts[i]))
+			must(t, err)
+			if _, err := b.Steer(t.Context(), &command, Claimed{claimed[i]}, b.now); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("want the request kept, got %v", err)
+			}
+			l.keeping = false
+			steer(i, want)
+			b.unchanged(func() {
+				l.deliver(t)
+				steer(i, want) // as after a kill
+				for before := range i {
+					steer(before, model.Unchanged) // by one that has lost the lane
+				}
+			})
+		}
+		must(t, only(b.ReleaseHold(t.Context(), "h1", 0, b.now)))
+		b.unchanged(func() { steer(2, model.Unchanged) })
+	})
+}
+
+// TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs lets the doctor take an id off the list whose bulk is gone or over.
+func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) {
+	for name, body := range map[string]hash{"gone": nil, "over": {"since": "2026-01-01T00:00:00.000Z", "ended": "done", "ended_at": "2026-01-01T00:00:00.000Z"}} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, b *bench) {
+				orphan := func() (bulk Bulk) {
+					b.seed(keys{":bulks": scores{"cancel-h1": six}})
+					if body != nil {
+						b.seed(keys{":bulk:cancel-h1": body})
+					}
+					bulk, _, _, err := b.FindBulk(t.Context(), "cancel-h1")
+					must(t, err)
+					bulk.ID, bulk.Cancelled = "cancel-h1", true
+					return bulk
+				}
+				bulk := orphan()
+				if moved, err := b.MoveBulk(t.Context(), &bulk, b.now); moved || err != nil {
+					t.Fatalf("want nothing moved, got %t, %v", moved, err)
+				}
+				if bulks := b.state()[":bulks"]; bulks != nil {
+					t.Fatalf("want the id off the list, found %v", bulks)
+				}
+				bulk = orphan()
+				l := withLateness(b)
+				l.keeping = true
+				if _, err := b.MoveBulk(t.Context(), &bulk, b.now); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Fatalf("want the request kept, got %v", err)
+				}
+				l.keeping = false
+				_, err := b.BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
+				must(t, err)
+				b.unchanged(func() { l.deliver(t) })
+			})
+		})
+	}
+}
+
+// TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince lets a dispatcher forget a uid, and free its slot, after somebody has removed what its key
+// held, saved the model and started it.
+func TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":model:m1": "a text", ":due": scores{"m1": six}, ":limit:host=h": scores{"m1": six}})
+		l := withLateness(b)
+		l.keeping = true
+		for _, err := range []error{b.Forget(t.Context(), "m1", ""), b.forget(t.Context(), "m1", b.Keys.Limit("host=h"))} {
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("want the request kept, got %v", err)
+			}
+		}
+		l.keeping = false
+		must(t, b.redis.Del(t.Context(), b.Keys.Model("m1")).Err())
+		b.mustApply(b.put("m1", "{}"))
+		b.unchanged(func() { l.deliver(t) })
+	})
+}

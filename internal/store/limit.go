@@ -1,0 +1,99 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// limitText is a limit as it is stored.
+type limitText struct {
+	Running int    `json:"running,omitempty"`
+	Rate    string `json:"rate,omitempty"`
+	Since   string `json:"since,omitempty"`
+	Until   string `json:"until,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+func writeLimit(l *model.Limit) string {
+	raw, _ := json.Marshal(limitText{ // texts and a number
+		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
+	})
+	return string(raw)
+}
+
+func readLimit(name, raw string) (model.Limit, error) {
+	l := model.Limit{Name: name}
+	var text limitText
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return l, document.Refuse("limits."+name, "a JSON object", document.Found(raw))
+	}
+	l.Running, l.Reason, l.By = text.Running, text.Reason, text.By
+	var errs [3]error
+	l.Since, errs[0] = readStoredTime(text.Since)
+	l.Until, errs[1] = readStoredTime(text.Until)
+	if text.Rate != "" {
+		l.Rate, errs[2] = policy.ParseRate(text.Rate)
+	}
+	return l, document.Place(cmp.Or(errs[0], errs[1], errs[2]), "limits."+name)
+}
+
+// PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
+func (s *Store) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
+	_, err := s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, l.Name), writeLimit(l), now)
+	return err
+}
+
+// RemoveLimit forgets a limit that was set at run time; false: there was none.
+func (s *Store) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
+	return s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, name), "", now)
+}
+
+var forgetLimits = load("forget-limits.lua")
+
+// EndedLimit is a limit that was set at run time and has ended, as it is stored.
+type EndedLimit struct{ name, text string }
+
+// endedLimits finds the texts of limits among fields and values.
+func endedLimits(names, fields []string) (ended []EndedLimit) {
+	for pair := range slices.Chunk(fields, 2) {
+		if slices.Contains(names, pair[0]) {
+			ended = append(ended, EndedLimit{pair[0], pair[1]})
+		}
+	}
+	return ended
+}
+
+// ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
+func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
+	var args []any
+	for _, limit := range ended {
+		args = append(args, limit.name, limit.text)
+	}
+	_, err := run(ctx, s.clients.Write, forgetLimits, []string{s.Keys.Limits()}, args...).Int()
+	return wrap(err, "forget limits that have ended")
+}
+
+// Limits reads the limits that were set at run time, by their names.
+func (s *Store) Limits(ctx context.Context) ([]model.Limit, error) {
+	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Limits()).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read limits: %w", err)
+	}
+	limits := make([]model.Limit, 0, len(texts))
+	for name, text := range texts {
+		if limit, err := readLimit(name, text); err == nil { // doctor tells what cannot be read
+			limits = append(limits, limit)
+		}
+	}
+	slices.SortFunc(limits, func(a, b model.Limit) int { return cmp.Compare(a.Name, b.Name) })
+	return limits, nil
+}

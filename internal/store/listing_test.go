@@ -1,0 +1,86 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func (b *bench) list(prefix string) (uids []string) {
+	b.t.Helper()
+	err := b.EachModel(b.t.Context(), prefix, func(chunk []string) error {
+		if len(chunk) > scanCount {
+			b.t.Errorf("a chunk of %d uids, want at most %d", len(chunk), scanCount)
+		}
+		uids = append(uids, chunk...)
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+func TestEachModelIsListedOnceAndNoneOfAnotherQueue(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		var want []string
+		all := keys{":model:a:b": hash{"rev": "1"}, ":model:broken": "no hash", ":payload:other": "{}", ":due": scores{"ghost": 1}}
+		for i := range 3 * scanCount {
+			uid := fmt.Sprintf("tbl_%d", i)
+			all[":model:"+uid], want = hash{"rev": "1"}, append(want, uid)
+		}
+		b.seed(all)
+		for _, foreign := range []string{"bigtables:model:x", "{bigtables:1}:model:x", "x{bigtables}:model:x"} {
+			if err := b.write(foreign, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(want)
+		expectEqual(t, "by prefix", want, b.list("tbl_"))
+		expectEqual(t, "all", append([]string{"a:b", "broken"}, want...), b.list(""))
+	})
+}
+
+func TestAPrefixIsNoPattern(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":model:a": hash{"rev": "1"}, ":model:[a]*?": hash{"rev": "1"}})
+		for _, pattern := range []string{"*", "?", "[ab]", "[^b]", `\a`} {
+			expectEqual(t, pattern, nil, b.list(pattern))
+		}
+		expectEqual(t, "the text itself", list{"[a]*?"}, b.list("[a]*?"))
+	})
+}
+
+func TestAListingEndsWithTheErrorOfItsVisitor(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":model:a": hash{"rev": "1"}})
+		enough := errors.New("enough")
+		if err := b.EachModel(t.Context(), "", func([]string) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("found %v, want %v", err, enough)
+		}
+	})
+}
+
+func TestPolicyNamesAreThoseThatPeopleGave(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		read := func() []string {
+			names, err := b.PolicyNames(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return names
+		}
+		expectEqual(t, "none", list{"default"}, read())
+		b.seed(keys{":policies": hash{"nightly": "{}", "inline-0123456789abcdef": "{}", "default": "{}"}})
+		expectEqual(t, "some", list{"default", "nightly"}, read())
+	})
+}
+
+// SCAN may return a key twice while the table grows or shrinks.
+func TestAKeyThatIsScannedTwiceIsListedOnce(t *testing.T) {
+	seen := newSeen()
+	expectEqual(t, "first", list{"a", "b"}, seen.fresh(list{"q:model:a", "q:model:b", "q:model:a"}, "q:model:"))
+	expectEqual(t, "second", list{"c"}, seen.fresh(list{"q:model:b", "q:model:c"}, "q:model:"))
+}

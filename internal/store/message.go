@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	claimMessages = load("claim-messages.lua")
+	adoptMessages = load("adopt-messages.lua")
+)
+
+// Claimed is one message in a claimed list, or in the lane.
+type Claimed struct {
+	Entry string // as it stands in the claimed list
+}
+
+// The marks that claim-messages.lua puts before a message, and before the beginning of one that is too large.
+const (
+	markControl      = "c"
+	markNumbered     = "n" // a command of a queue of several parts: its number and a space follow
+	markLargeControl = "C"
+	markLargeOutput  = "O"
+)
+
+// maxClaimed is how many bytes of either list a poller claims at once, and one message more.
+const maxClaimed = 8 << 20
+
+func (c Claimed) marked(marks string) bool {
+	return c.Entry != "" && strings.Contains(marks, c.Entry[:1])
+}
+
+// FromControl reports whether the message came from the control list, not from the output list.
+func (c Claimed) FromControl() bool { return c.marked(markControl + markNumbered + markLargeControl) }
+
+// Raw is the message as its sender wrote it; of one that is too large its beginning.
+func (c Claimed) Raw() string {
+	if c.marked(markNumbered + markLargeControl + markLargeOutput) {
+		_, raw, _ := strings.Cut(c.Entry, " ")
+		return raw
+	}
+	return c.Entry[min(1, len(c.Entry)):]
+}
+
+// Numbered reports whether the command may be forwarded: it was claimed by a poller that knew that the queue has several parts.
+func (c Claimed) Numbered() bool { return c.marked(markNumbered) }
+
+// number is the number that a command of a queue of several parts got when it was claimed.
+func (c Claimed) number() string {
+	number, _, _ := strings.Cut(c.Entry, " ")
+	return strings.TrimPrefix(number, markNumbered)
+}
+
+// Large tells the size of a message that is too large, and the largest that is accepted, in bytes.
+func (c Claimed) Large() (size, most string, large bool) {
+	if !c.marked(markLargeControl + markLargeOutput) {
+		return "", "", false
+	}
+	sizes, _, _ := strings.Cut(c.Entry[1:], " ")
+	size, most, _ = strings.Cut(sizes, "/")
+	return size, most, true
+}
+
+// Claim is what a poller has claimed.
+type Claim struct {
+	// Now is the clock.
+	Now time.Time
+	// Messages are its results, oldest first, and behind them the commands if it holds the lane, in the order in which they were
+	// pushed.
+	Messages []Claimed
+	// HoldsLane says that commands are this poller's to apply.
+	HoldsLane bool
+	// Bulks says that there are bulks, and that it is this poller's to carry them out.
+	Bulks bool
+	// Misfits are which keys are of another type than they should be: nothing is claimed from there.
+	Misfits []string
+}
+
+// Claim moves results into the claimed list of owner, and commands into the lane if owner holds it or may take it, until limit
+// messages stand there; it returns all of them. A holder without a heartbeat within the lease has lost the lane. Claim is also the
+// owner's heartbeat. To repeat it is safe.
+func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
+	k := s.Keys
+	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers(), k.Forwarded(), k.Bulks()}
+	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 4, keys,
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""))
+	if err != nil {
+		return Claim{}, fmt.Errorf("claim messages: %w", err)
+	}
+	entries := texts(reply[1])
+	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), HoldsLane: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}
+	for i, entry := range entries {
+		claim.Messages[i] = Claimed{entry}
+	}
+	return claim, nil
+}
+
+// ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
+// the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
+func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
+	expired, err := s.expired(ctx, s.Keys.Pollers(), now, lease, 0)
+	owners := make([]string, len(expired))
+	for i, last := range expired {
+		owners[i] = last.Owner
+	}
+	return owners, wrap(err, "read pollers")
+}
+
+// AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
+func (s *Store) AddExpiredPoller(ctx context.Context, owner string) error {
+	err := s.clients.Write.ZAddNX(ctx, s.Keys.Pollers(), redis.Z{Score: 0, Member: owner}).Err()
+	return wrap(err, fmt.Sprintf("list poller %q again", owner))
+}
+
+// Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
+// next. A poller that has given a heartbeat within the lease keeps its messages. To adopt those of a living one is harmless: it finds
+// them gone, and nothing is applied twice.
+func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
+	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
+	moved, err := run(ctx, s.clients.Write, adoptMessages, keys, s.clockArg(), expired, lease.Milliseconds(), limit, owner).Int()
+	return max(0, moved), wrap(err, "adopt messages")
+}
+
+// Resign forgets a poller that has nothing claimed any more. Whatever it still holds stays to be adopted.
+//
+// It is an adoption of nothing by itself, because both must happen in one step: a claim that the poller has given up waiting for may
+// still be executed, and nobody would miss what it brings.
+func (s *Store) Resign(ctx context.Context, owner string) error {
+	_, err := s.Adopt(ctx, owner, owner, 0, 0)
+	return wrap(err, "resign poller")
+}

@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var trimOutbox = load("trim-outbox.lua")
+
+// notifierGroup is the consumer group of all notifiers, and their one consumer: which of them has read an entry does not matter, as routing
+// it acknowledges it.
+const notifierGroup = "notifier"
+
+// OutboxEntry is one entry of <queue>:outbox as it stands there.
+type OutboxEntry struct {
+	ID     string
+	Fields map[string]string
+}
+
+// ReadOutbox takes entries that no notifier has taken, oldest first. It does not wait. They are pending until Route acknowledges them.
+func (s *Store) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error) {
+	read := &redis.XReadGroupArgs{
+		Group: notifierGroup, Consumer: notifierGroup, Streams: []string{s.Keys.Outbox(), ">"}, Count: int64(limit), Block: -1,
+	}
+	streams, err := s.clients.Write.XReadGroup(ctx, read).Result()
+	switch {
+	case redis.HasErrorPrefix(err, "NOGROUP"):
+		return nil, s.createGroup(ctx)
+	case missing(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	return outboxEntries(streams[0].Messages), nil
+}
+
+// createGroup makes the group of the notifiers, which begins with what stands in the outbox already.
+func (s *Store) createGroup(ctx context.Context) error {
+	err := s.clients.Write.XGroupCreateMkStream(ctx, s.Keys.Outbox(), notifierGroup, "0").Err()
+	if redis.HasErrorPrefix(err, "BUSYGROUP") { // another notifier was faster
+		return nil
+	}
+	return wrap(err, "create the group of notifiers")
+}
+
+// AdoptOutbox takes entries that a notifier has taken a while ago and not acknowledged: it was killed.
+func (s *Store) AdoptOutbox(ctx context.Context, while time.Duration, limit int) ([]OutboxEntry, error) {
+	claim := &redis.XAutoClaimArgs{
+		Stream: s.Keys.Outbox(), Group: notifierGroup, Consumer: notifierGroup, MinIdle: while, Start: "0-0", Count: int64(limit),
+	}
+	messages, _, err := s.clients.Write.XAutoClaim(ctx, claim).Result()
+	if redis.HasErrorPrefix(err, "NOGROUP") {
+		return nil, s.createGroup(ctx)
+	}
+	return outboxEntries(messages), wrap(err, "take over entries of the outbox")
+}
+
+func outboxEntries(messages []redis.XMessage) []OutboxEntry {
+	entries := make([]OutboxEntry, len(messages))
+	for i, message := range messages {
+		entries[i] = OutboxEntry{message.ID, make(map[string]string, len(message.Values))}
+		for name, value := range message.Values {
+			entries[i].Fields[name] = text(value)
+		}
+	}
+	return entries
+}
+
+// TrimOutbox removes from the outbox what all its groups have acknowledged, and what nobody has read in time, of which it returns how many
+// went.
+func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
+	first, err := s.firstUnread(ctx)
+	if err != nil {
+		return 0, err
+	}
+	keys := []string{s.Keys.Outbox(), s.Keys.Stats()}
+	unread, err = run(ctx, s.clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
+	return unread, wrap(err, "trim the outbox")
+}
+
+// firstUnread is the id of the first entry of the outbox that some group has not acknowledged; empty: there is no group. A group only moves
+// forward, so that what lies before that may go at any time.
+func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
+	groups, err := s.outboxGroups(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, group := range groups {
+		unread := following(group.LastDeliveredID)
+		if group.Pending > 0 {
+			pending, err := s.clients.Read.XPending(ctx, s.Keys.Outbox(), group.Name).Result()
+			if err != nil {
+				return "", fmt.Errorf("read what is pending in the outbox: %w", err)
+			}
+			if pending.Count > 0 {
+				unread = pending.Lower
+			}
+		}
+		if first == "" || before(unread, first) {
+			first = unread
+		}
+	}
+	return first, nil
+}
+
+func (s *Store) outboxGroups(ctx context.Context) ([]redis.XInfoGroup, error) {
+	groups, err := s.clients.Read.XInfoGroups(ctx, s.Keys.Outbox()).Result()
+	if err != nil && strings.Contains(err.Error(), "no such key") {
+		return nil, nil
+	}
+	return groups, wrap(err, "read the groups of the outbox")
+}
+
+// following is the first id behind another one.
+func following(id string) string {
+	ms, sequence, _ := strings.Cut(id, "-")
+	n, _ := strconv.ParseUint(sequence, 10, 64)
+	return ms + "-" + strconv.FormatUint(n+1, 10)
+}
+
+// before compares the ids of entries of a stream.
+func before(a, b string) bool {
+	if writtenAt(a) != writtenAt(b) {
+		return writtenAt(a) < writtenAt(b)
+	}
+	_, first, _ := strings.Cut(a, "-")
+	_, second, _ := strings.Cut(b, "-")
+	return whole(first) < whole(second)
+}

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// DefaultPolicyName is the stored policy that serves models which name none; the built-in one serves until somebody stores it.
+const DefaultPolicyName = policy.DefaultName
+
+// policyCache keeps compiled policies by their stored text, so that a million models share a few. It takes at most about 32 MB; beyond,
+// it starts anew, which costs one parse per policy in use.
+type policyCache struct {
+	mu     sync.Mutex
+	byText map[string]policy.Policy
+	bytes  int // that they take, by cachedSize
+
+	last []string // names of the policies of the models that were read last
+}
+
+// maxGuessed bounds how many policies are read with models before anybody knows which they use.
+const maxGuessed = 50
+
+// guess names the policies that the models which are read next may use: those that were used last.
+func (c *policyCache) guess() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string{""}, c.last...)
+}
+
+func (c *policyCache) guessNext(names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = slices.DeleteFunc(slices.Clone(names[:min(len(names), maxGuessed)]), func(name string) bool { return name == "" })
+}
+
+// maxCachedPolicies bounds the cache, in bytes.
+const maxCachedPolicies = 32 << 20
+
+// cachedSize is about how much memory a cached policy takes, in bytes: its text, the values that were read of it, the entry of the map,
+// and what is compiled.
+func cachedSize(text string, p *policy.Policy) int { return 3*len(text) + 512 + p.CompiledSize() }
+
+func (c *policyCache) parse(text string) (policy.Policy, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if policy, found := c.byText[text]; found {
+		return policy, nil
+	}
+	var value any
+	var p policy.Policy
+	err := json.Unmarshal([]byte(text), &value)
+	if err == nil {
+		p, err = policy.ParseStored(value)
+	}
+	if err != nil {
+		return p, wrap(err, "read stored policy")
+	}
+	size := cachedSize(text, &p)
+	if c.byText == nil || c.bytes+size > maxCachedPolicies {
+		c.byText, c.bytes = make(map[string]policy.Policy), 0
+	}
+	c.byText[text] = p
+	c.bytes += size
+	return p, nil
+}
+
+// Policies reads stored policies by name; the empty name is the default policy. A name that is missing in the result is not
+// stored, or its text cannot be read.
+func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy.Policy, error) {
+	if len(names) == 0 {
+		return map[string]policy.Policy{}, nil
+	}
+	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), policyFields(names)...).Result()
+	if _, is := Misfit(err); is {
+		if types, failed := s.Types(ctx, []string{s.Keys.Policies()}); failed == nil {
+			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies(), types[0], err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read policies: %w", err)
+	}
+	return s.compile(names, texts), nil
+}
+
+// policyFields are the names under which policies are stored.
+func policyFields(names []string) []string {
+	fields := make([]string, len(names))
+	for i, name := range names {
+		fields[i] = cmp.Or(name, DefaultPolicyName)
+	}
+	return fields
+}
+
+// compile reads the texts of policies, as Redis has answered for their fields; none: nothing was answered.
+func (s *Store) compile(names []string, texts []any) map[string]policy.Policy {
+	policies := make(map[string]policy.Policy, len(names))
+	for i, text := range texts {
+		name := names[i]
+		text, stored := text.(string)
+		if p, err := s.policies.parse(text); stored && err == nil {
+			policies[name] = p
+		} else if !stored && cmp.Or(name, DefaultPolicyName) == DefaultPolicyName {
+			policies[name] = policy.Default()
+		}
+	}
+	return policies
+}
+
+// EachPolicy hands over all stored policies under the names that they are stored by. problem says why one cannot be read; empty: it can. One may
+// come twice.
+func (s *Store) EachPolicy(ctx context.Context, visit func(name string, p policy.Policy, problem string)) error {
+	return s.eachField(ctx, "walk over the policies", s.Keys.Policies(), func(name, text string) {
+		problem := ""
+		p, err := s.policies.parse(text)
+		if err != nil {
+			problem = err.Error()
+		}
+		visit(name, p, problem)
+	})
+}
+
+// PolicyNames lists the policies that were stored under a name of their own, sorted.
+func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
+	names, err := s.clients.Read.HKeys(ctx, s.Keys.Policies()).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list policies: %w", err)
+	}
+	names = slices.DeleteFunc(names, policy.IsInline)
+	if !slices.Contains(names, DefaultPolicyName) {
+		names = append(names, DefaultPolicyName)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
+// as stored until another is.
+func (s *Store) PolicyText(ctx context.Context, name string) (text string, found bool, err error) {
+	text, err = s.clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+	switch {
+	case err == nil:
+		return text, true, nil
+	case !missing(err):
+		return "", false, fmt.Errorf("read policy: %w", err)
+	case name != DefaultPolicyName:
+		return "", false, nil
+	}
+	canonical, _ := json.Marshal(policy.Default()) // what is built in can be written
+	return string(canonical), true, nil
+}
+
+// PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it; where it plans otherwise than
+// what it replaces, a poller plans those anew that wait for a planned refresh.
+func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
+	if err := policy.ValidateName(p.Name); err != nil {
+		return err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode policy: %w", err)
+	}
+	if err := p.CheckSize(); err != nil {
+		return err
+	}
+	_, err = s.replacePolicy(ctx, p.Name, string(text), p)
+	return wrap(err, "store policy")
+}
+
+// RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
+// with a fault that says so. An inline policy goes with the last model that uses it, and is refused.
+func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
+	if policy.IsInline(name) {
+		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
+	}
+	removed, err := s.replacePolicy(ctx, name, "", policy.Default())
+	return removed, wrap(err, "remove policy")
+}

@@ -1,0 +1,314 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// MaxParts is the most parts that a queue may have.
+const MaxParts = 1024
+
+// Queue is a queue with all of its parts. Each part is a store with keys of its own, which may live on a node of its own of a Redis
+// Cluster; most queues have one. It is safe for concurrent use.
+type Queue struct {
+	// Name is how the queue was called.
+	Name string
+	// Parts are in order, at least one.
+	Parts []*Store
+	// Wire is how its messages are written, in all parts alike.
+	Wire model.Wire
+	// Layout is that of its keys, 1 to the Layout that this program knows.
+	Layout int
+
+	whole string // the queue of which it is but one part; empty: it is whole
+}
+
+// ErrUnread says that Redis did not tell how many parts a queue has: it may later.
+var ErrUnread = errors.New("read the settings of the queue")
+
+// Open reads how many parts a queue has, and returns it. A queue that was not created has one part, with its own name.
+func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	keys := Keys{config.Queue}
+	if part, err := openPart(ctx, clients, config); part != nil || err != nil {
+		return part, err
+	}
+	settings, err := readSettings(ctx, clients, keys)
+	if err != nil {
+		return nil, err
+	}
+	return newQueue(clients, config, settings)
+}
+
+// openPart opens one part of a queue by its own name; nil: the name is none of a part. A user who may not ask has a queue of that name.
+func openPart(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
+	name := config.Queue
+	whole, place, like := Keys{name}.whole()
+	if !like {
+		return nil, nil
+	}
+	settings, err := readSettings(ctx, clients, whole)
+	if Refused(err) || err == nil && (settings.parts == 1 || place >= settings.parts) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.Queue = whole.Queue()
+	q, err := newQueue(clients, config, settings)
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{Name: name, Parts: q.Parts[place : place+1], Wire: q.Wire, Layout: q.Layout, whole: config.Queue}, nil
+}
+
+// RequireWhole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.
+func (q *Queue) RequireWhole() error {
+	if q.whole == "" {
+		return nil
+	}
+	return document.Refuse("queue", "the whole of "+q.whole, "its part "+q.Name)
+}
+
+func newQueue(clients *Clients, config Config, settings settings) (*Queue, error) {
+	config.NewErrorAbove = cmp.Or(settings.above, config.NewErrorAbove, Config{}.WithDefaults().NewErrorAbove)
+	q := &Queue{Name: config.Queue, Parts: make([]*Store, settings.parts), Wire: settings.wire, Layout: settings.layout}
+	for i := range q.Parts {
+		own := config
+		if len(q.Parts) > 1 {
+			own.Queue = Keys{config.Queue}.part(i).Queue()
+		}
+		store, err := New(clients, own)
+		if err != nil {
+			return nil, err
+		}
+		store.queue, store.place = q, i
+		q.Parts[i] = store
+	}
+	return q, nil
+}
+
+// Create fixes how many parts a queue has, for ever, before anything is stored in it. To create it again alike changes nothing. Daemons that
+// have begun before do not know of it.
+func Create(ctx context.Context, clients *Clients, config Config, parts int) error {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	if parts < 1 || parts > MaxParts {
+		return document.Refuse("parts", fmt.Sprintf("1 to %d", MaxParts), strconv.Itoa(parts))
+	}
+	q, err := newQueue(clients, config, settings{layout: 1, parts: parts})
+	if err != nil {
+		return err
+	}
+	keys := Keys{config.Queue}
+	if err := clients.Read.HGet(ctx, keys.Settings(), settingParts).Err(); missing(err) {
+		if err := refuseUsed(ctx, clients, config, q); err != nil {
+			return err
+		}
+		if err := clients.Write.HSetNX(ctx, keys.Settings(), settingParts, parts).Err(); err != nil {
+			return fmt.Errorf("store the settings of the queue: %w", err)
+		}
+	}
+	found, err := readSettings(ctx, clients, keys)
+	if err == nil && found.parts != parts {
+		err = document.Refuse("parts", fmt.Sprintf("the %d that it was created with, as its models are where they are", found.parts), strconv.Itoa(parts))
+	}
+	return err
+}
+
+// refuseUsed refuses a queue of one part that has keys already, as they would be forgotten, and parts that have some, as their models would be
+// looked for elsewhere.
+func refuseUsed(ctx context.Context, clients *Clients, config Config, q *Queue) error {
+	stores := q.Parts
+	for _, name := range []string{Keys{config.Queue}.bare(), Keys{config.Queue}.tag()} {
+		config.Queue = name
+		if store, err := New(clients, config); err == nil { // without braces it cannot live on every Redis
+			stores = append(slices.Clone(stores), store)
+		}
+	}
+	for _, store := range stores {
+		found, err := store.anyKey(ctx)
+		if err == nil && found != "" {
+			err = document.Refuse("queue", "one that nobody uses yet; stop its daemons, and save its models again behind this", document.Found(found))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anyKey is one of the keys that a queue has as soon as anything has happened in it; empty: there is none.
+func (s *Store) anyKey(ctx context.Context) (string, error) {
+	pipe, keys := s.clients.Read.Pipeline(), s.Keys.Traces()
+	replies := sendEach(keys, func(key string) *redis.IntCmd { return pipe.Exists(ctx, key) })
+	if err := execReads(ctx, pipe); err != nil {
+		return "", fmt.Errorf("look for keys of the queue: %w", err)
+	}
+	for i, reply := range replies {
+		if reply.Val() > 0 {
+			return keys[i], nil
+		}
+	}
+	return "", nil
+}
+
+// PartOf is the number of the part in which a model lives, of so many parts: CRC-32 (IEEE 802.3) of its uid, modulo parts.
+func PartOf(uid string, parts int) int { return int(crc32.ChecksumIEEE([]byte(uid)) % uint32(parts)) }
+
+// Of is the part in which a model lives.
+func (q *Queue) Of(uid string) *Store { return q.Parts[PartOf(uid, len(q.Parts))] }
+
+// ByPart sorts what is about models by the parts in which these live.
+func ByPart[T any](q *Queue, all []T, uid func(T) string) map[*Store][]T {
+	parts := make(map[*Store][]T)
+	for _, one := range all {
+		part := q.Of(uid(one))
+		parts[part] = append(parts[part], one)
+	}
+	return parts
+}
+
+// LoadScripts is that of Store on each node that holds a part, once.
+func (q *Queue) LoadScripts(ctx context.Context) error {
+	loaded := map[redis.Cmdable]bool{}
+	return q.Each(func(part *Store) error {
+		node, err := masterFor(ctx, part.clients.Write, part.Keys.Due())
+		if err != nil || loaded[node] {
+			return err
+		}
+		loaded[node] = true
+		return part.LoadScripts(ctx)
+	})
+}
+
+// PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
+func (q *Queue) PutPolicy(ctx context.Context, p policy.Policy) error {
+	return q.write(func(part *Store) error { return part.PutPolicy(ctx, p) })
+}
+
+// RemovePolicy forgets a stored policy in every part; false: there was none of that name.
+func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
+	err = q.write(func(part *Store) error {
+		is, err := part.RemovePolicy(ctx, name)
+		removed = removed || is
+		return err
+	})
+	return removed, err
+}
+
+// SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
+func (q *Queue) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
+	return q.write(func(part *Store) error { return part.SetQueueCircuit(ctx, circuit, by) })
+}
+
+// write changes every part, in order.
+func (q *Queue) write(do func(*Store) error) error {
+	if err := q.RequireWhole(); err != nil {
+		return err
+	}
+	return q.Each(do)
+}
+
+// Each does something with every part, in order, also behind one that fails.
+func (q *Queue) Each(do func(*Store) error) error {
+	var failed []error
+	for _, part := range q.Parts {
+		if err := do(part); err != nil {
+			failed = append(failed, q.PartError(part, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// sumOf adds up what all parts of a queue have under the same id, in the order of compare. add gets an empty sum first.
+func sumOf[T any](q *Queue, read func(*Store) ([]T, error), id func(*T) string, add func(sum, more *T), compare func(a, b T) int) ([]T, error) {
+	sums := map[string]*T{}
+	err := q.Each(func(part *Store) error {
+		found, err := read(part)
+		for i := range found {
+			name := id(&found[i])
+			if sums[name] == nil {
+				sums[name] = new(T)
+			}
+			add(sums[name], &found[i])
+		}
+		return err
+	})
+	all := make([]T, 0, len(sums))
+	for _, sum := range sums {
+		all = append(all, *sum)
+	}
+	slices.SortFunc(all, compare)
+	return all, err
+}
+
+// PartError says in which part something went wrong, if there are several.
+func (q *Queue) PartError(part *Store, err error) error {
+	if err != nil && len(q.Parts) > 1 {
+		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
+	}
+	return err
+}
+
+// Home is the keys of the part in which a model lives; own: it is this one.
+func (s *Store) Home(uid string) (home Keys, own bool) {
+	if s.queue == nil {
+		return s.Keys, true
+	}
+	part := s.queue.Of(uid)
+	return part.Keys, part == s
+}
+
+// parts are all parts of the queue.
+func (s *Store) parts() []*Store {
+	if s.queue == nil {
+		return []*Store{s}
+	}
+	return s.queue.Parts
+}
+
+// Wire is how the messages of the queue are written.
+func (s *Store) Wire() model.Wire {
+	if s.queue == nil {
+		return model.Wire{}
+	}
+	return s.queue.Wire
+}
+
+// ReplyName is the name of the reply list that a command asks for, by its whole key. In a queue of several parts that may be the key of any
+// of them, or of the queue: the reply stands in the part of the model.
+func (s *Store) ReplyName(key string) (string, error) {
+	queue, name, is := cutReply(key)
+	if whole, place, like := queue.whole(); like && s.replyTo() != "" && place < len(s.queue.Parts) {
+		queue = whole
+	}
+	if is && (queue == s.Keys || s.replyTo() != "" && queue.tag() == Keys{s.queue.Name}.tag()) {
+		return name, nil
+	}
+	return "", document.Refuse("reply_to", s.Keys.Reply("NAME")+" with 1-100 letters, digits or _.- as NAME", document.Found(key))
+}
+
+// replyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
+func (s *Store) replyTo() string {
+	if s.queue == nil || len(s.queue.Parts) == 1 {
+		return ""
+	}
+	return s.Keys.Output()
+}

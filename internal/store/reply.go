@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// runValues runs a script that answers with n values.
+func runValues(ctx context.Context, client redis.UniversalClient, script *redis.Script, n int, keys []string, args ...any) ([]any, error) {
+	reply, err := run(ctx, client, script, keys, args...).Slice()
+	if err == nil && len(reply) != n {
+		err = fmt.Errorf("expected %d values, found %d", n, len(reply))
+	}
+	return reply, err
+}
+
+// runTimed runs a script that answers with the clock and n more values.
+func runTimed(
+	ctx context.Context, client redis.UniversalClient, script *redis.Script, n int, keys []string, args ...any,
+) (now time.Time, more []any, err error) {
+	reply, err := runValues(ctx, client, script, n+1, keys, args...)
+	if err != nil {
+		return now, nil, err
+	}
+	now, err = parseMillis(text(reply[0]))
+	return now, reply[1:], err
+}
+
+// runCodes runs a script that answers with one code per item.
+func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args []any) ([]Code, error) {
+	replies, err := run(ctx, client, script, keys, args...).Int64Slice()
+	if err != nil {
+		return nil, err
+	}
+	codes := make([]Code, len(replies))
+	for i, reply := range replies {
+		codes[i] = Code(reply)
+	}
+	return codes, nil
+}
+
+// Misfit tells of an error which key is of another type than it should be; false: it is another error.
+func Misfit(err error) (text string, is bool) {
+	if !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return "", false
+	}
+	return err.Error(), true
+}
+
+// wrap says what failed; nil: nothing did.
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// parseMillis reads the clock as a script answers it.
+func parseMillis(text string) (time.Time, error) {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("expected Unix milliseconds, found %q", text)
+	}
+	return time.UnixMilli(ms).UTC(), nil
+}
+
+// parseScore reads a score of the due or running set. A person can write any number there; one that is no whole number, or
+// never comes, must not stop the queue.
+func parseScore(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	ms, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return time.Time{}, fmt.Errorf("expected a score, found %q", text)
+	case ms > maxScore:
+		return time.Time{}, nil
+	}
+	return time.UnixMilli(int64(ms)).UTC(), nil
+}
+
+// maxScore is above every instant that a Go program can format.
+const maxScore = 253402300799999 // the end of the year 9999
+
+func text(reply any) string {
+	value, _ := reply.(string)
+	return value
+}
+
+func texts(reply any) []string {
+	values, _ := reply.([]any)
+	out := make([]string, len(values))
+	for i, value := range values {
+		out[i] = text(value)
+	}
+	return out
+}
+
+// sendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
+func sendEach[I, C any](items []I, send func(item I) C) []C {
+	replies := make([]C, len(items))
+	for i, item := range items {
+		replies[i] = send(item)
+	}
+	return replies
+}
+
+// execReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
+func execReads(ctx context.Context, pipe redis.Pipeliner) error {
+	commands, err := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
+	if len(commands) == 0 {
+		return err
+	}
+	for _, command := range commands {
+		if err := command.Err(); err != nil && !missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+			return err
+		}
+	}
+	return nil
+}
+
+// Refused reports whether Redis answered that this user may not do it, or not within a script.
+func Refused(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "NOPERM") || strings.Contains(text, "user executing the script") || strings.Contains(text, "ACL failure in script")
+}
+
+// Answered reports whether an error is an answer of Redis, not the lack of one.
+func Answered(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}

@@ -1,0 +1,222 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// The fields of <queue>:settings.
+const (
+	settingLayout      = "layout"
+	settingParts       = "parts"
+	settingModelName   = "model_name"
+	settingAttemptName = "attempt_name"
+	settingPayload     = "payload"
+	settingNewError    = "new_error_above"
+)
+
+// Layout is the newest layout of keys that this program knows. A release that changes what stands in keys so that older ones would read it
+// wrongly raises it, and stores it as soon as somebody says that no older program is left. A queue without one has the first.
+const Layout = 1
+
+// Where the payload stands in an entry.
+const (
+	PayloadTop    = "top"    // its fields stand beside the others
+	PayloadNested = "nested" // it stands as a whole under the name payload
+)
+
+// settings are what all programs that open a queue must agree on.
+type settings struct {
+	layout int // 1 to Layout
+	parts  int // at least 1
+	wire   model.Wire
+	above  int // how many models a signature may stop untold; 0: as many as the program says, None: any number
+}
+
+// readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
+func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, error) {
+	// Several HGET, because that is what the users of Redis of earlier releases may do.
+	pipe := clients.Read.Pipeline()
+	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
+	replies := sendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
+	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
+	found := map[string]string{}
+	for i, reply := range replies {
+		err := reply.Err()
+		if err == nil && unsent != nil && !missing(unsent) {
+			err = unsent
+		}
+		switch {
+		case err == nil:
+			found[names[i]] = reply.Val()
+		case !missing(err):
+			return settings{}, fmt.Errorf("%w: %w%s", ErrUnread, err, clients.schemeHint(ctx, err))
+		}
+	}
+	return parseSettings(keys, found)
+}
+
+func parseSettings(keys Keys, found map[string]string) (settings, error) {
+	layout, err := parseLayout(keys, found)
+	if err != nil {
+		return settings{}, err
+	}
+	parts, is := found[settingParts]
+	if !is {
+		parts = "1"
+	}
+	count, err := strconv.Atoi(parts)
+	if err != nil || count < 1 || count > MaxParts {
+		return settings{}, document.Refuse(keys.Settings()+" "+settingParts, fmt.Sprintf("1 to %d", MaxParts), document.Found(parts))
+	}
+	wire := model.Wire{ModelName: found[settingModelName], AttemptName: found[settingAttemptName], Nested: found[settingPayload] == PayloadNested}
+	if place := found[settingPayload]; place != "" && place != PayloadTop && !wire.Nested {
+		return settings{}, document.Refuse(keys.Settings()+" "+settingPayload, PayloadTop+" or "+PayloadNested, document.Found(place))
+	}
+	if err := wire.Validate(); err != nil {
+		return settings{}, document.Place(err, keys.Settings())
+	}
+	above, err := parseNewErrorAbove(keys, found[settingNewError])
+	return settings{layout, count, wire, above}, err
+}
+
+// parseLayout comes before all else, which a newer layout may have changed.
+func parseLayout(keys Keys, found map[string]string) (int, error) {
+	text, is := found[settingLayout]
+	if !is {
+		return 1, nil
+	}
+	layout, err := strconv.Atoi(text)
+	switch {
+	case err != nil || layout < 1:
+		return 0, document.Refuse(keys.Settings()+" "+settingLayout, "a whole number of at least 1", document.Found(text))
+	case layout > Layout:
+		return 0, document.Refuse(keys.Settings()+" "+settingLayout, fmt.Sprintf("at most %d", Layout), text+": a newer release stores this queue; upgrade this binary")
+	}
+	return layout, nil
+}
+
+// parseNewErrorAbove reads how many models a signature may stop untold.
+func parseNewErrorAbove(keys Keys, text string) (above int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	above, err = strconv.Atoi(text)
+	if err != nil || above < 0 {
+		return 0, document.Refuse(keys.Settings()+" "+settingNewError, "a whole number", document.Found(text))
+	}
+	if above == 0 {
+		return None, nil
+	}
+	return above, nil
+}
+
+// SetNewErrorAbove stores how many models one signature of failures may stop before the operators are told of it; 0: they never are. Whoever
+// has opened the queue before does not know of it.
+func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
+	if err := q.RequireWhole(); err != nil {
+		return err
+	}
+	if models < 0 {
+		return document.Refuse("new_error_above", "0 or more models", strconv.Itoa(models))
+	}
+	if err := q.set(ctx, settingNewError, models); err != nil {
+		return err
+	}
+	for _, part := range q.Parts {
+		part.config.NewErrorAbove = cmp.Or(models, None)
+	}
+	return nil
+}
+
+// NewErrorAbove is how many models one signature of failures may stop before the operators are told of it; 0: they never are.
+func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].config.NewErrorAbove) }
+
+// SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
+// written as before, it is refused while there are any, unless force is true. Whoever has opened the queue before does not know of it.
+func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error {
+	if err := cmp.Or(q.RequireWhole(), wire.Validate()); err != nil {
+		return err
+	}
+	if wire.WithDefaults() == q.Wire.WithDefaults() {
+		return nil
+	}
+	if !force {
+		users, err := q.users(ctx)
+		if err == nil && len(users) > 0 {
+			err = document.Refuse("queue", "one that nobody uses at the moment, so that all read the same", strings.Join(users, ", "))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	place := map[bool]string{false: PayloadTop, true: PayloadNested}[wire.Nested]
+	named := wire.WithDefaults()
+	if err := q.set(ctx, settingModelName, named.ModelName, settingAttemptName, named.AttemptName, settingPayload, place); err != nil {
+		return err
+	}
+	q.Wire = wire
+	return nil
+}
+
+// set stores settings of the queue, unless they have changed since it began: so what Redis gets late undoes nothing. Their key lives apart from those of
+// the parts, so no script of a part can count its changes.
+func (q *Queue) set(ctx context.Context, fields ...any) error {
+	key := Keys{q.Name}.Settings()
+	err := q.Parts[0].clients.Write.Watch(ctx, func(tx *redis.Tx) error {
+		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.HSet(ctx, key, fields...).Err() })
+		return err
+	}, key)
+	return wrap(err, "store the settings of the queue")
+}
+
+// settledAfter is how long a daemon without a heartbeat may still come back.
+const settledAfter = time.Minute
+
+// users names who uses the queue: daemons that live, and attempts that are handed out.
+func (q *Queue) users(ctx context.Context) (users []string, err error) {
+	err = q.Each(func(part *Store) error {
+		found, err := part.users(ctx)
+		users = append(users, found...)
+		return err
+	})
+	return users, err
+}
+
+func (s *Store) users(ctx context.Context) (users []string, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, in := s.Keys, ""
+	if s.replyTo() != "" {
+		in = " of " + k.Queue()
+	}
+	pipe, since := s.clients.Read.Pipeline(), &redis.ZRangeBy{Min: millis(now.Add(-settledAfter)), Max: "+inf"}
+	kinds := []string{"dispatcher", "poller", "worker"}
+	living := sendEach([]string{k.Dispatchers(), k.Pollers(), k.Workers()}, func(key string) *redis.StringSliceCmd {
+		return pipe.ZRangeByScore(ctx, key, since)
+	})
+	running := pipe.ZCard(ctx, k.Running())
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("look for users of the queue: %w", err)
+	}
+	for i, reply := range living {
+		for _, owner := range reply.Val() {
+			users = append(users, fmt.Sprintf("%s %s%s", kinds[i], owner, in))
+		}
+	}
+	if n := running.Val(); n > 0 {
+		users = append(users, fmt.Sprintf("%d attempts%s that are queued or running", n, in))
+	}
+	return users, nil
+}

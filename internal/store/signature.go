@@ -1,0 +1,216 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Signature is what is known of a signature by which models are failing, or were within a day.
+type Signature struct {
+	ID                     string
+	Text                   string // empty: nothing is known of it but how many models there are
+	Reason, ErrorType, UID string // of the last failure
+	UIDs                   []string
+	FirstAt, LastAt        time.Time // of the failures
+	PastAt                 time.Time // when the last model has ceased to fail by it; zero: some are failing
+	Models                 int64     // that are failing by it now
+	Failures               int64
+	Began, Ended           int64 // how often a model began and ceased to fail by it
+}
+
+func newSignature(id string, models int64, hash map[string]string) Signature {
+	at := func(field string) time.Time {
+		at, _ := time.Parse(time.RFC3339, hash[field]) // what is no time is none
+		return at.UTC()
+	}
+	return Signature{
+		ID: id, Text: hash["signature"], Reason: hash["reason"], ErrorType: hash["error_type"], UID: hash["uid"], UIDs: strings.Fields(hash["uids"]),
+		FirstAt: at("first_at"), LastAt: at("last_at"), Models: models, Failures: whole(hash["failures"]), Began: whole(hash["began"]), Ended: whole(hash["ended"]),
+	}
+}
+
+// Signatures reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
+func (s *Store) Signatures(ctx context.Context) ([]Signature, error) {
+	members, err := s.clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors(), 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read signatures: %w", err)
+	}
+	all, err := s.readSignatures(ctx, members)
+	if err != nil {
+		return nil, err
+	}
+	return all, s.dropRecovered(ctx, all)
+}
+
+// PastSignatures reads by what models were failing within a day, and none is any more, the last one first.
+func (s *Store) PastSignatures(ctx context.Context) ([]Signature, error) {
+	members, err := s.clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors(), 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read signatures: %w", err)
+	}
+	all, err := s.readSignatures(ctx, members)
+	for i := range all {
+		all[i].Models, all[i].PastAt = 0, time.UnixMilli(int64(members[i].Score)).UTC()
+	}
+	return slices.DeleteFunc(all, func(one Signature) bool { return one.Text == "" }), err
+}
+
+func (s *Store) readSignatures(ctx context.Context, members []redis.Z) ([]Signature, error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
+	})
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read signatures: %w", err)
+	}
+	all := make([]Signature, len(members))
+	for i, reply := range replies {
+		all[i] = newSignature(fmt.Sprint(members[i].Member), int64(members[i].Score), reply.Val())
+	}
+	return all, nil
+}
+
+// dropRecovered leaves those UIDs that are failing by their signature.
+func (s *Store) dropRecovered(ctx context.Context, all []Signature) error {
+	pipe := s.clients.Read.Pipeline()
+	replies := make([][]*redis.StringCmd, len(all))
+	for i, one := range all {
+		replies[i] = sendEach(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), fieldError) })
+	}
+	if err := execReads(ctx, pipe); err != nil {
+		return fmt.Errorf("read models of signatures: %w", err)
+	}
+	for i := range all {
+		var failing []string
+		for j, uid := range all[i].UIDs {
+			if replies[i][j].Val() == all[i].ID {
+				failing = append(failing, uid)
+			}
+		}
+		all[i].UIDs = failing
+	}
+	return nil
+}
+
+// ReadSignature reads what is known of one signature; false: nothing.
+func (s *Store) ReadSignature(ctx context.Context, id string) (one Signature, known bool, err error) {
+	pipe := s.clients.Read.Pipeline()
+	models, hash := pipe.ZScore(ctx, s.Keys.Errors(), id), pipe.HGetAll(ctx, s.Keys.Error(id))
+	if err := execReads(ctx, pipe); err != nil {
+		return one, false, fmt.Errorf("read a signature: %w", err)
+	}
+	return newSignature(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, nil
+}
+
+// FailingAlike reads what is known of a signature in all parts of the queue.
+func (s *Store) FailingAlike(ctx context.Context, id string) (sum Signature, err error) {
+	parts := []*Store{s}
+	if s.queue != nil {
+		parts = s.queue.Parts
+	}
+	for _, part := range parts {
+		one, known, err := part.ReadSignature(ctx, id)
+		if err != nil {
+			return sum, err
+		}
+		if known {
+			sum.Add(&one)
+		}
+	}
+	return sum, nil
+}
+
+// Add adds what another part of the queue knows of the signature, or of another one: then the sample is that of the later failure.
+func (one *Signature) Add(other *Signature) {
+	if other.LastAt.After(one.LastAt) {
+		one.Text, one.Reason, one.ErrorType, one.UID, one.LastAt = other.Text, other.Reason, other.ErrorType, other.UID, other.LastAt
+	}
+	if one.FirstAt.IsZero() || !other.FirstAt.IsZero() && other.FirstAt.Before(one.FirstAt) {
+		one.FirstAt = other.FirstAt
+	}
+	if one.Models == 0 && other.PastAt.After(one.PastAt) {
+		one.PastAt = other.PastAt
+	}
+	if one.Models += other.Models; one.Models > 0 {
+		one.PastAt = time.Time{}
+	}
+	one.ID = cmp.Or(one.ID, other.ID)
+	one.Failures, one.Began, one.Ended = one.Failures+other.Failures, one.Began+other.Began, one.Ended+other.Ended
+	uids := append(slices.Clone(one.UIDs), other.UIDs...)
+	one.UIDs = uids[:min(len(uids), 3)]
+}
+
+// CountErrors counts by what models are failing, by the ids of signatures. It walks over all models.
+func (s *Store) CountErrors(ctx context.Context) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := s.EachModel(ctx, "", func(uids []string) error {
+		pipe := s.clients.Read.Pipeline()
+		replies := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), fieldError) })
+		if err := execReads(ctx, pipe); err != nil {
+			return fmt.Errorf("read the signatures of models: %w", err)
+		}
+		for _, reply := range replies {
+			if id := reply.Val(); id != "" && model.ValidateErrorID(id) == nil {
+				counts[id]++
+			}
+		}
+		return nil
+	})
+	return counts, err
+}
+
+// ErrorCount is how many models a queue believes to be failing by a signature, and its changes.
+type ErrorCount struct {
+	ID      string
+	Counted int64
+
+	kept, expires bool // the hash
+	began, ended  string
+}
+
+// ErrorCounts reads the counts of these signatures, in their order.
+func (s *Store) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
+	pipe := s.clients.Read.Pipeline()
+	scores := sendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors(), id) })
+	changes := sendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
+	ttls := sendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read the counts of signatures: %w", err)
+	}
+	counts := make([]ErrorCount, len(ids))
+	for i, id := range ids {
+		change := append(changes[i].Val(), nil, nil) // of a key of another type there are none
+		counts[i] = ErrorCount{ID: id, Counted: int64(scores[i].Val()), kept: ttls[i].Val() == -1, expires: ttls[i].Val() > 0, began: text(change[0]), ended: text(change[1])}
+	}
+	return counts, nil
+}
+
+// Agrees reports whether so many models are counted, and the hash is kept while there are any and no longer.
+func (c ErrorCount) Agrees(models int64) bool {
+	return c.Counted == models && (models == 0 || !c.expires) && (models > 0 || !c.kept)
+}
+
+var recountError = load("recount-error.lua")
+
+// RecountError writes down how many models are failing by a signature; false: a model has begun or ceased to since the count was read, and
+// nothing changes.
+func (s *Store) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
+	keys := []string{s.Keys.Errors(), s.Keys.PastErrors(), s.Keys.Error(was.ID)}
+	written, err := run(ctx, s.clients.Write, recountError, keys, was.ID, was.Counted, was.began, was.ended, models, millis(now)).Bool()
+	return written, wrap(err, "recount the models of a signature")
+}
+
+// SumSignatures adds up the parts of a queue, that of most models first.
+func (q *Queue) SumSignatures(read func(*Store) ([]Signature, error)) ([]Signature, error) {
+	return sumOf(q, read, func(s *Signature) string { return s.ID }, (*Signature).Add, func(a, b Signature) int {
+		return cmp.Or(cmp.Compare(b.Models, a.Models), b.PastAt.Compare(a.PastAt), b.LastAt.Compare(a.LastAt), cmp.Compare(a.ID, b.ID))
+	})
+}

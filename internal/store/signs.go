@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Signs reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
+// empty.
+func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
+	k, pipe := s.Keys, s.clients.Read.TxPipeline()
+	beats := s.askHeartbeats(ctx, pipe)
+	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
+	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
+	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
+	if err := execReads(ctx, pipe); err != nil {
+		return model.Signs{}, fmt.Errorf("read signs of life: %w", err)
+	}
+	// The clock is read last, so that no heartbeat lies ahead of it.
+	now, err := s.Now(ctx)
+	if err != nil {
+		return model.Signs{}, err
+	}
+	signs := model.Signs{
+		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
+		OldestDue: oldestDue(), OldestDeadline: firstScore(deadline.Val()),
+	}
+	for _, heartbeat := range beats.read() {
+		signs.Heartbeat(heartbeat.Of, heartbeat.At)
+	}
+	return signs, s.readFront(ctx, front.Val(), &signs)
+}
+
+// readFront reads when the attempt at the front of the input list was started, unless it is over.
+func (s *Store) readFront(ctx context.Context, raw string, signs *model.Signs) error {
+	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+	if entry.UID == "" {
+		return nil
+	}
+	fields, err := s.clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
+	switch {
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the front of the input list: %w", err)
+	}
+	if text(fields[0]) == entry.AttemptUID {
+		signs.FrontStartedAt, _ = time.Parse(time.RFC3339, text(fields[1])) // unreadable: unknown
+	}
+	return nil
+}
+
+// askOldestDue returns what tells, once the pipe was executed, since when the oldest model waits that is due next; what is urgent is due too.
+func (s *Store) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
+	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due(), 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent(), 0, 0)
+	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent(), Start: "0", Stop: "+inf", ByScore: true, Count: 1})
+	return func() time.Time {
+		oldest := firstScore(run.Val())
+		if !oldest.IsZero() && oldest.UnixMilli() < 0 {
+			oldest = oldest.Add(model.RunAhead)
+		}
+		return earlier(earlier(firstScore(due.Val()), firstScore(others.Val())), oldest)
+	}
+}
+
+func firstScore(members []redis.Z) time.Time {
+	if len(members) == 0 || members[0].Score > maxScore {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(members[0].Score)).UTC()
+}

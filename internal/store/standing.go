@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Index is a set in which only some models stand: those that fail, are disabled or parked, and those of one label, gate or limit.
+type Index struct {
+	Kind KeyKind
+	Name string // of the label, gate or limit; empty: the queue has one of the kind
+}
+
+// IndexKey is the key of an index.
+func (s *Store) IndexKey(i Index) string {
+	k := s.Keys
+	switch i.Kind {
+	case KeyFailing:
+		return k.Failing()
+	case KeyDisabled:
+		return k.Disabled()
+	case KeyParked:
+		return k.Parked()
+	case KeyGate:
+		return k.ParkedBy(i.Name)
+	case KeyLimit:
+		return k.Limit(i.Name)
+	default:
+		return k.Label(i.Name)
+	}
+}
+
+// scored reports whether the index is a sorted set.
+func (i Index) scored() bool { return i.Kind != KeyLabel }
+
+// Standing is the place of a model in an index.
+type Standing struct {
+	Index
+	// Says: the model says that it stands there, At with this score; zero: a set of a label has none.
+	Says bool
+	At   time.Time
+	Is   Membership
+}
+
+// standings are the places in which a model says that it stands.
+func standings(m *model.Model) (all []Standing) {
+	add := func(kind KeyKind, name string, at time.Time) {
+		if !at.IsZero() {
+			all = append(all, Standing{Index: Index{kind, name}, Says: true, At: at})
+		}
+	}
+	add(KeyFailing, "", m.FailingSince)
+	add(KeyDisabled, "", m.DisabledSince())
+	add(KeyParked, "", m.ParkedAt())
+	add(KeyGate, string(m.ParkedBy), m.ParkedAt())
+	for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
+		add(KeyLimit, name, m.DeadlineAt)
+	}
+	for _, term := range model.LabelTerms(m.Labels) {
+		all = append(all, Standing{Index: Index{KeyLabel, term}, Says: true})
+	}
+	return all
+}
+
+// sendStanding asks for the place of a uid in an index.
+func (s *Store) sendStanding(ctx context.Context, pipe redis.Pipeliner, index Index, uid string) redis.Cmder {
+	if index.scored() {
+		return pipe.ZScore(ctx, s.IndexKey(index), uid)
+	}
+	return pipe.SIsMember(ctx, s.IndexKey(index), uid)
+}
+
+// readStanding reads the reply.
+func readStanding(reply redis.Cmder) Membership {
+	if is, set := reply.(*redis.BoolCmd); set {
+		in, err := is.Result()
+		return Membership{In: in, Unknown: err != nil}
+	}
+	score, _ := reply.(*redis.FloatCmd)
+	return newMembership(score)
+}
+
+// readStandings reads the places of models that stand in any index: the others cost nothing.
+func (s *Store) readStandings(ctx context.Context, inspections []*Inspection) error {
+	type asked struct {
+		uid string
+		*Standing
+	}
+	var all []asked
+	for _, m := range inspections {
+		m.Standings = standings(&m.Record.Model)
+		for i := range m.Standings {
+			all = append(all, asked{m.Record.UID, &m.Standings[i]})
+		}
+	}
+	for chunk := range slices.Chunk(all, scanCount) {
+		pipe := s.clients.Read.Pipeline()
+		replies := sendEach(chunk, func(one asked) redis.Cmder { return s.sendStanding(ctx, pipe, one.Index, one.uid) })
+		if err := execReads(ctx, pipe); err != nil {
+			return fmt.Errorf("read indexes: %w", err)
+		}
+		for i, reply := range replies {
+			chunk[i].Is = readStanding(reply)
+		}
+	}
+	return nil
+}
+
+// place finds the place of a model in an index.
+func place(all []Standing, index Index) (*Standing, bool) {
+	at := slices.IndexFunc(all, func(one Standing) bool { return one.Index == index })
+	if at < 0 {
+		return nil, false
+	}
+	return &all[at], true
+}
+
+// Stands is the place of the model in an index that was asked for.
+func (c *Inspection) Stands(index Index) Standing {
+	if found, is := place(c.Standings, index); is {
+		return *found
+	}
+	return Standing{Index: index, Is: Membership{Unknown: true}}
+}
+
+// Strays picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
+// what is picked is to be read again.
+func (s *Store) Strays(ctx context.Context, index Index, uids []string) (strays []string, err error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), index.field()) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read what models say of an index: %w", err)
+	}
+	for i, uid := range uids {
+		if !index.said(replies[i].Val()) {
+			strays = append(strays, uid)
+		}
+	}
+	return strays, nil
+}
+
+// field is the field of a model that says whether it stands in the index.
+func (i Index) field() string {
+	switch i.Kind {
+	case KeyFailing:
+		return "failing_since"
+	case KeyDisabled:
+		return "refresh_disabled_until_update"
+	case KeyParked, KeyGate:
+		return "parked_by"
+	case KeyLimit:
+		return "counted_by"
+	default:
+		name, _, _ := strings.Cut(i.Name, "=")
+		return labelPrefix + name
+	}
+}
+
+// said reports whether the value of the field says that the model stands in the index.
+func (i Index) said(value string) bool {
+	switch i.Kind {
+	case KeyFailing, KeyDisabled, KeyParked:
+		return value != ""
+	case KeyGate:
+		return value == i.Name
+	case KeyLimit:
+		return slices.Contains(strings.Fields(value), string(model.NewGate(model.GateLimit, i.Name)))
+	default:
+		_, is, _ := strings.Cut(i.Name, "=")
+		return value == is
+	}
+}
+
+// EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice.
+func (s *Store) EachUID(ctx context.Context, index Index, visit func(uids []string) error) error {
+	key := s.IndexKey(index)
+	if !index.scored() {
+		return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
+			return s.clients.Read.SScan(ctx, key, cursor, "", scanCount).Result()
+		}, visit)
+	}
+	return s.EachMember(ctx, key, visit)
+}
+
+// Leaving lets a transition that writes all indexes anew take its model out of one in which it stands by mistake.
+func (t *Transition) Leaving(index Index) *Transition {
+	switch index.Kind {
+	case KeyGate:
+		t.was.gate = model.Gate(index.Name)
+	case KeyLimit:
+		t.was.counted = strings.TrimSpace(t.was.counted + " " + string(model.NewGate(model.GateLimit, index.Name)))
+	case KeyLabel:
+		name, value, _ := strings.Cut(index.Name, "=")
+		t.wasLabels = map[string]string{name: value}
+	}
+	return t
+}

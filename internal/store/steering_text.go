@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// SteeringText is a hold, limit or calendar as it is stored, which each part of a queue has alike.
+type SteeringText struct {
+	Key, Name, Text string
+	Problem         string // why it cannot be read; empty: it can
+	Over            bool   // at the instant when it was read: it holds nothing any more, and is forgotten some time
+}
+
+// SteeringTexts reads holds, limits and calendars at now.
+func (s *Store) SteeringTexts(ctx context.Context, now time.Time) ([]SteeringText, error) {
+	keys := []string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(keys, func(key string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, key) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read holds, limits and calendars: %w", err)
+	}
+	var all []SteeringText
+	for i, key := range keys {
+		fields := replies[i].Val()
+		if key == s.Keys.Holds() {
+			delete(fields, holdChanges)
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			all = append(all, s.steeringText(key, name, fields[name], now))
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) steeringText(key, name, raw string, now time.Time) SteeringText {
+	one, err := SteeringText{Key: key, Name: name, Text: raw}, error(nil)
+	switch key {
+	case s.Keys.Holds():
+		var hold model.Hold
+		hold, err = readHold(name, raw)
+		one.Over = hold.Ended(now)
+	case s.Keys.Limits():
+		var limit model.Limit
+		limit, err = readLimit(name, raw)
+		one.Over = limit.Ended(now)
+	default:
+		calendar, unreadable := readCalendar(raw)
+		if err = unreadable; err == nil {
+			_, _, err = calendar.ClosedUntil(now)
+		}
+	}
+	if err != nil {
+		one.Problem = err.Error()
+	}
+	return one
+}
+
+// CopySteering stores what another part of the queue has, and lets a dispatcher look at what waits for it.
+func (s *Store) CopySteering(ctx context.Context, one SteeringText, other *Store, now time.Time) error {
+	switch one.Key {
+	case other.Keys.Holds():
+		hold, err := readHold(one.Name, one.Text)
+		if err != nil {
+			return err
+		}
+		return s.PutHold(ctx, &hold)
+	case other.Keys.Limits():
+		limit, err := readLimit(one.Name, one.Text)
+		if err != nil {
+			return err
+		}
+		return s.PutLimit(ctx, &limit, now)
+	default:
+		calendar, err := readCalendar(one.Text)
+		if err != nil {
+			return err
+		}
+		return s.PutCalendar(ctx, calendar, now)
+	}
+}
+
+// LacksCalendar reports whether a policy names a calendar that is not stored, at one instant.
+func (s *Store) LacksCalendar(ctx context.Context, policyName, calendar string) (bool, error) {
+	pipe := s.clients.Read.TxPipeline()
+	text, stored := pipe.HGet(ctx, s.Keys.Policies(), policyName), pipe.HExists(ctx, s.Keys.Calendars(), calendar)
+	if err := execReads(ctx, pipe); err != nil {
+		return false, fmt.Errorf("read the calendars of a policy: %w", err)
+	}
+	p, err := s.policies.parse(text.Val())
+	return err == nil && !stored.Val() && slices.Contains(p.Closed, calendar), nil
+}

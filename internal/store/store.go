@@ -1,0 +1,171 @@
+// Package store is the only door to Redis: every key, and one typed method for each script.
+//
+// A loop reads a batch of models, a pure function in package model decides, and one script compares and sets. Scripts check
+// first and write after; what they refuse changes nothing and is told by a code, not an error.
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model/schedule"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Config sizes what one queue keeps. The zero value is usable.
+type Config struct {
+	// Queue is the name of the queue and the prefix of its keys. Defaults to "bigtables".
+	Queue string
+	// JournalCap is how many transitions the journal keeps, approximately; None: no journal. Defaults to 100,000.
+	JournalCap int
+	// HistoryCap is how many ended attempts each model keeps; None: no history. Defaults to 10.
+	HistoryCap int
+	// RejectedCap is how many messages the rejected list keeps. Defaults to 1,000.
+	RejectedCap int
+	// MessageCap is the largest message of workers and applications that is read, in bytes, 4 KiB to 64 MiB. Larger ones are
+	// rejected, with their beginning. Defaults to 1 MiB.
+	MessageCap int
+	// NewErrorAbove is how many models one signature of failures may stop before the operators are told of it; None: they never are.
+	// Defaults to 50.
+	NewErrorAbove int
+	// Traces lets the entry of each attempt that is started name its trace. Defaults to false.
+	Traces bool
+	// OutboxKeep is how long the outbox keeps an entry that somebody has not acknowledged, at least a minute. Defaults to 7 days.
+	OutboxKeep time.Duration
+	// OutboxCap is how many entries the outbox keeps, whoever reads it. Defaults to 100,000.
+	OutboxCap int
+	// Clock replaces the clock of Redis, for tests and simulation. Defaults to nil: Redis TIME, read once per batch.
+	Clock func() time.Time
+}
+
+// None is the cap of what is not kept at all.
+const None = -1
+
+// DefaultQueue is the queue of a program that names none.
+const DefaultQueue = "bigtables"
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	c.Queue = cmp.Or(c.Queue, DefaultQueue)
+	c.JournalCap = cmp.Or(c.JournalCap, 100_000)
+	c.HistoryCap = cmp.Or(c.HistoryCap, 10)
+	c.RejectedCap = cmp.Or(c.RejectedCap, 1_000)
+	c.MessageCap = cmp.Or(c.MessageCap, 1<<20)
+	c.NewErrorAbove = cmp.Or(c.NewErrorAbove, 50)
+	c.OutboxKeep, c.OutboxCap = cmp.Or(c.OutboxKeep, 7*24*time.Hour), cmp.Or(c.OutboxCap, 100_000)
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	for name, value := range map[string]int{"journal cap": c.JournalCap, "history cap": c.HistoryCap} {
+		if value < 1 && value != None {
+			return fmt.Errorf("%s: expected at least 1, or none, found %d", name, value)
+		}
+	}
+	if c.RejectedCap < 1 {
+		return fmt.Errorf("rejected cap: expected at least 1, found %d", c.RejectedCap)
+	}
+	if c.OutboxKeep < time.Minute || c.OutboxCap < 1 {
+		return fmt.Errorf("outbox: expected to keep at least 1 entry for 1m, found %d for %s", c.OutboxCap, c.OutboxKeep)
+	}
+	if c.MessageCap < 4<<10 || c.MessageCap > 64<<20 {
+		return fmt.Errorf("message cap: expected 4096 to 67108864 bytes, found %d", c.MessageCap)
+	}
+	_, err := NewKeys(c.Queue)
+	return err
+}
+
+// Store is one queue in Redis, or one part of it. It is safe for concurrent use and keeps nothing but caches.
+type Store struct {
+	// Keys names the queue's keys, for messages to people.
+	Keys Keys
+
+	config    Config
+	clients   *Clients
+	queue     *Queue // of which it is a part; nil: it was opened by itself
+	place     int    // its number among the parts
+	schedules schedule.Cache
+	policies  policyCache
+	gates     gateCache
+}
+
+// New returns the store of a queue. It takes over no connection: the caller closes the clients.
+func New(clients *Clients, config Config) (*Store, error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	keys := Keys{config.Queue}
+	if clients.Clustered && !keys.Tagged() {
+		return nil, fmt.Errorf("queue: expected braces on Redis Cluster as in %q, found %q", "{"+config.Queue+"}", config.Queue)
+	}
+	return &Store{Keys: keys, config: config, clients: clients}, nil
+}
+
+// clockArg is the argument by which a reading script learns the time: empty, and it asks Redis.
+func (s *Store) clockArg() string {
+	if s.config.Clock == nil {
+		return ""
+	}
+	return millis(s.config.Clock())
+}
+
+// Now reads the one clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	return s.readTime(s.askTime(ctx, s.clients.Read))
+}
+
+// askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced. In a cluster it is that of the node of the queue, and
+// asked for at once: a pipeline would ask any node.
+func (s *Store) askTime(ctx context.Context, client redis.Cmdable) *redis.TimeCmd {
+	if s.config.Clock != nil {
+		return nil
+	}
+	if s.clients.Clustered {
+		node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+		if err != nil {
+			clock := redis.NewTimeCmd(ctx, "time")
+			clock.SetErr(err)
+			return clock
+		}
+		client = node
+	}
+	return client.Time(ctx)
+}
+
+func (s *Store) readTime(clock *redis.TimeCmd) (time.Time, error) {
+	if clock == nil {
+		return s.config.Clock(), nil
+	}
+	return clock.Val().UTC().Truncate(time.Millisecond), wrap(clock.Err(), "read the clock of redis")
+}
+
+// Ping checks that Redis answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return wrap(s.clients.Read.Ping(ctx).Err(), "reach redis")
+}
+
+// millis renders an instant as a score or script argument: Unix milliseconds, empty for a zero time.
+func millis(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(at.UnixMilli(), 10)
+}
+
+// ignoreMissing is the error unless it says that there is none.
+func ignoreMissing(err error) error {
+	if missing(err) {
+		return nil
+	}
+	return err
+}
+
+// missing reports the reply of Redis for "there is none".
+func missing(err error) bool { return errors.Is(err, redis.Nil) }

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Transition is one decided change of one model, with what must still hold when it is committed.
+type Transition struct {
+	uid, rev, attemptUID string // as read
+	decision             model.Decision
+	queueCircuit         model.QueueCircuit
+	newRev               string   // empty: it stays
+	before, after        values   // of the fields of the hash; nil: they stay
+	others               []string // fields of the hash that go
+	payload              string   // empty: it stays
+	use                  []string // of inline policies, as policyUse tells it
+	was                  indexed
+	circuit              *policy.Circuit // in force
+	wasLabels, isLabels  map[string]string
+
+	// TakeBack is the entry of the attempt that loses its fence, or is changed. If it stands in the input list it is removed, or gives
+	// its place to the changed one. Empty: none.
+	TakeBack string
+}
+
+// Event is what the transition is called in the journal.
+func (t *Transition) Event() model.Event { return t.decision.Event }
+
+// UID is the model that the transition is about.
+func (t *Transition) UID() string { return t.uid }
+
+// AttemptUID is the attempt that was running when the transition was decided; empty: none.
+func (t *Transition) AttemptUID() string { return t.attemptUID }
+
+// Decision is what was decided. It must not be changed.
+func (t *Transition) Decision() *model.Decision { return &t.decision }
+
+// Was is what was so of a model before a transition, as far as it can be read.
+type Was struct {
+	RefreshAt, ProcessingAt time.Time
+	Parked, Traced          bool
+}
+
+// Was tells what was so before, for those who measure.
+func (t *Transition) Was() (w Was) {
+	c := codec{get: t.before.of}
+	c.time(fieldRefreshAt, &w.RefreshAt)
+	c.time("processing_at", &w.ProcessingAt)
+	c.flag("traced", &w.Traced)
+	w.Parked = t.was.parked != 0
+	return w
+}
+
+// Attempt is the attempt that a transition at now has started, changed or ended; without a uid: none.
+func (t *Transition) Attempt(now time.Time) model.Attempt {
+	next := &t.decision.Next
+	if t.decision.Ended != nil {
+		return *t.decision.Ended
+	}
+	running, ended := next, time.Time{}
+	if !next.Running() && t.attemptUID != "" { // it ends without a record of it
+		before := decode(t.uid, t.before)
+		running, ended = &before.State, now
+	}
+	return model.Attempt{
+		AttemptUID: running.AttemptUID, AttemptNo: running.AttemptNo, StartedAt: running.StartedAt, EndedAt: ended,
+		DeadlineAt: running.DeadlineAt, Worker: running.Worker,
+	}
+}
+
+// Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
+// of the same batch is decided on top of it.
+func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
+	if decision.TakesBack() {
+		t.TakeBack = r.Entry()
+	}
+	switch decision.Event {
+	case model.EventMend: // the hash stays as it is, also what cannot be read of it
+		return t
+	case model.EventRemove, model.EventOrphan:
+		t.use, t.isLabels, t.decision.WasFreshness = policyUse(r.PolicyName, &model.Model{}), nil, r.Freshness
+		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
+		return t
+	}
+	r.Watch(&t.decision, now)
+	if definition := decision.Definition; definition != nil {
+		if definition.Payload != r.Payload || !r.Exists {
+			t.payload = definition.Payload
+		}
+		t.use, t.isLabels = policyUse(r.PolicyName, definition), definition.Labels
+		r.Model = *definition
+	}
+	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
+	r.State = t.decision.Next
+	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
+	if t.before == nil {
+		t.before = make(values, len(fieldNames))
+	}
+	if next := r.nextRev(decision.Event, now); next != r.rev {
+		t.newRev, r.rev = next, next
+	}
+	r.stored, r.others, r.Exists = t.after, nil, true
+	return t
+}
+
+// Mend writes the due and running sets anew from the state as it was read, for a model that stands in one of them by mistake.
+func (r *Record) Mend() *Transition { return r.Decide(r.Model.Mend(), time.Time{}) }
+
+// Leave is Mend, or Remove, of a model that stands in an index by mistake.
+func (r *Record) Leave(index Index) *Transition {
+	var t *Transition
+	if r.Exists {
+		t = r.Mend()
+	} else {
+		t = r.Remove()
+	}
+	return t.Leaving(index)
+}
+
+// Remove turns the end of a model into a transition: its keys go, and it is forgotten in both sets. So does what is left of a model
+// that is not stored.
+func (r *Record) Remove() *Transition {
+	event := model.EventRemove
+	if !r.Exists {
+		event = model.EventOrphan
+	}
+	return r.Decide(model.Decision{Event: event}, time.Time{})
+}
+
+// OrphanEnd is the transition that removes what is left of a model that is not stored, from both sets too.
+func OrphanEnd(uid string) *Transition {
+	return (&Record{Model: model.Model{UID: uid}}).Remove()
+}
+
+// nextRev counts transitions. A new model starts at the clock, and beyond what the same batch has removed, so that a model removed and put
+// again cannot be mistaken for its former self. A status is no transition and must not make one fail.
+func (r *Record) nextRev(event model.Event, now time.Time) string {
+	rev, err := strconv.ParseInt(r.Rev(), 10, 64)
+	switch {
+	case err != nil:
+		former, _ := strconv.ParseInt(r.former, 10, 64)
+		return strconv.FormatInt(max(now.UnixMilli(), former+1), 10)
+	case event == model.EventStatus:
+		return r.Rev()
+	default:
+		return strconv.FormatInt(rev+1, 10)
+	}
+}
+
+// item tells commit.lua of the transition.
+func (t *Transition) item(w *wording, item *Item, now time.Time, config *Config, k Keys) {
+	next := &t.decision.Next
+	w.announce(t.uid)
+	item.message(w, now)
+	w.say("rev", "")
+	w.announce(t.rev)
+	w.tell("attempt", t.attemptUID)
+	w.tell("push", t.decision.Message)
+	w.tell("back", t.TakeBack)
+	w.tell("due", millis(next.DueAt()))
+	w.tell("urgent", millis(next.UrgentAt()))
+	w.tell("running", millis(next.DeadlineAt))
+	w.tell("payload", t.payload)
+	w.tell("history", t.historyEntry(config))
+	if past := t.decision.Past; past != nil {
+		past = slices.Clone(past[:min(len(past), max(0, config.HistoryCap))])
+		slices.Reverse(past)
+		w.say("attempts", "")
+		w.announce(strconv.Itoa(len(past)))
+		w.announce(past...)
+	}
+	if ended := t.decision.Ended; ended != nil && ended.Times > 1 {
+		w.say("instead", "")
+	}
+	w.notifications(t, now)
+	if t.use != nil {
+		w.say("uses", "")
+		w.announce(t.use...)
+	}
+	w.list("strange", t.others)
+	t.fleet(w, k, now, config)
+	e, journaled := t.decision.Journal(t.uid, now)
+	if journaled && config.JournalCap > 0 {
+		w.say("event=", string(e.Event))
+		if t.begins() {
+			w.say("apart", "")
+		}
+		c := codec{set: func(name, value string) { w.tell("note="+name, value) }}
+		c.notes(&e)
+	}
+	w.fields(t, model.FormatTime(now), journaled)
+	for _, name := range t.decision.Counters(t.queueCircuit, now) {
+		w.say("count=", name)
+	}
+	w.say("keys=", strconv.Itoa(item.keys(config)))
+	if t.removes() {
+		w.say("remove", "")
+	}
+	if t.decision.Event == model.EventWithdrawn || t.decision.MustBeQueued {
+		w.say("must", "")
+	}
+	if t.decision.Event == model.EventStart {
+		w.say("ticket", "")
+	}
+	if t.decision.Event == model.EventStart || t.decision.Event == model.EventParked {
+		w.say("fenced", "")
+	}
+	if t.decision.WakesDispatcher(now) {
+		w.say("wake", "")
+	}
+}
+
+// fields tells what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.
+func (w *wording) fields(t *Transition, now string, journaled bool) {
+	w.tell("field=rev", t.newRev)
+	if t.after != nil && len(t.wasLabels)+len(t.isLabels) > 0 { // otherwise the hash stays as it is, or goes
+		w.labels(t.wasLabels, t.isLabels)
+	}
+	for i, value := range t.after {
+		switch before := t.before[i]; {
+		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):
+		case value != "" && fieldNames[i] == fieldError: // the script decides it
+		case value == "":
+			w.say("gone=", fieldNames[i])
+		case value == now:
+			w.say("now=", fieldNames[i])
+		default:
+			w.say("field=", fieldNames[i])
+			w.announce(value)
+		}
+	}
+}
+
+// begins reports whether there was no such model before.
+func (t *Transition) begins() bool {
+	return t.decision.Event == model.EventCreate || t.decision.Event == model.EventImport && t.rev == ""
+}
+
+// removes reports whether the model goes.
+func (t *Transition) removes() bool {
+	return t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan
+}
+
+// keys is how many of the keys of the model change: its hash, with its history, and with its payload too.
+func (t *Transition) keys(config *Config) int {
+	switch {
+	case t.removes() || t.payload != "":
+		return 3
+	case t.decision.Ended != nil && config.HistoryCap > 0, t.decision.Past != nil:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// historyEntry is the ended attempt as JSON; empty: none ended, or none is kept.
+func (t *Transition) historyEntry(config *Config) string {
+	if t.decision.Ended == nil || config.HistoryCap <= 0 {
+		return ""
+	}
+	return string(t.decision.Ended.AppendEntry(make([]byte, 0, 256)))
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mostUnpacked is how many values every Lua can unpack: Redis holds 7,999, the embedded one 5,113.
+const mostUnpacked = 1000
+
+var (
+	unpackPattern = regexp.MustCompile(`\bunpack\(`)
+	chunksLoop    = regexp.MustCompile(`\bfor (\w+), (\w+) in chunks\((\w+)\) do\s+(?:redis\.call\([^\n]*)?$`)
+	chunkSize     = regexp.MustCompile(`\blocal size = (\d+)\n`)
+	endPattern    = regexp.MustCompile(`^math\.min\(#(\w+), (\d+)\)$`)
+)
+
+// unbound are the places of a script that unpack a list without a bound. A list has one when it is
+//   - a chunk: the line before is "for first, last in chunks(list) do";
+//   - cut: unpack(list, 1, math.min(#list, 1000));
+//   - a table that is written down in one line, of values which are no calls, and to which nothing is added.
+func (a *analysis) unbound() (places []string) {
+	if size := chunkSize.FindStringSubmatch(a.body); size != nil {
+		if n, _ := strconv.Atoi(size[1]); n > mostUnpacked || n%2 != 0 {
+			places = append(places, fmt.Sprintf("chunks of %d, expected an even number up to %d", n, mostUnpacked))
+		}
+	}
+	for _, at := range unpackPattern.FindAllStringIndex(a.body, -1) {
+		args := splitArguments(a.body[at[1]:])
+		if !a.chunked(args, a.body[:at[0]]) && !cut(args) && !a.writtenDown(args) {
+			places = append(places, "unpack("+strings.Join(args, ", ")+") has no bound")
+		}
+	}
+	return places
+}
+
+// chunked reports whether what stands before opens a loop over the chunks of this list.
+func (a *analysis) chunked(args []string, before string) bool {
+	loop := chunksLoop.FindStringSubmatch(before)
+	return loop != nil && slices.Equal(args, []string{loop[3], loop[1], loop[2]})
+}
+
+func cut(args []string) bool {
+	if len(args) != 3 || args[1] != "1" {
+		return false
+	}
+	end := endPattern.FindStringSubmatch(args[2])
+	if end == nil || end[1] != args[0] {
+		return false
+	}
+	n, _ := strconv.Atoi(end[2])
+	return n <= mostUnpacked
+}
+
+func (a *analysis) writtenDown(args []string) bool {
+	if len(args) != 1 {
+		return false
+	}
+	name := regexp.QuoteMeta(args[0])
+	return regexp.MustCompile(`\blocal `+name+` = \{[^(){}\n]*\}\n`).MatchString(a.body) &&
+		!regexp.MustCompile(`\b`+name+`(\[.*\])? = [^{]|\binsert\(`+name+`\b`).MatchString(a.body)
+}

@@ -1,0 +1,273 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Place is where a walk over models stands. Only the server that has told it knows it: another one begins anew.
+type Place string
+
+// The places that are none of a server.
+const (
+	WalkBegins Place = "-"
+	WalkEnds   Place = "end"
+)
+
+// maxScans bounds how often a step of a walk asks on where few keys are models.
+const maxScans = 50
+
+// source is where a walk meets models: one or several sets one after another, uids that are known, or the keys of all models.
+type source struct {
+	name string   // in a place: "all", "uid", the status, or label: and a name
+	keys []string // of its sets
+	kind string   // of these keys
+	uids []string
+}
+
+// The kinds of sources.
+const (
+	sourceAll   = "all"
+	sourceUID   = "uid"
+	sourceLabel = "label:"
+)
+
+// indexOf are the sorted sets in which all models of a status stand.
+func (s *Store) indexOf(status string) string {
+	return map[string]string{
+		string(model.StatusFailing): s.Keys.Failing(), string(model.StatusDisabled): s.Keys.Disabled(),
+		string(model.StatusRunning): s.Keys.Running(), string(model.StatusParked): s.Keys.Parked(),
+		string(model.StatusLate): s.Keys.Late(), string(model.StatusNever): s.Keys.Late(), string(model.StatusStale): s.Keys.Stale(),
+	}[status]
+}
+
+// sources are those in which each model stands that the selector picks, but that of all models.
+func (s *Store) sources(selector model.Selector) (all []source) {
+	if uids := selector.Only(model.SelectUID); uids != nil && !slices.ContainsFunc(uids, isGlob) {
+		all = append(all, source{name: sourceUID, uids: uids})
+	}
+	if status := selector.Only(model.SelectStatus); len(status) == 1 && s.indexOf(status[0]) != "" {
+		all = append(all, source{name: status[0], keys: []string{s.indexOf(status[0])}, kind: "zset"})
+	}
+	if selector.Only(model.SelectError) != nil {
+		all = append(all, source{name: string(model.StatusFailing), keys: []string{s.Keys.Failing()}, kind: "zset"})
+	}
+	for _, name := range selector.Labels() {
+		label := source{name: sourceLabel + name, kind: "set"}
+		for _, value := range selector.Only(name) {
+			label.keys = append(label.keys, s.Keys.Label(name+"="+value))
+		}
+		all = append(all, label)
+	}
+	return all
+}
+
+func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
+
+// source is the narrowest source of what a selector picks, and how many models stand there; 0: nobody knows.
+func (s *Store) source(ctx context.Context, selector model.Selector) (source, int64, error) {
+	all := s.sources(selector)
+	if len(all) == 0 {
+		return source{name: sourceAll}, 0, nil
+	}
+	pipe := s.clients.Read.Pipeline()
+	counts := make([][]*redis.IntCmd, len(all))
+	for i, from := range all {
+		for _, key := range from.keys {
+			if from.kind == "set" {
+				counts[i] = append(counts[i], pipe.SCard(ctx, key))
+			} else {
+				counts[i] = append(counts[i], pipe.ZCard(ctx, key))
+			}
+		}
+	}
+	if pipe.Len() > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return source{}, 0, fmt.Errorf("count what a selector may pick: %w", err)
+		}
+	}
+	narrowest, least := 0, int64(-1)
+	for i, from := range all {
+		sum := int64(len(from.uids))
+		for _, count := range counts[i] {
+			sum += count.Val()
+		}
+		if least < 0 || sum < least {
+			narrowest, least = i, sum
+		}
+	}
+	return all[narrowest], least, nil
+}
+
+// walkPlace is a place, read.
+type walkPlace struct {
+	server, source string
+	key            int // of the source
+	cursor         uint64
+}
+
+func (p walkPlace) place() Place {
+	return Place(fmt.Sprintf("%s/%s/%d/%d", p.server, p.source, p.key, p.cursor))
+}
+
+func readPlace(place Place) (p walkPlace, good bool) {
+	fields := strings.Split(string(place), "/")
+	if len(fields) != 4 {
+		return p, false
+	}
+	var errs [2]error
+	p.server, p.source = fields[0], fields[1]
+	p.key, errs[0] = strconv.Atoi(fields[2])
+	p.cursor, errs[1] = strconv.ParseUint(fields[3], 10, 64)
+	return p, errs[0] == nil && errs[1] == nil
+}
+
+// WalkModels takes a step of a walk over models that a selector may pick: it returns uids from a place on, in no order, and the place behind
+// them. It walks the narrowest source, in which others stand too, and asks on until there are at least so many, but not without end. Each model
+// that stands there during the whole walk comes at least once.
+func (s *Store) WalkModels(ctx context.Context, selector model.Selector, from Place, least int) (uids []string, to Place, err error) {
+	server, err := s.Server(ctx)
+	if err != nil {
+		return nil, from, err
+	}
+	at, on := readPlace(from)
+	all := append(s.sources(selector), source{name: sourceAll})
+	chosen := slices.IndexFunc(all, func(one source) bool { return one.name == at.source })
+	var walked source
+	if on = on && at.server == server["run_id"] && chosen >= 0 && (all[chosen].keys == nil || at.key < len(all[chosen].keys)); on {
+		walked = all[chosen]
+	} else if walked, _, err = s.source(ctx, selector); err != nil {
+		return nil, from, err
+	} else {
+		at = walkPlace{server: server["run_id"], source: walked.name}
+	}
+	if walked.name == sourceUID {
+		return walked.uids, WalkEnds, nil
+	}
+	next, err := s.stepper(ctx, walked, selector)
+	if err != nil {
+		return nil, from, err
+	}
+	for range maxScans {
+		found, cursor, err := next(at.key, at.cursor)
+		if err != nil {
+			return nil, from, fmt.Errorf("walk over the models: %w", err)
+		}
+		uids, at.cursor = append(uids, found...), cursor
+		if cursor == 0 {
+			if at.key++; at.key >= len(walked.keys) {
+				return uids, WalkEnds, nil
+			}
+		}
+		if len(uids) >= least {
+			break
+		}
+	}
+	return uids, at.place(), nil
+}
+
+// stepper asks a source for the uids from a cursor on.
+func (s *Store) stepper(ctx context.Context, from source, selector model.Selector) (func(key int, cursor uint64) ([]string, uint64, error), error) {
+	switch from.kind {
+	case "set":
+		return func(key int, cursor uint64) ([]string, uint64, error) {
+			return s.clients.Read.SScan(ctx, from.keys[key], cursor, "", scanCount).Result()
+		}, nil
+	case "zset":
+		return func(key int, cursor uint64) ([]string, uint64, error) {
+			pairs, next, err := s.clients.Read.ZScan(ctx, from.keys[key], cursor, "", scanCount).Result()
+			uids := make([]string, 0, len(pairs)/2)
+			for pair := range slices.Chunk(pairs, 2) {
+				uids = append(uids, pair[0])
+			}
+			return uids, next, err
+		}, nil
+	}
+	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+	if err != nil {
+		return nil, fmt.Errorf("walk over the models: %w", err)
+	}
+	pattern := escapeGlob(s.Keys.models()) + commonPattern(selector)
+	return func(_ int, cursor uint64) ([]string, uint64, error) {
+		keys, next, err := node.Scan(ctx, cursor, pattern, scanCount).Result()
+		for i, key := range keys {
+			keys[i] = strings.TrimPrefix(key, s.Keys.models())
+		}
+		return keys, next, err
+	}, nil
+}
+
+// commonPattern is a pattern of SCAN that fits the uids which a selector picks.
+func commonPattern(selector model.Selector) string {
+	globs := selector.Only(model.SelectUID)
+	if len(globs) != 1 {
+		return "*"
+	}
+	return globs[0] // a uid has no sign that means something else to Redis
+}
+
+// EachSelected hands the uids that a selector may pick to visit, in chunks and in no order, each uid once; see WalkModels. It ends early with the
+// error of visit.
+func (s *Store) EachSelected(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
+	seen := newSeen()
+	for place := WalkBegins; place != WalkEnds; {
+		uids, to, err := s.WalkModels(ctx, selector, place, scanCount)
+		if err != nil {
+			return err
+		}
+		for chunk := range slices.Chunk(seen.fresh(uids, ""), scanCount) {
+			if err := visit(chunk); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		place = to
+	}
+	return nil
+}
+
+// Scored is a member of a sorted set of instants.
+type Scored struct {
+	UID   string
+	Score int64 // Unix ms
+}
+
+// Compare orders as Redis does: by the instant, and then by the uid.
+func (s Scored) Compare(other Scored) int {
+	return cmp.Or(cmp.Compare(s.Score, other.Score), strings.Compare(s.UID, other.UID))
+}
+
+// Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order.
+func (s *Store) Behind(ctx context.Context, key string, after Scored, limit int) (found []Scored, err error) {
+	least := "-inf"
+	if after.UID != "" {
+		least = strconv.FormatInt(after.Score, 10)
+	}
+	for offset := int64(0); ; offset += int64(limit) {
+		members, err := s.clients.Read.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
+			Min: least, Max: "+inf", Offset: offset, Count: int64(limit),
+		}).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read a page of a set: %w", err)
+		}
+		for _, member := range members {
+			uid, _ := member.Member.(string)
+			if one := (Scored{uid, int64(member.Score)}); one.Compare(after) > 0 && len(found) < limit {
+				found = append(found, one)
+			}
+		}
+		if len(found) == limit || len(members) < limit {
+			return found, nil
+		}
+	}
+}

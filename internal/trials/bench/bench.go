@@ -1,0 +1,145 @@
+// Package bench measures a queue on a real Redis: how many cycles a second it can do, what a cycle costs, and how late it is. A cycle is
+// one attempt from its start over a worker, which only pops and pushes, to the model that waits for its schedule again.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// Plan says what to measure.
+type Plan struct {
+	// Models is how many models stand in the queue, at least 1.
+	Models int
+	// Duration is for how long all models are made due and refreshed again; at least one pass is finished.
+	Duration time.Duration
+	// Workers is how many connections pop attempts and push results, up to 500 at once. At least 1.
+	Workers int
+	// Paced is how many more models become due one after the other, and Spacing how long after each other, to measure lateness. 0: none.
+	// Without spacing all results are held back until the last has been started.
+	Paced   int
+	Spacing time.Duration
+	// Start starts the daemons.
+	Start func() (Stop, error)
+}
+
+// Stop ends the daemons and tells for how long they kept processors busy.
+type Stop func() (busy time.Duration, err error)
+
+// Report is what was measured. A cost is nil where Redis does not tell.
+type Report struct {
+	Models          int      `json:"models"`
+	Cycles          int      `json:"cycles"`
+	CyclesPerSecond float64  `json:"cycles_per_second"`
+	RedisCPU        *float64 `json:"redis_cpu_us_per_cycle"`
+	DaemonCPU       float64  `json:"daemon_cpu_us_per_cycle"`
+	BytesPerModel   *float64 `json:"bytes_per_model"`
+	StartLateness   *Spread  `json:"start_lateness_ms"`
+	ApplyLateness   *Spread  `json:"apply_lateness_ms"`
+	RedisVersion    string   `json:"redis_version"`
+}
+
+// Spread tells of many lengths of time the median, the 99th percentile and the longest, in milliseconds.
+type Spread struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// NewSpread sums up lengths of time; nil: there are none.
+func NewSpread(all []time.Duration) *Spread {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	ms := func(share float64) float64 {
+		return float64(all[int(share*float64(len(all)-1))].Microseconds()) / 1000
+	}
+	return &Spread{ms(0.50), ms(0.99), ms(1)}
+}
+
+// Bench is one queue under measurement. Nothing else may use it, nor the Redis, if the costs are to say anything.
+type Bench struct {
+	Store *store.Store
+	Redis redis.UniversalClient
+	Now   func() time.Time
+}
+
+// Run fills the queue, measures as planned, and removes all keys of the queue again.
+func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
+	defer func() { err = errors.Join(err, b.Store.Clear(context.WithoutCancel(ctx))) }()
+	if err := b.putPolicy(ctx); err != nil {
+		return report, err
+	}
+	if err := b.fill(ctx, plan, &report); err != nil {
+		return report, err
+	}
+	if err := b.passes(ctx, plan, &report); err != nil || plan.Paced == 0 {
+		return report, err
+	}
+	late, err := b.Paced(ctx, plan, plan.Models)
+	report.StartLateness, report.ApplyLateness = NewSpread(late.Starts), NewSpread(late.Applied)
+	return report, err
+}
+
+// fill saves all models, and measures how much memory they take. The journal, which is as long with few models, does not count.
+func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
+	before, err := b.Store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	report.Models, report.RedisVersion = plan.Models, before["redis_version"]
+	if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {
+		return err
+	}
+	filled, err := b.Store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if bytes, told := used(before, filled, "used_memory"); told {
+		journal, _ := b.Redis.MemoryUsage(ctx, b.Store.Keys.Created(), 0).Result() // none is 0; models that are only saved have no other entries
+		report.BytesPerModel = new((bytes - float64(journal)) / float64(plan.Models))
+	}
+	return nil
+}
+
+// passes makes all models due and lets them be refreshed, until the time is over.
+func (b *Bench) passes(ctx context.Context, plan Plan, report *Report) error {
+	var total Pass
+	for began := b.Now(); ; {
+		pass, err := b.Drain(ctx, plan)
+		if err != nil {
+			return err
+		}
+		total.add(pass)
+		if b.Now().Sub(began) >= plan.Duration {
+			break
+		}
+		if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {
+			return err
+		}
+	}
+	report.Cycles = total.Cycles
+	cycles := float64(total.Cycles)
+	report.CyclesPerSecond = cycles / total.Took.Seconds()
+	report.DaemonCPU = float64(total.Daemons.Microseconds()) / cycles
+	if total.RedisTold {
+		report.RedisCPU = new(float64(total.Redis.Microseconds()) / cycles)
+	}
+	return nil
+}
+
+// used is by how much a number that Redis tells of itself has grown; false: it does not tell.
+func used(before, after store.Server, field string) (float64, bool) {
+	var a, b float64
+	_, errA := fmt.Sscan(before[field], &a)
+	_, errB := fmt.Sscan(after[field], &b)
+	return b - a, errA == nil && errB == nil
+}

@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// uidPrefix begins each uid, before the number of the model.
+const uidPrefix = "tbl_"
+
+// policyName is the policy that all models share.
+const policyName = "bench"
+
+// putPolicy stores the policy of all models: hourly, ten retries. No model waits for a planned refresh of it yet, so that none is to be
+// planned anew: a walk that looks for them would be measured.
+func (b *Bench) putPolicy(ctx context.Context) error {
+	p, err := policy.Parse(map[string]any{
+		"name": policyName, "rrule": "FREQ=HOURLY", "timeout": "30m", "retries": []any{"1m", "2m", "5m", "5m", "10m", "10m", "10m", "20m", "20m", "30m"},
+	})
+	if err != nil {
+		return fmt.Errorf("make a policy: %w", err)
+	}
+	if err := b.Store.PutPolicy(ctx, p); err != nil {
+		return err
+	}
+	return b.Redis.Del(ctx, b.Store.Keys.Bulks()).Err()
+}
+
+// When says when the model of a number becomes due, of those that are saved at now.
+type When func(i int, now time.Time) time.Time
+
+// AtOnce makes all models due at once.
+func AtOnce(_ int, now time.Time) time.Time { return now }
+
+const fillBatch = 500
+
+// Fill saves count models from the number first on, each with a payload of a 100-byte URL.
+func (b *Bench) Fill(ctx context.Context, first, count int, when When) error {
+	now, err := b.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	numbers := make([]int, count)
+	for i := range numbers {
+		numbers[i] = first + i
+	}
+	for chunk := range slices.Chunk(numbers, fillBatch) {
+		if err := b.save(ctx, chunk, now, when); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Bench) save(ctx context.Context, numbers []int, now time.Time, when When) error {
+	uids, commands := make([]string, len(numbers)), make([]*model.Command, len(numbers))
+	for i, n := range numbers {
+		uids[i] = fmt.Sprintf(uidPrefix+"%09d", n)
+		url := fmt.Sprintf("https://feeds.example.com/%s/", uids[i])
+		url += strings.Repeat("x", 100-len(url))
+		commands[i] = &model.Command{Type: model.CommandPut, UID: uids[i], Definition: model.Definition{
+			UID: uids[i], Payload: `{"input_url":"` + url + `"}`, PolicyName: policyName, Refresh: model.RefreshPlanned,
+		}}
+	}
+	snapshot, err := b.Store.Read(ctx, uids, commands)
+	if err != nil {
+		return err
+	}
+	batch := store.Batch{Now: now}
+	for i, command := range commands {
+		record := snapshot.Records[uids[i]]
+		decision, outcome, err := record.Execute(command, snapshot.Policies, record.Exists, now)
+		if err != nil {
+			return fmt.Errorf("save %s: %w", uids[i], err)
+		}
+		if outcome != model.Applied {
+			return fmt.Errorf("save %s: expected it to be applied, found %s", uids[i], outcome)
+		}
+		decision.Next.RefreshAt = when(numbers[i], now)
+		batch.Items = append(batch.Items, store.Item{Transition: snapshot.Apply(command, decision, now)})
+	}
+	codes, err := b.Store.Commit(ctx, batch)
+	if err == nil && slices.ContainsFunc(codes, func(code store.Code) bool { return code != store.CodeApplied }) {
+		err = fmt.Errorf("save models: expected all to be applied, found %v", codes)
+	}
+	return err
+}

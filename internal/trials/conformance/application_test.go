@@ -1,0 +1,123 @@
+package conformance_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// told is what the applications of clients/ are told.
+const told = `put: applied
+put again: unchanged
+run: applied
+disable: applied
+run it then: refused, stopped
+enable: applied
+remove: applied
+run it then: refused, unknown_model
+put nonsense: refused, malformed
+`
+
+// TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone lets each of them be application and worker.
+func TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone(t *testing.T) {
+	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
+		t.Run(language, func(t *testing.T) {
+			if language != "python" {
+				long.Only(t)
+			}
+			t.Parallel()
+			program, environ := testkit.Interpreter(t, language)
+			users := fixture.WithUsers(t, store.DefaultQueue)
+			t.Cleanup(func() { users.ExpectNoRefusal(t) })
+			startDaemons(t, users)
+			run := func(role acl.Role, script string) *exec.Cmd {
+				command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/"+script+"."+extension))
+				command.Env = append(environ, "REDIS_URL="+users.URL(t, role), "REFRESHD_CONCURRENCY=1")
+				return command
+			}
+			output, err := run(acl.Application, "application").CombinedOutput()
+			if diff := cmp.Diff(told, string(output)); diff != "" || err != nil {
+				t.Fatalf("%v, output (-want +got):\n%s", err, diff)
+			}
+			var said testkit.Buffer
+			worker := run(acl.ForeignWorker, "conformance")
+			worker.Stdout, worker.Stderr = &said, &said
+			if err := worker.Start(); err != nil {
+				t.Fatal(err)
+			}
+			awaitSuccess(t, users)
+			if err := worker.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			if err := worker.Wait(); err != nil {
+				t.Errorf("%v: %s", err, said.String())
+			}
+		})
+	}
+}
+
+func TestAnApplicationThatMayNotSendCommandsIsToldSo(t *testing.T) {
+	users := fixture.WithUsers(t, store.DefaultQueue)
+	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
+		t.Run(language, func(t *testing.T) {
+			program, environ := testkit.Interpreter(t, language)
+			command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/application."+extension))
+			command.Env = append(environ, "REDIS_URL="+users.URL(t, acl.Viewer))
+			if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), "no permissions") || strings.Contains(string(output), "no reply") {
+				t.Errorf("expected that Redis refuses the user, found %v, %s", err, output)
+			}
+		})
+	}
+}
+
+// startDaemons runs a dispatcher and a poller, each as its own user, until the test ends.
+func startDaemons(t *testing.T, users *fixture.Users) {
+	t.Helper()
+	d, err := dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := poller.New(users.Store(t, acl.Poller), poller.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Run(t, d.Run, p.Run)
+}
+
+// awaitSuccess saves a model with the Go client, as an application too, and waits until it has been refreshed.
+func awaitSuccess(t *testing.T, users *fixture.Users) {
+	t.Helper()
+	app, err := client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}}); err != nil {
+		t.Fatal(err)
+	}
+	viewer := users.Store(t, acl.Viewer)
+	for after := store.TailStart; ; {
+		entries, next, err := viewer.Tail(t.Context(), after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.UID == "tbl_2" && e.Event == model.EventSuccess {
+				return
+			}
+		}
+		after = next
+	}
+}

@@ -1,0 +1,165 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Config says what to test, and how. Command is required.
+type Config struct {
+	// Command is the worker: a program and its arguments. It is started once for each scenario, without a shell.
+	Command []string
+	// Environ is what it finds in its environment beside REDIS_URL, REFRESHD_QUEUE and REFRESHD_CONCURRENCY, as "name=value".
+	Environ []string
+	// Redis is the URL of a single Redis without TLS; its queues are named conformance-… and removed at the end. Defaults to one in
+	// this process.
+	Redis string
+	// Scenarios are the names of those to play. Defaults to all.
+	Scenarios []string
+	// Flood is how many attempts the scenario of that name has. 1 to 100,000. Defaults to 200.
+	Flood int
+	// Patience is how long each thing may take that is waited for. 1 s to 10 min. Defaults to 10 s.
+	Patience time.Duration
+	// Stderr gets what the worker prints, line by line behind the name of the scenario. Defaults to nothing.
+	Stderr io.Writer
+	// Log receives the log of the daemons. Defaults to none.
+	Log *zerolog.Logger
+}
+
+// WithDefaults returns a copy with every unset field filled.
+func (c Config) WithDefaults() Config {
+	nop := zerolog.Nop()
+	c.Flood = cmp.Or(c.Flood, 200)
+	c.Patience = cmp.Or(c.Patience, 10*time.Second)
+	c.Log = cmp.Or(c.Log, &nop)
+	if c.Stderr == nil {
+		c.Stderr = io.Discard
+	}
+	if len(c.Scenarios) == 0 {
+		c.Scenarios = Names()
+	}
+	return c
+}
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Command) == 0:
+		return errors.New("conformance: expected the command of a worker, found nothing")
+	case c.Flood < 1 || c.Flood > 100_000:
+		return document.Refuse("flood", "1 to 100000", strconv.Itoa(c.Flood))
+	case c.Patience < time.Second || c.Patience > 10*time.Minute:
+		return document.Refuse("patience", "1s to 10m", c.Patience.String())
+	}
+	for _, name := range c.Scenarios {
+		if !slices.Contains(Names(), name) {
+			return document.Refuse("scenario", "one of "+strings.Join(Names(), ", "), document.Found(name))
+		}
+	}
+	return nil
+}
+
+// Level says how much a check matters.
+type Level string
+
+// The levels.
+const (
+	Must   Level = "must"   // without it refreshes are lost, late or done for nothing
+	Should Level = "should" // without it people know less, or a refresh waits longer
+)
+
+// Check is one thing that a worker does or does not.
+type Check struct {
+	Scenario string `json:"scenario"`
+	Level    Level  `json:"level"`
+	Text     string `json:"check"`
+	Holds    bool   `json:"holds"`
+	Found    string `json:"found,omitempty"` // what was found instead
+}
+
+// Cost is what an attempt of the flood has cost Redis.
+type Cost struct {
+	Attempts   int     `json:"attempts"`
+	Commands   float64 `json:"commands_per_attempt"`
+	RoundTrips float64 `json:"round_trips_per_attempt"`
+	PerSecond  float64 `json:"attempts_per_second"`
+}
+
+// Report is what was found, in the order of the scenarios.
+type Report struct {
+	Holds  bool    `json:"holds"` // all that must hold
+	Checks []Check `json:"checks"`
+	Cost   *Cost   `json:"cost,omitempty"` // nil: the flood was not played, or did not end
+}
+
+// Run plays the scenarios, side by side. The error says that they could not be played.
+func Run(ctx context.Context, config Config) (report Report, err error) {
+	config = config.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return report, err
+	}
+	if config.Redis == "" {
+		server, err := embedded.Start(0)
+		if err != nil {
+			return report, err
+		}
+		defer server.Close()
+		config.Redis = server.URL()
+	}
+	address, err := redisurl.Parse(config.Redis)
+	if err != nil {
+		return report, err
+	}
+	if address.Topology != redisurl.Single || address.TLS {
+		return report, document.Refuse("redis", "the URL of a single Redis without TLS, as all that the worker says to it is counted", address.String())
+	}
+	clients, err := store.Connect(config.Redis, store.ConnectOptions{ClientName: "refreshd-conformance"})
+	if err != nil {
+		return report, err
+	}
+	stages := make([]*stage, len(config.Scenarios))
+	errs := make([]error, len(stages))
+	var playing sync.WaitGroup
+	for i, name := range config.Scenarios {
+		playing.Go(func() { stages[i], errs[i] = play(ctx, &config, clients, address, name) })
+	}
+	playing.Wait()
+	if err := errors.Join(append(errs, clients.Close(), ctx.Err())...); err != nil {
+		return report, err
+	}
+	report.Holds = true
+	for _, s := range stages {
+		report.Checks = append(report.Checks, s.checks...)
+		report.Cost = cmp.Or(report.Cost, s.cost)
+	}
+	for _, c := range report.Checks {
+		report.Holds = report.Holds && (c.Holds || c.Level != Must)
+	}
+	return report, nil
+}
+
+// throughProxy is the URL under which a worker finds Redis.
+func throughProxy(address redisurl.Address, proxy net.Addr) string {
+	u := url.URL{Scheme: "redis", Host: proxy.String(), Path: fmt.Sprintf("/%d", address.DB)}
+	if address.Username+address.Password != "" {
+		u.User = url.UserPassword(address.Username, address.Password)
+	}
+	return u.String()
+}

@@ -1,0 +1,178 @@
+package conformance_test
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/internal/trials/conformance"
+)
+
+// patience outlasts a busy machine; only what fails takes so long.
+const patience = time.Minute
+
+// play returns what does not hold, as "level scenario: check".
+func play(t *testing.T, config conformance.Config) (conformance.Report, []string) {
+	t.Helper()
+	var output testkit.Buffer
+	config.Environ, config.Stderr = append(os.Environ(), config.Environ...), &output
+	config.Flood, config.Patience = cmp.Or(config.Flood, long.Or(50, 200)), cmp.Or(config.Patience, patience)
+	report, err := conformance.Run(context.Background(), config)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output.String())
+	}
+	failing := []string{}
+	for _, c := range report.Checks {
+		if !c.Holds {
+			failing = append(failing, string(c.Level)+" "+c.Scenario+": "+c.Text)
+			t.Logf("%s %s: %s: %s", c.Level, c.Scenario, c.Text, c.Found)
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(output.String())
+		}
+	})
+	return report, failing
+}
+
+// self is this program as a worker.
+func self(t *testing.T, worker string) conformance.Config {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conformance.Config{Command: []string{program}, Environ: []string{workerVariable + "=" + worker}}
+}
+
+// in is a worker of clients/, in a language that is installed.
+func in(t *testing.T, language, script string) conformance.Config {
+	t.Helper()
+	program, environ := testkit.Interpreter(t, language)
+	return conformance.Config{Command: []string{program, fromRoot(t, script)}, Environ: environ}
+}
+
+func fromRoot(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs("../../../" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestThePoolOfPackageWorkerDoesAllThatAWorkerShould(t *testing.T) {
+	t.Parallel()
+	expectAll(t, self(t, "pool"))
+}
+
+func TestThePythonClientDoesAllThatAWorkerShould(t *testing.T) {
+	t.Parallel()
+	expectAll(t, in(t, "python", "clients/python/examples/conformance.py"))
+}
+
+func TestTheNodeClientDoesAllThatAWorkerShould(t *testing.T) {
+	long.Only(t)
+	expectAll(t, in(t, "node", "clients/node/examples/conformance.js"))
+}
+
+func TestThePHPClientDoesAllThatAWorkerShould(t *testing.T) {
+	long.Only(t)
+	expectAll(t, in(t, "php", "clients/php/examples/conformance.php"))
+}
+
+func expectAll(t *testing.T, config conformance.Config) {
+	t.Helper()
+	report, failing := play(t, config)
+	if len(failing) > 0 || !report.Holds || report.Cost == nil || report.Cost.Commands < 2 || report.Cost.RoundTrips > report.Cost.Commands {
+		t.Errorf("expected all to hold and a cost, found failing %q, cost %+v", failing, report.Cost)
+	}
+}
+
+// TestTheBashWorkerDoesAllThatAWorkerMust also says what it does not do.
+func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
+	long.Only(t)
+	testkit.RequireProgram(t, "redis-cli", "redis-tools")
+	testkit.RequireProgram(t, "jq", "jq")
+	report, failing := play(t, conformance.Config{
+		Command:  []string{fromRoot(t, "clients/bash/worker.sh"), fromRoot(t, "clients/bash/conformance.sh")},
+		Patience: 30 * time.Second, Flood: 20, // each attempt of it starts some twenty programs
+	})
+	want := []string{
+		"should success: the owner is told how far it is: user_friendly_status, progress",
+		"should failure: with its error_type",
+		"should failure: with user_friendly_reason",
+		"should failure: work that cannot be done now is postponed",
+		"should names: works in a queue with names of its own and a nested payload",
+		"should parts: works on all parts of a queue, and answers to reply_to",
+	}
+	if diff := gocmp.Diff(want, failing); diff != "" || !report.Holds {
+		t.Errorf("failing (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
+	t.Parallel()
+	config := self(t, "naive")
+	config.Scenarios, config.Patience = []string{"success", "stale", "malformed", "reconnect", "shutdown"}, time.Second
+	report, failing := play(t, config)
+	for _, want := range []string{
+		"must stale: stops when its attempt no longer counts",
+		"must malformed: goes on after entries that cannot be read",
+		"must shutdown: hands back what it has not finished: interrupted",
+		"should success: the begin of the work is told: started",
+		"should reconnect: a result that Redis did not take is pushed again",
+	} {
+		if !slices.Contains(failing, want) {
+			t.Errorf("expected to fail: %s; found %q", want, failing)
+		}
+	}
+	if report.Holds {
+		t.Error("expected a worker that does not pass")
+	}
+}
+
+func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
+	t.Parallel()
+	config := conformance.Config{Command: []string{"/no/such/worker"}, Scenarios: []string{"success"}}
+	if _, err := conformance.Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), "scenario success: start the worker: ") {
+		t.Errorf("expected the start to fail, found %v", err)
+	}
+	config.Command = []string{"sh", "-c", "echo 'no \x1b[31mredis' >&2; exit 3"}
+	var output testkit.Buffer
+	config.Stderr = &output
+	report, err := conformance.Run(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := report.Checks[0].Found; report.Holds || !strings.Contains(found, "the worker has ended: exit status 3") {
+		t.Errorf("expected what became of the worker, found %q", found)
+	}
+	if output.String() != "[success] no  [31mredis\n" {
+		t.Errorf("expected its words behind a prefix, found %q", output.String())
+	}
+}
+
+func TestAPlanOutOfRangeIsRefused(t *testing.T) {
+	for want, config := range map[string]conformance.Config{
+		"the command of a worker":                    {},
+		"scenario: expected one of success, failure": {Command: []string{"x"}, Scenarios: []string{"flod"}},
+		"flood: expected 1 to 100000":                {Command: []string{"x"}, Flood: -1},
+		"patience: expected 1s to 10m":               {Command: []string{"x"}, Patience: time.Millisecond},
+		"a single Redis without TLS":                 {Command: []string{"x"}, Redis: "rediss://127.0.0.1:1"},
+	} {
+		if _, err := conformance.Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("expected %q, found %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package conformance_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// workers are those that this program is if the environment says so, instead of the tests.
+var workers = map[string]func(context.Context) error{"pool": workWithPool, "naive": workNaively}
+
+const workerVariable = "CONFORMANCE_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	if work, is := workers[os.Getenv(workerVariable)]; is {
+		ctx := context.Background()
+		if err := work(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	testkit.Main(m)
+}
+
+// todo is what the payload of a model asks for.
+type todo struct {
+	Do                 string `json:"do"`
+	AfterMS            int    `json:"after_ms"`
+	Status             string `json:"status"`
+	Progress           int    `json:"progress"`
+	Text               string `json:"text"`
+	Reason             string `json:"reason"`
+	ErrorType          string `json:"error_type"`
+	Retryable          *bool  `json:"retryable"`
+	UserFriendlyReason string `json:"user_friendly_reason"`
+	Seconds            int    `json:"seconds"`
+}
+
+// workWithPool is what docs/worker.md asks for, with the pool of package worker.
+func workWithPool(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	clients, err := store.Connect(os.Getenv("REDIS_URL"), store.ConnectOptions{})
+	if err != nil {
+		return err
+	}
+	queue, err := store.Open(ctx, clients, store.Config{Queue: os.Getenv("REFRESHD_QUEUE")})
+	if err != nil {
+		return err
+	}
+	concurrency, _ := strconv.Atoi(os.Getenv("REFRESHD_CONCURRENCY"))
+	pool, err := worker.NewForParts(queue.Parts, refresh, worker.Config{
+		Concurrency: concurrency, FenceEvery: 100 * time.Millisecond, Grace: 300 * time.Millisecond,
+	})
+	if err != nil {
+		return err
+	}
+	return pool.Run(ctx)
+}
+
+func refresh(ctx context.Context, attempt *worker.Attempt) error {
+	var wanted todo
+	if err := json.Unmarshal(attempt.Payload, &wanted); err != nil {
+		return err
+	}
+	if wanted.Status != "" {
+		attempt.Status(wanted.Status, wanted.Progress)
+	}
+	select {
+	case <-time.After(time.Duration(wanted.AfterMS) * time.Millisecond):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	switch wanted.Do {
+	case "fail":
+		err := worker.UserFriendly(worker.ErrorType(errors.New(wanted.Reason), wanted.ErrorType), wanted.UserFriendlyReason)
+		if wanted.Retryable != nil && !*wanted.Retryable {
+			err = worker.NotRetryable(err)
+		}
+		return err
+	case "postpone":
+		return worker.Postpone(time.Duration(wanted.Seconds) * time.Second)
+	case "digest":
+		sum := sha256.Sum256([]byte(wanted.Text))
+		attempt.Status(hex.EncodeToString(sum[:]), -1)
+	}
+	return nil
+}
+
+// workNaively is how a first worker looks: it takes as many attempts as it gets, does one after the other, listens to nobody, and tries nothing again.
+func workNaively(ctx context.Context) error {
+	options, err := redis.ParseURL(os.Getenv("REDIS_URL"))
+	if err != nil {
+		return err
+	}
+	options.MaxRetries = -1
+	client, queue := redis.NewClient(options), os.Getenv("REFRESHD_QUEUE")
+	for {
+		taken, err := client.LPopCount(ctx, queue+"-input", 10).Result()
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		for _, raw := range taken {
+			var attempt struct {
+				todo
+				UID   string `json:"big_table_uid"`
+				Fence string `json:"refresh_attempt_uid"`
+			}
+			if err := json.Unmarshal([]byte(raw), &attempt); err != nil {
+				return err
+			}
+			time.Sleep(time.Duration(attempt.AfterMS) * time.Millisecond)
+			client.RPush(ctx, queue+"-output", fmt.Sprintf(`{"type":"success","uid":%q,"refresh_attempt_uid":%q}`, attempt.UID, attempt.Fence))
+		}
+	}
+}

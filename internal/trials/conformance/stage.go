@@ -1,0 +1,301 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/redisurl"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// stage is where one scenario is played: a queue with daemons of its own, and a worker.
+type stage struct {
+	name        string
+	config      *Config
+	concurrency int
+	clients     *store.Clients
+	queue       *store.Queue
+	app         *client.Client
+	proxy       *proxy
+	address     redisurl.Address
+	worker      *process
+	happened    chan model.JournalEntry
+
+	seen   []model.JournalEntry
+	checks []Check
+	cost   *Cost
+	err    error // the first that keeps the scenario from being played
+}
+
+// play plays one scenario, and removes what it has left in Redis.
+func play(ctx context.Context, config *Config, clients *store.Clients, address redisurl.Address, name string) (s *stage, err error) {
+	scenario := scenarioOf(name)
+	s = &stage{
+		name: name, config: config, concurrency: max(1, scenario.concurrency), clients: clients, address: address,
+		happened: make(chan model.JournalEntry),
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("scenario %s: %w", name, err)
+		}
+	}()
+	if s.proxy, err = newProxy(address.Hosts[0]); err != nil {
+		return s, err
+	}
+	defer s.proxy.close()
+	if err := s.open(ctx, scenario); err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
+	wait, err := s.startDaemons(ctx)
+	if err != nil {
+		return s, err
+	}
+	defer wait()
+	s.startWorker(ctx)
+	scenario.play(ctx, s)
+	if s.worker != nil {
+		s.worker.kill()
+	}
+	return s, s.err
+}
+
+// open makes the queue.
+func (s *stage) open(ctx context.Context, scenario scenario) (err error) {
+	config := store.Config{Queue: "{conformance-" + s.name + "-" + strings.ToLower(rand.Text()[:8]) + "}"}
+	if scenario.parts > 1 {
+		if err := store.Create(ctx, s.clients, config, scenario.parts); err != nil {
+			return err
+		}
+	}
+	if s.queue, err = store.Open(ctx, s.clients, config); err != nil {
+		return err
+	}
+	if err := s.queue.SetWire(ctx, scenario.wire, false); err != nil {
+		return err
+	}
+	if s.queue, err = store.Open(ctx, s.clients, config); err != nil {
+		return err
+	}
+	s.app, err = client.New(s.queue, client.Config{By: "conformance", Timeout: startup}) // it waits for our own poller, not for the worker
+	return err
+}
+
+// clear removes the keys of the queue.
+func (s *stage) clear(ctx context.Context) error {
+	keys, err := store.NewKeys(s.queue.Name)
+	err = errors.Join(err, s.clients.Write.Del(ctx, keys.Settings()).Err())
+	for _, part := range s.queue.Parts {
+		err = errors.Join(err, part.Clear(ctx))
+	}
+	return err
+}
+
+// startDaemons runs the daemons and follows the journals of all parts; the returned function ends all that.
+func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	wait = func() { cancel(); running.Wait() }
+	for _, part := range s.queue.Parts {
+		d, err := dispatcher.New(part, dispatcher.Config{Log: s.config.Log})
+		if err != nil {
+			return wait, err
+		}
+		p, err := poller.New(part, poller.Config{Log: s.config.Log})
+		if err != nil {
+			return wait, err
+		}
+		running.Go(func() { _ = d.Run(ctx) }) // it goes on after errors, which the log tells
+		running.Go(func() { _ = p.Run(ctx) })
+		running.Go(func() { s.follow(ctx, part) })
+	}
+	return wait, nil
+}
+
+// follow tells what happens in a part of the queue.
+func (s *stage) follow(ctx context.Context, part *store.Store) {
+	for after := store.TailStart; ctx.Err() == nil; {
+		entries, next, err := part.Tail(ctx, after)
+		if err != nil {
+			return // the daemons log it too
+		}
+		after = next
+		for _, e := range entries {
+			select {
+			case s.happened <- e:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// startWorker starts the worker, and waits until it asks Redis for something: no patience is spent on the start of many programs at once.
+func (s *stage) startWorker(ctx context.Context) {
+	s.worker, s.err = start(s.config, s.name, []string{
+		"REDIS_URL=" + throughProxy(s.address, s.proxy.listener.Addr()), "REFRESHD_QUEUE=" + s.queue.Name,
+		"REFRESHD_CONCURRENCY=" + strconv.Itoa(s.concurrency),
+	})
+	if s.err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, startup)
+	defer cancel()
+	select {
+	case <-s.proxy.begun:
+	case <-s.worker.exited: // the checks tell
+	case <-ctx.Done():
+	}
+}
+
+// startup is how long the start of a worker may take, and our own answers.
+const startup = time.Minute
+
+// fail notes why the scenario cannot be played.
+func (s *stage) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// get reads a model.
+func (s *stage) get(ctx context.Context, uid string) (m model.Model) {
+	m, err := s.app.Get(ctx, uid)
+	s.fail(err)
+	return m
+}
+
+// work is the payload of a model: what the worker under test is to do.
+type work map[string]any
+
+// put saves a model that is refreshed at once, and not again after a failure.
+func (s *stage) put(ctx context.Context, uid string, todo work) { s.putFor(ctx, uid, todo, "1h") }
+
+// putFor does so with a timeout.
+func (s *stage) putFor(ctx context.Context, uid string, todo work, timeout string) {
+	if s.err == nil {
+		_, s.err = s.app.Put(ctx, client.Definition{
+			UID: uid, Payload: todo, Policy: map[string]any{"timeout": timeout, "retries": []any{}, "on_exhausted": "give_up"},
+		})
+	}
+}
+
+// push puts an entry at the end of the input list, as it is.
+func (s *stage) push(ctx context.Context, entry string) {
+	if s.err == nil {
+		s.err = s.clients.Write.RPush(ctx, s.queue.Parts[0].Keys.Input(), entry).Err()
+	}
+}
+
+// times is how often something has happened to a model.
+func (s *stage) times(uid string, event model.Event) (n int) {
+	for _, e := range s.seen {
+		if e.UID == uid && e.Event == event {
+			n++
+		}
+	}
+	return n
+}
+
+// until waits until something has happened to a model; false: not within the patience, or a second after the worker has ended.
+func (s *stage) until(ctx context.Context, uid string, events ...model.Event) bool {
+	return s.within(ctx, s.config.Patience, func() bool {
+		for _, event := range events {
+			if s.times(uid, event) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (s *stage) within(ctx context.Context, patience time.Duration, holds func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var exited chan struct{}
+	if s.worker != nil {
+		exited = s.worker.exited
+	}
+	for s.err == nil && !holds() {
+		select {
+		case e := <-s.happened:
+			s.seen = append(s.seen, e)
+		case <-exited: // what it has said last may be on its way
+			exited = nil
+			ctx, cancel = context.WithTimeout(ctx, min(time.Second, patience))
+			defer cancel()
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return s.err == nil
+}
+
+// inHand waits until the worker has taken the attempt of a model and said so, or a moment if it does not say so.
+func (s *stage) inHand(ctx context.Context, uid string) {
+	s.taken(ctx, uid)
+	s.within(ctx, 3*time.Second, func() bool { return s.times(uid, model.EventStarted) > 0 })
+}
+
+// taken waits until the worker has taken the attempt of a model; false: not within the patience.
+func (s *stage) taken(ctx context.Context, uid string) bool {
+	started := s.until(ctx, uid, model.EventStart)
+	ctx, cancel := context.WithTimeout(ctx, s.config.Patience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for s.err == nil && s.inLine(ctx)[uid] > 0 && ctx.Err() == nil {
+		<-ticker.C
+	}
+	return s.err == nil && started && ctx.Err() == nil
+}
+
+// inLine counts the entries of each model that no worker has taken, in a queue of one part.
+func (s *stage) inLine(ctx context.Context) map[string]int {
+	entries, err := s.queue.Parts[0].InputPart(ctx, 0, 1000)
+	if ctx.Err() == nil {
+		s.fail(err)
+	}
+	waiting := map[string]int{}
+	for _, e := range entries {
+		waiting[e.UID]++
+	}
+	return waiting
+}
+
+// counter is what the queue has counted.
+func (s *stage) counter(ctx context.Context, names ...string) (sum int64) {
+	for _, part := range s.queue.Parts {
+		stats, err := part.Stats(ctx)
+		s.fail(err)
+		for _, name := range names {
+			sum += stats.Counters[name]
+		}
+	}
+	return sum
+}
+
+func (s *stage) must(text string, holds bool, found string) { s.check(Must, text, holds, found) }
+
+func (s *stage) should(text string, holds bool, found string) { s.check(Should, text, holds, found) }
+
+// check notes a check. What was found instead is told of one that does not hold, and how the worker has ended if it has.
+func (s *stage) check(level Level, text string, holds bool, found string) {
+	c := Check{Scenario: s.name, Level: level, Text: text, Holds: holds}
+	if !holds {
+		c.Found = found
+		if s.worker != nil && s.worker.ended() != "" {
+			c.Found += "; the worker has ended: " + s.worker.ended()
+		}
+	}
+	s.checks = append(s.checks, c)
+}

@@ -1,0 +1,232 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+var seven = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+
+func testIntroduction() introduction {
+	return introduction{title: "refreshd demo", cli: "redis-cli -p 7000", commands: []string{"HGETALL a", "XRANGE b - +", "LRANGE c 0 -1", "GET d"}}
+}
+
+func testLines() []line {
+	return []line{
+		transitionLine(model.JournalEntry{
+			UID: "flaky", Event: model.EventStart, At: seven, AttemptNo: 1,
+			RefreshAt: seven.Add(2 * time.Second), DeadlineAt: seven.Add(2 * time.Second), Why: "if lost: retry 1/2 at once",
+		}, time.Time{}),
+		transitionLine(model.JournalEntry{
+			UID: "flaky", Event: model.EventFailure, At: seven.Add(50 * time.Millisecond), AttemptNo: 1,
+			RefreshAt: seven.Add(1050 * time.Millisecond), Why: "retry 1/2 +1s", Reason: "HTTP 503",
+		}, seven),
+		transitionLine(model.JournalEntry{
+			UID: "hangs", Event: model.EventTimeout, At: seven.Add(time.Second), AttemptNo: 3, Why: "final: exhausted after 3",
+			Reason: "timeout", Final: true, DisabledReason: "Cannot refresh after 3 attempts: timeout",
+		}, seven.Add(time.Hour)),
+		transitionLine(model.JournalEntry{UID: "steady", Event: model.EventSuccess, At: seven.Add(time.Second), AttemptNo: 1, Why: "planned"}, seven.Add(2*time.Second)),
+		transitionLine(model.JournalEntry{UID: "banner", Event: model.EventSuccess, At: seven.Add(time.Second), AttemptNo: 1, Why: "finished: one-shot"}, seven.Add(2*time.Second)),
+		noticeLine(model.Notification{UID: "hangs", At: seven.Add(time.Second), Notice: policy.NoticeDisabled, Reason: "Cannot refresh"}),
+		actLine(seven.Add(2*time.Second), "manual", "somebody asks for a refresh by hand"),
+		statusLine(seven.Add(3*time.Second), &store.Record{Model: model.Model{UID: "slow", State: model.State{
+			AttemptUID: "a", AttemptNo: 1, Progress: 45, UserFriendlyStatus: "45 kB",
+		}}}),
+	}
+}
+
+const pipeGolden = `time          model       event        try  next             why
+07:00:00.000  flaky       start        1    deadline +2.0s   if lost: retry 1/2 at once
+07:00:00.050  flaky       failure      1    refresh +1.0s    retry 1/2 +1s · HTTP 503
+07:00:01.000  hangs       timeout      3    when saved       final: exhausted after 3 · Cannot refresh after 3 attempts: timeout
+07:00:01.000  steady      success      1    refresh +1.0s    planned
+07:00:01.000  banner      success      1    when saved       finished: one-shot
+07:00:01.000  hangs       outbox            -                the owner is told: Cannot refresh
+07:00:02.000  manual      --                -                somebody asks for a refresh by hand
+07:00:03.000  slow        status       1    45%              45 kB
+`
+
+func TestTextPrintsOneAlignedLineForEachThingThatHappens(t *testing.T) {
+	var out bytes.Buffer
+	p := textLines{&out}
+	p.begin(testIntroduction())
+	for _, l := range testLines() {
+		p.line(l)
+	}
+	p.show(testSnapshot())
+	p.end()
+	_, got, _ := strings.Cut(out.String(), "GET d\n\n")
+	if diff := cmp.Diff(pipeGolden, got); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(out.String(), "\n  redis-cli -p 7000 LRANGE c 0 -1\n") {
+		t.Errorf("output is\n%s\nwant the commands to look inside", out.String())
+	}
+}
+
+func testSnapshot() snapshot {
+	record := func(uid string, state model.State) *store.Record {
+		return &store.Record{Model: model.Model{UID: uid, State: state}, Exists: true}
+	}
+	return snapshot{
+		now: seven, seen: 3,
+		queued: map[string]string{"a2": "{}"},
+		models: []*store.Record{
+			record("steady", model.State{RefreshAt: seven.Add(2500 * time.Millisecond), Why: "planned"}),
+			record("slow", model.State{
+				AttemptUID: "a1", AttemptNo: 1, DeadlineAt: seven.Add(4 * time.Second), ProcessingAt: seven,
+				Progress: 45, UserFriendlyStatus: "45 kB of 96 kB", Why: "if lost: retry",
+			}),
+			record("flaky", model.State{AttemptUID: "a2", AttemptNo: 2, DeadlineAt: seven.Add(2 * time.Second), Why: "if lost: retry"}),
+			record("gone", model.State{Disabled: true, AttemptNo: 1, DisabledReason: "Gone \x1b[31mfor ever", Why: "final"}),
+			record("manual", model.State{RefreshAt: seven, Why: "run by hand"}),
+			record("banner", model.State{Why: "finished: one-shot"}),
+		},
+	}
+}
+
+const tableGolden = `refreshd demo
+3 of 14 behaviours seen. Ctrl-C ends it.
+redis-cli -p 7000  HGETALL a  |  XRANGE b - +  |  LRANGE c 0 -1
+
+model       status       try  next             last         why
+steady      scheduled         refresh +2.5s    success      planned
+slow        processing   1    deadline +4.0s                45% 45 kB of 96 kB
+flaky       queued       2    deadline +2.0s   failure      if lost: retry
+gone        disabled     1    when saved                    Gone  [31mfor ever
+manual      due               refresh now                   run by hand
+banner      finished          when saved       success      finished: one-shot
+
+07:00:00.000  flaky       start        1    deadline +2.0s   if lost: retry 1/2…
+07:00:00.050  flaky       failure      1    refresh +1.0s    retry 1/2 +1s · HT…
+07:00:01.000  hangs       timeout      3    when saved       final: exhausted a…
+07:00:01.000  steady      success      1    refresh +1.0s    planned
+07:00:01.000  banner      success      1    when saved       finished: one-shot
+07:00:01.000  hangs       outbox            -                the owner is told:…
+07:00:02.000  manual      --                -                somebody asks for …
+07:00:03.000  slow        status       1    45%              45 kB`
+
+func testTable(out *bytes.Buffer, width, height int, color bool) *table {
+	table := newTable(out, func() (int, int) { return width, height }, color)
+	table.begin(testIntroduction())
+	for _, l := range testLines() {
+		table.line(l)
+	}
+	table.last = testSnapshot()
+	return table
+}
+
+func TestTableShowsEachModelInOneRowAndTheLatestLinesBelow(t *testing.T) {
+	got := strings.Join(testTable(new(bytes.Buffer), 80, 40, false).frame(80, 40), "\n")
+	if diff := cmp.Diff(tableGolden, got); diff != "" {
+		t.Errorf("frame (-want +got):\n%s", diff)
+	}
+}
+
+func TestTableNeverExceedsItsScreen(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 3}, {1, 1}, {200, 14}} {
+		width, height := size[0], size[1]
+		rows := testTable(new(bytes.Buffer), width, height, false).frame(width, height)
+		if most := max(1, height-1); len(rows) > most {
+			t.Errorf("%dx%d: %d rows, want at most %d", width, height, len(rows), most)
+		}
+		for _, row := range rows {
+			if utf8.RuneCountInString(row) > width {
+				t.Errorf("%dx%d: row %q is too wide", width, height, row)
+			}
+		}
+	}
+}
+
+func TestTableIsDrawnOverItselfAndGivesTheCursorBack(t *testing.T) {
+	var out bytes.Buffer
+	table := testTable(&out, 80, 24, false)
+	table.show(testSnapshot())
+	table.end()
+	got := out.String()
+	if !strings.HasPrefix(got, cursorHide) || !strings.HasSuffix(got, cursorShow) || strings.Count(got, cursorHome) != 2 {
+		t.Errorf("output is %q, want the cursor hidden first, two frames from home, the cursor shown last", got)
+	}
+	if strings.Count(got, clearScreen) != 1 || !strings.Contains(got, clearLine+"\r\n") {
+		t.Error("expected the screen to be cleared once and each row to clear what stood behind it")
+	}
+}
+
+func TestTableColorsOnlyTheStatusAndOnlyOnRequest(t *testing.T) {
+	var plainOut, colored bytes.Buffer
+	without := strings.Join(testTable(&plainOut, 80, 40, false).frame(80, 40), "\n")
+	with := strings.Join(testTable(&colored, 80, 40, true).frame(80, 40), "\n")
+	if strings.Contains(without, "\x1b") {
+		t.Error("found an escape sequence without color")
+	}
+	if !strings.Contains(with, statusColors[model.StatusDisabled]+"disabled"+colorOff) {
+		t.Errorf("frame is %q, want disabled in color", with)
+	}
+	for _, code := range statusColors {
+		with = strings.ReplaceAll(with, code, "")
+	}
+	if diff := cmp.Diff(without, strings.ReplaceAll(with, colorOff, "")); diff != "" {
+		t.Errorf("frames differ by more than colors (-without +with):\n%s", diff)
+	}
+}
+
+func TestUntilIsShort(t *testing.T) {
+	tests := map[time.Duration]string{
+		-time.Second: "now", 0: "now", 1500 * time.Millisecond: "+1.5s",
+		59 * time.Second: "+59.0s", 5 * time.Minute: "+5m", 26 * time.Hour: "+26h",
+	}
+	for left, want := range tests {
+		if got := until(seven.Add(left), seven); got != want {
+			t.Errorf("until(%s) = %q, want %q", left, got, want)
+		}
+	}
+}
+
+func TestJSONPrintsOneJSONObjectForEachThingThatHappens(t *testing.T) {
+	var out bytes.Buffer
+	j := jsonLines{&out}
+	j.begin(testIntroduction())
+	for _, l := range testLines() {
+		j.line(l)
+	}
+	j.summary(newChecklist(), map[string]int64{"start": 1})
+	var got []map[string]any
+	for text := range strings.Lines(out.String()) {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		got = append(got, object)
+	}
+	want := map[string]any{
+		"at": "2026-11-21T07:00:00.050Z", "uid": "flaky", "event": "failure", "try": "1", "next": "refresh +1.0s",
+		"why": "retry 1/2 +1s · HTTP 503",
+	}
+	if len(got) != len(testLines())+2 {
+		t.Fatalf("%d objects, want one for each line, one before and one after", len(got))
+	}
+	if diff := cmp.Diff(want, got[2]); diff != "" {
+		t.Errorf("object (-want +got):\n%s", diff)
+	}
+	if list, ok := got[len(got)-1]["seen"].([]any); !ok || len(list) != len(behaviours) {
+		t.Errorf("summary is %v, want every behaviour", got[len(got)-1])
+	}
+}
+
+func TestTimeoutIsNotToldTwice(t *testing.T) {
+	l := transitionLine(model.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout}, time.Time{})
+	if l.why != "retry 1/2 at once" {
+		t.Errorf("why = %q, want only the consequence beside the event timeout", l.why)
+	}
+}

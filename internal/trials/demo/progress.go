@@ -1,0 +1,214 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// lookEvery is how often the state of all models is read, for the table and for what is no transition: statuses. It is also
+// how often the next model is saved, so that the user can follow.
+const lookEvery = 250 * time.Millisecond
+
+// progress follows the queue, shows what happens, ticks off what was seen and lets outside react. Its fields belong to the goroutine of watch.
+type progress struct {
+	store    *store.Store
+	out      output
+	check    *checklist
+	outside  *outside
+	complete func()               // called once when every behaviour was seen
+	outbox   string               // position in the outbox
+	notices  []model.Notification // read, and not yet shown
+	statuses map[string]status    // the latest of each model
+	planned  map[string]time.Time // of each model the refresh_at that the journal told last
+}
+
+// status is what an attempt reports of itself.
+type status struct {
+	attempt, text string
+	percent       int
+}
+
+// snapshot is the state of all models at about one instant.
+type snapshot struct {
+	now    time.Time
+	models []*store.Record   // in the order of the scenarios
+	queued map[string]string // attempts that no worker has taken, by their uid
+	seen   int               // behaviours ticked off
+}
+
+func newProgress(queue *store.Store, out output, o *outside, complete func()) *progress {
+	return &progress{
+		store: queue, out: out, check: newChecklist(), outside: o, complete: complete,
+		outbox: store.TailStart, statuses: make(map[string]status), planned: make(map[string]time.Time),
+	}
+}
+
+// runBeside shows what the daemons do until ctx ends or the time is over; 0: there is no such end. It returns when they have
+// ended too. A waiting call to Redis makes that take up to a second.
+func (p *progress) runBeside(ctx context.Context, daemons *daemons, life time.Duration) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if life > 0 {
+		ctx, end = context.WithTimeout(ctx, life)
+		defer end()
+	}
+	wait := daemons.start(ctx)
+	news, followed := make(chan tail), make(chan struct{})
+	go func() {
+		defer close(followed)
+		follow(ctx, p.store, news)
+	}()
+	err := p.watch(ctx, news)
+	end()
+	<-followed
+	wait()
+	return err
+}
+
+// tail is some news of the journal, or why there is none.
+type tail struct {
+	entries []model.JournalEntry
+	err     error
+}
+
+// follow sends the journal's news until ctx ends or Redis fails.
+func follow(ctx context.Context, queue *store.Store, news chan<- tail) {
+	var t tail
+	for position := store.TailStart; ctx.Err() == nil && t.err == nil; {
+		t.entries, position, t.err = queue.Tail(ctx, position)
+		select {
+		case news <- t:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (p *progress) watch(ctx context.Context, news <-chan tail) error {
+	defer p.out.end() // deferred, because a panic must not leave the cursor hidden
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case t := <-news:
+			err = errors.Join(t.err, p.read(ctx, t.entries))
+		case <-p.outside.feeds.stopped:
+			err = p.outside.slowStopped(ctx)
+		case <-p.outside.workers.stopped:
+			err = p.outside.workersStopped(ctx)
+		case <-ticker.C:
+			err = errors.Join(p.outside.saveNext(ctx), p.look(ctx))
+		}
+		if ctx.Err() != nil {
+			return nil // the error only says so again
+		}
+		if err != nil {
+			return err
+		}
+		if !p.check.complete() {
+			p.check.tick()
+			if p.check.complete() {
+				p.complete()
+			}
+		}
+	}
+}
+
+// read shows transitions, each with the notification that was written with it.
+func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error {
+	notices, position, err := p.store.TailOutbox(ctx, p.outbox)
+	if err != nil {
+		return err
+	}
+	// Some of them may belong to transitions that come with the next news.
+	p.notices, p.outbox = append(p.notices, notices...), position
+	for _, e := range entries {
+		p.check.transition(e)
+		p.out.line(transitionLine(e, p.planned[e.UID]))
+		if !e.RefreshAt.IsZero() {
+			p.planned[e.UID] = e.RefreshAt
+		}
+		if len(p.notices) > 0 && caused(e, p.notices[0]) {
+			p.check.notice(p.notices[0])
+			p.out.line(noticeLine(p.notices[0]))
+			p.notices = p.notices[1:]
+		}
+		if err := p.outside.react(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// caused reports whether the notification was written with the transition.
+func caused(e model.JournalEntry, n model.Notification) bool {
+	if e.UID != n.UID || !e.At.Equal(n.At) {
+		return false
+	}
+	return e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
+}
+
+// look reads the state of all models and shows it.
+func (p *progress) look(ctx context.Context) error {
+	stats, err := p.store.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	uids := make([]string, len(scenarios))
+	for i, scenario := range scenarios {
+		uids[i] = scenario.uid
+	}
+	records, err := p.store.Load(ctx, uids)
+	if err != nil {
+		return err
+	}
+	queued, err := p.store.Queued(ctx)
+	if err != nil {
+		return err
+	}
+	s := snapshot{now: stats.At, queued: queued}
+	for _, uid := range uids {
+		if record := records[uid]; record.Exists {
+			s.models = append(s.models, record)
+			p.report(s.now, record)
+		}
+	}
+	p.check.evidence.counters = stats.Counters
+	s.seen = p.check.count()
+	p.out.show(s)
+	return nil
+}
+
+// report shows what a running attempt reports of itself, which is no transition.
+func (p *progress) report(now time.Time, record *store.Record) {
+	latest := status{record.AttemptUID, record.UserFriendlyStatus, record.Progress}
+	if !record.Running() || latest.text == "" || latest == p.statuses[record.UID] {
+		return
+	}
+	p.statuses[record.UID] = latest
+	p.check.progress(record.UID, record.Progress)
+	p.out.line(statusLine(now, record))
+}
+
+// conclude prints what was seen and counted, and returns what is missing of it; without a time limit nothing is.
+func (p *progress) conclude(ctx context.Context, life time.Duration) error {
+	stats, err := p.store.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	p.check.evidence.counters = stats.Counters
+	p.check.tick()
+	p.out.summary(p.check, stats.Counters)
+	if life > 0 && !p.check.complete() {
+		return fmt.Errorf("%w: %d of %d in %s; what is missing has no mark above", ErrNotSeen, p.check.count(), len(behaviours), life)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// servers are what a demo runs on: a Redis, a web server with feeds, connections, and a directory for what is fetched.
+type servers struct {
+	redis  *embedded.Server
+	feeds  *feeds
+	site   string       // the address of the feeds
+	daemon *store.Store // for the daemons
+	store  *store.Store // for everybody else, with connections of its own
+	client redis.UniversalClient
+	dir    string
+
+	closers []func() error // in the order of opening
+}
+
+// slowPace makes the slow feed take about a second and a half.
+const slowPace = 200 * time.Millisecond
+
+// open opens everything; what it has opened before an error is closed again.
+func open(port int, queue string) (*servers, error) {
+	s := &servers{feeds: newFeeds(slowPace)}
+	err := s.open(port, queue)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *servers) open(port int, queue string) (err error) {
+	if s.redis, err = embedded.Start(port); err != nil {
+		return err
+	}
+	s.onClose(func() error { s.redis.Close(); return nil })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("open the feeds: %w", err)
+	}
+	s.serveFeeds(listener)
+	if s.dir, err = os.MkdirTemp("", "refreshd-demo-"); err != nil {
+		return fmt.Errorf("make a directory for what is fetched: %w", err)
+	}
+	s.onClose(func() error { return os.RemoveAll(s.dir) })
+	if s.daemon, _, err = s.connect(queue); err != nil {
+		return err
+	}
+	s.store, s.client, err = s.connect(queue)
+	return err
+}
+
+func (s *servers) serveFeeds(listener net.Listener) {
+	s.site = "http://" + listener.Addr().String()
+	server := &http.Server{Handler: s.feeds, ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	s.onClose(func() error {
+		err := server.Close()
+		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+			err = errors.Join(err, end)
+		}
+		return err
+	})
+}
+
+func (s *servers) connect(queue string) (*store.Store, redis.UniversalClient, error) {
+	clients, err := store.Connect(s.redis.URL(), store.ConnectOptions{ClientName: "refreshd-demo"})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.onClose(clients.Close)
+	store, err := store.New(clients, store.Config{Queue: queue})
+	return store, clients.Write, err
+}
+
+// openQueue opens the queue as a whole, with connections of its own.
+func (s *servers) openQueue(ctx context.Context) (*store.Queue, error) {
+	clients, err := store.Connect(s.redis.URL(), store.ConnectOptions{ClientName: "refreshd-demo"})
+	if err != nil {
+		return nil, err
+	}
+	s.onClose(clients.Close)
+	return store.Open(ctx, clients, store.Config{Queue: s.store.Keys.Queue()})
+}
+
+func (s *servers) onClose(do func() error) { s.closers = append(s.closers, do) }
+
+// close undoes open, the last first.
+func (s *servers) close() error {
+	var errs []error
+	for _, do := range slices.Backward(s.closers) {
+		errs = append(errs, do())
+	}
+	return errors.Join(errs...)
+}
+
+// push writes a message to a list, as a program in any language would.
+func (s *servers) push(ctx context.Context, list, message string) error {
+	if err := s.client.RPush(ctx, list, message).Err(); err != nil {
+		return fmt.Errorf("push a message: %w", err)
+	}
+	return nil
+}
+
+func (s *servers) introduction(dashboard Dashboard) introduction {
+	k, pages := s.store.Keys, ""
+	if dashboard != nil {
+		pages = dashboard.URL()
+	}
+	return introduction{
+		pages: pages,
+		title: "refreshd demo: hours are seconds, all else is real. Feeds: " + s.site,
+		cli:   "redis-cli -p " + s.redis.Port(),
+		commands: []string{
+			"HGETALL " + k.Model(uidFlaky),
+			"XRANGE " + k.Journal() + " - +",
+			"LRANGE " + k.History(uidHangs) + " 0 -1",
+			"ZRANGE " + k.Due() + " 0 -1 WITHSCORES",
+			"XRANGE " + k.Outbox() + " - +",
+			"HGETALL " + k.Stats(),
+		},
+	}
+}
