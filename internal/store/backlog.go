@@ -10,11 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TrimWake shortens the wake list to the one token that is enough.
-func (s *Store) TrimWake(ctx context.Context) error {
-	return wrap(s.clients.Write.LTrim(ctx, s.Keys.Wake(), 0, 0).Err(), "trim the wake list")
-}
-
 // Backlog is what waits in a queue for others than the daemons, and the calls that wait.
 type Backlog struct {
 	Outbox, Undelivered, Rejected, Wake int64

@@ -64,7 +64,7 @@ type Export struct {
 
 // Export reads models with their history. One that is not stored is left out.
 func (s *Store) Export(ctx context.Context, uids []string) (exports []Export, err error) {
-	for chunk := range slices.Chunk(uids, atomicBatch) {
+	for chunk := range slices.Chunk(uids, AtomicBatch) {
 		pipe := s.clients.Read.TxPipeline()
 		hashes := sendEach(chunk, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
 		payloads := sendEach(chunk, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })

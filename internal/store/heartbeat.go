@@ -73,10 +73,3 @@ func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, a
 	}
 	return last, err
 }
-
-// SetBack makes a heartbeat from the future one of now. An owner that lives gives its own soon; one that is forgotten stays so.
-func (s *Store) SetBack(ctx context.Context, heartbeat Heartbeat, now time.Time) error {
-	by := redis.ZAddArgs{XX: true, LT: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: heartbeat.Owner}}}
-	err := s.clients.Write.ZAddArgs(ctx, heartbeat.Key, by).Err()
-	return wrap(err, fmt.Sprintf("set back the heartbeat of %q", heartbeat.Owner))
-}

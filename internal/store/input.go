@@ -25,10 +25,3 @@ func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, err
 	}
 	return entries, nil
 }
-
-// DropInput removes an entry of the input list as it was read, and returns how many still stood there: one or none. The caller has
-// found that its attempt is over, which no attempt ever ceases to be.
-func (s *Store) DropInput(ctx context.Context, entry string) (int, error) {
-	dropped, err := s.clients.Write.LRem(ctx, s.Keys.Input(), 1, entry).Result()
-	return int(dropped), wrap(err, "drop entries of the input list")
-}

@@ -70,13 +70,10 @@ func (s *Store) Inspect(ctx context.Context, uids []string) ([]*Inspection, erro
 // pipelineBatch is how many models are read in one pipeline.
 const pipelineBatch = 50
 
-// atomicBatch is how many models are read in one step, in which Redis serves nobody else: below a millisecond.
-const atomicBatch = 20
-
 // InspectAtomically reads models, each at one instant, and whether they stand in some indexes beside those that they name.
 func (s *Store) InspectAtomically(ctx context.Context, uids []string, beside ...Index) ([]*Inspection, error) {
 	all := make([]*Inspection, 0, len(uids))
-	for chunk := range slices.Chunk(uids, atomicBatch) {
+	for chunk := range slices.Chunk(uids, AtomicBatch) {
 		before, err := s.inspect(ctx, chunk, s.clients.Read.Pipeline(), nil)
 		if err != nil {
 			return nil, err
@@ -207,7 +204,7 @@ func (c *Inspection) RevBroken() bool {
 func (c *Inspection) Mend(now time.Time) *Transition {
 	t := c.Record.Mend()
 	if c.RevBroken() {
-		t.newRev = millis(now)
+		t.Revise(now)
 	}
 	return t
 }
@@ -225,36 +222,6 @@ func (s *Store) WithoutModel(ctx context.Context, uids []string) (without []stri
 		}
 	}
 	return without, nil
-}
-
-// TellBroken says of each broken model what its key holds.
-func (s *Store) TellBroken(ctx context.Context, records map[string]*Record) error {
-	var broken []*Record
-	var keys []string
-	for _, record := range records {
-		if record.Broken {
-			broken, keys = append(broken, record), append(keys, s.Keys.Model(record.UID))
-		}
-	}
-	types, err := s.Types(ctx, keys)
-	for i, is := range types {
-		broken[i].Fault = "key: expected a hash, found a " + is
-	}
-	return err
-}
-
-// Types reads what kinds of values keys hold, in their order; "none": there is no such key.
-func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
-	if err := execReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read types: %w", err)
-	}
-	types := make([]string, len(keys))
-	for i, reply := range replies {
-		types[i] = reply.Val()
-	}
-	return types, nil
 }
 
 // OwnedList is a claimed or taken list with the heartbeat of its owner, both at one instant.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 var (
@@ -108,12 +106,6 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 		owners[i] = last.Owner
 	}
 	return owners, wrap(err, "read pollers")
-}
-
-// AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
-func (s *Store) AddExpiredPoller(ctx context.Context, owner string) error {
-	err := s.clients.Write.ZAddNX(ctx, s.Keys.Pollers(), redis.Z{Score: 0, Member: owner}).Err()
-	return wrap(err, fmt.Sprintf("list poller %q again", owner))
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted

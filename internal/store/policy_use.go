@@ -1,10 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,28 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
 var recountPolicy = load("recount-policy.lua")
-
-// policyUse tells what a model that becomes another changes in the use of inline policies: the name of the one that it ceases to use, and
-// name and text of the one that it begins to use; empty: none. Nil: nothing changes.
-func policyUse(before string, after *model.Model) []string {
-	use := []string{"", "", ""}
-	if policy.IsInline(before) {
-		use[0] = before
-	}
-	if policy.IsInline(after.PolicyName) {
-		text, _ := json.Marshal(after.Policy) // its name could be made of its content
-		use[1], use[2] = after.PolicyName, string(text)
-	}
-	if use[0] == use[1] {
-		return nil
-	}
-	return use
-}
 
 // PolicyUse is how an inline policy is used.
 type PolicyUse struct {
@@ -134,31 +113,3 @@ func (s *Store) Recount(ctx context.Context, use PolicyUse) (bool, error) {
 	written, err := run(ctx, s.clients.Write, recountPolicy, keys, use.Name, use.recorded, is).Bool()
 	return written, wrap(err, "recount the models of a policy")
 }
-
-// CountPolicies counts the models that use each policy, of at most about so many models in each part; all: there are no others.
-func (q *Queue) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
-	uses, all = map[string]int{}, true
-	err = q.Each(func(part *Store) error {
-		looked := 0
-		err := part.EachModel(ctx, "", func(uids []string) error {
-			if looked >= most {
-				return errCounted
-			}
-			names, err := part.PoliciesOf(ctx, uids)
-			for _, name := range names {
-				uses[cmp.Or(name, DefaultPolicyName)]++
-			}
-			looked += len(uids)
-			return err
-		})
-		models += looked
-		if errors.Is(err, errCounted) {
-			all, err = false, nil
-		}
-		return err
-	})
-	return uses, models, all, err
-}
-
-// errCounted ends a walk that has counted enough.
-var errCounted = errors.New("counted enough")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Server is what Redis tells of itself: the fields of INFO.
@@ -37,4 +39,56 @@ func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
 	}
 	now, err := node.Time(ctx).Result()
 	return now, wrap(err, "read the clock of redis")
+}
+
+// Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
+func (s *Store) Size(ctx context.Context) (int, error) {
+	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+	if err != nil {
+		return 0, fmt.Errorf("count keys: %w", err)
+	}
+	keys, err := node.DBSize(ctx).Result()
+	return int(keys), wrap(err, "count keys")
+}
+
+// Clear removes all keys of the queue. Nobody may use it meanwhile.
+func (s *Store) Clear(ctx context.Context) error {
+	k := s.Keys
+	err := s.clients.Write.Unlink(ctx, k.Input(), k.Output(), k.Control()).Err()
+	if err != nil {
+		return fmt.Errorf("clear the queue: %w", err)
+	}
+	return s.scanKeys(ctx, "clear the queue", k.Queue()+":", func(keys []string) error {
+		return s.clients.Write.Unlink(ctx, keys...).Err()
+	})
+}
+
+// Types reads what kinds of values keys hold, in their order; "none": there is no such key.
+func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
+	pipe := s.clients.Read.Pipeline()
+	replies := sendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
+	if err := execReads(ctx, pipe); err != nil {
+		return nil, fmt.Errorf("read types: %w", err)
+	}
+	types := make([]string, len(keys))
+	for i, reply := range replies {
+		types[i] = reply.Val()
+	}
+	return types, nil
+}
+
+// TellBroken says of each broken model what its key holds.
+func (s *Store) TellBroken(ctx context.Context, records map[string]*Record) error {
+	var broken []*Record
+	var keys []string
+	for _, record := range records {
+		if record.Broken {
+			broken, keys = append(broken, record), append(keys, s.Keys.Model(record.UID))
+		}
+	}
+	types, err := s.Types(ctx, keys)
+	for i, is := range types {
+		broken[i].Fault = "key: expected a hash, found a " + is
+	}
+	return err
 }

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/refreshd/refreshd/model"
 )
 
 // Signature is what is known of a signature by which models are failing, or were within a day.
@@ -146,66 +144,6 @@ func (one *Signature) Add(other *Signature) {
 	one.Failures, one.Began, one.Ended = one.Failures+other.Failures, one.Began+other.Began, one.Ended+other.Ended
 	uids := append(slices.Clone(one.UIDs), other.UIDs...)
 	one.UIDs = uids[:min(len(uids), 3)]
-}
-
-// CountErrors counts by what models are failing, by the ids of signatures. It walks over all models.
-func (s *Store) CountErrors(ctx context.Context) (map[string]int64, error) {
-	counts := map[string]int64{}
-	err := s.EachModel(ctx, "", func(uids []string) error {
-		pipe := s.clients.Read.Pipeline()
-		replies := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), fieldError) })
-		if err := execReads(ctx, pipe); err != nil {
-			return fmt.Errorf("read the signatures of models: %w", err)
-		}
-		for _, reply := range replies {
-			if id := reply.Val(); id != "" && model.ValidateErrorID(id) == nil {
-				counts[id]++
-			}
-		}
-		return nil
-	})
-	return counts, err
-}
-
-// ErrorCount is how many models a queue believes to be failing by a signature, and its changes.
-type ErrorCount struct {
-	ID      string
-	Counted int64
-
-	kept, expires bool // the hash
-	began, ended  string
-}
-
-// ErrorCounts reads the counts of these signatures, in their order.
-func (s *Store) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
-	pipe := s.clients.Read.Pipeline()
-	scores := sendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors(), id) })
-	changes := sendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
-	ttls := sendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
-	if err := execReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read the counts of signatures: %w", err)
-	}
-	counts := make([]ErrorCount, len(ids))
-	for i, id := range ids {
-		change := append(changes[i].Val(), nil, nil) // of a key of another type there are none
-		counts[i] = ErrorCount{ID: id, Counted: int64(scores[i].Val()), kept: ttls[i].Val() == -1, expires: ttls[i].Val() > 0, began: text(change[0]), ended: text(change[1])}
-	}
-	return counts, nil
-}
-
-// Agrees reports whether so many models are counted, and the hash is kept while there are any and no longer.
-func (c ErrorCount) Agrees(models int64) bool {
-	return c.Counted == models && (models == 0 || !c.expires) && (models > 0 || !c.kept)
-}
-
-var recountError = load("recount-error.lua")
-
-// RecountError writes down how many models are failing by a signature; false: a model has begun or ceased to since the count was read, and
-// nothing changes.
-func (s *Store) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Errors(), s.Keys.PastErrors(), s.Keys.Error(was.ID)}
-	written, err := run(ctx, s.clients.Write, recountError, keys, was.ID, was.Counted, was.began, was.ended, models, millis(now)).Bool()
-	return written, wrap(err, "recount the models of a signature")
 }
 
 // SumSignatures adds up the parts of a queue, that of most models first.

@@ -4,41 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 )
-
-// Index is a set in which only some models stand: those that fail, are disabled or parked, and those of one label, gate or limit.
-type Index struct {
-	Kind KeyKind
-	Name string // of the label, gate or limit; empty: the queue has one of the kind
-}
-
-// IndexKey is the key of an index.
-func (s *Store) IndexKey(i Index) string {
-	k := s.Keys
-	switch i.Kind {
-	case KeyFailing:
-		return k.Failing()
-	case KeyDisabled:
-		return k.Disabled()
-	case KeyParked:
-		return k.Parked()
-	case KeyGate:
-		return k.ParkedBy(i.Name)
-	case KeyLimit:
-		return k.Limit(i.Name)
-	default:
-		return k.Label(i.Name)
-	}
-}
-
-// scored reports whether the index is a sorted set.
-func (i Index) scored() bool { return i.Kind != KeyLabel }
 
 // Standing is the place of a model in an index.
 type Standing struct {
@@ -146,38 +117,6 @@ func (s *Store) Strays(ctx context.Context, index Index, uids []string) (strays 
 	return strays, nil
 }
 
-// field is the field of a model that says whether it stands in the index.
-func (i Index) field() string {
-	switch i.Kind {
-	case KeyFailing:
-		return "failing_since"
-	case KeyDisabled:
-		return "refresh_disabled_until_update"
-	case KeyParked, KeyGate:
-		return "parked_by"
-	case KeyLimit:
-		return "counted_by"
-	default:
-		name, _, _ := strings.Cut(i.Name, "=")
-		return labelPrefix + name
-	}
-}
-
-// said reports whether the value of the field says that the model stands in the index.
-func (i Index) said(value string) bool {
-	switch i.Kind {
-	case KeyFailing, KeyDisabled, KeyParked:
-		return value != ""
-	case KeyGate:
-		return value == i.Name
-	case KeyLimit:
-		return slices.Contains(strings.Fields(value), string(model.NewGate(model.GateLimit, i.Name)))
-	default:
-		_, is, _ := strings.Cut(i.Name, "=")
-		return value == is
-	}
-}
-
 // EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice.
 func (s *Store) EachUID(ctx context.Context, index Index, visit func(uids []string) error) error {
 	key := s.IndexKey(index)
@@ -187,18 +126,4 @@ func (s *Store) EachUID(ctx context.Context, index Index, visit func(uids []stri
 		}, visit)
 	}
 	return s.EachMember(ctx, key, visit)
-}
-
-// Leaving lets a transition that writes all indexes anew take its model out of one in which it stands by mistake.
-func (t *Transition) Leaving(index Index) *Transition {
-	switch index.Kind {
-	case KeyGate:
-		t.was.gate = model.Gate(index.Name)
-	case KeyLimit:
-		t.was.counted = strings.TrimSpace(t.was.counted + " " + string(model.NewGate(model.GateLimit, index.Name)))
-	case KeyLabel:
-		name, value, _ := strings.Cut(index.Name, "=")
-		t.wasLabels = map[string]string{name: value}
-	}
-	return t
 }

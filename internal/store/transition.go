@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -267,3 +268,23 @@ func (t *Transition) historyEntry(config *Config) string {
 	}
 	return string(t.decision.Ended.AppendEntry(make([]byte, 0, 256)))
 }
+
+// policyUse tells what a model that becomes another changes in the use of inline policies: the name of the one that it ceases to use, and
+// name and text of the one that it begins to use; empty: none. Nil: nothing changes.
+func policyUse(before string, after *model.Model) []string {
+	use := []string{"", "", ""}
+	if policy.IsInline(before) {
+		use[0] = before
+	}
+	if policy.IsInline(after.PolicyName) {
+		text, _ := json.Marshal(after.Policy) // its name could be made of its content
+		use[1], use[2] = after.PolicyName, string(text)
+	}
+	if use[0] == use[1] {
+		return nil
+	}
+	return use
+}
+
+// Revise gives the model a revision, for one that has none.
+func (t *Transition) Revise(now time.Time) { t.newRev = millis(now) }

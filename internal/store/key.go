@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// QueueKey is one of many keys of a kind.
+type QueueKey struct {
+	Kind KeyKind
+	Name string // uid of the model, or owner of the list, name of the reply list, id of the bulk, or the label, gate or key of a limit
+}
+
+// EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
+// put or removed meanwhile may be missed. It ends early with the error of visit.
+func (s *Store) EachKey(ctx context.Context, visit func([]QueueKey) error) error {
+	return s.scanKeys(ctx, "walk over the keys", s.Keys.Queue()+":", func(names []string) error {
+		return visit(sortKeys(s.Keys, names))
+	})
+}
+
+// sortKeys keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
+func sortKeys(k Keys, names []string) []QueueKey {
+	prefixes := map[KeyKind]string{
+		KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk(""), KeyError: k.Error(""),
+		KeyLabel: k.Label(""), KeyGate: k.ParkedBy(""), KeyLimit: k.Limit(""), KeyRate: k.Rate(""), KeyCircuitState: k.Circuit(""),
+		KeyTold: k.Told(""), KeyNotices: k.Notices(""), KeyRecipients: k.Recipients(""),
+	}
+	keys := make([]QueueKey, 0, len(names))
+	for _, name := range names {
+		for kind, prefix := range prefixes {
+			if rest, is := strings.CutPrefix(name, prefix); is && name != k.Lane() {
+				keys = append(keys, QueueKey{kind, rest})
+			}
+		}
+	}
+	return keys
+}
+
+// EachMember hands over the members of a sorted set, such as Keys.Due, in chunks and in no order. A member may come twice.
+func (s *Store) EachMember(ctx context.Context, key string, visit func(members []string) error) error {
+	return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
+		return s.clients.Read.ZScan(ctx, key, cursor, "", scanCount).Result()
+	}, func(pairs []string) error {
+		members := make([]string, 0, len(pairs)/2)
+		for pair := range slices.Chunk(pairs, 2) { // each with its score
+			members = append(members, pair[0])
+		}
+		return visit(members)
+	})
+}
