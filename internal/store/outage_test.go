@@ -83,7 +83,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HGETALL", k.Stats(), "read the circuit of the queue: ", func() error { _, err := b.QueueCircuit(ctx); return err }},
 		{"HGETALL", k.Stats(), "set the circuit of the queue: read the circuit of the queue: ", func() error { return b.SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return b.SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
-		{"MULTI", "", "read the policy of a model: ", func() error { _, err := b.LacksPolicy(ctx, "m1", "p"); return err }},
 		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
 	} {
 		b.answerTo(test.command, test.key, loading)

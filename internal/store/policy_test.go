@@ -62,25 +62,6 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 	})
 }
 
-func TestAModelLacksThePolicyThatItNamesAndThatNobodyCanRead(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		ctx := t.Context()
-		if err := b.PutPolicy(ctx, named(t, `{"retries":[],"name":"stored"}`)); err != nil {
-			t.Fatal(err)
-		}
-		b.seed(keys{":policies": hash{"broken": "{"}})
-		for name, want := range map[string]bool{"stored": false, "broken": true, "gone": true} {
-			b.seed(keys{":model:m1": hash{"policy": name}})
-			if lacks, err := b.LacksPolicy(ctx, "m1", name); lacks != want || err != nil {
-				t.Errorf("%s: lacks = %v, %v; want %v", name, lacks, err, want)
-			}
-			if lacks, err := b.LacksPolicy(ctx, "other", name); lacks || err != nil {
-				t.Errorf("%s: another model lacks it: %v, %v", name, lacks, err)
-			}
-		}
-	})
-}
-
 func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		expect := func(want string) {
