@@ -18,9 +18,9 @@ type Backlog struct {
 
 // Backlog reads what waits. A key of the wrong type counts as empty.
 func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
-	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	rejected, undelivered, wake := pipe.LLen(ctx, k.Rejected()), pipe.LLen(ctx, k.Undelivered()), pipe.LLen(ctx, k.Wake())
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return Backlog{}, fmt.Errorf("read what waits: %w", err)
 	}
 	outbox, oldest, err := s.undelivered(ctx)
@@ -41,19 +41,19 @@ func (s *Store) undelivered(ctx context.Context) (count int64, oldest time.Time,
 	if first == "" { // nobody has acknowledged any: they all count
 		most = 1
 	}
-	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	recipients, entries := pipe.HKeys(ctx, k.Deliveries()), pipe.XRangeN(ctx, k.Outbox(), cmp.Or(first, "-"), "+", most)
 	outbox := pipe.XLen(ctx, k.Outbox()) // last, as miniredis answers it twice where the type is wrong
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return 0, time.Time{}, fmt.Errorf("read the outbox: %w", err)
 	}
 	if count = int64(len(entries.Val())); count == most {
 		count = outbox.Val()
 	}
-	pipe = s.clients.Read.Pipeline()
-	lines := sendEach(recipients.Val(), func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
-	heads := sendEach(recipients.Val(), func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
-	err = wrap(execReads(ctx, pipe), "read the lines of recipients")
+	pipe = s.Clients.Read.Pipeline()
+	lines := SendEach(recipients.Val(), func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
+	heads := SendEach(recipients.Val(), func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
+	err = Wrap(ExecReads(ctx, pipe), "read the lines of recipients")
 	oldest = noticedAt(entries.Val())
 	for i, line := range lines {
 		var head struct{ At time.Time }
@@ -65,8 +65,8 @@ func (s *Store) undelivered(ctx context.Context) (count int64, oldest time.Time,
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
 func (s *Store) LastRejected(ctx context.Context) (string, error) {
-	text, err := s.clients.Read.LIndex(ctx, s.Keys.Rejected(), -1).Result()
-	if err != nil && !missing(err) {
+	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected(), -1).Result()
+	if err != nil && !Missing(err) {
 		return "", fmt.Errorf("read the last rejected message: %w", err)
 	}
 	return readRejected(text).Reason, nil

@@ -37,7 +37,7 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	} {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if err := run(ctx, b.redis, test.script, test.keys, test.args...).Err(); err != nil && !Answered(err) {
+		if err := Run(ctx, b.redis, test.script, test.keys, test.args...).Err(); err != nil && !Answered(err) {
 			t.Fatalf("%s: expected an answer, found %v", name, err)
 		}
 		cancel()

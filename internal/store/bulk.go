@@ -17,7 +17,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-var moveBulk = load("move-bulk.lua")
+var moveBulk = Load("move-bulk.lua")
 
 // Bulk is a wish about many models, and how far pollers have come with it in one part of the queue.
 type Bulk struct {
@@ -153,8 +153,8 @@ func bulkTime(field, text string) (time.Time, error) {
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
 // written.
 func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
-	started, err := s.clients.Read.HGet(ctx, s.Keys.Stats(), string(model.EventStart)).Result()
-	if err != nil && !missing(err) {
+	started, err := s.Clients.Read.HGet(ctx, s.Keys.Stats(), string(model.EventStart)).Result()
+	if err != nil && !Missing(err) {
 		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
 	}
 	if wish.Since, err = s.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
@@ -166,7 +166,7 @@ func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk
 		return Bulk{}, err
 	}
 	_, err = s.change(ctx, s.Keys.Holds(), order{}, func() (change, error) { return change{bulk: &b}, nil })
-	return b, wrap(err, "begin a bulk")
+	return b, Wrap(err, "begin a bulk")
 }
 
 // Bulks reads the bulks that are not over, oldest first. One that stands among them and is gone, or over, is left out: the doctor tells.
@@ -181,13 +181,13 @@ func (s *Store) EndedBulks(ctx context.Context) ([]Bulk, error) {
 }
 
 func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
-	ids, err := s.clients.Read.ZRange(ctx, set, 0, -1).Result()
+	ids, err := s.Clients.Read.ZRange(ctx, set, 0, -1).Result()
 	if err != nil || len(ids) == 0 {
-		return nil, wrap(err, "list bulks")
+		return nil, Wrap(err, "list bulks")
 	}
-	pipe := s.clients.Read.Pipeline()
-	hashes := sendEach(ids, func(id string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Bulk(id)) })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	hashes := SendEach(ids, func(id string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Bulk(id)) })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read bulks: %w", err)
 	}
 	var bulks []Bulk
@@ -201,9 +201,9 @@ func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
 
 // ReadBulk reads one bulk; false: there is none of that id, or it was over for more than a day.
 func (s *Store) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
-	hash, err := s.clients.Read.HGetAll(ctx, s.Keys.Bulk(id)).Result()
+	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Bulk(id)).Result()
 	if err != nil || len(hash) == 0 {
-		return Bulk{}, false, wrap(err, "read a bulk")
+		return Bulk{}, false, Wrap(err, "read a bulk")
 	}
 	return readBulk(id, hash), true, nil
 }
@@ -220,7 +220,7 @@ func (s *Store) checkReplans(ctx context.Context, bulks []Bulk) error {
 	if len(names) == 0 {
 		return nil
 	}
-	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), names...).Result()
+	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies(), names...).Result()
 	if err != nil {
 		return fmt.Errorf("read policies: %w", err)
 	}
@@ -244,7 +244,7 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 	ends := ""
 	fields := b.progress()
 	if over := b.Place == WalkEnds && len(b.Rest) == 0; over || b.Cancelled {
-		b.EndedAt, ends = now, millis(now)
+		b.EndedAt, ends = now, Millis(now)
 		fields["ended"], fields["ended_at"] = string(BulkDone), model.FormatTime(now)
 		fields["cursor"], fields["rest"], fields["trying"] = "", "", ""
 		if b.Cancelled {
@@ -256,7 +256,7 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		args = append(args, name, fields[name])
 	}
-	code, err := run(ctx, s.clients.Write, moveBulk, []string{s.Keys.Bulks(), s.Keys.BulksEnded(), s.Keys.Bulk(b.ID)}, args...).Int()
+	code, err := Run(ctx, s.Clients.Write, moveBulk, []string{s.Keys.Bulks(), s.Keys.BulksEnded(), s.Keys.Bulk(b.ID)}, args...).Int()
 	if err != nil {
 		return false, fmt.Errorf("note how far a bulk is: %w", err)
 	}
@@ -287,7 +287,7 @@ func (s *Store) CancelBulk(ctx context.Context, id string) (bool, error) {
 // enough: no walk begins so soon.
 func (s *Store) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
 	return s.change(ctx, s.Keys.Policies(), order{}, func() (c change, err error) {
-		was, err := s.clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
 		if err = ignoreMissing(err); err != nil || was == text {
 			return c, err
 		}
@@ -311,9 +311,9 @@ func (s *Store) replacePolicy(ctx context.Context, name, text string, after poli
 
 // FindBulk reads a bulk at one instant with whether it stands among those that are not over.
 func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
-	pipe := s.clients.Read.TxPipeline()
+	pipe := s.Clients.Read.TxPipeline()
 	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks(), id)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return b, false, false, fmt.Errorf("look for a bulk: %w", err)
 	}
 	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, nil
@@ -321,8 +321,8 @@ func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bo
 
 // ListBulk makes a bulk known that nobody would carry out.
 func (s *Store) ListBulk(ctx context.Context, b Bulk) error {
-	err := s.clients.Write.ZAddNX(ctx, s.Keys.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
-	return wrap(err, "list a bulk again")
+	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
+	return Wrap(err, "list a bulk again")
 }
 
 // BulkState is how far a bulk is, in a word.

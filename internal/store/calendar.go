@@ -12,7 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-func readCalendar(text string) (schedule.Calendar, error) {
+// ReadCalendar reads the JSON of a calendar.
+func ReadCalendar(text string) (schedule.Calendar, error) {
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		return schedule.Calendar{}, fmt.Errorf("read stored calendar: %w", err)
@@ -37,13 +38,13 @@ func (s *Store) RemoveCalendar(ctx context.Context, name string, now time.Time) 
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
 func (s *Store) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
-	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Calendars()).Result()
+	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Calendars()).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read calendars: %w", err)
 	}
 	var calendars []schedule.Calendar
 	for _, text := range texts {
-		if calendar, err := readCalendar(text); err == nil {
+		if calendar, err := ReadCalendar(text); err == nil {
 			calendars = append(calendars, calendar)
 		}
 	}

@@ -89,7 +89,7 @@ func (w *watch) failed(err error) {
 
 // fault is an error that a monitor should know of: that there is none is an answer, and what Redis does not know yet is loaded.
 func fault(err error) error {
-	if missing(err) || redis.HasErrorPrefix(err, "NOSCRIPT") || redis.HasErrorPrefix(err, "NOGROUP") || redis.HasErrorPrefix(err, "no such key") {
+	if Missing(err) || redis.HasErrorPrefix(err, "NOSCRIPT") || redis.HasErrorPrefix(err, "NOGROUP") || redis.HasErrorPrefix(err, "no such key") {
 		return nil
 	}
 	return err

@@ -44,7 +44,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	t.Helper()
 	b := newBench(t, testkit.Miniredis(t))
 	r := callRecorder{b.redis, map[string][]scriptCall{}, false}
-	b.Keys, b.clients = Keys{"<queue>"}, &Clients{Read: callRecorder{b.redis, r.calls, true}, Write: r, Block: r}
+	b.Keys, b.Clients = Keys{"<queue>"}, &Clients{Read: callRecorder{b.redis, r.calls, true}, Write: r, Block: r}
 	ctx := t.Context()
 	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
 	fleet := *put.Transition

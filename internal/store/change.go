@@ -13,7 +13,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-var changeQueue = load("change-queue.lua")
+var changeQueue = Load("change-queue.lua")
 
 // fieldChanges is the field of <queue>:forwarded that counts the changes of what operators set.
 const fieldChanges = "changes"
@@ -54,7 +54,7 @@ var errConflicts = errors.New("expected holds, limits, calendars and policies to
 // whether it has changed anything. The script that it writes with compares seen: so a request that Redis gets late, or twice, changes nothing.
 func (s *Store) compared(ctx context.Context, try func(seen string) (code int, err error)) (bool, error) {
 	for range maxConflicts {
-		seen, err := s.clients.Read.HGet(ctx, s.Keys.Forwarded(), fieldChanges).Result()
+		seen, err := s.Clients.Read.HGet(ctx, s.Keys.Forwarded(), fieldChanges).Result()
 		if err = ignoreMissing(err); err != nil {
 			return false, fmt.Errorf("read how often the queue has changed: %w", err)
 		}
@@ -73,7 +73,7 @@ func (s *Store) change(ctx context.Context, key string, by order, decide func() 
 		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
 			return changeNone, err
 		}
-		code, failed := run(ctx, s.clients.Write, changeQueue, s.changeKeys(key, &c), changeArgs(seen, by, &c)...).Int()
+		code, failed := Run(ctx, s.Clients.Write, changeQueue, s.changeKeys(key, &c), changeArgs(seen, by, &c)...).Int()
 		if failed != nil || code == changeMade { // a command that is refused now was carried out before
 			err = failed
 		}
@@ -93,9 +93,9 @@ func changeArgs(seen string, by order, c *change) []any {
 	id, since := "", ""
 	var wish map[string]string
 	if c.bulk != nil {
-		id, since, wish = c.bulk.ID, millis(c.bulk.Since), c.bulk.wish()
+		id, since, wish = c.bulk.ID, Millis(c.bulk.Since), c.bulk.wish()
 	}
-	args := []any{seen, by.part, by.number, string(c.gate), millis(c.look), flag(c.hold), id, since, len(c.fields) / 2}
+	args := []any{seen, by.part, by.number, string(c.gate), Millis(c.look), flag(c.hold), id, since, len(c.fields) / 2}
 	for _, text := range c.fields {
 		args = append(args, text)
 	}

@@ -35,13 +35,13 @@ func (s *Store) Circuits(ctx context.Context, names ...string) (circuits []KeyCi
 			return nil, err
 		}
 	}
-	for chunk := range slices.Chunk(names, scanCount) {
-		pipe := s.clients.Read.Pipeline()
-		hashes := sendEach(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
-		parked := sendEach(chunk, func(name string) *redis.IntCmd {
+	for chunk := range slices.Chunk(names, ScanCount) {
+		pipe := s.Clients.Read.Pipeline()
+		hashes := SendEach(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
+		parked := SendEach(chunk, func(name string) *redis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateCircuit, name))))
 		})
-		if err := execReads(ctx, pipe); err != nil {
+		if err := ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read circuits: %w", err)
 		}
 		for i, name := range chunk {
@@ -55,14 +55,14 @@ func (s *Store) Circuits(ctx context.Context, names ...string) (circuits []KeyCi
 
 func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 	return KeyCircuit{
-		Key: name, CircuitState: *readCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"], Reason: fields["reason"],
+		Key: name, CircuitState: *ReadCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"], Reason: fields["reason"],
 	}
 }
 
 // circuitNames lists the keys that have a circuit.
 func (s *Store) circuitNames(ctx context.Context) (names []string, err error) {
 	prefix := s.Keys.Circuit("")
-	err = s.scanKeys(ctx, "list circuits", prefix, func(keys []string) error {
+	err = s.ScanKeys(ctx, "list circuits", prefix, func(keys []string) error {
 		for _, key := range keys {
 			names = append(names, strings.TrimPrefix(key, prefix))
 		}
@@ -72,7 +72,7 @@ func (s *Store) circuitNames(ctx context.Context) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-var turnCircuit = load("turn-circuit.lua")
+var turnCircuit = Load("turn-circuit.lua")
 
 // OpenCircuit opens the circuit of a key by hand, with the name of who does it, and why or nothing, until an instant at least: from then on a
 // probe may close it, or what that of the queue has counted since. true: it was closed before, and its opening is told.
@@ -97,14 +97,14 @@ func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, reas
 	}
 	gate := string(model.NewGate(model.GateCircuit, key))
 	changed, err := s.compared(ctx, func(seen string) (int, error) {
-		opened, err := s.clients.Read.HGet(ctx, keys[0], "opened_at").Result()
+		opened, err := s.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = ignoreMissing(err); err != nil {
 			return changeNone, err
 		}
-		return run(ctx, s.clients.Write, turnCircuit, keys, string(to), key, gate, by, millis(now), model.FormatTime(now),
+		return Run(ctx, s.Clients.Write, turnCircuit, keys, string(to), key, gate, by, Millis(now), model.FormatTime(now),
 			probeAt, keep, s.config.JournalCap, reason, seen, opened).Int()
 	})
-	return changed, wrap(err, "turn a circuit")
+	return changed, Wrap(err, "turn a circuit")
 }
 
 // Circuits reads the circuits of these keys from all parts, or those of all keys; open ones first. One that is open in several parts is told as where

@@ -46,7 +46,7 @@ const (
 	fieldRefreshAt  = "refresh_at"
 	fieldWhy        = "refresh_why"
 	fieldTicket     = "ticket" // commit.lua writes it
-	fieldError      = "error"  // likewise
+	FieldError      = "error"  // likewise
 )
 
 // codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
@@ -148,7 +148,7 @@ func (c *codec) state(m *model.Model) {
 	c.number("progress", &m.Progress)
 	c.time("last_success_at", &m.LastSuccessAt)
 	c.time("failing_since", &m.FailingSince)
-	c.text(fieldError, &m.ErrorID)
+	c.text(FieldError, &m.ErrorID)
 	c.time("final_failure_at", &m.FinalFailureAt)
 	c.text("last_attempt_uid", &m.LastAttemptUID)
 	c.number("deferrals", &m.Deferrals)

@@ -60,7 +60,7 @@ func asHash(v values) hash {
 func TestEveryStateIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := aModel(t)
-		read := newRecord("m1", asHash(encode(&want)))
+		read := NewRecord("m1", asHash(encode(&want)))
 		if diff := cmp.Diff(want, read.Model, cmpopts.IgnoreUnexported(schedule.Schedule{})); diff != "" {
 			t.Errorf("model (-written +read):\n%s", diff)
 		}
@@ -79,7 +79,7 @@ func TestTheDeadlineInTheEntryIsAFieldOnlyWhileItIsNotTheDeadline(t *testing.T) 
 }
 
 func TestTimesOfOtherZonesAreReadAsUTC(t *testing.T) {
-	m := newRecord("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
+	m := NewRecord("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
 	expectEqual(t, "refresh_at", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
 }
 

@@ -16,7 +16,7 @@ var importedModel = hash{
 
 func imported(b *bench, r *Record) *Transition {
 	moved := model.Moved{Definition: model.Definition{UID: "m1", Payload: `{"input_url":"u"}`}, Past: []string{"newer", "older"}}
-	moved.State = newRecord("m1", importedModel).State
+	moved.State = NewRecord("m1", importedModel).State
 	decision, _, err := r.Import(moved, policy.Default(), r.Exists, nil, b.now)
 	if err != nil {
 		b.t.Fatal(err)

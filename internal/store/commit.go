@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var commit = load("commit.lua")
+var commit = Load("commit.lua")
 
 // Code is what a script answers for one item of a batch. A refusal is a result, not an error.
 type Code int
@@ -99,7 +99,7 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	for i := range codes {
 		number, is := reply[i].(int64)
 		if !is { // what is wrong follows it
-			code, misfit, _ := strings.Cut(text(reply[i]), " ")
+			code, misfit, _ := strings.Cut(Text(reply[i]), " ")
 			number, batch.Items[i].Misfit = whole(code), misfit
 		}
 		codes[i] = Code(number)
@@ -136,7 +136,7 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 		keys = append(keys, all.keys...)
 	}
 	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.kinds)}
-	return run(ctx, s.clients.Write, commit, keys, slices.Concat(args, all.first, all.announced)...).Slice()
+	return Run(ctx, s.Clients.Write, commit, keys, slices.Concat(args, all.first, all.announced)...).Slice()
 }
 
 // keysWithReply is how many keys an item has that pushes a reply: that is the last one.
@@ -171,7 +171,7 @@ func (i *Item) message(w *wording, now time.Time) {
 	w.tell("message", i.Message.Entry)
 	if i.CommandID != "" {
 		w.tell("id", i.CommandID)
-		w.announce(millis(now))
+		w.announce(Millis(now))
 	}
 	w.tell("reply", i.Reply.Text)
 }
@@ -179,5 +179,5 @@ func (i *Item) message(w *wording, now time.Time) {
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
 func (s *Store) ProbeScripts(ctx context.Context) error {
 	_, err := s.commit(ctx, Batch{})
-	return wrap(err, "commit an empty batch")
+	return Wrap(err, "commit an empty batch")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var readDue = load("read-due.lua")
+var readDue = Load("read-due.lua")
 
 // Due is what a dispatcher sees of a queue at one instant.
 type Due struct {
@@ -43,14 +43,14 @@ type DueRequest struct {
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates(), s.Keys.Limits(), s.Keys.Calendars(), s.Keys.StaleAt()}
-	now, reply, err := runTimed(ctx, s.clients.Write, readDue, 16, keys,
+	now, reply, err := runTimed(ctx, s.Clients.Write, readDue, 16, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
 	queued, _ := reply[0].(int64)
 	sharers, _ := reply[1].(int64)
-	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readFront(text(reply[8]))}
+	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readFront(Text(reply[8]))}
 	due.Gates = s.gates.read(s, [3][]string{texts(reply[9]), texts(reply[12]), texts(reply[13])})
 	if names := due.Gates.Ended(now); len(names) > 0 {
 		due.Ended = endedLimits(names, texts(reply[12]))
@@ -58,10 +58,10 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	for _, gate := range texts(reply[10]) {
 		due.Looks = append(due.Looks, model.Gate(gate))
 	}
-	due.Alone, _ = parseScore(text(reply[11]))
+	due.Alone, _ = parseScore(Text(reply[11]))
 	due.Ages, due.Misfits = texts(reply[14]), append([]string(nil), texts(reply[15])...)
 	for _, next := range reply[2:5] {
-		at, err := parseScore(text(next))
+		at, err := parseScore(Text(next))
 		if err != nil {
 			return Due{}, fmt.Errorf("read due models: %w", err)
 		}
@@ -74,10 +74,10 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 
 // Retire tells the other dispatchers that one has ended.
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	return wrap(s.clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
+	return Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
 }
 
-var forgetModel = load("forget-model.lua")
+var forgetModel = Load("forget-model.lua")
 
 // Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
 // model holds something else.
@@ -88,5 +88,5 @@ func (s *Store) Forget(ctx context.Context, uid string, gate model.Gate) error {
 func (s *Store) forget(ctx context.Context, uid, also string) error {
 	k := s.Keys
 	keys := []string{k.Model(uid), k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Parked(), also}
-	return wrap(run(ctx, s.clients.Write, forgetModel, keys, uid).Err(), fmt.Sprintf("forget %q", uid))
+	return Wrap(Run(ctx, s.Clients.Write, forgetModel, keys, uid).Err(), fmt.Sprintf("forget %q", uid))
 }

@@ -65,11 +65,11 @@ type Export struct {
 // Export reads models with their history. One that is not stored is left out.
 func (s *Store) Export(ctx context.Context, uids []string) (exports []Export, err error) {
 	for chunk := range slices.Chunk(uids, AtomicBatch) {
-		pipe := s.clients.Read.TxPipeline()
-		hashes := sendEach(chunk, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
-		payloads := sendEach(chunk, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
-		pasts := sendEach(chunk, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
-		if err := execReads(ctx, pipe); err != nil {
+		pipe := s.Clients.Read.TxPipeline()
+		hashes := SendEach(chunk, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
+		payloads := SendEach(chunk, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
+		pasts := SendEach(chunk, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
+		if err := ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read models: %w", err)
 		}
 		for i, uid := range chunk {
@@ -82,10 +82,10 @@ func (s *Store) Export(ctx context.Context, uids []string) (exports []Export, er
 }
 
 func newExport(uid string, hash *redis.MapStringStringCmd, payload *redis.StringCmd, past *redis.StringSliceCmd) (Export, bool) {
-	one := Export{Record: newRecord(uid, hash.Val())}
+	one := Export{Record: NewRecord(uid, hash.Val())}
 	one.Fault = one.Record.Fault
 	for _, unread := range []error{past.Err(), payload.Err(), hash.Err()} {
-		if unread != nil && !missing(unread) {
+		if unread != nil && !Missing(unread) {
 			one.Fault = unread.Error()
 		}
 	}
@@ -107,9 +107,9 @@ func canonicalPast(entries []string) []string {
 
 // Past reads the histories of models, by uid: of each all entries, newest first, as this release writes them.
 func (s *Store) Past(ctx context.Context, uids []string) (map[string][]string, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read histories: %w", err)
 	}
 	pasts := make(map[string][]string, len(uids))
@@ -121,9 +121,9 @@ func (s *Store) Past(ctx context.Context, uids []string) (map[string][]string, e
 
 // PoliciesOf reads the names of the policies of models, in their order; empty: the policy default, or there is no such model.
 func (s *Store) PoliciesOf(ctx context.Context, uids []string) ([]string, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), "policy") })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), "policy") })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read the policies of models: %w", err)
 	}
 	names := make([]string, len(uids))

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-var receiveCommands = load("receive-commands.lua")
+var receiveCommands = Load("receive-commands.lua")
 
 // Forwarded is a command on its way to the part of its model.
 type Forwarded struct {
@@ -46,5 +46,5 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[Key
 // receive pushes commands to the control list, each behind its number, as another part of the queue has claimed them.
 func (s *Store) receive(ctx context.Context, from int, numbered []any) error {
 	keys := []string{s.Keys.Control(), s.Keys.Forwarded()}
-	return run(ctx, s.clients.Write, receiveCommands, keys, append([]any{from}, numbered...)...).Err()
+	return Run(ctx, s.Clients.Write, receiveCommands, keys, append([]any{from}, numbered...)...).Err()
 }

@@ -22,9 +22,9 @@ func (c FreshnessCounts) Watched() int64 {
 
 // FreshnessCounts counts by the indexes: it walks over nothing.
 func (s *Store) FreshnessCounts(ctx context.Context) (FreshnessCounts, error) {
-	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	ages, late, stale := pipe.ZCard(ctx, k.StaleAt()), pipe.ZCard(ctx, k.Late()), pipe.ZCard(ctx, k.Stale())
-	never := pipe.ZCount(ctx, k.Late(), millis(model.Never), "+inf")
+	never := pipe.ZCount(ctx, k.Late(), Millis(model.Never), "+inf")
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("count what is fresh: %w", err)
 	}
@@ -41,12 +41,12 @@ type StaleModel struct {
 
 // LongestStale reads the first so many models that are stale for longest, from a place of their order on.
 func (s *Store) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
-	found, err := s.clients.Read.ZRangeWithScores(ctx, s.Keys.Stale(), int64(from), int64(from+count-1)).Result()
+	found, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Stale(), int64(from), int64(from+count-1)).Result()
 	models := make([]StaleModel, len(found))
 	for i, z := range found {
 		models[i] = StaleModel{fmt.Sprint(z.Member), time.UnixMilli(int64(z.Score)).UTC()}
 	}
-	return models, wrap(err, "read which models are stale")
+	return models, Wrap(err, "read which models are stale")
 }
 
 // JournalReach is since when the journal tells of everything; zero: it tells of nothing. What was created may be told from another instant on
@@ -54,7 +54,7 @@ func (s *Store) LongestStale(ctx context.Context, from, count int) ([]StaleModel
 func (s *Store) JournalReach(ctx context.Context) (time.Time, error) {
 	var reach time.Time
 	for _, stream := range []string{s.Keys.Journal(), s.Keys.Created()} {
-		first, err := s.clients.Read.XRangeN(ctx, stream, "-", "+", 1).Result()
+		first, err := s.Clients.Read.XRangeN(ctx, stream, "-", "+", 1).Result()
 		if err != nil {
 			return reach, fmt.Errorf("read the journal: %w", err)
 		}
@@ -71,7 +71,7 @@ func (s *Store) JournalReach(ctx context.Context) (time.Time, error) {
 func (s *Store) EachChangeOfFreshness(ctx context.Context, visit func(model.JournalEntry)) error {
 	for _, stream := range []string{s.Keys.Created(), s.Keys.Journal()} {
 		for from := "-"; ; {
-			entries, err := s.clients.Read.XRangeN(ctx, stream, from, "+", tailBatch).Result()
+			entries, err := s.Clients.Read.XRangeN(ctx, stream, from, "+", tailBatch).Result()
 			if err != nil {
 				return fmt.Errorf("read the journal: %w", err)
 			}
@@ -127,8 +127,8 @@ func (s *Store) PastFreshness(ctx context.Context, at time.Time, counts Freshnes
 			past.Stale = append(past.Stale, StaleModel{uid, since[uid]})
 		}
 	}
-	for from := 0; ; from += scanCount { // those that are stale since
-		found, err := s.LongestStale(ctx, from, scanCount)
+	for from := 0; ; from += ScanCount { // those that are stale since
+		found, err := s.LongestStale(ctx, from, ScanCount)
 		if err != nil {
 			return past, err
 		}
@@ -137,7 +137,7 @@ func (s *Store) PastFreshness(ctx context.Context, at time.Time, counts Freshnes
 				past.Stale = append(past.Stale, one)
 			}
 		}
-		if len(found) < scanCount || len(past.Stale) >= scanCount {
+		if len(found) < ScanCount || len(past.Stale) >= ScanCount {
 			break
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var noteFront = load("note-front.lua")
+var noteFront = Load("note-front.lua")
 
 // frontCap is how many fronts are kept: at four a second, thinned out to one a second as they age, those of more than an hour and a half,
 // and of longer where the list moves slowly.
@@ -21,8 +21,8 @@ const frontCap = 10_000
 // seems to have been taken later than it was noted by more than apart.
 func (s *Store) NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
 	keys := []string{s.Keys.Front(), s.Keys.Input(), s.Keys.Stats()}
-	err := run(ctx, s.clients.Write, noteFront, keys, s.clockArg(), number(ticket), millis(since), frontCap, apart.Milliseconds()).Err()
-	return wrap(err, "note the front of the input list")
+	err := Run(ctx, s.Clients.Write, noteFront, keys, s.clockArg(), number(ticket), Millis(since), frontCap, apart.Milliseconds()).Err()
+	return Wrap(err, "note the front of the input list")
 }
 
 // Fronts reads the fronts that were noted, and the clock before that. A key of another type holds none.
@@ -32,14 +32,14 @@ func (s *Store) Fronts(ctx context.Context) (model.Fronts, error) {
 		return model.Fronts{}, err
 	}
 	fronts := model.Fronts{At: now}
-	texts, err := s.clients.Read.LRange(ctx, s.Keys.Front(), 0, -1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front(), 0, -1).Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fronts, nil
 	}
 	for _, text := range texts {
 		fronts.Noted = append(fronts.Noted, readFront(text))
 	}
-	return fronts, wrap(err, "read the fronts of the input list")
+	return fronts, Wrap(err, "read the fronts of the input list")
 }
 
 // readFront reads a front as note-front.lua writes it. What cannot be read is no front of anything.

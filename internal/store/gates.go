@@ -15,7 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-var moveGates = load("move-gates.lua")
+var moveGates = Load("move-gates.lua")
 
 // gateCache keeps what the texts of holds, limits and calendars say: dispatchers read them once a round.
 type gateCache struct {
@@ -36,16 +36,16 @@ func (c *gateCache) read(s *Store, texts [3][]string) model.Gates {
 		c.gates.Parts = len(s.queue.Parts)
 	}
 	for pair := range slices.Chunk(texts[0], 2) {
-		if pair[0] == holdChanges {
+		if pair[0] == HoldChanges {
 			c.gates.HoldChanges = pair[1]
 			continue
 		}
-		hold, _ := readHold(pair[0], pair[1])
+		hold, _ := ReadHold(pair[0], pair[1])
 		c.gates.Holds = append(c.gates.Holds, hold)
 	}
 	slices.SortFunc(c.gates.Holds, compareHolds)
 	for pair := range slices.Chunk(texts[1], 2) {
-		limit, err := readLimit(pair[0], pair[1])
+		limit, err := ReadLimit(pair[0], pair[1])
 		if key, failed := policy.ParseKey(limit.Name); err == nil && failed == nil {
 			c.gates.QueueLimits = append(c.gates.QueueLimits, model.QueueLimit{Key: key, Limit: limit})
 		} else if err == nil {
@@ -53,7 +53,7 @@ func (c *gateCache) read(s *Store, texts [3][]string) model.Gates {
 		}
 	}
 	for pair := range slices.Chunk(texts[2], 2) {
-		if calendar, err := readCalendar(pair[1]); err == nil {
+		if calendar, err := ReadCalendar(pair[1]); err == nil {
 			c.gates.Calendars[pair[0]] = calendar
 		}
 	}
@@ -62,11 +62,11 @@ func (c *gateCache) read(s *Store, texts [3][]string) model.Gates {
 
 // Gates reads what may keep models of the queue from starting.
 func (s *Store) Gates(ctx context.Context) (model.Gates, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach([]string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}, func(key string) *redis.MapStringStringCmd {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach([]string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}, func(key string) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return model.Gates{}, fmt.Errorf("read holds, limits and calendars: %w", err)
 	}
 	var texts [3][]string
@@ -80,11 +80,11 @@ func (s *Store) Gates(ctx context.Context) (model.Gates, error) {
 
 // ParkedBy reads the uids of models that wait for gates, of each the first so many, longest due first.
 func (s *Store) ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(gates, func(gate model.Gate) *redis.StringSliceCmd {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(gates, func(gate model.Gate) *redis.StringSliceCmd {
 		return pipe.ZRange(ctx, s.Keys.ParkedBy(string(gate)), 0, int64(limit)-1)
 	})
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read what waits for gates: %w", err)
 	}
 	uids := make([][]string, len(gates))
@@ -108,7 +108,7 @@ func (s *Store) MoveGates(ctx context.Context, looks []GateLook, alone time.Time
 	if len(looks) == 0 {
 		return nil
 	}
-	keys, args := []string{s.Keys.Gates(), s.Keys.Holds()}, []any{millis(alone)}
+	keys, args := []string{s.Keys.Gates(), s.Keys.Holds()}, []any{Millis(alone)}
 	for _, look := range looks {
 		keys = append(keys, s.Keys.ParkedBy(string(look.Gate)))
 		stays, hold := "", ""
@@ -118,10 +118,10 @@ func (s *Store) MoveGates(ctx context.Context, looks []GateLook, alone time.Time
 		if kind, name := look.Gate.Split(); kind == model.GateHold {
 			hold = name
 		}
-		args = append(args, string(look.Gate), millis(look.Again), stays, hold)
+		args = append(args, string(look.Gate), Millis(look.Again), stays, hold)
 	}
-	_, err := run(ctx, s.clients.Write, moveGates, keys, args...).Int()
-	return wrap(err, "note when gates are looked at again")
+	_, err := Run(ctx, s.Clients.Write, moveGates, keys, args...).Int()
+	return Wrap(err, "note when gates are looked at again")
 }
 
 // changeGate stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
@@ -129,9 +129,9 @@ func (s *Store) MoveGates(ctx context.Context, looks []GateLook, alone time.Time
 func (s *Store) changeGate(ctx context.Context, key string, gate model.Gate, text string, now time.Time) (bool, error) {
 	_, name := gate.Split()
 	return s.change(ctx, key, order{}, func() (change, error) {
-		was, err := s.clients.Read.HGet(ctx, key, name).Result()
+		was, err := s.Clients.Read.HGet(ctx, key, name).Result()
 		if err = ignoreMissing(err); err != nil || was == text {
-			return change{}, wrap(err, "read "+string(gate))
+			return change{}, Wrap(err, "read "+string(gate))
 		}
 		return change{fields: []string{name, text}, gate: gate, look: now}, nil
 	})

@@ -37,18 +37,18 @@ func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 	if err != nil {
 		return Gauges{}, err
 	}
-	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	disabled, parked := pipe.ZCard(ctx, k.Disabled()), pipe.ZCard(ctx, k.Parked())
 	oldestDue := s.askOldestDue(ctx, pipe)
 	gates, circuit := pipe.ZRange(ctx, k.Gates(), 0, mostGates-1), pipe.HMGet(ctx, k.QueueCircuit(), "opened_at")
-	since := millis(stats.At.Add(-model.LongestSilence))
+	since := Millis(stats.At.Add(-model.LongestSilence))
 	parties := map[model.Party]string{model.PartyDispatcher: k.Dispatchers(), model.PartyPoller: k.Pollers(), model.PartyWorker: k.Workers()}
-	living := sendEach(model.Parties, func(party model.Party) *redis.IntCmd { return pipe.ZCount(ctx, parties[party], since, "+inf") })
+	living := SendEach(model.Parties, func(party model.Party) *redis.IntCmd { return pipe.ZCount(ctx, parties[party], since, "+inf") })
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Gauges{}, fmt.Errorf("read gauges: %w", err)
 	}
 	g := Gauges{
-		Stats: stats, Disabled: disabled.Val(), Parked: parked.Val(), QueueCircuitOpen: text(circuit.Val()[0]) != "",
+		Stats: stats, Disabled: disabled.Val(), Parked: parked.Val(), QueueCircuitOpen: Text(circuit.Val()[0]) != "",
 		Living: map[model.Party]int64{},
 	}
 	for i, party := range model.Parties {
@@ -102,9 +102,9 @@ func (s *Store) countParked(ctx context.Context, gates []string, g *Gauges) erro
 	if len(gates) == 0 {
 		return nil
 	}
-	pipe := s.clients.Read.Pipeline()
-	waiting := sendEach(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.ParkedBy(gate)) })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	waiting := SendEach(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.ParkedBy(gate)) })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return fmt.Errorf("count what is parked: %w", err)
 	}
 	for i, gate := range gates {
@@ -122,7 +122,7 @@ func noticedAt(entries []redis.XMessage) time.Time {
 	if len(entries) == 0 {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339, text(entries[0].Values["at"]))
+	at, err := time.Parse(time.RFC3339, Text(entries[0].Values["at"]))
 	if err != nil { // of somebody else
 		at = time.UnixMilli(writtenAt(entries[0].ID))
 	}

@@ -22,10 +22,10 @@ type Heartbeat struct {
 // Heartbeats reads the last heartbeat of every dispatcher, poller and worker pool, and then the clock: none of them was given later, unless
 // the clock has been set back since. A set of the wrong type counts as empty.
 func (s *Store) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
-	pipe := s.clients.Read.Pipeline()
+	pipe := s.Clients.Read.Pipeline()
 	replies := s.askHeartbeats(ctx, pipe)
 	clock := s.askTime(ctx, pipe)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, time.Time{}, fmt.Errorf("read heartbeats: %w", err)
 	}
 	now, err = s.readTime(clock)
@@ -46,7 +46,7 @@ func (s *Store) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbe
 	keys := map[model.Party]string{
 		model.PartyDispatcher: s.Keys.Dispatchers(), model.PartyPoller: s.Keys.Pollers(), model.PartyWorker: s.Keys.Workers(),
 	}
-	return sendEach(model.Parties, func(party model.Party) heartbeatReply {
+	return SendEach(model.Parties, func(party model.Party) heartbeatReply {
 		return heartbeatReply{party, keys[party], pipe.ZRangeWithScores(ctx, keys[party], 0, -1)}
 	})
 }
@@ -64,9 +64,9 @@ func (r heartbeatReplies) read() (heartbeats []Heartbeat) {
 // expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
 // meanwhile counts too: the clock has been set back since.
 func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) (last []Heartbeat, err error) {
-	pipe := s.clients.Read.Pipeline()
-	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: millis(now.Add(-lease))})
-	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + millis(now.Add(ahead)), Max: "+inf"})
+	pipe := s.Clients.Read.Pipeline()
+	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: Millis(now.Add(-lease))})
+	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + Millis(now.Add(ahead)), Max: "+inf"})
 	_, err = pipe.Exec(ctx)
 	for _, z := range slices.Concat(old.Val(), future.Val()) {
 		last = append(last, Heartbeat{Key: key, Owner: fmt.Sprint(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()})

@@ -11,7 +11,7 @@ import (
 
 // History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
 func (s *Store) History(ctx context.Context, uid string) ([]model.Attempt, error) {
-	entries, err := s.clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
+	entries, err := s.Clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
@@ -33,11 +33,11 @@ func (s *Store) LastReasons(ctx context.Context, uids []string) (map[string]stri
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	pipe := s.clients.Read.Pipeline()
-	newest := sendEach(uids, func(uid string) *redis.StringSliceCmd {
+	pipe := s.Clients.Read.Pipeline()
+	newest := SendEach(uids, func(uid string) *redis.StringSliceCmd {
 		return pipe.LRange(ctx, s.Keys.History(uid), 0, reasonsRead-1)
 	})
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	reasons := make(map[string]string, len(uids))

@@ -14,8 +14,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// holdChanges is the field of <queue>:holds that counts how often they have changed. No hold has its name.
-const holdChanges = "changes"
+// HoldChanges is the field of <queue>:holds that counts how often they have changed. No hold has its name.
+const HoldChanges = "changes"
 
 // holdText is a hold as it is stored.
 type holdText struct {
@@ -39,9 +39,9 @@ func writeHold(h *model.Hold) string {
 	return string(raw)
 }
 
-// readHold reads a stored hold. One of which a part cannot be read holds what can be read of it: to let models start is worse than to hold
+// ReadHold reads a stored hold. One of which a part cannot be read holds what can be read of it: to let models start is worse than to hold
 // too many.
-func readHold(id, raw string) (model.Hold, error) {
+func ReadHold(id, raw string) (model.Hold, error) {
 	h := model.Hold{ID: id}
 	var text holdText
 	if err := json.Unmarshal([]byte(raw), &text); err != nil {
@@ -72,13 +72,13 @@ func compareHolds(a, b model.Hold) int {
 
 // Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
 func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
-	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
+	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read holds: %w", err)
 	}
-	delete(texts, holdChanges)
+	delete(texts, HoldChanges)
 	for id, text := range texts {
-		hold, unreadable := readHold(id, text)
+		hold, unreadable := ReadHold(id, text)
 		holds, problem = append(holds, hold), cmp.Or(problem, unreadable)
 	}
 	slices.SortFunc(holds, compareHolds)
@@ -110,11 +110,11 @@ func (s *Store) putHold(ctx context.Context, hold *model.Hold, by order) (bool, 
 
 // hold reads one hold, or what can be read of it.
 func (s *Store) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
-	text, err := s.clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
+	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
 	if err != nil {
-		return hold, false, wrap(ignoreMissing(err), "read a hold")
+		return hold, false, Wrap(ignoreMissing(err), "read a hold")
 	}
-	hold, _ = readHold(id, text)
+	hold, _ = ReadHold(id, text)
 	return hold, true, nil
 }
 

@@ -49,7 +49,7 @@ func (t *Transition) fleet(w *wording, k Keys, now time.Time, config *Config) {
 	begins, ends := t.fails()
 	if len(t.decision.Takes) > 0 || gives || begins || ends {
 		f.say("ms", "")
-		f.announce(millis(now))
+		f.announce(Millis(now))
 	}
 	f.take(&t.decision)
 	f.labels(t.wasLabels, t.isLabels)
@@ -106,7 +106,7 @@ func (f *fleet) gate(look time.Time) {
 	if f.joins {
 		f.say("gate", "")
 		f.say("look", "")
-		f.announce(string(f.is.gate), cmp.Or(millis(look), millis(f.now), "0"))
+		f.announce(string(f.is.gate), cmp.Or(Millis(look), Millis(f.now), "0"))
 	}
 }
 
@@ -189,7 +189,7 @@ func (f *fleet) settle(t *Transition, name string) {
 	at := f.now.Add(probe)
 	f.say("circuit", "")
 	f.announce(string(model.NewGate(model.GateCircuit, name)), name, string(t.decision.CircuitOutcome), strconv.Itoa(failures), strconv.Itoa(of),
-		model.FormatTime(at), millis(at))
+		model.FormatTime(at), Millis(at))
 	f.wording.keys = append(f.wording.keys, f.keys.Circuit(name))
 }
 

@@ -59,11 +59,11 @@ func (s *Store) IndexKey(i Index) string {
 	}
 }
 
-// scored reports whether the index is a sorted set.
-func (i Index) scored() bool { return i.Kind != KeyLabel }
+// Scored reports whether the index is a sorted set.
+func (i Index) Scored() bool { return i.Kind != KeyLabel }
 
-// field is the field of a model that says whether it stands in the index.
-func (i Index) field() string {
+// Field is the field of a model that says whether it stands in the index.
+func (i Index) Field() string {
 	switch i.Kind {
 	case KeyFailing:
 		return "failing_since"
@@ -79,8 +79,8 @@ func (i Index) field() string {
 	}
 }
 
-// said reports whether the value of the field says that the model stands in the index.
-func (i Index) said(value string) bool {
+// Said reports whether the value of the field says that the model stands in the index.
+func (i Index) Said(value string) bool {
 	switch i.Kind {
 	case KeyFailing, KeyDisabled, KeyParked:
 		return value != ""

@@ -14,7 +14,7 @@ type InputEntry struct {
 // InputPart reads up to n entries of the input list from a place on, oldest first. Only what stands at one place is told; entries move
 // while a worker takes others.
 func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, error) {
-	texts, err := s.clients.Read.LRange(ctx, s.Keys.Input(), from, from+n-1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Input(), from, from+n-1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read a part of the input list: %w", err)
 	}

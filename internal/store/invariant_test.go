@@ -122,7 +122,7 @@ func brokenInvariants(all keys) (broken list) {
 	wantErrors := scores{}
 	for _, uid := range modelNames {
 		fields, _ := all[":model:"+uid].(hash)
-		m := newRecord(uid, fields).Model
+		m := NewRecord(uid, fields).Model
 		if m.ErrorID != "" {
 			wantErrors[m.ErrorID]++
 		}

@@ -36,7 +36,7 @@ func (w *wording) notifications(t *Transition, now time.Time) {
 
 // entryCodec reads one entry of a stream as it came.
 func entryCodec(values map[string]any) codec {
-	return codec{get: func(name string) string { return text(values[name]) }}
+	return codec{get: func(name string) string { return Text(values[name]) }}
 }
 
 func readJournalEntry(values map[string]any) (e model.JournalEntry) {
@@ -81,8 +81,8 @@ func (s *Store) Tail(ctx context.Context, after string) ([]model.JournalEntry, s
 		create = last
 	}
 	read := &redis.XReadArgs{Streams: []string{s.Keys.Created(), s.Keys.Journal(), create, last}, Count: tailBatch, Block: blockFor}
-	streams, err := s.clients.Block.XRead(ctx, read).Result()
-	if missing(err) {
+	streams, err := s.Clients.Block.XRead(ctx, read).Result()
+	if Missing(err) {
 		return nil, after, nil
 	}
 	if err != nil {
@@ -114,7 +114,7 @@ func writtenAt(id string) int64 {
 
 // TailOutbox returns the notifications after a position and the position behind them. It does not wait.
 func (s *Store) TailOutbox(ctx context.Context, after string) ([]model.Notification, string, error) {
-	messages, err := s.clients.Read.XRangeN(ctx, s.Keys.Outbox(), "("+after, "+", tailBatch).Result()
+	messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Outbox(), "("+after, "+", tailBatch).Result()
 	if err != nil {
 		return nil, after, fmt.Errorf("read the outbox: %w", err)
 	}

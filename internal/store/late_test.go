@@ -101,7 +101,7 @@ func withLateness(b *bench) *lateness {
 	if cluster, is := write.(*redis.ClusterClient); is { // a transaction goes to its node
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(l) })
 	}
-	b.clients = &Clients{Read: b.redis, Write: write, Block: b.redis, Clustered: b.clients.Clustered}
+	b.Clients = &Clients{Read: b.redis, Write: write, Block: b.redis, Clustered: b.Clients.Clustered}
 	return l
 }
 
@@ -145,14 +145,14 @@ func verbs(t *testing.T) []verb {
 	end := func(b *bench) error { return only(b.CancelBulk(t.Context(), "cancel-h1")) }
 	above := func(models int) func(b *bench) error {
 		return func(b *bench) error {
-			q, err := Open(t.Context(), b.clients, Config{Queue: b.Keys.Queue()})
+			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()})
 			must(t, err)
 			return q.SetNewErrorAbove(t.Context(), models)
 		}
 	}
 	wire := func(name string) func(b *bench) error {
 		return func(b *bench) error {
-			q, err := Open(t.Context(), b.clients, Config{Queue: b.Keys.Queue()})
+			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()})
 			must(t, err)
 			return q.SetWire(t.Context(), model.Wire{ModelName: name}, true)
 		}

@@ -8,7 +8,7 @@ import (
 
 func TestAQueueOfANewerLayoutIsRefusedWithWordsBeforeAllElse(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		open := func() (*Queue, error) { return Open(t.Context(), b.clients, Config{Queue: b.Keys.Queue()}) }
+		open := func() (*Queue, error) { return Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()}) }
 		for _, stored := range []string{"", "1"} {
 			if stored != "" {
 				b.redis.HSet(t.Context(), b.Keys.Settings(), settingLayout, stored)
@@ -24,7 +24,7 @@ func TestAQueueOfANewerLayoutIsRefusedWithWordsBeforeAllElse(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("expected %s, found %v", want, err)
 		}
-		if err := Create(t.Context(), b.clients, Config{Queue: b.Keys.Queue()}, 2); err == nil || !strings.Contains(err.Error(), "upgrade this binary") {
+		if err := Create(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()}, 2); err == nil || !strings.Contains(err.Error(), "upgrade this binary") {
 			t.Errorf("expected that nothing is created in it, found %v", err)
 		}
 		for _, stored := range []string{"0", "-1", "one", ""} {

@@ -30,7 +30,8 @@ func writeLimit(l *model.Limit) string {
 	return string(raw)
 }
 
-func readLimit(name, raw string) (model.Limit, error) {
+// ReadLimit reads the JSON of a limit.
+func ReadLimit(name, raw string) (model.Limit, error) {
 	l := model.Limit{Name: name}
 	var text limitText
 	if err := json.Unmarshal([]byte(raw), &text); err != nil {
@@ -57,7 +58,7 @@ func (s *Store) RemoveLimit(ctx context.Context, name string, now time.Time) (bo
 	return s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, name), "", now)
 }
 
-var forgetLimits = load("forget-limits.lua")
+var forgetLimits = Load("forget-limits.lua")
 
 // EndedLimit is a limit that was set at run time and has ended, as it is stored.
 type EndedLimit struct{ name, text string }
@@ -78,19 +79,19 @@ func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 	for _, limit := range ended {
 		args = append(args, limit.name, limit.text)
 	}
-	_, err := run(ctx, s.clients.Write, forgetLimits, []string{s.Keys.Limits()}, args...).Int()
-	return wrap(err, "forget limits that have ended")
+	_, err := Run(ctx, s.Clients.Write, forgetLimits, []string{s.Keys.Limits()}, args...).Int()
+	return Wrap(err, "forget limits that have ended")
 }
 
 // Limits reads the limits that were set at run time, by their names.
 func (s *Store) Limits(ctx context.Context) ([]model.Limit, error) {
-	texts, err := s.clients.Read.HGetAll(ctx, s.Keys.Limits()).Result()
+	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Limits()).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}
 	limits := make([]model.Limit, 0, len(texts))
 	for name, text := range texts {
-		if limit, err := readLimit(name, text); err == nil { // doctor tells what cannot be read
+		if limit, err := ReadLimit(name, text); err == nil { // doctor tells what cannot be read
 			limits = append(limits, limit)
 		}
 	}

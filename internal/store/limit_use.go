@@ -47,14 +47,14 @@ func (s *Store) LimitUses(ctx context.Context, names ...string) ([]LimitUse, err
 		uses[limit.Name] = &LimitUse{Limit: limit, Set: true}
 	}
 	all := make([]LimitUse, 0, len(uses))
-	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), scanCount) {
-		pipe := s.clients.Read.Pipeline()
-		running := sendEach(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-		slots := sendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-		parked := sendEach(names, func(name string) *redis.IntCmd {
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), ScanCount) {
+		pipe := s.Clients.Read.Pipeline()
+		running := SendEach(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
+		slots := SendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+		parked := SendEach(names, func(name string) *redis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, name))))
 		})
-		if err := execReads(ctx, pipe); err != nil {
+		if err := ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read limits: %w", err)
 		}
 		for i, name := range names {
@@ -72,7 +72,7 @@ func (s *Store) LimitUses(ctx context.Context, names ...string) ([]LimitUse, err
 // limitNames lists the keys of which something runs or waits.
 func (s *Store) limitNames(ctx context.Context) (names []string, err error) {
 	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, "")))} {
-		err = cmp.Or(err, s.scanKeys(ctx, "list limits", prefix, func(keys []string) error {
+		err = cmp.Or(err, s.ScanKeys(ctx, "list limits", prefix, func(keys []string) error {
 			for _, key := range keys {
 				names = append(names, strings.TrimPrefix(key, prefix))
 			}
@@ -84,17 +84,17 @@ func (s *Store) limitNames(ctx context.Context) (names []string, err error) {
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
 func (s *Store) WaitedFor(ctx context.Context, most int) (gates []model.Gate, err error) {
-	names, err := s.clients.Read.ZRange(ctx, s.Keys.Gates(), 0, int64(most)-1).Result()
+	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates(), 0, int64(most)-1).Result()
 	for _, name := range names {
 		gates = append(gates, model.Gate(name))
 	}
-	return gates, wrap(err, "list the gates for which models wait")
+	return gates, Wrap(err, "list the gates for which models wait")
 }
 
 // CountParked counts the models that wait for a gate.
 func (s *Store) CountParked(ctx context.Context, gate model.Gate) (int64, error) {
-	n, err := s.clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
-	return n, wrap(err, "count what waits for a gate")
+	n, err := s.Clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
+	return n, Wrap(err, "count what waits for a gate")
 }
 
 // LimitUses reads the keys of limits of all parts, in their order; without keys, of all that count anything or were set: it walks over the keys of

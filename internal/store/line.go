@@ -23,15 +23,15 @@ func (p InLine) Wait() time.Duration {
 // PlaceInLine tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
 // meanwhile. It reads the whole list, so it is for people, not for loops.
 func (s *Store) PlaceInLine(ctx context.Context, m *Record) (InLine, error) {
-	pipe, k := s.clients.Read.Pipeline(), s.Keys
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	now, err := s.Now(ctx)
 	if err != nil {
 		return InLine{}, err
 	}
 	entries, urgent := pipe.LRange(ctx, k.Input(), 0, -1), pipe.ZCard(ctx, k.Urgent())
-	calm := pipe.ZCount(ctx, k.Due(), "-inf", millis(now))
+	calm := pipe.ZCount(ctx, k.Due(), "-inf", Millis(now))
 	hurried, due := pipe.ZRank(ctx, k.Urgent(), m.UID), pipe.ZRank(ctx, k.Due(), m.UID)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return InLine{}, fmt.Errorf("read the input list: %w", err)
 	}
 	fronts, err := s.Fronts(ctx)

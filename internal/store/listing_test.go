@@ -10,8 +10,8 @@ import (
 func (b *bench) list(prefix string) (uids []string) {
 	b.t.Helper()
 	err := b.EachModel(b.t.Context(), prefix, func(chunk []string) error {
-		if len(chunk) > scanCount {
-			b.t.Errorf("a chunk of %d uids, want at most %d", len(chunk), scanCount)
+		if len(chunk) > ScanCount {
+			b.t.Errorf("a chunk of %d uids, want at most %d", len(chunk), ScanCount)
 		}
 		uids = append(uids, chunk...)
 		return nil
@@ -27,7 +27,7 @@ func TestEachModelIsListedOnceAndNoneOfAnotherQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		var want []string
 		all := keys{":model:a:b": hash{"rev": "1"}, ":model:broken": "no hash", ":payload:other": "{}", ":due": scores{"ghost": 1}}
-		for i := range 3 * scanCount {
+		for i := range 3 * ScanCount {
 			uid := fmt.Sprintf("tbl_%d", i)
 			all[":model:"+uid], want = hash{"rev": "1"}, append(want, uid)
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	claimMessages = load("claim-messages.lua")
-	adoptMessages = load("adopt-messages.lua")
+	claimMessages = Load("claim-messages.lua")
+	adoptMessages = Load("adopt-messages.lua")
 )
 
 // Claimed is one message in a claimed list, or in the lane.
@@ -84,8 +84,8 @@ type Claim struct {
 func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
 	k := s.Keys
 	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers(), k.Forwarded(), k.Bulks()}
-	now, reply, err := runTimed(ctx, s.clients.Write, claimMessages, 4, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.replyTo() != ""))
+	now, reply, err := runTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.ReplyTo() != ""))
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
@@ -105,7 +105,7 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 	for i, last := range expired {
 		owners[i] = last.Owner
 	}
-	return owners, wrap(err, "read pollers")
+	return owners, Wrap(err, "read pollers")
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
@@ -113,8 +113,8 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 // them gone, and nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
-	moved, err := run(ctx, s.clients.Write, adoptMessages, keys, s.clockArg(), expired, lease.Milliseconds(), limit, owner).Int()
-	return max(0, moved), wrap(err, "adopt messages")
+	moved, err := Run(ctx, s.Clients.Write, adoptMessages, keys, s.clockArg(), expired, lease.Milliseconds(), limit, owner).Int()
+	return max(0, moved), Wrap(err, "adopt messages")
 }
 
 // Resign forgets a poller that has nothing claimed any more. Whatever it still holds stays to be adopted.
@@ -123,5 +123,5 @@ func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Dur
 // still be executed, and nobody would miss what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
 	_, err := s.Adopt(ctx, owner, owner, 0, 0)
-	return wrap(err, "resign poller")
+	return Wrap(err, "resign poller")
 }

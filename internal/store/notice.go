@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	routeNotices   = load("route-notices.lua")
-	settleNotices  = load("settle-notices.lua")
-	requeueNotices = load("requeue-notices.lua")
+	routeNotices   = Load("route-notices.lua")
+	settleNotices  = Load("settle-notices.lua")
+	requeueNotices = Load("requeue-notices.lua")
 )
 
 // Bounds of what waits for recipients.
@@ -51,18 +51,18 @@ func (s *Store) Route(ctx context.Context, entries []Routed) (routed int, err er
 		args = append(args, entry.ID, entry.Nobody, len(entry.Told))
 		for _, told := range entry.Told {
 			keys = append(keys, s.Keys.Recipients(told.Channel), s.Keys.Notices(told.Recipient))
-			args = append(args, told.Recipient, millis(told.At), told.Notice)
+			args = append(args, told.Recipient, Millis(told.At), told.Notice)
 		}
 	}
-	routed, err = run(ctx, s.clients.Write, routeNotices, keys, args...).Int()
-	return routed, wrap(err, "route entries of the outbox")
+	routed, err = Run(ctx, s.Clients.Write, routeNotices, keys, args...).Int()
+	return routed, Wrap(err, "route entries of the outbox")
 }
 
 // DueRecipients are recipients of a channel that may be told something by now, those that wait longest first.
 func (s *Store) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
-	by := &redis.ZRangeBy{Min: "-inf", Max: millis(now), Count: int64(limit)}
-	recipients, err := s.clients.Read.ZRangeByScore(ctx, s.Keys.Recipients(channel), by).Result()
-	return recipients, wrap(err, "read who is to be told")
+	by := &redis.ZRangeBy{Min: "-inf", Max: Millis(now), Count: int64(limit)}
+	recipients, err := s.Clients.Read.ZRangeByScore(ctx, s.Keys.Recipients(channel), by).Result()
+	return recipients, Wrap(err, "read who is to be told")
 }
 
 // Delivery is how far the telling of one recipient is.
@@ -99,9 +99,9 @@ type Line struct {
 
 // ReadLine reads what waits for a recipient, at most so many notices.
 func (s *Store) ReadLine(ctx context.Context, channel, recipient string, most int) (*Line, error) {
-	pipe := s.clients.Read.Pipeline()
+	pipe := s.Clients.Read.Pipeline()
 	delivery, notices := pipe.HGet(ctx, s.Keys.Deliveries(), recipient), pipe.LRange(ctx, s.Keys.Notices(recipient), 0, int64(most)-1)
-	if _, err := pipe.Exec(ctx); err != nil && !missing(err) {
+	if _, err := pipe.Exec(ctx); err != nil && !Missing(err) {
 		return nil, fmt.Errorf("read what a recipient is told: %w", err)
 	}
 	line := &Line{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
@@ -132,24 +132,24 @@ func (s *Store) Settle(ctx context.Context, line *Line, to Settlement) (bool, er
 		}) // texts and numbers only
 		lost, to.Delivery.Tries = string(text), 0
 	}
-	next, first := millis(to.Next), ""
+	next, first := Millis(to.Next), ""
 	if len(line.Notices) > 0 {
 		first = line.Notices[0]
 	}
-	settled, err := run(ctx, s.clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
+	settled, err := Run(ctx, s.Clients.Write, settleNotices, keys, line.Recipient, line.text, to.Delivery.text(), next, to.Done, to.Counter, lost, maxUndelivered, first).Bool()
 	if settled {
 		line.Delivery, line.text, line.Notices = to.Delivery, to.Delivery.text(), line.Notices[to.Done:]
 	}
-	return settled, wrap(err, "settle what a recipient is told")
+	return settled, Wrap(err, "settle what a recipient is told")
 }
 
 // PushTold gives a message to other programs, in a list that keeps the newest.
 func (s *Store) PushTold(ctx context.Context, name string, notices []string) error {
-	pipe, key := s.clients.Write.Pipeline(), s.Keys.Told(name)
+	pipe, key := s.Clients.Write.Pipeline(), s.Keys.Told(name)
 	pipe.RPush(ctx, key, notices)
 	pipe.LTrim(ctx, key, -maxTold, -1)
 	_, err := pipe.Exec(ctx)
-	return wrap(err, "push to a list")
+	return Wrap(err, "push to a list")
 }
 
 // Undelivered is a message that could not be delivered.
@@ -169,7 +169,7 @@ func (u *Undelivered) ID() string { return shortID(u.text) }
 
 // Undelivered reads the messages that could not be delivered, oldest first.
 func (s *Store) Undelivered(ctx context.Context) ([]Undelivered, error) {
-	texts, err := s.clients.Read.LRange(ctx, s.Keys.Undelivered(), 0, -1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Undelivered(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read what could not be delivered: %w", err)
 	}
@@ -193,11 +193,11 @@ func (s *Store) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
 		keys := []string{s.Keys.Undelivered(), s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries()}
-		args := []any{one.text, one.Recipient, millis(now)}
+		args := []any{one.text, one.Recipient, Millis(now)}
 		for _, notice := range one.Notices {
 			args = append(args, notice)
 		}
-		done, err := run(ctx, s.clients.Write, requeueNotices, keys, args...).Int()
+		done, err := Run(ctx, s.Clients.Write, requeueNotices, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue what could not be delivered: %w", err)
 		}
@@ -208,5 +208,5 @@ func (s *Store) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 // DropUndelivered forgets messages, and returns how many were still kept.
 func (s *Store) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
 	dropped, err = dropKept(ctx, s, s.Keys.Undelivered(), all, func(u *Undelivered) string { return u.text })
-	return dropped, wrap(err, "drop what could not be delivered")
+	return dropped, Wrap(err, "drop what could not be delivered")
 }

@@ -95,7 +95,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	gone := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr}})
-	b.clients = &Clients{Read: gone, Clustered: true}
+	b.Clients = &Clients{Read: gone, Clustered: true}
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var trimOutbox = load("trim-outbox.lua")
+var trimOutbox = Load("trim-outbox.lua")
 
 // notifierGroup is the consumer group of all notifiers, and their one consumer: which of them has read an entry does not matter, as routing
 // it acknowledges it.
@@ -27,11 +27,11 @@ func (s *Store) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error
 	read := &redis.XReadGroupArgs{
 		Group: notifierGroup, Consumer: notifierGroup, Streams: []string{s.Keys.Outbox(), ">"}, Count: int64(limit), Block: -1,
 	}
-	streams, err := s.clients.Write.XReadGroup(ctx, read).Result()
+	streams, err := s.Clients.Write.XReadGroup(ctx, read).Result()
 	switch {
 	case redis.HasErrorPrefix(err, "NOGROUP"):
 		return nil, s.createGroup(ctx)
-	case missing(err):
+	case Missing(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the outbox: %w", err)
@@ -41,11 +41,11 @@ func (s *Store) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error
 
 // createGroup makes the group of the notifiers, which begins with what stands in the outbox already.
 func (s *Store) createGroup(ctx context.Context) error {
-	err := s.clients.Write.XGroupCreateMkStream(ctx, s.Keys.Outbox(), notifierGroup, "0").Err()
+	err := s.Clients.Write.XGroupCreateMkStream(ctx, s.Keys.Outbox(), notifierGroup, "0").Err()
 	if redis.HasErrorPrefix(err, "BUSYGROUP") { // another notifier was faster
 		return nil
 	}
-	return wrap(err, "create the group of notifiers")
+	return Wrap(err, "create the group of notifiers")
 }
 
 // AdoptOutbox takes entries that a notifier has taken a while ago and not acknowledged: it was killed.
@@ -53,11 +53,11 @@ func (s *Store) AdoptOutbox(ctx context.Context, while time.Duration, limit int)
 	claim := &redis.XAutoClaimArgs{
 		Stream: s.Keys.Outbox(), Group: notifierGroup, Consumer: notifierGroup, MinIdle: while, Start: "0-0", Count: int64(limit),
 	}
-	messages, _, err := s.clients.Write.XAutoClaim(ctx, claim).Result()
+	messages, _, err := s.Clients.Write.XAutoClaim(ctx, claim).Result()
 	if redis.HasErrorPrefix(err, "NOGROUP") {
 		return nil, s.createGroup(ctx)
 	}
-	return outboxEntries(messages), wrap(err, "take over entries of the outbox")
+	return outboxEntries(messages), Wrap(err, "take over entries of the outbox")
 }
 
 func outboxEntries(messages []redis.XMessage) []OutboxEntry {
@@ -65,7 +65,7 @@ func outboxEntries(messages []redis.XMessage) []OutboxEntry {
 	for i, message := range messages {
 		entries[i] = OutboxEntry{message.ID, make(map[string]string, len(message.Values))}
 		for name, value := range message.Values {
-			entries[i].Fields[name] = text(value)
+			entries[i].Fields[name] = Text(value)
 		}
 	}
 	return entries
@@ -79,8 +79,8 @@ func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
 		return 0, err
 	}
 	keys := []string{s.Keys.Outbox(), s.Keys.Stats()}
-	unread, err = run(ctx, s.clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
-	return unread, wrap(err, "trim the outbox")
+	unread, err = Run(ctx, s.Clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
+	return unread, Wrap(err, "trim the outbox")
 }
 
 // firstUnread is the id of the first entry of the outbox that some group has not acknowledged; empty: there is no group. A group only moves
@@ -93,7 +93,7 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 	for _, group := range groups {
 		unread := following(group.LastDeliveredID)
 		if group.Pending > 0 {
-			pending, err := s.clients.Read.XPending(ctx, s.Keys.Outbox(), group.Name).Result()
+			pending, err := s.Clients.Read.XPending(ctx, s.Keys.Outbox(), group.Name).Result()
 			if err != nil {
 				return "", fmt.Errorf("read what is pending in the outbox: %w", err)
 			}
@@ -109,11 +109,11 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 }
 
 func (s *Store) outboxGroups(ctx context.Context) ([]redis.XInfoGroup, error) {
-	groups, err := s.clients.Read.XInfoGroups(ctx, s.Keys.Outbox()).Result()
+	groups, err := s.Clients.Read.XInfoGroups(ctx, s.Keys.Outbox()).Result()
 	if err != nil && strings.Contains(err.Error(), "no such key") {
 		return nil, nil
 	}
-	return groups, wrap(err, "read the groups of the outbox")
+	return groups, Wrap(err, "read the groups of the outbox")
 }
 
 // following is the first id behind another one.

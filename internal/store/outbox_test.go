@@ -21,7 +21,7 @@ func written(t *testing.T, store *Store, age time.Duration, sequence int) string
 		t.Fatal(err)
 	}
 	id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
-	if err := store.clients.Write.XAdd(t.Context(), &redis.XAddArgs{Stream: store.Keys.Outbox(), ID: id, Values: []string{"event", "disabled"}}).Err(); err != nil {
+	if err := store.Clients.Write.XAdd(t.Context(), &redis.XAddArgs{Stream: store.Keys.Outbox(), ID: id, Values: []string{"event", "disabled"}}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -34,8 +34,8 @@ func trim(t *testing.T, store *Store) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := store.clients.Read.XLen(t.Context(), store.Keys.Outbox()).Val()
-	counted, _ := strconv.Atoi(store.clients.Read.HGet(t.Context(), store.Keys.Stats(), "outbox_expired").Val())
+	left := store.Clients.Read.XLen(t.Context(), store.Keys.Outbox()).Val()
+	counted, _ := strconv.Atoi(store.Clients.Read.HGet(t.Context(), store.Keys.Stats(), "outbox_expired").Val())
 	return fmt.Sprintf("%d went unread, %d in all, %d left", unread, counted, left)
 }
 
@@ -63,7 +63,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		if _, err := store.ReadOutbox(t.Context(), 1); err != nil { // makes the group
 			t.Fatal(err)
 		}
-		if err := store.clients.Write.XGroupCreate(t.Context(), key, foreign, "0").Err(); err != nil {
+		if err := store.Clients.Write.XGroupCreate(t.Context(), key, foreign, "0").Err(); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := store.ReadOutbox(t.Context(), 4)
@@ -87,15 +87,15 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		}
 		expect("the others have not read", "0 went unread, 4 in all, 5 left")
 		read := &redis.XReadGroupArgs{Group: foreign, Consumer: "c", Streams: []string{key, ">"}, Count: 3, Block: -1}
-		streams, err := store.clients.Write.XReadGroup(t.Context(), read).Result()
+		streams, err := store.Clients.Write.XReadGroup(t.Context(), read).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, message := range streams[0].Messages[:2] {
-			store.clients.Write.XAck(t.Context(), key, foreign, message.ID)
+			store.Clients.Write.XAck(t.Context(), key, foreign, message.ID)
 		}
 		expect("two were acknowledged by both", "0 went unread, 4 in all, 3 left")
-		if err := store.clients.Write.XGroupDestroy(t.Context(), key, foreign).Err(); err != nil {
+		if err := store.Clients.Write.XGroupDestroy(t.Context(), key, foreign).Err(); err != nil {
 			t.Fatal(err)
 		}
 		expect("ours alone", "0 went unread, 4 in all, 1 left")

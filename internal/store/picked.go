@@ -27,10 +27,10 @@ func (s *Store) EachPicked(ctx context.Context, selector model.Selector, visit f
 	seen := newSeen()
 	for place := WalkBegins; place != WalkEnds; {
 		var uids []string
-		if uids, place, err = s.WalkModels(ctx, selector, place, scanCount); err != nil {
+		if uids, place, err = s.WalkModels(ctx, selector, place, ScanCount); err != nil {
 			return err
 		}
-		for chunk := range slices.Chunk(seen.fresh(uids, ""), scanCount) {
+		for chunk := range slices.Chunk(seen.fresh(uids, ""), ScanCount) {
 			if err := s.eachPicked(ctx, chunk, picks, visit); err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 		p, err = policy.ParseStored(value)
 	}
 	if err != nil {
-		return p, wrap(err, "read stored policy")
+		return p, Wrap(err, "read stored policy")
 	}
 	size := cachedSize(text, &p)
 	if c.byText == nil || c.bytes+size > maxCachedPolicies {
@@ -78,7 +78,7 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 	if len(names) == 0 {
 		return map[string]policy.Policy{}, nil
 	}
-	texts, err := s.clients.Read.HMGet(ctx, s.Keys.Policies(), policyFields(names)...).Result()
+	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies(), policyFields(names)...).Result()
 	if _, is := Misfit(err); is {
 		if types, failed := s.Types(ctx, []string{s.Keys.Policies()}); failed == nil {
 			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies(), types[0], err)
@@ -129,7 +129,7 @@ func (s *Store) EachPolicy(ctx context.Context, visit func(name string, p policy
 
 // PolicyNames lists the policies that were stored under a name of their own, sorted.
 func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
-	names, err := s.clients.Read.HKeys(ctx, s.Keys.Policies()).Result()
+	names, err := s.Clients.Read.HKeys(ctx, s.Keys.Policies()).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list policies: %w", err)
 	}
@@ -144,11 +144,11 @@ func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
 // PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
 // as stored until another is.
 func (s *Store) PolicyText(ctx context.Context, name string) (text string, found bool, err error) {
-	text, err = s.clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+	text, err = s.Clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
 	switch {
 	case err == nil:
 		return text, true, nil
-	case !missing(err):
+	case !Missing(err):
 		return "", false, fmt.Errorf("read policy: %w", err)
 	case name != DefaultPolicyName:
 		return "", false, nil
@@ -171,7 +171,7 @@ func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 		return err
 	}
 	_, err = s.replacePolicy(ctx, p.Name, string(text), p)
-	return wrap(err, "store policy")
+	return Wrap(err, "store policy")
 }
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
@@ -181,5 +181,8 @@ func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
 		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
 	}
 	removed, err := s.replacePolicy(ctx, name, "", policy.Default())
-	return removed, wrap(err, "remove policy")
+	return removed, Wrap(err, "remove policy")
 }
+
+// ParsePolicy reads the text of a stored policy.
+func (s *Store) ParsePolicy(text string) (policy.Policy, error) { return s.policies.parse(text) }

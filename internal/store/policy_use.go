@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-var recountPolicy = load("recount-policy.lua")
+var recountPolicy = Load("recount-policy.lua")
 
 // PolicyUse is how an inline policy is used.
 type PolicyUse struct {
@@ -71,11 +71,11 @@ func (s *Store) CountPolicyUses(ctx context.Context, names []string) ([]PolicyUs
 
 // policyUses reads what is written down about inline policies, in their order.
 func (s *Store) policyUses(ctx context.Context, names []string) (uses []PolicyUse, err error) {
-	for chunk := range slices.Chunk(names, scanCount) {
-		pipe := s.clients.Read.Pipeline()
-		recorded := sendEach(chunk, func(name string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.PolicyUses(), name) })
-		stored := sendEach(chunk, func(name string) *redis.BoolCmd { return pipe.HExists(ctx, s.Keys.Policies(), name) })
-		if err := execReads(ctx, pipe); err != nil {
+	for chunk := range slices.Chunk(names, ScanCount) {
+		pipe := s.Clients.Read.Pipeline()
+		recorded := SendEach(chunk, func(name string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.PolicyUses(), name) })
+		stored := SendEach(chunk, func(name string) *redis.BoolCmd { return pipe.HExists(ctx, s.Keys.Policies(), name) })
+		if err := ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read the uses of policies: %w", err)
 		}
 		for i, name := range chunk {
@@ -110,6 +110,6 @@ func (s *Store) Recount(ctx context.Context, use PolicyUse) (bool, error) {
 		is = fmt.Sprintf("%d %d", use.Models, whole(change))
 	}
 	keys := []string{s.Keys.Policies(), s.Keys.PolicyUses()}
-	written, err := run(ctx, s.clients.Write, recountPolicy, keys, use.Name, use.recorded, is).Bool()
-	return written, wrap(err, "recount the models of a policy")
+	written, err := Run(ctx, s.Clients.Write, recountPolicy, keys, use.Name, use.recorded, is).Bool()
+	return written, Wrap(err, "recount the models of a policy")
 }

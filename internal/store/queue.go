@@ -117,7 +117,7 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 		return err
 	}
 	keys := Keys{config.Queue}
-	if err := clients.Read.HGet(ctx, keys.Settings(), settingParts).Err(); missing(err) {
+	if err := clients.Read.HGet(ctx, keys.Settings(), settingParts).Err(); Missing(err) {
 		if err := refuseUsed(ctx, clients, config, q); err != nil {
 			return err
 		}
@@ -156,9 +156,9 @@ func refuseUsed(ctx context.Context, clients *Clients, config Config, q *Queue) 
 
 // anyKey is one of the keys that a queue has as soon as anything has happened in it; empty: there is none.
 func (s *Store) anyKey(ctx context.Context) (string, error) {
-	pipe, keys := s.clients.Read.Pipeline(), s.Keys.Traces()
-	replies := sendEach(keys, func(key string) *redis.IntCmd { return pipe.Exists(ctx, key) })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe, keys := s.Clients.Read.Pipeline(), s.Keys.Traces()
+	replies := SendEach(keys, func(key string) *redis.IntCmd { return pipe.Exists(ctx, key) })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return "", fmt.Errorf("look for keys of the queue: %w", err)
 	}
 	for i, reply := range replies {
@@ -189,7 +189,7 @@ func ByPart[T any](q *Queue, all []T, uid func(T) string) map[*Store][]T {
 func (q *Queue) LoadScripts(ctx context.Context) error {
 	loaded := map[redis.Cmdable]bool{}
 	return q.Each(func(part *Store) error {
-		node, err := masterFor(ctx, part.clients.Write, part.Keys.Due())
+		node, err := masterFor(ctx, part.Clients.Write, part.Keys.Due())
 		if err != nil || loaded[node] {
 			return err
 		}
@@ -296,17 +296,17 @@ func (s *Store) Wire() model.Wire {
 // of them, or of the queue: the reply stands in the part of the model.
 func (s *Store) ReplyName(key string) (string, error) {
 	queue, name, is := cutReply(key)
-	if whole, place, like := queue.whole(); like && s.replyTo() != "" && place < len(s.queue.Parts) {
+	if whole, place, like := queue.whole(); like && s.ReplyTo() != "" && place < len(s.queue.Parts) {
 		queue = whole
 	}
-	if is && (queue == s.Keys || s.replyTo() != "" && queue.tag() == Keys{s.queue.Name}.tag()) {
+	if is && (queue == s.Keys || s.ReplyTo() != "" && queue.tag() == Keys{s.queue.Name}.tag()) {
 		return name, nil
 	}
 	return "", document.Refuse("reply_to", s.Keys.Reply("NAME")+" with 1-100 letters, digits or _.- as NAME", document.Found(key))
 }
 
-// replyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
-func (s *Store) replyTo() string {
+// ReplyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
+func (s *Store) ReplyTo() string {
 	if s.queue == nil || len(s.queue.Parts) == 1 {
 		return ""
 	}

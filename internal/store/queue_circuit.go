@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var measureCircuit = load("measure-circuit.lua")
+var measureCircuit = Load("measure-circuit.lua")
 
 // queueCircuitFields are the fields of the hash <queue>:circuit:queue that a decision depends on.
 var queueCircuitFields = []string{"on", "opened_at", "share", "window_ms", "min"}
@@ -38,18 +38,18 @@ const (
 // release before has stored of it is kept.
 func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
 	keys := []string{s.Keys.QueueCircuit(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox(), s.Keys.FormerCircuit()}
-	reply, err := runValues(ctx, s.clients.Write, measureCircuit, 3, keys, millis(now), model.FormatTime(now), s.config.JournalCap)
+	reply, err := runValues(ctx, s.Clients.Write, measureCircuit, 3, keys, Millis(now), model.FormatTime(now), s.config.JournalCap)
 	if err != nil {
 		return CircuitUnchanged, fmt.Errorf("measure the circuit of the queue: %w", err)
 	}
-	return CircuitChange(text(reply[0])), nil
+	return CircuitChange(Text(reply[0])), nil
 }
 
 // QueueCircuit reads the circuit of the queue, also where only the release before has stored one.
 func (s *Store) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
-	pipe := s.clients.Read.Pipeline()
+	pipe := s.Clients.Read.Pipeline()
 	circuit, former, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit()), pipe.HGetAll(ctx, s.Keys.FormerCircuit()), pipe.HGetAll(ctx, s.Keys.Stats())
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return QueueCircuitStatus{}, fmt.Errorf("read the circuit of the queue: %w", err)
 	}
 	hash := circuit.Val()
@@ -104,7 +104,7 @@ func (s *Store) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit,
 		return set, err
 	})
 	if err != nil || circuit.On || !was.On && !was.Open {
-		return wrap(err, "set the circuit of the queue")
+		return Wrap(err, "set the circuit of the queue")
 	}
 	now, err := s.Now(ctx)
 	if err != nil {

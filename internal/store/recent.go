@@ -16,8 +16,8 @@ const recentBatch = 1000
 // EachEntry hands over the entries that were written to the journal since an instant, oldest first, by the clock of Redis. It ends early with
 // the error of visit.
 func (s *Store) EachEntry(ctx context.Context, since time.Time, visit func(model.JournalEntry) error) error {
-	for after := millis(since); ; {
-		messages, err := s.clients.Read.XRangeN(ctx, s.Keys.Journal(), after, "+", recentBatch).Result()
+	for after := Millis(since); ; {
+		messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal(), after, "+", recentBatch).Result()
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
 		}
@@ -35,9 +35,9 @@ func (s *Store) EachEntry(ctx context.Context, since time.Time, visit func(model
 
 // Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first. What cannot be read is left out.
 func (s *Store) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1) })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1) })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read histories: %w", err)
 	}
 	histories := make(map[string][]model.Attempt, len(uids))

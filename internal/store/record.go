@@ -31,8 +31,8 @@ type Record struct {
 	others []string // names of fields that are none of a model: they go with the next transition
 }
 
-// newRecord reads a hash.
-func newRecord(uid string, hash map[string]string) *Record {
+// NewRecord reads a hash.
+func NewRecord(uid string, hash map[string]string) *Record {
 	r := &Record{Exists: len(hash) > 0}
 	rev, stored, labels, others := split(hash)
 	r.rev, r.stored, r.others = rev, stored, others
@@ -75,7 +75,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 		return records, nil
 	}
 	hashes, payloads := make(map[string]*redis.MapStringStringCmd, len(uids)), make(map[string]*redis.StringCmd, len(uids))
-	pipe := s.clients.Read.Pipeline()
+	pipe := s.Clients.Read.Pipeline()
 	for _, uid := range uids {
 		if hashes[uid] == nil {
 			hashes[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid))
@@ -89,30 +89,30 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit(), queueCircuitFields...)
 	guess := s.policies.guess()
 	guessed := pipe.HMGet(ctx, s.Keys.Policies(), policyFields(guess)...)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	circuit := decodeQueueCircuit(namedValues(queueCircuitFields, settings.Val()))
+	circuit := decodeQueueCircuit(NamedValues(queueCircuitFields, settings.Val()))
 	for uid, reply := range hashes {
 		hash, err := reply.Result()
-		record := newRecord(uid, hash)
+		record := NewRecord(uid, hash)
 		if err != nil {
 			record.Exists, record.Broken, record.Fault = true, true, "hash: "+err.Error()
 		}
 		if payload := payloads[uid]; payload != nil {
-			if record.Payload, err = payload.Result(); err != nil && !missing(err) {
+			if record.Payload, err = payload.Result(); err != nil && !Missing(err) {
 				record.Fault = "payload: " + err.Error()
 			}
 		}
-		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces = circuit, s.replyTo(), s.Wire(), s.config.Traces
+		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces = circuit, s.ReplyTo(), s.Wire(), s.config.Traces
 		records[uid] = record
 	}
 	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error
 	return records, s.resolve(ctx, records, s.compile(guess, texts))
 }
 
-// namedValues gives the values of HMGET their names.
-func namedValues(names []string, values []any) map[string]string {
+// NamedValues gives the values of HMGET their names.
+func NamedValues(names []string, values []any) map[string]string {
 	named := make(map[string]string, len(names))
 	for i, value := range values {
 		named[names[i]], _ = value.(string)
@@ -120,8 +120,8 @@ func namedValues(names []string, values []any) map[string]string {
 	return named
 }
 
-// policyNames lists the policies that records name.
-func policyNames(records iter.Seq[*Record]) (names []string) {
+// PolicyNames lists the policies that records name.
+func PolicyNames(records iter.Seq[*Record]) (names []string) {
 	for record := range records {
 		names = append(names, record.PolicyName)
 	}
@@ -132,7 +132,7 @@ func policyNames(records iter.Seq[*Record]) (names []string) {
 // resolve puts policy and schedule in force; some policies are known already. What cannot be resolved becomes a fault with a safe
 // replacement.
 func (s *Store) resolve(ctx context.Context, records map[string]*Record, policies map[string]policy.Policy) error {
-	names := policyNames(maps.Values(records))
+	names := PolicyNames(maps.Values(records))
 	s.policies.guessNext(names)
 	unknown := slices.DeleteFunc(names, func(name string) bool { _, known := policies[name]; return known })
 	more, err := s.Policies(ctx, unknown)
@@ -147,7 +147,7 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record, policie
 			p = policy.Default()
 			record.Fault = fmt.Sprintf("policy: expected the name of a stored policy, found %s", document.Found(record.PolicyName))
 		}
-		if err := record.Resolve(p, s.schedules.Get); err != nil {
+		if err := record.Resolve(p, s.Schedules.Get); err != nil {
 			record.Fault = err.Error()
 		}
 		asks = asks || p.AsksQueueDepth()
@@ -155,9 +155,9 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record, policie
 	if !asks {
 		return nil
 	}
-	depth, err := s.clients.Read.LLen(ctx, s.Keys.Input()).Result()
+	depth, err := s.Clients.Read.LLen(ctx, s.Keys.Input()).Result()
 	for _, record := range records {
 		record.QueueDepth = int(depth)
 	}
-	return wrap(err, "read the length of the input list")
+	return Wrap(err, "read the length of the input list")
 }

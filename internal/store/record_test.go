@@ -21,7 +21,7 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 			before[i] = rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "before")
 			after[i] = rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "after")
 		}
-		before[places[fieldError]], after[places[fieldError]] = "", "" // the script decides it
+		before[places[FieldError]], after[places[FieldError]] = "", "" // the script decides it
 		var w wording
 		w.fields(&Transition{before: before, after: after}, "2", false)
 		got, words := asHash(before), strings.Split(string(w.words), "\n")[1:]

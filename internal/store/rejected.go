@@ -19,7 +19,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-var requeueRejected = load("requeue-rejected.lua")
+var requeueRejected = Load("requeue-rejected.lua")
 
 // Rejected is one entry of <queue>:rejected.
 type Rejected struct {
@@ -51,7 +51,7 @@ func (r *Rejected) Message() (string, error) {
 		return r.Raw, nil
 	}
 	raw, err := base64.StdEncoding.DecodeString(r.RawBase64)
-	return string(raw), wrap(err, "read raw_base64")
+	return string(raw), Wrap(err, "read raw_base64")
 }
 
 // The lists that a rejected message may have come from.
@@ -107,7 +107,7 @@ func (r *Rejected) hold() {
 
 // Rejected reads the rejected messages that are kept, oldest first.
 func (s *Store) Rejected(ctx context.Context) ([]Rejected, error) {
-	texts, err := s.clients.Read.LRange(ctx, s.Keys.Rejected(), 0, -1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read rejected messages: %w", err)
 	}
@@ -152,7 +152,7 @@ func (s *Store) RequeueRejected(ctx context.Context, entries []Rejected) (moved 
 			args = append(args, entry.text, flag(entry.Source == sourceControl), raw, command.ID)
 		}
 		keys := []string{s.Keys.Rejected(), s.Keys.Output(), s.Keys.Control(), s.Keys.Commands()}
-		done, err := run(ctx, s.clients.Write, requeueRejected, keys, args...).Int()
+		done, err := Run(ctx, s.Clients.Write, requeueRejected, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue rejected messages: %w", err)
 		}
@@ -163,13 +163,13 @@ func (s *Store) RequeueRejected(ctx context.Context, entries []Rejected) (moved 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (s *Store) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
 	dropped, err = dropKept(ctx, s, s.Keys.Rejected(), entries, func(r *Rejected) string { return r.text })
-	return dropped, wrap(err, "drop rejected messages")
+	return dropped, Wrap(err, "drop rejected messages")
 }
 
 // dropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
 func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
 	for chunk := range slices.Chunk(entries, rejectedBatch) {
-		pipe := s.clients.Write.Pipeline()
+		pipe := s.Clients.Write.Pipeline()
 		replies := make([]*redis.IntCmd, len(chunk))
 		for i := range chunk {
 			replies[i] = pipe.LRem(ctx, key, 1, text(&chunk[i]))

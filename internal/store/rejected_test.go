@@ -90,7 +90,7 @@ func TestADroppedMessageIsForgottenOnce(t *testing.T) {
 
 func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		q, err := newQueue(b.clients, b.config, settings{parts: 2})
+		q, err := newQueue(b.Clients, b.config, settings{parts: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

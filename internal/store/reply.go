@@ -13,7 +13,7 @@ import (
 
 // runValues runs a script that answers with n values.
 func runValues(ctx context.Context, client redis.UniversalClient, script *redis.Script, n int, keys []string, args ...any) ([]any, error) {
-	reply, err := run(ctx, client, script, keys, args...).Slice()
+	reply, err := Run(ctx, client, script, keys, args...).Slice()
 	if err == nil && len(reply) != n {
 		err = fmt.Errorf("expected %d values, found %d", n, len(reply))
 	}
@@ -28,13 +28,13 @@ func runTimed(
 	if err != nil {
 		return now, nil, err
 	}
-	now, err = parseMillis(text(reply[0]))
+	now, err = parseMillis(Text(reply[0]))
 	return now, reply[1:], err
 }
 
 // runCodes runs a script that answers with one code per item.
 func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args []any) ([]Code, error) {
-	replies, err := run(ctx, client, script, keys, args...).Int64Slice()
+	replies, err := Run(ctx, client, script, keys, args...).Int64Slice()
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func Misfit(err error) (text string, is bool) {
 	return err.Error(), true
 }
 
-// wrap says what failed; nil: nothing did.
-func wrap(err error, doing string) error {
+// Wrap says what failed; nil: nothing did.
+func Wrap(err error, doing string) error {
 	if err == nil {
 		return nil
 	}
@@ -89,7 +89,8 @@ func parseScore(text string) (time.Time, error) {
 // maxScore is above every instant that a Go program can format.
 const maxScore = 253402300799999 // the end of the year 9999
 
-func text(reply any) string {
+// Text is a reply that is a text; anything else is empty.
+func Text(reply any) string {
 	value, _ := reply.(string)
 	return value
 }
@@ -98,13 +99,13 @@ func texts(reply any) []string {
 	values, _ := reply.([]any)
 	out := make([]string, len(values))
 	for i, value := range values {
-		out[i] = text(value)
+		out[i] = Text(value)
 	}
 	return out
 }
 
-// sendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
-func sendEach[I, C any](items []I, send func(item I) C) []C {
+// SendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
+func SendEach[I, C any](items []I, send func(item I) C) []C {
 	replies := make([]C, len(items))
 	for i, item := range items {
 		replies[i] = send(item)
@@ -112,14 +113,14 @@ func sendEach[I, C any](items []I, send func(item I) C) []C {
 	return replies
 }
 
-// execReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
-func execReads(ctx context.Context, pipe redis.Pipeliner) error {
+// ExecReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
+func ExecReads(ctx context.Context, pipe redis.Pipeliner) error {
 	commands, err := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
 	if len(commands) == 0 {
 		return err
 	}
 	for _, command := range commands {
-		if err := command.Err(); err != nil && !missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		if err := command.Err(); err != nil && !Missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 			return err
 		}
 	}

@@ -12,27 +12,27 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// The fields of the hash <queue>:circuit:<key> that a decision depends on.
-var circuitFields = []string{"opened_at", "probe_at", "probe"}
+// CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.
+var CircuitFields = []string{"opened_at", "probe_at", "probe"}
 
 // Rooms reads what keys of limits have left at now, and the circuits of keys.
 func (s *Store) Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error) {
 	rooms := model.Rooms{Keys: map[string]*model.Room{}, Circuits: map[string]*model.CircuitState{}}
-	pipe := s.clients.Read.Pipeline()
-	running := sendEach(limits, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-	lapsed := sendEach(limits, func(name string) *redis.StringSliceCmd {
-		return pipe.ZRangeByScore(ctx, s.Keys.Limit(name), &redis.ZRangeBy{Min: "-inf", Max: "(" + millis(now), Count: maxLapsed})
+	pipe := s.Clients.Read.Pipeline()
+	running := SendEach(limits, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
+	lapsed := SendEach(limits, func(name string) *redis.StringSliceCmd {
+		return pipe.ZRangeByScore(ctx, s.Keys.Limit(name), &redis.ZRangeBy{Min: "-inf", Max: "(" + Millis(now), Count: maxLapsed})
 	})
-	slots := sendEach(limits, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-	states := sendEach(circuits, func(name string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), circuitFields...) })
-	if err := execReads(ctx, pipe); err != nil {
+	slots := SendEach(limits, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+	states := SendEach(circuits, func(name string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), CircuitFields...) })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return rooms, fmt.Errorf("read limits and circuits: %w", err)
 	}
 	for i, name := range limits {
 		rooms.Keys[name] = &model.Room{Running: int(running[i].Val()), Lapsed: lapsed[i].Val(), Slots: model.ParseSlots(slots[i].Val())}
 	}
 	for i, name := range circuits {
-		rooms.Circuits[name] = readCircuit(namedValues(circuitFields, states[i].Val()))
+		rooms.Circuits[name] = ReadCircuit(NamedValues(CircuitFields, states[i].Val()))
 	}
 	return rooms, s.dropLostProbes(ctx, rooms.Circuits)
 }
@@ -71,8 +71,8 @@ func (s *Store) dropLostProbes(ctx context.Context, circuits map[string]*model.C
 		if c.Probe == "" {
 			continue
 		}
-		switch err := s.clients.Read.ZScore(ctx, s.Keys.Running(), c.Probe).Err(); {
-		case missing(err):
+		switch err := s.Clients.Read.ZScore(ctx, s.Keys.Running(), c.Probe).Err(); {
+		case Missing(err):
 			c.Probe = ""
 		case err != nil:
 			return fmt.Errorf("look for a probe: %w", err)
@@ -81,7 +81,8 @@ func (s *Store) dropLostProbes(ctx context.Context, circuits map[string]*model.C
 	return nil
 }
 
-func readCircuit(fields map[string]string) *model.CircuitState {
+// ReadCircuit reads the CircuitFields of a circuit.
+func ReadCircuit(fields map[string]string) *model.CircuitState {
 	c := &model.CircuitState{Probe: fields["probe"]}
 	c.OpenedAt, _ = readStoredTime(fields["opened_at"])
 	c.ProbeAt, _ = readStoredTime(fields["probe_at"])

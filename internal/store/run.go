@@ -15,12 +15,12 @@ import (
 // ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
 var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
 
-// load returns the script of a file.
-func load(file string) *redis.Script { return redis.NewScript(scripts.Source(file)) }
+// Load returns the script of a file.
+func Load(file string) *redis.Script { return redis.NewScript(scripts.Source(file)) }
 
-// run runs a script by its digest. When Redis does not know it, as after a restart, run loads all scripts and tries once more. The text
+// Run runs a script by its digest. When Redis does not know it, as after a restart, run loads all scripts and tries once more. The text
 // never goes with a call (EVAL): a user who may run our scripts need not be one who may run any.
-func run(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args ...any) *redis.Cmd {
 	reply := client.EvalSha(ctx, script.Hash(), keys, args...)
 	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
 		return reply
@@ -34,7 +34,7 @@ func run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 
 // LoadScripts makes Redis know all scripts, also those that only others run. ErrNotLoaded: this user may not load any.
 func (s *Store) LoadScripts(ctx context.Context) error {
-	return loadAll(ctx, s.clients.Write, s.Keys.Due())
+	return loadAll(ctx, s.Clients.Write, s.Keys.Due())
 }
 
 // loadAll loads all scripts where a key lives, also for users who may not do so themselves.

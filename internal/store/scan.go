@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// scanCount is about how many keys or members one call looks at, half a millisecond: Redis serves others in between.
-const scanCount = 200
+// ScanCount is about how many keys or members one call looks at, half a millisecond: Redis serves others in between.
+const ScanCount = 200
 
 // EachModel hands the uids of all stored models that begin with prefix to visit, in chunks and in no order, each uid once.
 // It walks the keys, so that it also finds what no set knows; what is put or removed meanwhile may be missed. It ends early
 // with the error of visit.
 func (s *Store) EachModel(ctx context.Context, prefix string, visit func(uids []string) error) error {
 	seen := newSeen()
-	return s.scanKeys(ctx, "list models", s.Keys.models()+prefix, func(keys []string) error {
+	return s.ScanKeys(ctx, "list models", s.Keys.models()+prefix, func(keys []string) error {
 		return visit(seen.fresh(keys, s.Keys.models()))
 	})
 }
@@ -45,26 +45,26 @@ func (s seen) fresh(keys []string, prefix string) []string {
 	return uids
 }
 
-// scanKeys walks over the keys that begin with prefix.
-func (s *Store) scanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
-	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+// ScanKeys walks over the keys that begin with prefix.
+func (s *Store) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	pattern := escapeGlob(prefix) + "*"
-	return scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
-		return node.Scan(ctx, cursor, pattern, scanCount).Result()
+	return Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
+		return node.Scan(ctx, cursor, pattern, ScanCount).Result()
 	}, visit)
 }
 
-// scan walks with a cursor until its end. An error says what it was doing.
-func scan(ctx context.Context, what string, next func(cursor uint64) ([]string, uint64, error), visit func([]string) error) error {
+// Scan walks with a cursor until its end. An error says what it was doing.
+func Scan(ctx context.Context, what string, next func(cursor uint64) ([]string, uint64, error), visit func([]string) error) error {
 	for cursor := uint64(0); ; {
 		items, following, err := next(cursor)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		for chunk := range slices.Chunk(items, scanCount) { // a small set and an embedded server come as one piece
+		for chunk := range slices.Chunk(items, ScanCount) { // a small set and an embedded server come as one piece
 			if err := visit(chunk); err != nil {
 				return err
 			}
@@ -80,8 +80,8 @@ func scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 
 // eachField hands over the fields of a hash with their values, in no order. One may come twice.
 func (s *Store) eachField(ctx context.Context, doing, key string, visit func(field, value string)) error {
-	return scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
-		return s.clients.Read.HScan(ctx, key, cursor, "", scanCount).Result()
+	return Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
+		return s.Clients.Read.HScan(ctx, key, cursor, "", ScanCount).Result()
 	}, func(pairs []string) error {
 		for pair := range slices.Chunk(pairs, 2) {
 			visit(pair[0], pair[1])

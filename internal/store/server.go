@@ -14,7 +14,7 @@ type Server map[string]string
 
 // Server reads what Redis tells of itself; on a cluster the node that holds the queue.
 func (s *Store) Server(ctx context.Context) (Server, error) {
-	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 	if err != nil {
 		return nil, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -33,41 +33,41 @@ func (s *Store) Server(ctx context.Context) (Server, error) {
 
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
-	node, err := masterFor(ctx, s.clients.Write, s.Keys.Due()) // Write: a repeated command would look like a slow clock
+	node, err := masterFor(ctx, s.Clients.Write, s.Keys.Due()) // Write: a repeated command would look like a slow clock
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find the node of the queue: %w", err)
 	}
 	now, err := node.Time(ctx).Result()
-	return now, wrap(err, "read the clock of redis")
+	return now, Wrap(err, "read the clock of redis")
 }
 
 // Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
 func (s *Store) Size(ctx context.Context) (int, error) {
-	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 	if err != nil {
 		return 0, fmt.Errorf("count keys: %w", err)
 	}
 	keys, err := node.DBSize(ctx).Result()
-	return int(keys), wrap(err, "count keys")
+	return int(keys), Wrap(err, "count keys")
 }
 
 // Clear removes all keys of the queue. Nobody may use it meanwhile.
 func (s *Store) Clear(ctx context.Context) error {
 	k := s.Keys
-	err := s.clients.Write.Unlink(ctx, k.Input(), k.Output(), k.Control()).Err()
+	err := s.Clients.Write.Unlink(ctx, k.Input(), k.Output(), k.Control()).Err()
 	if err != nil {
 		return fmt.Errorf("clear the queue: %w", err)
 	}
-	return s.scanKeys(ctx, "clear the queue", k.Queue()+":", func(keys []string) error {
-		return s.clients.Write.Unlink(ctx, keys...).Err()
+	return s.ScanKeys(ctx, "clear the queue", k.Queue()+":", func(keys []string) error {
+		return s.Clients.Write.Unlink(ctx, keys...).Err()
 	})
 }
 
 // Types reads what kinds of values keys hold, in their order; "none": there is no such key.
 func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read types: %w", err)
 	}
 	types := make([]string, len(keys))

@@ -47,18 +47,18 @@ func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, e
 	// Several HGET, because that is what the users of Redis of earlier releases may do.
 	pipe := clients.Read.Pipeline()
 	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
-	replies := sendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
+	replies := SendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
 	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
 	for i, reply := range replies {
 		err := reply.Err()
-		if err == nil && unsent != nil && !missing(unsent) {
+		if err == nil && unsent != nil && !Missing(unsent) {
 			err = unsent
 		}
 		switch {
 		case err == nil:
 			found[names[i]] = reply.Val()
-		case !missing(err):
+		case !Missing(err):
 			return settings{}, fmt.Errorf("%w: %w%s", ErrUnread, err, clients.schemeHint(ctx, err))
 		}
 	}
@@ -172,11 +172,11 @@ func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error 
 // the parts, so no script of a part can count its changes.
 func (q *Queue) set(ctx context.Context, fields ...any) error {
 	key := Keys{q.Name}.Settings()
-	err := q.Parts[0].clients.Write.Watch(ctx, func(tx *redis.Tx) error {
+	err := q.Parts[0].Clients.Write.Watch(ctx, func(tx *redis.Tx) error {
 		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.HSet(ctx, key, fields...).Err() })
 		return err
 	}, key)
-	return wrap(err, "store the settings of the queue")
+	return Wrap(err, "store the settings of the queue")
 }
 
 // settledAfter is how long a daemon without a heartbeat may still come back.
@@ -198,12 +198,12 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 		return nil, err
 	}
 	k, in := s.Keys, ""
-	if s.replyTo() != "" {
+	if s.ReplyTo() != "" {
 		in = " of " + k.Queue()
 	}
-	pipe, since := s.clients.Read.Pipeline(), &redis.ZRangeBy{Min: millis(now.Add(-settledAfter)), Max: "+inf"}
+	pipe, since := s.Clients.Read.Pipeline(), &redis.ZRangeBy{Min: Millis(now.Add(-settledAfter)), Max: "+inf"}
 	kinds := []string{"dispatcher", "poller", "worker"}
-	living := sendEach([]string{k.Dispatchers(), k.Pollers(), k.Workers()}, func(key string) *redis.StringSliceCmd {
+	living := SendEach([]string{k.Dispatchers(), k.Pollers(), k.Workers()}, func(key string) *redis.StringSliceCmd {
 		return pipe.ZRangeByScore(ctx, key, since)
 	})
 	running := pipe.ZCard(ctx, k.Running())

@@ -37,7 +37,7 @@ func newSignature(id string, models int64, hash map[string]string) Signature {
 
 // Signatures reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
 func (s *Store) Signatures(ctx context.Context) ([]Signature, error) {
-	members, err := s.clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors(), 0, -1).Result()
+	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
@@ -50,7 +50,7 @@ func (s *Store) Signatures(ctx context.Context) ([]Signature, error) {
 
 // PastSignatures reads by what models were failing within a day, and none is any more, the last one first.
 func (s *Store) PastSignatures(ctx context.Context) ([]Signature, error) {
-	members, err := s.clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors(), 0, -1).Result()
+	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
@@ -62,11 +62,11 @@ func (s *Store) PastSignatures(ctx context.Context) ([]Signature, error) {
 }
 
 func (s *Store) readSignatures(ctx context.Context, members []redis.Z) ([]Signature, error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
 	})
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
 	all := make([]Signature, len(members))
@@ -78,12 +78,12 @@ func (s *Store) readSignatures(ctx context.Context, members []redis.Z) ([]Signat
 
 // dropRecovered leaves those UIDs that are failing by their signature.
 func (s *Store) dropRecovered(ctx context.Context, all []Signature) error {
-	pipe := s.clients.Read.Pipeline()
+	pipe := s.Clients.Read.Pipeline()
 	replies := make([][]*redis.StringCmd, len(all))
 	for i, one := range all {
-		replies[i] = sendEach(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), fieldError) })
+		replies[i] = SendEach(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
 	}
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return fmt.Errorf("read models of signatures: %w", err)
 	}
 	for i := range all {
@@ -100,9 +100,9 @@ func (s *Store) dropRecovered(ctx context.Context, all []Signature) error {
 
 // ReadSignature reads what is known of one signature; false: nothing.
 func (s *Store) ReadSignature(ctx context.Context, id string) (one Signature, known bool, err error) {
-	pipe := s.clients.Read.Pipeline()
+	pipe := s.Clients.Read.Pipeline()
 	models, hash := pipe.ZScore(ctx, s.Keys.Errors(), id), pipe.HGetAll(ctx, s.Keys.Error(id))
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return one, false, fmt.Errorf("read a signature: %w", err)
 	}
 	return newSignature(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, nil

@@ -13,12 +13,12 @@ import (
 // Signs reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
 // empty.
 func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
-	k, pipe := s.Keys, s.clients.Read.TxPipeline()
+	k, pipe := s.Keys, s.Clients.Read.TxPipeline()
 	beats := s.askHeartbeats(ctx, pipe)
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
 	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return model.Signs{}, fmt.Errorf("read signs of life: %w", err)
 	}
 	// The clock is read last, so that no heartbeat lies ahead of it.
@@ -42,15 +42,15 @@ func (s *Store) readFront(ctx context.Context, raw string, signs *model.Signs) e
 	if entry.UID == "" {
 		return nil
 	}
-	fields, err := s.clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
+	fields, err := s.Clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
 	switch {
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):
 		return nil
 	case err != nil:
 		return fmt.Errorf("read the front of the input list: %w", err)
 	}
-	if text(fields[0]) == entry.AttemptUID {
-		signs.FrontStartedAt, _ = time.Parse(time.RFC3339, text(fields[1])) // unreadable: unknown
+	if Text(fields[0]) == entry.AttemptUID {
+		signs.FrontStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
 	}
 	return nil
 }

@@ -53,12 +53,12 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	owners, err := s.clients.Read.ZRange(ctx, s.Keys.Pollers(), 0, -1).Result()
+	owners, err := s.Clients.Read.ZRange(ctx, s.Keys.Pollers(), 0, -1).Result()
 	if err != nil {
 		return Stats{}, fmt.Errorf("read pollers: %w", err)
 	}
-	pipe, k := s.clients.Read.Pipeline(), s.Keys
-	due, idle, running := pipe.ZCount(ctx, k.Due(), "-inf", millis(now)), pipe.ZCard(ctx, k.Due()), pipe.ZCard(ctx, k.Running())
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
+	due, idle, running := pipe.ZCount(ctx, k.Due(), "-inf", Millis(now)), pipe.ZCard(ctx, k.Due()), pipe.ZCard(ctx, k.Running())
 	urgent := pipe.ZCard(ctx, k.Urgent())
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	rejected, journal := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal())
@@ -66,7 +66,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	failing, signatures := pipe.ZCard(ctx, k.Failing()), pipe.ZRangeWithScores(ctx, k.Errors(), 0, -1)
 	counters := pipe.HGetAll(ctx, k.Stats())
 	owners = append(owners, LaneOwner)
-	claimed := sendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
+	claimed := SendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
 	}
@@ -86,7 +86,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		Failing: failing.Val(), Errors: make(map[string]int64), Counters: make(map[string]int64),
 	}
 	for _, signature := range signatures.Val() {
-		stats.Errors[text(signature.Member)] = int64(signature.Score)
+		stats.Errors[Text(signature.Member)] = int64(signature.Score)
 	}
 	for _, list := range claimed {
 		stats.Claimed += list.Val()

@@ -36,11 +36,11 @@ func (s *Store) handled(ctx context.Context, id string, now time.Time) (bool, er
 	if id == "" {
 		return false, nil
 	}
-	at, err := s.clients.Read.ZScore(ctx, s.Keys.Commands(), id).Result()
-	if missing(err) {
+	at, err := s.Clients.Read.ZScore(ctx, s.Keys.Commands(), id).Result()
+	if Missing(err) {
 		return false, nil
 	}
-	return now.Add(-24*time.Hour).UnixMilli() < int64(at), wrap(err, "look for the id of a command")
+	return now.Add(-24*time.Hour).UnixMilli() < int64(at), Wrap(err, "look for the id of a command")
 }
 
 // steer carries out a command about the queue in one part; false: there was nothing to change.

@@ -37,7 +37,7 @@ func (s *Store) Steered(ctx context.Context, m *model.Model, now time.Time) (w S
 		key = ""
 	}
 	if key = cmp.Or(key, m.CircuitKey()); key != "" {
-		fields, err := s.clients.Read.HGetAll(ctx, s.Keys.Circuit(key)).Result()
+		fields, err := s.Clients.Read.HGetAll(ctx, s.Keys.Circuit(key)).Result()
 		if err != nil {
 			return w, fmt.Errorf("read a circuit: %w", err)
 		}
@@ -47,9 +47,9 @@ func (s *Store) Steered(ctx context.Context, m *model.Model, now time.Time) (w S
 	if !m.Parked() {
 		return w, nil
 	}
-	pipe, set := s.clients.Read.Pipeline(), s.Keys.ParkedBy(string(m.ParkedBy))
+	pipe, set := s.Clients.Read.Pipeline(), s.Keys.ParkedBy(string(m.ParkedBy))
 	place, waiting := pipe.ZRank(ctx, set, m.UID), pipe.ZCard(ctx, set)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := ExecReads(ctx, pipe); err != nil {
 		return w, fmt.Errorf("read what waits for a gate: %w", err)
 	}
 	if place.Err() == nil {

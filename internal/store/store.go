@@ -87,10 +87,10 @@ type Store struct {
 	Keys Keys
 
 	config    Config
-	clients   *Clients
+	Clients   *Clients
 	queue     *Queue // of which it is a part; nil: it was opened by itself
 	place     int    // its number among the parts
-	schedules schedule.Cache
+	Schedules schedule.Cache
 	policies  policyCache
 	gates     gateCache
 }
@@ -105,7 +105,7 @@ func New(clients *Clients, config Config) (*Store, error) {
 	if clients.Clustered && !keys.Tagged() {
 		return nil, fmt.Errorf("queue: expected braces on Redis Cluster as in %q, found %q", "{"+config.Queue+"}", config.Queue)
 	}
-	return &Store{Keys: keys, config: config, clients: clients}, nil
+	return &Store{Keys: keys, config: config, Clients: clients}, nil
 }
 
 // clockArg is the argument by which a reading script learns the time: empty, and it asks Redis.
@@ -113,12 +113,12 @@ func (s *Store) clockArg() string {
 	if s.config.Clock == nil {
 		return ""
 	}
-	return millis(s.config.Clock())
+	return Millis(s.config.Clock())
 }
 
 // Now reads the one clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	return s.readTime(s.askTime(ctx, s.clients.Read))
+	return s.readTime(s.askTime(ctx, s.Clients.Read))
 }
 
 // askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced. In a cluster it is that of the node of the queue, and
@@ -127,8 +127,8 @@ func (s *Store) askTime(ctx context.Context, client redis.Cmdable) *redis.TimeCm
 	if s.config.Clock != nil {
 		return nil
 	}
-	if s.clients.Clustered {
-		node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+	if s.Clients.Clustered {
+		node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 		if err != nil {
 			clock := redis.NewTimeCmd(ctx, "time")
 			clock.SetErr(err)
@@ -143,16 +143,16 @@ func (s *Store) readTime(clock *redis.TimeCmd) (time.Time, error) {
 	if clock == nil {
 		return s.config.Clock(), nil
 	}
-	return clock.Val().UTC().Truncate(time.Millisecond), wrap(clock.Err(), "read the clock of redis")
+	return clock.Val().UTC().Truncate(time.Millisecond), Wrap(clock.Err(), "read the clock of redis")
 }
 
 // Ping checks that Redis answers.
 func (s *Store) Ping(ctx context.Context) error {
-	return wrap(s.clients.Read.Ping(ctx).Err(), "reach redis")
+	return Wrap(s.Clients.Read.Ping(ctx).Err(), "reach redis")
 }
 
-// millis renders an instant as a score or script argument: Unix milliseconds, empty for a zero time.
-func millis(at time.Time) string {
+// Millis renders an instant as a score or script argument: Unix milliseconds, empty for a zero time.
+func Millis(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
@@ -161,11 +161,11 @@ func millis(at time.Time) string {
 
 // ignoreMissing is the error unless it says that there is none.
 func ignoreMissing(err error) error {
-	if missing(err) {
+	if Missing(err) {
 		return nil
 	}
 	return err
 }
 
-// missing reports the reply of Redis for "there is none".
-func missing(err error) bool { return errors.Is(err, redis.Nil) }
+// Missing reports the reply of Redis for "there is none".
+func Missing(err error) bool { return errors.Is(err, redis.Nil) }

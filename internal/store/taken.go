@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	takeAttempts   = load("take-attempts.lua")
-	answerAttempts = load("answer-attempts.lua")
-	putBack        = load("put-back-attempts.lua")
+	takeAttempts   = Load("take-attempts.lua")
+	answerAttempts = Load("answer-attempts.lua")
+	putBack        = Load("put-back-attempts.lua")
 )
 
 // TakeRequest is what a worker pool asks for.
@@ -42,7 +42,7 @@ type Taken struct {
 func (s *Store) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := s.Keys
 	keys := []string{k.Input(), k.Taken(taking.Owner), k.Workers()}
-	now, reply, err := runTimed(ctx, s.clients.Write, takeAttempts, 2, keys,
+	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 2, keys,
 		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known))
 	if err != nil {
 		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
@@ -69,8 +69,8 @@ func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]C
 	for _, answer := range answers {
 		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
 	}
-	codes, err := runCodes(ctx, s.clients.Write, answerAttempts, keys, args)
-	return codes, wrap(err, "push messages to the output list")
+	codes, err := runCodes(ctx, s.Clients.Write, answerAttempts, keys, args)
+	return codes, Wrap(err, "push messages to the output list")
 }
 
 // PutBack moves entries that a worker pool does not begin with from its taken list to the tail of the input list, in their order: oldest
@@ -81,6 +81,6 @@ func (s *Store) PutBack(ctx context.Context, owner string, entries []string) (in
 	for i, entry := range entries {
 		args[len(entries)-1-i] = entry
 	}
-	moved, err := run(ctx, s.clients.Write, putBack, []string{s.Keys.Taken(owner), s.Keys.Input()}, args...).Int()
-	return moved, wrap(err, "put entries back into the input list")
+	moved, err := Run(ctx, s.Clients.Write, putBack, []string{s.Keys.Taken(owner), s.Keys.Input()}, args...).Int()
+	return moved, Wrap(err, "put entries back into the input list")
 }

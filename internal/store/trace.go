@@ -24,17 +24,17 @@ const mostLooks = 100
 // cluster of one node, and so may miss some.
 func (q *Queue) Others(ctx context.Context) ([]string, error) {
 	store := q.Parts[0]
-	node, err := masterFor(ctx, store.clients.Read, store.Keys.Due())
+	node, err := masterFor(ctx, store.Clients.Read, store.Keys.Due())
 	if err != nil {
 		return nil, fmt.Errorf("look for queues: %w", err)
 	}
 	var names []string
 	looks := 0
-	err = scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
+	err = Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
 		if looks++; looks > mostLooks {
 			return nil, 0, nil
 		}
-		return node.Scan(ctx, cursor, "*"+Keys{}.Stats(), scanCount).Result()
+		return node.Scan(ctx, cursor, "*"+Keys{}.Stats(), ScanCount).Result()
 	}, func(keys []string) error {
 		for _, key := range keys {
 			keys := Keys{strings.TrimSuffix(key, Keys{}.Stats())}

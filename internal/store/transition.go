@@ -165,9 +165,9 @@ func (t *Transition) item(w *wording, item *Item, now time.Time, config *Config,
 	w.tell("attempt", t.attemptUID)
 	w.tell("push", t.decision.Message)
 	w.tell("back", t.TakeBack)
-	w.tell("due", millis(next.DueAt()))
-	w.tell("urgent", millis(next.UrgentAt()))
-	w.tell("running", millis(next.DeadlineAt))
+	w.tell("due", Millis(next.DueAt()))
+	w.tell("urgent", Millis(next.UrgentAt()))
+	w.tell("running", Millis(next.DeadlineAt))
 	w.tell("payload", t.payload)
 	w.tell("history", t.historyEntry(config))
 	if past := t.decision.Past; past != nil {
@@ -227,7 +227,7 @@ func (w *wording) fields(t *Transition, now string, journaled bool) {
 	for i, value := range t.after {
 		switch before := t.before[i]; {
 		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):
-		case value != "" && fieldNames[i] == fieldError: // the script decides it
+		case value != "" && fieldNames[i] == FieldError: // the script decides it
 		case value == "":
 			w.say("gone=", fieldNames[i])
 		case value == now:
@@ -287,4 +287,4 @@ func policyUse(before string, after *model.Model) []string {
 }
 
 // Revise gives the model a revision, for one that has none.
-func (t *Transition) Revise(now time.Time) { t.newRev = millis(now) }
+func (t *Transition) Revise(now time.Time) { t.newRev = Millis(now) }

@@ -29,22 +29,22 @@ func (s *Store) WaitControl(ctx context.Context) (bool, error) {
 // whatever happens to the call (a pop with a client-side deadline can lose its element). Redis answers with the head, however large; the
 // client Block does not receive what is larger than 64 KiB.
 func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
-	return came(s.clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", blockFor).Err(), "wait for messages")
+	return came(s.Clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", blockFor).Err(), "wait for messages")
 }
 
 // WaitWake waits up to a second for a call to the dispatcher and takes it; false: none came. A call that is lost with its
 // taker delays nobody by more than the second after which every dispatcher looks by itself.
 func (s *Store) WaitWake(ctx context.Context) (bool, error) {
-	return came(s.clients.Block.BLPop(ctx, blockFor, s.Keys.Wake()).Err(), "wait for a wake call")
+	return came(s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Wake()).Err(), "wait for a wake call")
 }
 
 // came tells by the end of a blocking call whether anything came, be it too large to be received.
 func came(err error, doing string) (bool, error) {
 	switch {
-	case missing(err):
+	case Missing(err):
 		return false, nil
 	case errors.Is(err, errLarge):
 		return true, nil
 	}
-	return err == nil, wrap(err, doing)
+	return err == nil, Wrap(err, doing)
 }

@@ -78,7 +78,7 @@ func (s *Store) source(ctx context.Context, selector model.Selector) (source, in
 	if len(all) == 0 {
 		return source{name: sourceAll}, 0, nil
 	}
-	pipe := s.clients.Read.Pipeline()
+	pipe := s.Clients.Read.Pipeline()
 	counts := make([][]*redis.IntCmd, len(all))
 	for i, from := range all {
 		for _, key := range from.keys {
@@ -179,11 +179,11 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 	switch from.kind {
 	case "set":
 		return func(key int, cursor uint64) ([]string, uint64, error) {
-			return s.clients.Read.SScan(ctx, from.keys[key], cursor, "", scanCount).Result()
+			return s.Clients.Read.SScan(ctx, from.keys[key], cursor, "", ScanCount).Result()
 		}, nil
 	case "zset":
 		return func(key int, cursor uint64) ([]string, uint64, error) {
-			pairs, next, err := s.clients.Read.ZScan(ctx, from.keys[key], cursor, "", scanCount).Result()
+			pairs, next, err := s.Clients.Read.ZScan(ctx, from.keys[key], cursor, "", ScanCount).Result()
 			uids := make([]string, 0, len(pairs)/2)
 			for pair := range slices.Chunk(pairs, 2) {
 				uids = append(uids, pair[0])
@@ -191,13 +191,13 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 			return uids, next, err
 		}, nil
 	}
-	node, err := masterFor(ctx, s.clients.Read, s.Keys.Due())
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 	if err != nil {
 		return nil, fmt.Errorf("walk over the models: %w", err)
 	}
 	pattern := escapeGlob(s.Keys.models()) + commonPattern(selector)
 	return func(_ int, cursor uint64) ([]string, uint64, error) {
-		keys, next, err := node.Scan(ctx, cursor, pattern, scanCount).Result()
+		keys, next, err := node.Scan(ctx, cursor, pattern, ScanCount).Result()
 		for i, key := range keys {
 			keys[i] = strings.TrimPrefix(key, s.Keys.models())
 		}
@@ -219,11 +219,11 @@ func commonPattern(selector model.Selector) string {
 func (s *Store) EachSelected(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
 	seen := newSeen()
 	for place := WalkBegins; place != WalkEnds; {
-		uids, to, err := s.WalkModels(ctx, selector, place, scanCount)
+		uids, to, err := s.WalkModels(ctx, selector, place, ScanCount)
 		if err != nil {
 			return err
 		}
-		for chunk := range slices.Chunk(seen.fresh(uids, ""), scanCount) {
+		for chunk := range slices.Chunk(seen.fresh(uids, ""), ScanCount) {
 			if err := visit(chunk); err != nil {
 				return err
 			}
@@ -254,7 +254,7 @@ func (s *Store) Behind(ctx context.Context, key string, after Scored, limit int)
 		least = strconv.FormatInt(after.Score, 10)
 	}
 	for offset := int64(0); ; offset += int64(limit) {
-		members, err := s.clients.Read.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
+		members, err := s.Clients.Read.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
 			Min: least, Max: "+inf", Offset: offset, Count: int64(limit),
 		}).Result()
 		if err != nil {

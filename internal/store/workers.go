@@ -7,15 +7,15 @@ import (
 )
 
 var (
-	heartbeatWorker = load("heartbeat-worker.lua")
-	requeueAttempts = load("requeue-attempts.lua")
+	heartbeatWorker = Load("heartbeat-worker.lua")
+	requeueAttempts = Load("requeue-attempts.lua")
 )
 
 // Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when its lease has expired: all that
 // it had taken was requeued, and it has to go on under another name.
 func (s *Store) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
 	keys := []string{s.Keys.Workers()}
-	now, reply, err := runTimed(ctx, s.clients.Write, heartbeatWorker, 1, keys, s.clockArg(), owner)
+	now, reply, err := runTimed(ctx, s.Clients.Write, heartbeatWorker, 1, keys, s.clockArg(), owner)
 	if err != nil {
 		return time.Time{}, false, fmt.Errorf("give a heartbeat: %w", err)
 	}
@@ -39,7 +39,7 @@ func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 	for i, last := range expired {
 		workers[i] = ExpiredWorker{last.Owner, last.At}
 	}
-	return workers, wrap(err, "read workers")
+	return workers, Wrap(err, "read workers")
 }
 
 // Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many
@@ -49,7 +49,7 @@ func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 // Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
 // so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
 func (s *Store) Requeue(ctx context.Context, worker ExpiredWorker) (int, error) {
-	return s.requeue(ctx, worker.Owner, millis(worker.LastHeartbeat))
+	return s.requeue(ctx, worker.Owner, Millis(worker.LastHeartbeat))
 }
 
 // Leave forgets a pool by its own wish. What it still has is requeued.
@@ -58,7 +58,7 @@ func (s *Store) Leave(ctx context.Context, owner string) (int, error) {
 }
 
 func (s *Store) requeue(ctx context.Context, owner, heartbeat string) (int, error) {
-	entries, err := s.clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
+	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
 	if err != nil {
 		return 0, fmt.Errorf("read taken entries: %w", err)
 	}
@@ -71,8 +71,8 @@ func (s *Store) requeue(ctx context.Context, owner, heartbeat string) (int, erro
 	for _, entry := range over {
 		args = append(args, entry)
 	}
-	moved, err := run(ctx, s.clients.Write, requeueAttempts, keys, args...).Int()
-	return max(0, moved), wrap(err, "requeue entries")
+	moved, err := Run(ctx, s.Clients.Write, requeueAttempts, keys, args...).Int()
+	return max(0, moved), Wrap(err, "requeue entries")
 }
 
 // over picks the entries that nobody is to work on any more. It is decided here and not in the script, which could not know the

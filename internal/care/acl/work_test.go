@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
@@ -88,11 +90,11 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, closed := s.CloseCircuit(ctx, "host=h", "me", now)
 		_, opened := s.OpenCircuit(ctx, "host=h", "me", "why", now, now)
 		_, turned := s.OpenCircuit(ctx, "queue", "me", "", now, now)
-		_, dropped := s.DropProbe(ctx, "host=h", "m", now)
+		_, dropped := inspect.Of(s).DropProbe(ctx, "host=h", "m", now)
 		return map[string]error{
 			"hold": s.PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
 			"limit rm": limited, "calendar put": s.PutCalendar(ctx, calendar, now), "calendar rm": removed,
-			"circuit open": opened, "circuit open queue": turned, "circuit set": s.SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, s.LookAtGate(ctx, gate, now)),
+			"circuit open": opened, "circuit open queue": turned, "circuit set": s.SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).LookAtGate(ctx, gate, now)),
 		}
 	}
 	look := func(s *store.Store) map[string]error {
@@ -106,8 +108,8 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, rooms := s.Rooms(ctx, []string{"host=h"}, []string{"host=h"}, now)
 		_, parked := s.ParkedBy(ctx, []model.Gate{gate}, 1)
 		_, counted := s.CountParked(ctx, gate)
-		_, texts := s.SteeringTexts(ctx, now)
-		_, state := s.GateState(ctx, gate, now)
+		_, texts := inspect.Of(s).SteeringTexts(ctx, now)
+		_, state := inspect.Of(s).GateState(ctx, gate, now)
 		return map[string]error{
 			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": errors.Join(circuits, queue), "calendar ls": calendars, "rooms": rooms,
 			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -40,7 +42,7 @@ func (c *checker) backlog(ctx context.Context) error {
 	}
 	if b.Wake > 1 {
 		f := wakeLong.at(k.Wake(), fmt.Sprint(b.Wake))
-		if err := c.repair(f, func() error { return c.store.TrimWake(ctx) }); err != nil {
+		if err := c.repair(f, func() error { return inspect.Of(c.store).TrimWake(ctx) }); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package doctor
 
-import "context"
+import (
+	"context"
+
+	"github.com/refreshd/refreshd/internal/store/inspect"
+)
 
 // bulk checks a bulk of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
 func (c *checker) bulk(ctx context.Context, id string) error {
@@ -40,5 +44,5 @@ func (c *checker) bulkSet(ctx context.Context) error {
 			return err
 		})
 	})
-	return c.store.EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
+	return inspect.Of(c.store).EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -168,7 +170,7 @@ func (c *checker) walk(ctx context.Context) error {
 		store.KeyLabel: c.index(store.KeyLabel, "set"), store.KeyGate: c.gates, store.KeyLimit: c.index(store.KeyLimit, "zset"), store.KeyRate: c.typed(k.Rate, "string", nil),
 		store.KeyCircuitState: c.typed(k.Circuit, "hash", c.circuits),
 	}
-	return c.store.EachKey(ctx, func(keys []store.QueueKey) error {
+	return inspect.Of(c.store).EachKey(ctx, func(keys []inspect.QueueKey) error {
 		names := make(map[store.KeyKind][]string)
 		for _, key := range keys {
 			names[key.Kind] = append(names[key.Kind], key.Name)

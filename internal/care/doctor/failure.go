@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
 // signatures notes of which signatures something is known, so that they are counted.
@@ -25,20 +25,20 @@ func (c *checker) errorCounts(ctx context.Context) error {
 	if c.wrongType[key] || c.wrongType[c.store.Keys.PastErrors()] {
 		return nil
 	}
-	err := c.store.EachMember(ctx, key, func(ids []string) error { return c.signatures(ctx, ids) })
+	err := inspect.Of(c.store).EachMember(ctx, key, func(ids []string) error { return c.signatures(ctx, ids) })
 	if err != nil {
 		return err
 	}
-	before, err := c.store.ErrorCounts(ctx, slices.Sorted(maps.Keys(c.failing)))
-	doubtful := slices.DeleteFunc(before, func(is store.ErrorCount) bool { return is.Agrees(c.failing[is.ID]) })
+	before, err := inspect.Of(c.store).ErrorCounts(ctx, slices.Sorted(maps.Keys(c.failing)))
+	doubtful := slices.DeleteFunc(before, func(is inspect.ErrorCount) bool { return is.Agrees(c.failing[is.ID]) })
 	if err != nil || len(doubtful) == 0 {
 		return err
 	}
 	return c.recountErrors(ctx, doubtful)
 }
 
-func (c *checker) recountErrors(ctx context.Context, doubtful []store.ErrorCount) error {
-	models, err := c.store.CountErrors(ctx)
+func (c *checker) recountErrors(ctx context.Context, doubtful []inspect.ErrorCount) error {
+	models, err := inspect.Of(c.store).CountErrors(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *checker) recountErrors(ctx context.Context, doubtful []store.ErrorCount
 	for i, is := range doubtful {
 		ids[i] = is.ID
 	}
-	after, err := c.store.ErrorCounts(ctx, ids)
+	after, err := inspect.Of(c.store).ErrorCounts(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *checker) recountErrors(ctx context.Context, doubtful []store.ErrorCount
 		}
 		f := errorCount.wanting(strconv.FormatInt(models[was.ID], 10)).at(c.store.Keys.Error(was.ID), fmt.Sprintf("%d counted", was.Counted))
 		err := c.repairUnless("a model began or ceased to fail by it", f, func() (bool, error) {
-			return c.store.RecountError(ctx, was, models[was.ID], c.now)
+			return inspect.Of(c.store).RecountError(ctx, was, models[was.ID], c.now)
 		})
 		if err != nil {
 			return err

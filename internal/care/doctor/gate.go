@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -30,7 +32,7 @@ func (c *checker) gate(ctx context.Context, name string) error {
 	if err != nil || c.wrongType[c.store.Keys.ParkedBy(name)] {
 		return err
 	}
-	state, err := c.store.GateState(ctx, gate, now)
+	state, err := inspect.Of(c.store).GateState(ctx, gate, now)
 	if err != nil || state.Parked == 0 {
 		return err
 	}
@@ -43,7 +45,7 @@ func (c *checker) gate(ctx context.Context, name string) error {
 	default:
 		return nil
 	}
-	return c.repair(f, func() error { return c.store.LookAtGate(ctx, gate, now) })
+	return c.repair(f, func() error { return inspect.Of(c.store).LookAtGate(ctx, gate, now) })
 }
 
 // gateLooks checks that dispatchers look at gates when they have to.
@@ -51,7 +53,7 @@ func (c *checker) gateLooks(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Gates()] {
 		return nil
 	}
-	gate, at, found, err := c.store.OldestLook(ctx)
+	gate, at, found, err := inspect.Of(c.store).OldestLook(ctx)
 	if err == nil && found && c.now.Sub(at) > maxGateLateness {
 		c.note(gateLate, c.store.Keys.Gates(), string(gate)+", to be looked at "+model.FormatTime(at))
 	}
@@ -60,13 +62,13 @@ func (c *checker) gateLooks(ctx context.Context) error {
 
 // circuits checks that each probe of a circuit is made: otherwise no model ever starts again.
 func (c *checker) circuits(ctx context.Context, names []string) error {
-	lost, err := c.store.LostProbes(ctx, names)
+	lost, err := inspect.Of(c.store).LostProbes(ctx, names)
 	if err != nil {
 		return err
 	}
 	for name, uid := range lost {
 		f := probeLost.at(c.store.Keys.Circuit(name), "probe "+uid+", which does not")
-		if err := c.repairUnless("it changed", f, func() (bool, error) { return c.store.DropProbe(ctx, name, uid, c.now) }); err != nil {
+		if err := c.repairUnless("it changed", f, func() (bool, error) { return inspect.Of(c.store).DropProbe(ctx, name, uid, c.now) }); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -20,7 +22,7 @@ func (c *checker) heartbeats(ctx context.Context) error {
 			continue
 		}
 		f := heartbeatAhead.at(h.Key, fmt.Sprintf("one of %q at %s, %s ahead", h.Owner, model.FormatTime(h.At), h.At.Sub(now).Round(time.Second)))
-		if err := c.repair(f, func() error { return c.store.SetBack(ctx, h, now) }); err != nil {
+		if err := c.repair(f, func() error { return inspect.Of(c.store).SetBack(ctx, h, now) }); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -14,7 +16,7 @@ var indexWrong = map[store.KeyKind]kind{
 }
 
 // standings checks that a model stands in the indexes in which it says that it does.
-func (c *checker) standings(m *store.Inspection) (findings []Finding) {
+func (c *checker) standings(m *inspect.Inspection) (findings []Finding) {
 	for _, s := range m.Standings {
 		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
 			continue
@@ -93,17 +95,17 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 
 // members checks that what stands in an index is a model that says so.
 func (c *checker) members(ctx context.Context, index store.Index) error {
-	return c.store.EachUID(ctx, index, func(uids []string) error {
-		strays, err := c.store.Strays(ctx, index, uids)
+	return inspect.Of(c.store).EachUID(ctx, index, func(uids []string) error {
+		strays, err := inspect.Of(c.store).Strays(ctx, index, uids)
 		if err != nil || len(strays) == 0 {
 			return err
 		}
-		return c.reread(ctx, strays, func(m *store.Inspection) []Finding { return c.stray(m, index) }, index)
+		return c.reread(ctx, strays, func(m *inspect.Inspection) []Finding { return c.stray(m, index) }, index)
 	})
 }
 
 // stray reports a model that stands in an index without saying so, or what is no model.
-func (c *checker) stray(m *store.Inspection, index store.Index) []Finding {
+func (c *checker) stray(m *inspect.Inspection, index store.Index) []Finding {
 	stands, key := m.Stands(index), c.store.IndexKey(index)
 	switch {
 	case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -64,7 +66,7 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 		}
 		f := inputStale.at(entry.UID, "one of attempt "+document.Found(entry.AttemptUID)+", which is over")
 		err := c.repair(f, func() error {
-			n, err := c.store.DropInput(ctx, entry.Raw)
+			n, err := inspect.Of(c.store).DropInput(ctx, entry.Raw)
 			dropped += n
 			return err
 		})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -21,7 +23,7 @@ type ownedLists struct {
 
 // claimed checks the lists of pollers.
 func (c *checker) claimed(ctx context.Context, owners []string) error {
-	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.Keys.Pollers(), claimedOrphan, claimedLapsed, c.store.AddExpiredPoller})
+	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.Keys.Pollers(), claimedOrphan, claimedLapsed, inspect.Of(c.store).AddExpiredPoller})
 }
 
 // taken checks the lists of worker pools.
@@ -33,7 +35,7 @@ func (c *checker) taken(ctx context.Context, owners []string) error {
 func (c *checker) ownedLists(ctx context.Context, owners []string, lists ownedLists) error {
 	for _, owner := range owners {
 		where := lists.key(owner)
-		list, err := c.store.OwnedList(ctx, where, lists.owners, owner)
+		list, err := inspect.Of(c.store).OwnedList(ctx, where, lists.owners, owner)
 		if err != nil {
 			return err
 		}

@@ -7,14 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
 // models checks models: all at once, and again those that look broken.
 func (c *checker) models(ctx context.Context, uids []string) error {
-	models, err := c.store.Inspect(ctx, uids)
+	models, err := inspect.Of(c.store).Inspect(ctx, uids)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (c *checker) models(ctx context.Context, uids []string) error {
 }
 
 // use notes which policy a model uses, and by which signature it is failing.
-func (c *checker) use(m *store.Inspection) {
+func (c *checker) use(m *inspect.Inspection) {
 	u := c.used[m.Record.PolicyName]
 	if u.models++; u.example == "" {
 		u.example = m.Record.UID
@@ -43,7 +44,7 @@ func (c *checker) use(m *store.Inspection) {
 }
 
 // model lists what is wrong with a model; nothing is wrong with one that does not exist any more.
-func (c *checker) model(m *store.Inspection) (findings []Finding) {
+func (c *checker) model(m *inspect.Inspection) (findings []Finding) {
 	note := func(k kind, found string) { findings = append(findings, k.at(m.Record.UID, found)) }
 	switch {
 	case !m.Record.Exists, m.Record.Broken: // that is told of as a key
@@ -77,7 +78,7 @@ func (c *checker) model(m *store.Inspection) (findings []Finding) {
 }
 
 // state checks that the state makes sense in itself, and then that the due and running sets say the same.
-func (c *checker) state(m *store.Inspection) (findings []Finding) {
+func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	uid, s := m.Record.UID, &m.Record.State
 	attempt := present(field{"attempt_uid", s.Running()}, field{"started_at", !s.StartedAt.IsZero()}, field{"deadline_at", !s.DeadlineAt.IsZero()})
 	if len(attempt) == 1 || len(attempt) == 2 {
@@ -123,7 +124,7 @@ func present(fields ...field) (names []string) {
 }
 
 // checkSet checks that a uid stands in a set at a time; zero: not at all.
-func checkSet(k kind, uid, set string, is store.Membership, at time.Time) []Finding {
+func checkSet(k kind, uid, set string, is inspect.Membership, at time.Time) []Finding {
 	f := k.wanting(model.FormatTime(at)).at(uid, "it is not there")
 	switch {
 	case is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at):

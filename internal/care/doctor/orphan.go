@@ -3,22 +3,22 @@ package doctor
 import (
 	"context"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
 // orphans returns a check of uids of which the walk came by a part: one without a model is an orphan.
 func (c *checker) orphans(part kind) func(context.Context, []string) error {
 	return func(ctx context.Context, uids []string) error {
-		without, err := c.store.WithoutModel(ctx, uids)
+		without, err := inspect.Of(c.store).WithoutModel(ctx, uids)
 		if err != nil {
 			return err
 		}
-		return c.reread(ctx, without, func(m *store.Inspection) []Finding { return orphanParts(m, part) })
+		return c.reread(ctx, without, func(m *inspect.Inspection) []Finding { return orphanParts(m, part) })
 	}
 }
 
 // orphanParts lists what there is of a model that does not exist: all parts together, when the walk comes by the first of them.
-func orphanParts(m *store.Inspection, comeBy kind) (findings []Finding) {
+func orphanParts(m *inspect.Inspection, comeBy kind) (findings []Finding) {
 	if m.Record.Exists {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (c *checker) sets(ctx context.Context) error {
 			continue
 		}
 		check := c.orphans(part)
-		if err := c.store.EachMember(ctx, key, func(uids []string) error { return check(ctx, uids) }); err != nil {
+		if err := inspect.Of(c.store).EachMember(ctx, key, func(uids []string) error { return check(ctx, uids) }); err != nil {
 			return err
 		}
 	}

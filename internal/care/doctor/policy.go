@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
@@ -36,7 +38,7 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 	for _, name := range unknown {
 		u := c.used[name]
 		// It may have been stored since the check began, and an inline one goes with the last model that uses it.
-		lacks, err := c.store.LacksPolicy(ctx, u.example, name)
+		lacks, err := inspect.Of(c.store).LacksPolicy(ctx, u.example, name)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -106,8 +108,8 @@ func (c *checker) despite(left string, err error) (why string, failed error) {
 
 // reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
 // is repaired before, unless somebody changes the model meanwhile. beside is an index in which they stand by mistake, if it is one.
-func (c *checker) reread(ctx context.Context, uids []string, check func(*store.Inspection) []Finding, beside ...store.Index) error {
-	models, err := c.store.InspectAtomically(ctx, uids, beside...)
+func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect.Inspection) []Finding, beside ...store.Index) error {
+	models, err := inspect.Of(c.store).InspectAtomically(ctx, uids, beside...)
 	if err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*store.I
 		if !c.mayRepair(findings) {
 			continue
 		}
-		if slices.ContainsFunc(m.Standings, func(s store.Standing) bool { return s.Is.Unknown }) {
+		if slices.ContainsFunc(m.Standings, func(s inspect.Standing) bool { return s.Is.Unknown }) {
 			conclude(findings, "one of its indexes has the wrong type, or it changed meanwhile")
 			continue
 		}
@@ -149,7 +151,7 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*store.I
 }
 
 // mend writes the places of a model anew, and takes what is no model out of its places.
-func (c *checker) mend(m *store.Inspection, beside []store.Index) *store.Transition {
+func (c *checker) mend(m *inspect.Inspection, beside []store.Index) *store.Transition {
 	transition := store.OrphanEnd(m.Record.UID)
 	if m.Record.Exists {
 		transition = m.Mend(c.now)

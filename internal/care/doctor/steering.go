@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -23,7 +25,7 @@ func steeringKinds(k store.Keys, key string) (unreadable, differs kind) {
 }
 
 // steeringName is where a finding about a hold, limit or calendar is: its name, and its part if there are several.
-func (c *checker) steeringName(one store.SteeringText) string {
+func (c *checker) steeringName(one inspect.SteeringText) string {
 	if c.several {
 		return one.Key + " " + one.Name
 	}
@@ -32,7 +34,7 @@ func (c *checker) steeringName(one store.SteeringText) string {
 
 // steering checks that holds, limits and calendars can be read, and that no hold stops everything.
 func (c *checker) steering(ctx context.Context) error {
-	texts, err := c.store.SteeringTexts(ctx, c.now)
+	texts, err := inspect.Of(c.store).SteeringTexts(ctx, c.now)
 	for _, one := range texts {
 		if one.Problem != "" {
 			unreadable, _ := steeringKinds(c.store.Keys, one.Key)
@@ -58,7 +60,7 @@ func (c *checker) calendars(ctx context.Context) error {
 	}
 	for _, calendar := range slices.Sorted(maps.Keys(c.closedBy)) {
 		for _, policy := range slices.Compact(slices.Sorted(slices.Values(c.closedBy[calendar]))) {
-			lacks, err := c.store.LacksCalendar(ctx, policy, calendar)
+			lacks, err := inspect.Of(c.store).LacksCalendar(ctx, policy, calendar)
 			if err != nil {
 				return err
 			}
@@ -96,27 +98,27 @@ func (c *checker) steeringUnreadable() bool {
 }
 
 // difference is a hold, limit or calendar of this part that is not what the first has. Of one that is not there, the text is empty.
-type difference struct{ here, there store.SteeringText }
+type difference struct{ here, there inspect.SteeringText }
 
 // steeringDiffers lists the differences. What is over here and there is none: each part forgets it by itself.
 func (c *checker) steeringDiffers(ctx context.Context) (differ []difference, err error) {
-	here, err := c.store.SteeringTexts(ctx, c.now)
+	here, err := inspect.Of(c.store).SteeringTexts(ctx, c.now)
 	if err != nil {
 		return nil, err
 	}
-	there, err := c.first.store.SteeringTexts(ctx, c.now)
+	there, err := inspect.Of(c.first.store).SteeringTexts(ctx, c.now)
 	if err != nil {
 		return nil, err
 	}
 	pairs := map[string]*difference{}
 	for _, one := range here {
-		pairs[one.Key+" "+one.Name] = &difference{here: one, there: store.SteeringText{Over: true}}
+		pairs[one.Key+" "+one.Name] = &difference{here: one, there: inspect.SteeringText{Over: true}}
 	}
 	for _, one := range there {
 		key := c.ownKey(one.Key)
 		pair := pairs[key+" "+one.Name]
 		if pair == nil {
-			pair = &difference{here: store.SteeringText{Key: key, Name: one.Name, Over: true}}
+			pair = &difference{here: inspect.SteeringText{Key: key, Name: one.Name, Over: true}}
 			pairs[key+" "+one.Name] = pair
 		}
 		pair.there = one
@@ -159,7 +161,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 		case d.there.Problem != "":
 			return "that of the first part cannot be read", nil
 		default:
-			return "", c.store.CopySteering(ctx, d.there, c.first.store, c.now)
+			return "", inspect.Of(c.store).CopySteering(ctx, d.there, c.first.store, c.now)
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -39,7 +41,7 @@ func (e *Export) writeSteering(ctx context.Context, lines *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	texts, err := part.SteeringTexts(ctx, now)
+	texts, err := inspect.Of(part).SteeringTexts(ctx, now)
 	if err != nil {
 		return err
 	}

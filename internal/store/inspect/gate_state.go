@@ -1,9 +1,11 @@
-package store
+package inspect
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,9 +23,9 @@ type GateState struct {
 }
 
 // GateState reads a gate at now.
-func (s *Store) GateState(ctx context.Context, gate model.Gate, now time.Time) (GateState, error) {
+func (s Part) GateState(ctx context.Context, gate model.Gate, now time.Time) (GateState, error) {
 	kind, name := gate.Split()
-	pipe := s.clients.Read.TxPipeline()
+	pipe := s.Clients.Read.TxPipeline()
 	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates(), string(gate))
 	var text, slots *redis.StringCmd
 	var circuit *redis.SliceCmd
@@ -35,9 +37,9 @@ func (s *Store) GateState(ctx context.Context, gate model.Gate, now time.Time) (
 	case model.GateLimit:
 		slots = pipe.Get(ctx, s.Keys.Rate(name))
 	case model.GateCircuit:
-		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), circuitFields...)
+		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), store.CircuitFields...)
 	}
-	if err := execReads(ctx, pipe); err != nil {
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return GateState{}, fmt.Errorf("read a gate: %w", err)
 	}
 	state := GateState{Parked: parked.Val(), Listed: score.Err() == nil, Opens: now}
@@ -53,7 +55,7 @@ func (s *Store) GateState(ctx context.Context, gate model.Gate, now time.Time) (
 	case model.GateLimit:
 		opens = model.ParseSlots(slots.Val()).Closed
 	case model.GateCircuit:
-		if c := readCircuit(namedValues(circuitFields, circuit.Val())); c.Open() {
+		if c := store.ReadCircuit(store.NamedValues(store.CircuitFields, circuit.Val())); c.Open() {
 			opens = c.ProbeAt
 		}
 	}
@@ -68,7 +70,7 @@ func holdOpens(text *redis.StringCmd, id string) time.Time {
 	if text.Err() != nil {
 		return time.Time{}
 	}
-	hold, _ := readHold(id, text.Val()) // it holds what can be read of it
+	hold, _ := store.ReadHold(id, text.Val()) // it holds what can be read of it
 	if hold.Until.IsZero() {
 		return model.Never
 	}
@@ -77,7 +79,7 @@ func holdOpens(text *redis.StringCmd, id string) time.Time {
 
 // calendarOpens is when a stored calendar that is closed at now opens; zero: it is open, or cannot say.
 func calendarOpens(text *redis.StringCmd, now time.Time) time.Time {
-	calendar, err := readCalendar(text.Val())
+	calendar, err := store.ReadCalendar(text.Val())
 	if err != nil {
 		return time.Time{}
 	}
@@ -86,16 +88,16 @@ func calendarOpens(text *redis.StringCmd, now time.Time) time.Time {
 }
 
 // LookAtGate lets a dispatcher look at a gate at now.
-func (s *Store) LookAtGate(ctx context.Context, gate model.Gate, now time.Time) error {
-	err := s.clients.Write.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
-	return wrap(err, "let a dispatcher look at a gate")
+func (s Part) LookAtGate(ctx context.Context, gate model.Gate, now time.Time) error {
+	err := s.Clients.Write.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
+	return store.Wrap(err, "let a dispatcher look at a gate")
 }
 
 // OldestLook is the gate at which a dispatcher was to look first; false: there is none.
-func (s *Store) OldestLook(ctx context.Context) (gate model.Gate, at time.Time, found bool, err error) {
-	first, err := s.clients.Read.ZRangeWithScores(ctx, s.Keys.Gates(), 0, 0).Result()
+func (s Part) OldestLook(ctx context.Context) (gate model.Gate, at time.Time, found bool, err error) {
+	first, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Gates(), 0, 0).Result()
 	if err != nil || len(first) == 0 {
-		return "", at, false, wrap(err, "read when gates are looked at")
+		return "", at, false, store.Wrap(err, "read when gates are looked at")
 	}
 	name, _ := first[0].Member.(string)
 	return model.Gate(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil

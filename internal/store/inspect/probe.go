@@ -1,4 +1,4 @@
-package store
+package inspect
 
 import (
 	"context"
@@ -6,19 +6,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 )
 
-var dropProbe = load("drop-probe.lua")
+var dropProbe = store.Load("drop-probe.lua")
 
 // LostProbes picks the circuits, by their keys, whose probe no running attempt makes, with the uids of those probes. Circuit and model are read
 // one after the other; DropProbe looks at both at once.
-func (s *Store) LostProbes(ctx context.Context, keys []string) (lost map[string]string, err error) {
-	pipe := s.clients.Read.Pipeline()
-	probes := sendEach(keys, func(key string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Circuit(key), "probe") })
-	if err := execReads(ctx, pipe); err != nil {
+func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]string, err error) {
+	pipe := s.Clients.Read.Pipeline()
+	probes := store.SendEach(keys, func(key string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Circuit(key), "probe") })
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read probes: %w", err)
 	}
 	lost = map[string]string{}
@@ -37,10 +39,10 @@ func (s *Store) LostProbes(ctx context.Context, keys []string) (lost map[string]
 }
 
 // probes reports whether a model makes the probe of a circuit, or makes it no more at the same instant.
-func (s *Store) probes(ctx context.Context, uid, key string) (bool, error) {
-	pipe := s.clients.Read.TxPipeline()
+func (s Part) probes(ctx context.Context, uid, key string) (bool, error) {
+	pipe := s.Clients.Read.TxPipeline()
 	probe, counted := pipe.HGet(ctx, s.Keys.Circuit(key), "probe"), pipe.HGet(ctx, s.Keys.Model(uid), "counted_by")
-	if err := execReads(ctx, pipe); err != nil {
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the probe of a circuit: %w", err)
 	}
 	state := model.State{Counted: counted.Val()}
@@ -48,8 +50,8 @@ func (s *Store) probes(ctx context.Context, uid, key string) (bool, error) {
 }
 
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.
-func (s *Store) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
+func (s Part) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
 	keys := []string{s.Keys.Circuit(key), s.Keys.Model(uid), s.Keys.Gates()}
-	dropped, err := run(ctx, s.clients.Write, dropProbe, keys, uid, string(model.NewGate(model.GateCircuit, key)), millis(now)).Bool()
-	return dropped, wrap(err, "drop the probe of a circuit")
+	dropped, err := store.Run(ctx, s.Clients.Write, dropProbe, keys, uid, string(model.NewGate(model.GateCircuit, key)), store.Millis(now)).Bool()
+	return dropped, store.Wrap(err, "drop the probe of a circuit")
 }

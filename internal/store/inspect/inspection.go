@@ -1,4 +1,4 @@
-package store
+package inspect
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
+
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/redis/go-redis/v9"
@@ -14,7 +16,7 @@ import (
 
 // Inspection is everything that Redis holds of one model, as it is read to be checked. What cannot be read is told, not hidden.
 type Inspection struct {
-	Record *Record
+	Record *store.Record
 	// Field names a field of the hash that cannot be read, with what was expected and found; empty: all can.
 	Field string
 	// PolicyMissing says that the model's policy is not stored or cannot be read.
@@ -55,10 +57,10 @@ type inspectionReplies struct {
 
 // Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
 // InspectAtomically.
-func (s *Store) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
+func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
 	all := make([]*Inspection, 0, len(uids))
 	for chunk := range slices.Chunk(uids, pipelineBatch) {
-		inspections, err := s.inspect(ctx, chunk, s.clients.Read.Pipeline(), nil)
+		inspections, err := s.inspect(ctx, chunk, s.Clients.Read.Pipeline(), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -71,21 +73,21 @@ func (s *Store) Inspect(ctx context.Context, uids []string) ([]*Inspection, erro
 const pipelineBatch = 50
 
 // InspectAtomically reads models, each at one instant, and whether they stand in some indexes beside those that they name.
-func (s *Store) InspectAtomically(ctx context.Context, uids []string, beside ...Index) ([]*Inspection, error) {
+func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...store.Index) ([]*Inspection, error) {
 	all := make([]*Inspection, 0, len(uids))
-	for chunk := range slices.Chunk(uids, AtomicBatch) {
-		before, err := s.inspect(ctx, chunk, s.clients.Read.Pipeline(), nil)
+	for chunk := range slices.Chunk(uids, store.AtomicBatch) {
+		before, err := s.inspect(ctx, chunk, s.Clients.Read.Pipeline(), nil)
 		if err != nil {
 			return nil, err
 		}
-		asked := make([][]Index, len(chunk))
+		asked := make([][]store.Index, len(chunk))
 		for i, m := range before {
 			asked[i] = beside
 			for _, standing := range standings(&m.Record.Model) {
 				asked[i] = append(slices.Clip(asked[i]), standing.Index)
 			}
 		}
-		inspections, err := s.inspect(ctx, chunk, s.clients.Read.TxPipeline(), asked)
+		inspections, err := s.inspect(ctx, chunk, s.Clients.Read.TxPipeline(), asked)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +97,7 @@ func (s *Store) InspectAtomically(ctx context.Context, uids []string, beside ...
 }
 
 // inspect reads models, and in the same pipeline their places in the indexes that are asked for of each; nil: in none.
-func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, asked [][]Index) ([]*Inspection, error) {
+func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, asked [][]store.Index) ([]*Inspection, error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}
@@ -107,16 +109,16 @@ func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner
 			pipe.ZScore(ctx, k.StaleAt(), uid), pipe.ZScore(ctx, k.Late(), uid), pipe.ZScore(ctx, k.Stale(), uid), pipe.Exists(ctx, k.History(uid)),
 		}
 		if asked != nil {
-			places[i] = sendEach(asked[i], func(index Index) redis.Cmder { return s.sendStanding(ctx, pipe, index, uid) })
+			places[i] = store.SendEach(asked[i], func(index store.Index) redis.Cmder { return s.sendStanding(ctx, pipe, index, uid) })
 		}
 	}
-	if err := execReads(ctx, pipe); err != nil {
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	inspections := make([]*Inspection, len(uids))
 	for i, uid := range uids {
 		m := newInspection(uid, replies[i])
-		m.Record.ReplyTo, m.Record.Wire = s.replyTo(), s.Wire()
+		m.Record.ReplyTo, m.Record.Wire = s.ReplyTo(), s.Wire()
 		if inspections[i] = m; asked != nil {
 			m.stand(asked[i], places[i])
 		}
@@ -125,7 +127,7 @@ func (s *Store) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner
 }
 
 // stand notes the places of a model. One of an index that it has joined since it was asked for is not known.
-func (c *Inspection) stand(asked []Index, replies []redis.Cmder) {
+func (c *Inspection) stand(asked []store.Index, replies []redis.Cmder) {
 	c.Standings = standings(&c.Record.Model)
 	for i := range c.Standings {
 		c.Standings[i].Is.Unknown = true
@@ -142,32 +144,32 @@ func (c *Inspection) stand(asked []Index, replies []redis.Cmder) {
 
 func newInspection(uid string, replies inspectionReplies) *Inspection {
 	hash, err := replies.hash.Result()
-	c := &Inspection{Record: newRecord(uid, hash)}
+	c := &Inspection{Record: store.NewRecord(uid, hash)}
 	if err != nil {
 		c.Record.Broken, c.Record.Exists = true, true
 	}
 	c.Field, c.Record.Fault = c.Record.Fault, ""
 	c.Ages, c.Late, c.Stale = newMembership(replies.ages), newMembership(replies.late), newMembership(replies.stale)
 	c.Due, c.Urgent, c.Running = newMembership(replies.due), newMembership(replies.urgent), newMembership(replies.running)
-	if c.Record.Payload, err = replies.payload.Result(); err != nil && !missing(err) {
+	if c.Record.Payload, err = replies.payload.Result(); err != nil && !store.Missing(err) {
 		c.PayloadBroken = err.Error()
 	}
-	c.Payload, c.History = !missing(err), replies.history.Val() > 0
+	c.Payload, c.History = !store.Missing(err), replies.history.Val() > 0
 	return c
 }
 
 func newMembership(reply *redis.FloatCmd) Membership {
 	score, err := reply.Result()
-	return Membership{In: err == nil, Score: score, Unknown: err != nil && !missing(err)}
+	return Membership{In: err == nil, Score: score, Unknown: err != nil && !store.Missing(err)}
 }
 
 // resolveInspections puts policy and schedule in force and notes what cannot be.
-func (s *Store) resolveInspections(ctx context.Context, inspections []*Inspection) error {
-	records := make([]*Record, len(inspections))
+func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection) error {
+	records := make([]*store.Record, len(inspections))
 	for i, c := range inspections {
 		records[i] = c.Record
 	}
-	policies, err := s.Policies(ctx, policyNames(slices.Values(records)))
+	policies, err := s.Policies(ctx, store.PolicyNames(slices.Values(records)))
 	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return err
 	}
@@ -176,7 +178,7 @@ func (s *Store) resolveInspections(ctx context.Context, inspections []*Inspectio
 		if c.PolicyMissing = !found; !found {
 			p = policy.Default()
 		}
-		if err := c.Record.Resolve(p, s.schedules.Get); err != nil {
+		if err := c.Record.Resolve(p, s.Schedules.Get); err != nil {
 			c.Schedule = err.Error()
 		}
 	}
@@ -184,13 +186,13 @@ func (s *Store) resolveInspections(ctx context.Context, inspections []*Inspectio
 }
 
 // LacksPolicy reports whether a model names a policy that is not stored or cannot be read, at one instant.
-func (s *Store) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
-	pipe := s.clients.Read.TxPipeline()
+func (s Part) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
+	pipe := s.Clients.Read.TxPipeline()
 	named, text := pipe.HGet(ctx, s.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.Keys.Policies(), name)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the policy of a model: %w", err)
 	}
-	_, err := s.policies.parse(text.Val()) // none is an empty text, which cannot be read either
+	_, err := s.ParsePolicy(text.Val()) // none is an empty text, which cannot be read either
 	return named.Val() == name && err != nil, nil
 }
 
@@ -201,7 +203,7 @@ func (c *Inspection) RevBroken() bool {
 }
 
 // Mend is Record.Mend, with a revision for a model that has none.
-func (c *Inspection) Mend(now time.Time) *Transition {
+func (c *Inspection) Mend(now time.Time) *store.Transition {
 	t := c.Record.Mend()
 	if c.RevBroken() {
 		t.Revise(now)
@@ -210,10 +212,10 @@ func (c *Inspection) Mend(now time.Time) *Transition {
 }
 
 // WithoutModel picks the uids that have no model key.
-func (s *Store) WithoutModel(ctx context.Context, uids []string) (without []string, err error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(uids, func(uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
-	if err := execReads(ctx, pipe); err != nil {
+func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string, err error) {
+	pipe := s.Clients.Read.Pipeline()
+	replies := store.SendEach(uids, func(uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("look for models: %w", err)
 	}
 	for i, uid := range uids {
@@ -232,13 +234,13 @@ type OwnedList struct {
 }
 
 // OwnedList reads a claimed or taken list, and the set of pollers or workers in which its owner stands.
-func (s *Store) OwnedList(ctx context.Context, list, owners, owner string) (OwnedList, error) {
-	pipe := s.clients.Read.TxPipeline()
+func (s Part) OwnedList(ctx context.Context, list, owners, owner string) (OwnedList, error) {
+	pipe := s.Clients.Read.TxPipeline()
 	entries, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return OwnedList{}, fmt.Errorf("read the list of %q: %w", owner, err)
 	}
 	// A set of owners that cannot be read tells nothing about this one.
-	known := !missing(seen.Err())
+	known := !store.Missing(seen.Err())
 	return OwnedList{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, nil
 }

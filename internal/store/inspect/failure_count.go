@@ -1,9 +1,11 @@
-package store
+package inspect
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,12 +13,12 @@ import (
 )
 
 // CountErrors counts by what models are failing, by the ids of signatures. It walks over all models.
-func (s *Store) CountErrors(ctx context.Context) (map[string]int64, error) {
+func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := s.EachModel(ctx, "", func(uids []string) error {
-		pipe := s.clients.Read.Pipeline()
-		replies := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), fieldError) })
-		if err := execReads(ctx, pipe); err != nil {
+		pipe := s.Clients.Read.Pipeline()
+		replies := store.SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError) })
+		if err := store.ExecReads(ctx, pipe); err != nil {
 			return fmt.Errorf("read the signatures of models: %w", err)
 		}
 		for _, reply := range replies {
@@ -39,18 +41,18 @@ type ErrorCount struct {
 }
 
 // ErrorCounts reads the counts of these signatures, in their order.
-func (s *Store) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
-	pipe := s.clients.Read.Pipeline()
-	scores := sendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors(), id) })
-	changes := sendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
-	ttls := sendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
-	if err := execReads(ctx, pipe); err != nil {
+func (s Part) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
+	pipe := s.Clients.Read.Pipeline()
+	scores := store.SendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors(), id) })
+	changes := store.SendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
+	ttls := store.SendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read the counts of signatures: %w", err)
 	}
 	counts := make([]ErrorCount, len(ids))
 	for i, id := range ids {
 		change := append(changes[i].Val(), nil, nil) // of a key of another type there are none
-		counts[i] = ErrorCount{ID: id, Counted: int64(scores[i].Val()), kept: ttls[i].Val() == -1, expires: ttls[i].Val() > 0, began: text(change[0]), ended: text(change[1])}
+		counts[i] = ErrorCount{ID: id, Counted: int64(scores[i].Val()), kept: ttls[i].Val() == -1, expires: ttls[i].Val() > 0, began: store.Text(change[0]), ended: store.Text(change[1])}
 	}
 	return counts, nil
 }
@@ -60,12 +62,12 @@ func (c ErrorCount) Agrees(models int64) bool {
 	return c.Counted == models && (models == 0 || !c.expires) && (models > 0 || !c.kept)
 }
 
-var recountError = load("recount-error.lua")
+var recountError = store.Load("recount-error.lua")
 
 // RecountError writes down how many models are failing by a signature; false: a model has begun or ceased to since the count was read, and
 // nothing changes.
-func (s *Store) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
+func (s Part) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
 	keys := []string{s.Keys.Errors(), s.Keys.PastErrors(), s.Keys.Error(was.ID)}
-	written, err := run(ctx, s.clients.Write, recountError, keys, was.ID, was.Counted, was.began, was.ended, models, millis(now)).Bool()
-	return written, wrap(err, "recount the models of a signature")
+	written, err := store.Run(ctx, s.Clients.Write, recountError, keys, was.ID, was.Counted, was.began, was.ended, models, store.Millis(now)).Bool()
+	return written, store.Wrap(err, "recount the models of a signature")
 }

@@ -1,4 +1,4 @@
-package store
+package inspect
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,18 +22,18 @@ type SteeringText struct {
 }
 
 // SteeringTexts reads holds, limits and calendars at now.
-func (s *Store) SteeringTexts(ctx context.Context, now time.Time) ([]SteeringText, error) {
+func (s Part) SteeringTexts(ctx context.Context, now time.Time) ([]SteeringText, error) {
 	keys := []string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(keys, func(key string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, key) })
-	if err := execReads(ctx, pipe); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	replies := store.SendEach(keys, func(key string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, key) })
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read holds, limits and calendars: %w", err)
 	}
 	var all []SteeringText
 	for i, key := range keys {
 		fields := replies[i].Val()
 		if key == s.Keys.Holds() {
-			delete(fields, holdChanges)
+			delete(fields, store.HoldChanges)
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			all = append(all, s.steeringText(key, name, fields[name], now))
@@ -40,19 +42,19 @@ func (s *Store) SteeringTexts(ctx context.Context, now time.Time) ([]SteeringTex
 	return all, nil
 }
 
-func (s *Store) steeringText(key, name, raw string, now time.Time) SteeringText {
+func (s Part) steeringText(key, name, raw string, now time.Time) SteeringText {
 	one, err := SteeringText{Key: key, Name: name, Text: raw}, error(nil)
 	switch key {
 	case s.Keys.Holds():
 		var hold model.Hold
-		hold, err = readHold(name, raw)
+		hold, err = store.ReadHold(name, raw)
 		one.Over = hold.Ended(now)
 	case s.Keys.Limits():
 		var limit model.Limit
-		limit, err = readLimit(name, raw)
+		limit, err = store.ReadLimit(name, raw)
 		one.Over = limit.Ended(now)
 	default:
-		calendar, unreadable := readCalendar(raw)
+		calendar, unreadable := store.ReadCalendar(raw)
 		if err = unreadable; err == nil {
 			_, _, err = calendar.ClosedUntil(now)
 		}
@@ -64,22 +66,22 @@ func (s *Store) steeringText(key, name, raw string, now time.Time) SteeringText 
 }
 
 // CopySteering stores what another part of the queue has, and lets a dispatcher look at what waits for it.
-func (s *Store) CopySteering(ctx context.Context, one SteeringText, other *Store, now time.Time) error {
+func (s Part) CopySteering(ctx context.Context, one SteeringText, other *store.Store, now time.Time) error {
 	switch one.Key {
 	case other.Keys.Holds():
-		hold, err := readHold(one.Name, one.Text)
+		hold, err := store.ReadHold(one.Name, one.Text)
 		if err != nil {
 			return err
 		}
 		return s.PutHold(ctx, &hold)
 	case other.Keys.Limits():
-		limit, err := readLimit(one.Name, one.Text)
+		limit, err := store.ReadLimit(one.Name, one.Text)
 		if err != nil {
 			return err
 		}
 		return s.PutLimit(ctx, &limit, now)
 	default:
-		calendar, err := readCalendar(one.Text)
+		calendar, err := store.ReadCalendar(one.Text)
 		if err != nil {
 			return err
 		}
@@ -88,12 +90,12 @@ func (s *Store) CopySteering(ctx context.Context, one SteeringText, other *Store
 }
 
 // LacksCalendar reports whether a policy names a calendar that is not stored, at one instant.
-func (s *Store) LacksCalendar(ctx context.Context, policyName, calendar string) (bool, error) {
-	pipe := s.clients.Read.TxPipeline()
+func (s Part) LacksCalendar(ctx context.Context, policyName, calendar string) (bool, error) {
+	pipe := s.Clients.Read.TxPipeline()
 	text, stored := pipe.HGet(ctx, s.Keys.Policies(), policyName), pipe.HExists(ctx, s.Keys.Calendars(), calendar)
-	if err := execReads(ctx, pipe); err != nil {
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the calendars of a policy: %w", err)
 	}
-	p, err := s.policies.parse(text.Val())
+	p, err := s.ParsePolicy(text.Val())
 	return err == nil && !stored.Val() && slices.Contains(p.Closed, calendar), nil
 }

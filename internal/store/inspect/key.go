@@ -1,31 +1,33 @@
-package store
+package inspect
 
 import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // QueueKey is one of many keys of a kind.
 type QueueKey struct {
-	Kind KeyKind
+	Kind store.KeyKind
 	Name string // uid of the model, or owner of the list, name of the reply list, id of the bulk, or the label, gate or key of a limit
 }
 
 // EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
 // put or removed meanwhile may be missed. It ends early with the error of visit.
-func (s *Store) EachKey(ctx context.Context, visit func([]QueueKey) error) error {
-	return s.scanKeys(ctx, "walk over the keys", s.Keys.Queue()+":", func(names []string) error {
+func (s Part) EachKey(ctx context.Context, visit func([]QueueKey) error) error {
+	return s.ScanKeys(ctx, "walk over the keys", s.Keys.Queue()+":", func(names []string) error {
 		return visit(sortKeys(s.Keys, names))
 	})
 }
 
 // sortKeys keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
-func sortKeys(k Keys, names []string) []QueueKey {
-	prefixes := map[KeyKind]string{
-		KeyModel: k.Model(""), KeyPayload: k.Payload(""), KeyHistory: k.History(""), KeyClaimed: k.Claimed(""), KeyTaken: k.Taken(""), KeyReply: k.Reply(""), KeyBulk: k.Bulk(""), KeyError: k.Error(""),
-		KeyLabel: k.Label(""), KeyGate: k.ParkedBy(""), KeyLimit: k.Limit(""), KeyRate: k.Rate(""), KeyCircuitState: k.Circuit(""),
-		KeyTold: k.Told(""), KeyNotices: k.Notices(""), KeyRecipients: k.Recipients(""),
+func sortKeys(k store.Keys, names []string) []QueueKey {
+	prefixes := map[store.KeyKind]string{
+		store.KeyModel: k.Model(""), store.KeyPayload: k.Payload(""), store.KeyHistory: k.History(""), store.KeyClaimed: k.Claimed(""), store.KeyTaken: k.Taken(""), store.KeyReply: k.Reply(""), store.KeyBulk: k.Bulk(""), store.KeyError: k.Error(""),
+		store.KeyLabel: k.Label(""), store.KeyGate: k.ParkedBy(""), store.KeyLimit: k.Limit(""), store.KeyRate: k.Rate(""), store.KeyCircuitState: k.Circuit(""),
+		store.KeyTold: k.Told(""), store.KeyNotices: k.Notices(""), store.KeyRecipients: k.Recipients(""),
 	}
 	keys := make([]QueueKey, 0, len(names))
 	for _, name := range names {
@@ -39,9 +41,9 @@ func sortKeys(k Keys, names []string) []QueueKey {
 }
 
 // EachMember hands over the members of a sorted set, such as Keys.Due, in chunks and in no order. A member may come twice.
-func (s *Store) EachMember(ctx context.Context, key string, visit func(members []string) error) error {
-	return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
-		return s.clients.Read.ZScan(ctx, key, cursor, "", scanCount).Result()
+func (s Part) EachMember(ctx context.Context, key string, visit func(members []string) error) error {
+	return store.Scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
+		return s.Clients.Read.ZScan(ctx, key, cursor, "", store.ScanCount).Result()
 	}, func(pairs []string) error {
 		members := make([]string, 0, len(pairs)/2)
 		for pair := range slices.Chunk(pairs, 2) { // each with its score

@@ -1,10 +1,12 @@
-package store
+package inspect
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,7 +15,7 @@ import (
 
 // Standing is the place of a model in an index.
 type Standing struct {
-	Index
+	store.Index
 	// Says: the model says that it stands there, At with this score; zero: a set of a label has none.
 	Says bool
 	At   time.Time
@@ -22,27 +24,27 @@ type Standing struct {
 
 // standings are the places in which a model says that it stands.
 func standings(m *model.Model) (all []Standing) {
-	add := func(kind KeyKind, name string, at time.Time) {
+	add := func(kind store.KeyKind, name string, at time.Time) {
 		if !at.IsZero() {
-			all = append(all, Standing{Index: Index{kind, name}, Says: true, At: at})
+			all = append(all, Standing{Index: store.Index{Kind: kind, Name: name}, Says: true, At: at})
 		}
 	}
-	add(KeyFailing, "", m.FailingSince)
-	add(KeyDisabled, "", m.DisabledSince())
-	add(KeyParked, "", m.ParkedAt())
-	add(KeyGate, string(m.ParkedBy), m.ParkedAt())
+	add(store.KeyFailing, "", m.FailingSince)
+	add(store.KeyDisabled, "", m.DisabledSince())
+	add(store.KeyParked, "", m.ParkedAt())
+	add(store.KeyGate, string(m.ParkedBy), m.ParkedAt())
 	for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
-		add(KeyLimit, name, m.DeadlineAt)
+		add(store.KeyLimit, name, m.DeadlineAt)
 	}
 	for _, term := range model.LabelTerms(m.Labels) {
-		all = append(all, Standing{Index: Index{KeyLabel, term}, Says: true})
+		all = append(all, Standing{Index: store.Index{Kind: store.KeyLabel, Name: term}, Says: true})
 	}
 	return all
 }
 
 // sendStanding asks for the place of a uid in an index.
-func (s *Store) sendStanding(ctx context.Context, pipe redis.Pipeliner, index Index, uid string) redis.Cmder {
-	if index.scored() {
+func (s Part) sendStanding(ctx context.Context, pipe redis.Pipeliner, index store.Index, uid string) redis.Cmder {
+	if index.Scored() {
 		return pipe.ZScore(ctx, s.IndexKey(index), uid)
 	}
 	return pipe.SIsMember(ctx, s.IndexKey(index), uid)
@@ -59,7 +61,7 @@ func readStanding(reply redis.Cmder) Membership {
 }
 
 // readStandings reads the places of models that stand in any index: the others cost nothing.
-func (s *Store) readStandings(ctx context.Context, inspections []*Inspection) error {
+func (s Part) readStandings(ctx context.Context, inspections []*Inspection) error {
 	type asked struct {
 		uid string
 		*Standing
@@ -71,10 +73,10 @@ func (s *Store) readStandings(ctx context.Context, inspections []*Inspection) er
 			all = append(all, asked{m.Record.UID, &m.Standings[i]})
 		}
 	}
-	for chunk := range slices.Chunk(all, scanCount) {
-		pipe := s.clients.Read.Pipeline()
-		replies := sendEach(chunk, func(one asked) redis.Cmder { return s.sendStanding(ctx, pipe, one.Index, one.uid) })
-		if err := execReads(ctx, pipe); err != nil {
+	for chunk := range slices.Chunk(all, store.ScanCount) {
+		pipe := s.Clients.Read.Pipeline()
+		replies := store.SendEach(chunk, func(one asked) redis.Cmder { return s.sendStanding(ctx, pipe, one.Index, one.uid) })
+		if err := store.ExecReads(ctx, pipe); err != nil {
 			return fmt.Errorf("read indexes: %w", err)
 		}
 		for i, reply := range replies {
@@ -85,7 +87,7 @@ func (s *Store) readStandings(ctx context.Context, inspections []*Inspection) er
 }
 
 // place finds the place of a model in an index.
-func place(all []Standing, index Index) (*Standing, bool) {
+func place(all []Standing, index store.Index) (*Standing, bool) {
 	at := slices.IndexFunc(all, func(one Standing) bool { return one.Index == index })
 	if at < 0 {
 		return nil, false
@@ -94,7 +96,7 @@ func place(all []Standing, index Index) (*Standing, bool) {
 }
 
 // Stands is the place of the model in an index that was asked for.
-func (c *Inspection) Stands(index Index) Standing {
+func (c *Inspection) Stands(index store.Index) Standing {
 	if found, is := place(c.Standings, index); is {
 		return *found
 	}
@@ -103,14 +105,14 @@ func (c *Inspection) Stands(index Index) Standing {
 
 // Strays picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
 // what is picked is to be read again.
-func (s *Store) Strays(ctx context.Context, index Index, uids []string) (strays []string, err error) {
-	pipe := s.clients.Read.Pipeline()
-	replies := sendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), index.field()) })
-	if err := execReads(ctx, pipe); err != nil {
+func (s Part) Strays(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
+	pipe := s.Clients.Read.Pipeline()
+	replies := store.SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), index.Field()) })
+	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read what models say of an index: %w", err)
 	}
 	for i, uid := range uids {
-		if !index.said(replies[i].Val()) {
+		if !index.Said(replies[i].Val()) {
 			strays = append(strays, uid)
 		}
 	}
@@ -118,11 +120,11 @@ func (s *Store) Strays(ctx context.Context, index Index, uids []string) (strays 
 }
 
 // EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice.
-func (s *Store) EachUID(ctx context.Context, index Index, visit func(uids []string) error) error {
+func (s Part) EachUID(ctx context.Context, index store.Index, visit func(uids []string) error) error {
 	key := s.IndexKey(index)
-	if !index.scored() {
-		return scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
-			return s.clients.Read.SScan(ctx, key, cursor, "", scanCount).Result()
+	if !index.Scored() {
+		return store.Scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
+			return s.Clients.Read.SScan(ctx, key, cursor, "", store.ScanCount).Result()
 		}, visit)
 	}
 	return s.EachMember(ctx, key, visit)
