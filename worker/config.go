@@ -16,12 +16,6 @@ import (
 type Config struct {
 	// Concurrency is how many attempts are worked on at the same time. 1 to 10,000. Defaults to 4.
 	Concurrency int
-	// Host names the host that an attempt will ask; an empty name has no share. It is called for one attempt at a time.
-	// Defaults to none: no host has a share.
-	Host func(*Attempt) string
-	// PerHost is the share of a host: how many attempts that ask it are worked on at the same time. Those beyond go back to the tail of the
-	// input list, and others begin instead. 1 to Concurrency. Defaults to half of Concurrency, at least 1.
-	PerHost int
 	// Name is who works, for people: it is stored with the attempt. At most 60 bytes are kept. Defaults to the host's name.
 	Name string
 	// FenceEvery is how often all attempts in flight are compared with Redis. One comparison may take as long, or 1 s if that is more.
@@ -68,7 +62,6 @@ type Config struct {
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 4)
-	c.PerHost = cmp.Or(c.PerHost, max(1, c.Concurrency/2))
 	if c.Name == "" {
 		c.Name, _ = os.Hostname() // without a name of its own a worker is anonymous, which is allowed
 	}
@@ -93,9 +86,6 @@ func (c Config) WithDefaults() Config {
 func (c Config) Validate() error {
 	if c.Concurrency < 1 || c.Concurrency > 10_000 {
 		return fmt.Errorf("concurrency: expected 1 to 10000, found %d", c.Concurrency)
-	}
-	if c.PerHost < 1 || c.PerHost > c.Concurrency {
-		return fmt.Errorf("per host: expected 1 to %d (concurrency), found %d", c.Concurrency, c.PerHost)
 	}
 	if c.PushBatch < 1 || c.PushBatch > 10_000 {
 		return fmt.Errorf("push batch: expected 1 to 10000, found %d", c.PushBatch)

@@ -28,19 +28,9 @@ func TestDefaultsFitWhatIsSet(t *testing.T) {
 	}
 }
 
-func TestAHostHasHalfOfTheSlotsAndNeverNone(t *testing.T) {
-	for concurrency, want := range map[int]int{0: 2, 1: 1, 2: 1, 3: 1, 5: 2, 100: 50} {
-		if got := (Config{Concurrency: concurrency}).WithDefaults().PerHost; got != want {
-			t.Errorf("%d slots: %d for one host, want %d", concurrency, got, want)
-		}
-	}
-}
-
 func TestAConfigOutOfRangeIsRefusedByName(t *testing.T) {
 	for want, c := range map[string]Config{
 		"concurrency: expected 1 to 10000, found -1":        {Concurrency: -1},
-		"per host: expected 1 to 3 (concurrency), found 4":  {Concurrency: 3, PerHost: 4},
-		"per host: expected 1 to 4 (concurrency), found -1": {PerHost: -1},
 		"push batch: expected 1 to 10000, found 20000":      {PushBatch: 20000},
 		"fence every: expected 10ms to 1m0s, found 1ms":     {FenceEvery: time.Millisecond},
 		"heartbeat: expected 10ms to 1m0s, found 1ms":       {Heartbeat: time.Millisecond},

@@ -4,7 +4,7 @@ import "github.com/refreshd/refreshd/model"
 
 // Stats counts what a pool has done since it was made.
 type Stats struct {
-	Taken       int64 // entries taken from the input list, but for those beyond the share of their host
+	Taken       int64 // entries taken from the input list, but for those put back
 	Unreadable  int64 // of these, entries dropped because they hold no uids
 	Stale       int64 // superseded while they waited in line: not worked on
 	Succeeded   int64

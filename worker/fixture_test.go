@@ -231,7 +231,6 @@ type faulty struct {
 	mu     sync.Mutex
 	take   func(taking store.TakeRequest) (store.Taken, error)
 	push   func(answers []store.Answer) error
-	back   func(owner string, entries []string) error
 	beat   func(owner string) (time.Time, bool, error)
 	fences func(uids []string) ([]store.Fence, time.Time, error)
 }
@@ -264,15 +263,6 @@ func (f *faulty) Answer(ctx context.Context, owner string, answers []store.Answe
 		}
 	}
 	return f.Queue.Answer(ctx, owner, answers)
-}
-
-func (f *faulty) PutBack(ctx context.Context, owner string, entries []string) (int, error) {
-	if f.back != nil { // set before the pool runs
-		if err := f.back(owner, entries); err != nil {
-			return 0, err
-		}
-	}
-	return f.Queue.PutBack(ctx, owner, entries)
 }
 
 func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {

@@ -17,7 +17,6 @@ type flight struct {
 	*Attempt
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	host   string                  // that it asks; empty: none
 	ended  func(model.MessageType) // tells of its end; nil: nobody is told
 	begun  atomic.Bool             // Redis has told that its `started` was applied
 

@@ -79,27 +79,6 @@ func TestAPartWhoseRedisFailsKeepsNoOtherFromItsTurn(t *testing.T) {
 	}
 }
 
-func TestTheShareOfAHostCountsOverAllParts(t *testing.T) {
-	parts, queues := newParts(t, testkit.Miniredis(t), 2)
-	for i, r := range parts {
-		for n := range 10 {
-			r.offer(fmt.Sprintf("endless/%d-%d", i, n))
-		}
-		r.offer(fmt.Sprint(i, "/own"))
-	}
-	b := newBench()
-	runParts(t, queues, sharing(), b.handle)
-	hosts := map[string]int{}
-	for range 4 {
-		hosts[hostOf(testkit.Await(t, b.began, "an attempt"))]++
-	}
-	if hosts["endless"] != 2 {
-		t.Errorf("want two attempts of the host endless, got %v", hosts)
-	}
-	b.result <- nil // whichever ends, a session that rests is woken
-	testkit.Await(t, b.began, "the next attempt")
-}
-
 func TestAPoolOfNoPartsIsRefused(t *testing.T) {
 	handler := func(context.Context, *Attempt) error { return nil }
 	for _, queues := range [][]Queue{nil, {}, {nil}} {

@@ -20,8 +20,6 @@ type Queue interface {
 	WaitInput(ctx context.Context) (bool, error)
 	// Answer pushes messages and removes the entries that they end from the taken list; it may be repeated after an error.
 	Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error)
-	// PutBack moves entries from the taken list of the pool to the tail of the input list; it may be repeated until the next Take.
-	PutBack(ctx context.Context, owner string, entries []string) (int, error)
 	// Fences reads what each of the models is running, and the clock.
 	Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error)
 	// Heartbeat is a heartbeat; false: the pool is forgotten and has lost what it had taken.

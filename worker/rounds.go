@@ -26,10 +26,7 @@ func (r *Rounds) Free() int { return cap(r.session.slots.tokens) - len(r.session
 
 // Take takes the oldest entry of the input list, if there is one, and begins with it. There must be a free slot.
 func (r *Rounds) Take(ctx context.Context) error {
-	_, crowd, err := r.session.takeOnce(ctx, 1)
-	if len(crowd) > 0 {
-		r.session.putBack(ctx, crowd)
-	}
+	_, err := r.session.takeOnce(ctx, 1)
 	return err
 }
 

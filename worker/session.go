@@ -20,7 +20,6 @@ type session struct {
 	sender  *sender
 	overdue chan struct{} // asks for a check of the fences
 	slots   *slots
-	search  *search
 
 	unreadable backoff.Sampler // takeAll only
 	heartbeats heartbeats      // beat only
@@ -39,7 +38,6 @@ func newSession(background context.Context, p *Pool, queue Queue, slots *slots) 
 		holding: newHolding(),
 		overdue: make(chan struct{}, 1),
 		slots:   slots,
-		search:  slots.share.newSearch(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(queue, s.holding, &p.config)
@@ -62,7 +60,6 @@ func (s *session) takeAll(ctx context.Context) {
 		}
 		answers = err == nil
 		backoff.Rest(ctx, retry.After(err), nil)
-		backoff.Rest(ctx, s.search.rest(), s.search.freed)
 	}
 }
 
@@ -73,26 +70,22 @@ func (s *session) takeInTurn(ctx context.Context) (bool, error) {
 		end()
 		return true, nil
 	}
-	found, crowd, err := s.takeOnce(ctx, free)
-	end()
-	if len(crowd) > 0 {
-		s.putBack(ctx, crowd)
-	}
-	return found, err
+	defer end()
+	return s.takeOnce(ctx, free)
 }
 
-// takeOnce takes as many entries as there are free slots and starts them; false: there was none. The crowd may not start: it goes back. A
-// call that has begun is finished: an entry that is taken while its caller has gone would wait until the pool leaves.
-func (s *session) takeOnce(ctx context.Context, free int) (found bool, crowd []*flight, err error) {
+// takeOnce takes as many entries as there are free slots and starts them; false: there was none. A call that has begun is finished: an entry that
+// is taken while its caller has gone would wait until the pool leaves.
+func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error) {
 	whole := context.WithoutCancel(ctx)
-	asked := s.holding.ask(s.search.look(free))
+	asked := s.holding.ask(free)
 	taken, err := s.queue.Take(whole, asked)
 	switch {
 	case err != nil:
 		s.holding.doubted()
-		return false, nil, err
+		return false, err
 	case taken.Forgotten:
-		return true, nil, s.forgotten(whole, asked.Owner)
+		return true, s.forgotten(whole, asked.Owner)
 	}
 	entries := s.holding.receive(asked, taken)
 	flights := s.decode(asked.Owner, entries)
@@ -108,13 +101,10 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, crowd []*
 			current = fences[i].AttemptUID
 			f.DeadlineAt = cmp.Or(fences[i].DeadlineAt, f.DeadlineAt)
 		}
-		if !s.admit(ctx, f, current, now) {
-			crowd = append(crowd, f)
-		}
+		s.admit(ctx, f, current, now)
 	}
-	s.count(&s.stats.Taken, len(entries)-len(crowd))
-	s.search.looked(len(flights)-len(crowd), len(crowd))
-	return len(entries) > 0, crowd, nil
+	s.count(&s.stats.Taken, len(entries))
+	return len(entries) > 0, nil
 }
 
 // decode drops what cannot be read: without uids nobody can be told about it. There may be a million of them, so only some are
@@ -139,20 +129,17 @@ func (s *session) decode(owner string, entries []string) []*flight {
 }
 
 // admit starts an attempt, unless it is over before it began: current is what the model runs now. One whose deadline passed in
-// line, and that nobody has noticed yet, is handed back: no work of its own has failed. false: there is no slot for it.
-func (s *session) admit(ctx context.Context, f *flight, current string, now time.Time) bool {
+// line, and that nobody has noticed yet, is handed back: no work of its own has failed.
+func (s *session) admit(ctx context.Context, f *flight, current string, now time.Time) {
 	switch {
 	case current != f.AttemptUID:
 		s.count(&s.stats.Stale, 1)
 		s.sender.add(f.over(message{}))
 	case isPast(f.DeadlineAt, now), ctx.Err() != nil:
 		s.end(f, f.message(model.MessageInterrupted))
-	case s.slots.full(), !s.slots.share.admit(f): // nobody else fills slots now, but more may have been taken than there are
-		return false
 	default:
 		s.start(f, now)
 	}
-	return true
 }
 
 // start begins an attempt in a slot of its own.
@@ -180,7 +167,6 @@ func (s *session) work(f *flight) {
 		s.finish(f, err)
 		f.cancel(nil)
 		<-s.slots.tokens
-		s.slots.share.release(f)
 	}()
 	err = f.call(s.handler, &s.config)
 }

@@ -6,11 +6,10 @@ import "context"
 type slots struct {
 	tokens chan struct{} // holds one for each attempt in flight
 	turn   chan struct{} // holds one while a session takes: whoever waits for longest is the next
-	share  *share
 }
 
 func newSlots(c *Config) *slots {
-	return &slots{make(chan struct{}, c.Concurrency), make(chan struct{}, 1), newShare(c)}
+	return &slots{make(chan struct{}, c.Concurrency), make(chan struct{}, 1)}
 }
 
 // begin waits for the turn, and then for a free slot. It returns how many are free, which nobody else fills until end is called; 0: ctx
@@ -29,6 +28,3 @@ func (s *slots) begin(ctx context.Context) (free int, end func()) {
 	}
 	return cap(s.tokens) - len(s.tokens), func() { <-s.turn }
 }
-
-// full reports whether no slot is free.
-func (s *slots) full() bool { return len(s.tokens) == cap(s.tokens) }

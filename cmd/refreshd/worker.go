@@ -43,7 +43,6 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.download.AllowPrivate, "allow-private", false, "with --fetch: connect to this machine and to private networks too")
 	flags.Var((*duration)(&f.download.Stall), "stall", "with --fetch: give up when the server does not answer, or then sends less than --least-rate, for so long (default 1m)")
 	flags.Var(count[int64]{&f.download.LeastRate, "at least 1"}, "least-rate", "with --fetch: bytes a second to expect of a body, over each --stall (default 1024)")
-	flags.Var(count[int]{&f.pool.PerHost, "1 to --concurrency"}, "per-host", "with --fetch: attempts that may ask one host at the same time (default half of --concurrency)")
 	flags.Var(count[int]{&f.pool.Concurrency, "1 to 10000"}, "concurrency", "attempts to work on at the same time (default 4)")
 	flags.StringVar(&f.pool.Name, "worker-name", "", "`NAME` to show to people (default the name of the host)")
 	flags.Var((*duration)(&f.pool.FenceEvery), "fence-every", "how often to ask whether the work still counts (default 1s)")
@@ -92,9 +91,6 @@ func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config
 	config := f.pool
 	config.Log, config.Clock = log, time.Now
 	config.Grace, config.Backoff = loop.grace, loop.backoff
-	if f.fetch != "" {
-		config.Host = handlers.Host
-	}
 	if config.Grace == 0 {
 		config.Grace = -1 // --grace 0 means none, where 0 in the config means the default
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-func TestFeedsThatNeverEndHoldTheShareOfTheirHostUntilTheyStall(t *testing.T) {
+func TestFeedsThatNeverEndHoldTheLimitOfTheirHostUntilTheyStall(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		feeds := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.Host, "localhost") {
@@ -23,7 +23,7 @@ func TestFeedsThatNeverEndHoldTheShareOfTheirHostUntilTheyStall(t *testing.T) {
 		c, q := at(t, server), fixture.Live(t, server)
 		endless := strings.Replace(feeds.URL, "127.0.0.1", "localhost", 1)
 		for _, uid := range []string{"e1", "e2", "e3", "e4"} {
-			q.Command(`{"type":"put","uid":"` + uid + `","payload":{"input_url":"` + endless + `"},"policy":{"timeout":"none","retries":[]}}`)
+			q.Command(`{"type":"put","uid":"` + uid + `","payload":{"input_url":"` + endless + `"},"policy":{"timeout":"none","retries":[],"limits":[{"key":"{host(input_url)}","running":2}]}}`)
 		}
 		up := c.start("up", "--fetch", t.TempDir(), "--allow-private", "--stall", "1h", "--grace", "0")
 		q.AwaitEvent(model.EventStarted, 2)

@@ -49,11 +49,6 @@ func (q *checkedQueue) Take(ctx context.Context, taking store.TakeRequest) (take
 	return q.Queue.Take(ctx, taking)
 }
 
-func (q *checkedQueue) PutBack(ctx context.Context, owner string, entries []string) (moved int, err error) {
-	defer q.begin(q.taking)(&err)
-	return q.Queue.PutBack(ctx, owner, entries)
-}
-
 func (q *checkedQueue) WaitInput(ctx context.Context) (found bool, err error) {
 	defer q.begin(q.taking)(&err)
 	return q.Queue.WaitInput(ctx)

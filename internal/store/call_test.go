@@ -63,7 +63,6 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, _, errs[7] = b.Heartbeat(ctx, "<owner>")
 	_, errs[8] = b.Requeue(ctx, ExpiredWorker{"<owner>", time.UnixMilli(1)})
 	_, errs[9] = b.Recount(ctx, PolicyUse{Name: "inline-x", recorded: "1 1"})
-	_, errs[10] = b.PutBack(ctx, "<owner>", []string{"e"})
 	errs[11] = b.receive(ctx, 1, []any{"7", "m"})
 	_, errs[12] = b.RequeueRejected(ctx, []Rejected{{Source: sourceOutput}})
 	_, errs[13] = b.MoveBulk(ctx, &Bulk{ID: "<name>"}, b.now)

@@ -67,7 +67,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.ExpiredWorkers(ctx, b.now, time.Second); return err }},
 		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Answer(ctx, "w1", []Answer{{}}); return err }},
 		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err }},
-		{"EVALSHA", "", "put entries back into the input list: ", func() error { _, err := b.PutBack(ctx, "w1", []string{"e"}); return err }},
 		{"LRANGE", "", "read history: ", func() error { _, err := b.History(ctx, "m1"); return err }},
 		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Tail(ctx, TailStart); return err }},
 		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.TailOutbox(ctx, TailStart); return err }},

@@ -9,7 +9,6 @@ import (
 var (
 	takeAttempts   = Load("take-attempts.lua")
 	answerAttempts = Load("answer-attempts.lua")
-	putBack        = Load("put-back-attempts.lua")
 )
 
 // TakeRequest is what a worker pool asks for.
@@ -71,16 +70,4 @@ func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]C
 	}
 	codes, err := runCodes(ctx, s.Clients.Write, answerAttempts, keys, args)
 	return codes, Wrap(err, "push messages to the output list")
-}
-
-// PutBack moves entries that a worker pool does not begin with from its taken list to the tail of the input list, in their order: oldest
-// first. It returns how many still stood there. After an error it may be repeated until the owner takes again: then an entry may stand in the
-// taken list anew.
-func (s *Store) PutBack(ctx context.Context, owner string, entries []string) (int, error) {
-	args := make([]any, len(entries)) // newest first
-	for i, entry := range entries {
-		args[len(entries)-1-i] = entry
-	}
-	moved, err := Run(ctx, s.Clients.Write, putBack, []string{s.Keys.Taken(owner), s.Keys.Input()}, args...).Int()
-	return moved, Wrap(err, "put entries back into the input list")
 }

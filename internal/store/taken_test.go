@@ -114,22 +114,6 @@ func TestAnAnswerSentTwiceIsPushedOnce(t *testing.T) {
 	})
 }
 
-func TestEntriesThatAPoolDoesNotBeginWithGoToTheTailOfTheInputListInTheirOrderAndOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":taken:w1": list{"a", "b", "c", "d", "b", "e"}, ":taken:w2": list{"x"}, "-input": list{"f", "g"}})
-		put := func(entries ...string) int {
-			moved, err := b.PutBack(t.Context(), "w1", entries)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return moved
-		}
-		expectEqual(t, "moved", 3, put("c", "x", "d", "b"))
-		b.expect(keys{":taken:w1": list{"a", "b", "e"}, ":taken:w2": list{"x"}, "-input": list{"f", "g", "c", "d", "b"}})
-		b.unchanged(func() { expectEqual(t, "moved again", 0, put("c", "x", "d")) })
-	})
-}
-
 func TestAnAttemptThatWasRequeuedIsNotAnsweredByItsOldWorker(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": list{"a"}, ":taken:w2": list{"b"}})

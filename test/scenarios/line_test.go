@@ -204,7 +204,7 @@ func TestNoHealthyModelFailsByWaitingForAWorkerPool(t *testing.T) {
 		pool, err := worker.New(c.Store, func(ctx context.Context, _ *worker.Attempt) error {
 			c.rest(c.work)
 			return ctx.Err()
-		}, worker.Config{Concurrency: lineWorkers, PerHost: lineWorkers})
+		}, worker.Config{Concurrency: lineWorkers})
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -100,8 +100,6 @@ var bugs = slices.Concat([]bug{
 	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
 	{name: "a forgotten pool answers", pools: true, slow: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
 	{name: "a pool that has come back is requeued", pools: true, slow: true, file: "requeue-attempts.lua", mark: "heartbeat", line: "if false then"},
-	{name: "what is put back is in the way of everybody", pools: true, slow: true, file: "put-back-attempts.lua", mark: "tail"},
-	{name: "another attempt than the one is put back", pools: true, slow: true, file: "put-back-attempts.lua", mark: "turn", line: "for _ = at + 3, redis.call('LLEN', taken) do"},
 	{name: "what is requeued is dropped", pools: true, slow: true, file: "requeue-attempts.lua", mark: "requeue", line: "redis.call('LPOP', taken)"},
 	{name: "nothing is ever requeued", pools: true, slow: true, file: "requeue-attempts.lua", mark: "requeue"},
 

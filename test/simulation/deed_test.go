@@ -28,8 +28,6 @@ type deed struct {
 	measured  time.Time        // the instant for which the circuit of the queue was measured; zero: it was not
 	compared  *compared        // what was read of what operators set, before the deed changes it; nil: it does not
 	turned    *turn            // what somebody does with the circuit of the queue; nil: nothing
-	putter    string           // the worker pool that puts entries back
-	crowd     []string         // those entries, newest first
 	commits   string           // the poller that commits; empty: a dispatcher or an operator does
 	alive     string           // a poller or a worker pool that gives a heartbeat
 	looks     bool             // a dispatcher reads what is due

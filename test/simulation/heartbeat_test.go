@@ -21,10 +21,7 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	all := texts(args[3:])
 	keys := all[:count(fmt.Sprint(args[2]))]
 	values := all[len(keys):]
-	pool, takes := strings.CutPrefix(keys[0], k.Taken(""))
 	switch {
-	case takes && keys[1] == k.Input():
-		d.putter, d.crowd = pool, values
 	case keys[0] == k.Due() && slices.Contains(keys, k.Dispatchers()):
 		d.looks = true
 	case keys[0] == k.Front():

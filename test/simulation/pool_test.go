@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -27,7 +26,6 @@ type poolRole struct {
 	doubt bool           // a reply was lost
 	held  []string       // entries that stand in the taken list for all that the pool knows
 	hand  []work         // what of them is worked on
-	crowd []string       // entries that do not begin: they are to be put back before anything else is taken
 	away  []store.Answer // what Redis does not surely have
 	from  []string       // under which owner each of them was taken
 
@@ -58,9 +56,6 @@ func (p *poolRole) resign(ctx context.Context) {
 }
 
 func (p *poolRole) take(ctx context.Context) error {
-	if err := p.putBack(ctx); err != nil {
-		return err
-	}
 	free := slots - len(p.hand)
 	if free == 0 {
 		return nil
@@ -78,28 +73,7 @@ func (p *poolRole) take(ctx context.Context) error {
 		return p.forgotten(ctx)
 	}
 	p.known, p.doubt = true, false
-	var fresh []string
-	for _, entry := range p.receive(taken, free) {
-		if p.rng.IntN(3) == 0 && !p.play.good() {
-			p.crowd = append(p.crowd, entry)
-		} else {
-			fresh = append(fresh, entry)
-		}
-	}
-	return errors.Join(p.putBack(ctx), p.admit(ctx, fresh, taken.Now))
-}
-
-// putBack moves to the tail of the input list what does not begin, as a pool does when their host has its share of slots already.
-func (p *poolRole) putBack(ctx context.Context) error {
-	if len(p.crowd) == 0 {
-		return nil
-	}
-	if _, err := p.queue.PutBack(ctx, p.owner, p.crowd); err != nil {
-		return err
-	}
-	p.held = slices.DeleteFunc(p.held, func(entry string) bool { return slices.Contains(p.crowd, entry) })
-	p.crowd = nil
-	return nil
+	return p.admit(ctx, p.receive(taken, free), taken.Now)
 }
 
 // receive returns the entries that are new, at most as many as there is room for.
@@ -250,7 +224,7 @@ func (p *poolRole) beat(ctx context.Context) error {
 // forgotten goes on under another name; everything in hand is in the hands of others.
 func (p *poolRole) forgotten(ctx context.Context) error {
 	old := p.owner
-	p.owner, p.known, p.doubt, p.held, p.hand, p.crowd = p.name(), false, false, nil, nil, nil
+	p.owner, p.known, p.doubt, p.held, p.hand = p.name(), false, false, nil, nil
 	_, err := p.queue.Leave(ctx, old)
 	return err
 }

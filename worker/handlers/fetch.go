@@ -97,15 +97,6 @@ func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
 	return (&fetcher{dir, guard, options}).fetch, nil
 }
 
-// Host is the host that Fetch will ask for an attempt, for Config.Host of a pool; empty: none. A redirection may lead to another one.
-func Host(attempt *worker.Attempt) string {
-	source, err := inputURL(attempt.Payload)
-	if err != nil {
-		return ""
-	}
-	return hostName(source)
-}
-
 type fetcher struct {
 	dir   string
 	guard *guard

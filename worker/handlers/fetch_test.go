@@ -153,17 +153,6 @@ func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
 	}
 }
 
-func TestAHostIsCountedUnderOneNameHoweverItIsWritten(t *testing.T) {
-	for payload, want := range map[string]string{
-		`{"input_url":"http://Feeds.Example.com.:8080/a?b#c"}`: "feeds.example.com", `{"input_url":"https://u:p@feeds.example.com/"}`: "feeds.example.com",
-		`{"input_url":"http://[::1]:80/"}`: "::1", `{"input_url":"ftp://a/b"}`: "", `{"input_url":7}`: "", `{}`: "", ``: "",
-	} {
-		if got := Host(&worker.Attempt{Payload: json.RawMessage(payload)}); got != want {
-			t.Errorf("%s: host %q, want %q", payload, got, want)
-		}
-	}
-}
-
 func TestABusyServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
 	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")

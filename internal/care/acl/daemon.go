@@ -99,8 +99,7 @@ func poller(k scope) part {
 
 func worker(k scope) part {
 	return part{
-		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"heartbeat-worker.lua", all}, {"requeue-attempts.lua", all},
-			{"put-back-attempts.lua", all}},
+		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"heartbeat-worker.lua", all}, {"requeue-attempts.lua", all}},
 		direct: []grant{
 			allow("blmove", both(k.Input())),
 			allow("lrange", reading(k.Taken(all))),
