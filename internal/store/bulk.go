@@ -14,7 +14,6 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 var moveBulk = Load("move-bulk.lua")
@@ -150,34 +149,10 @@ func bulkTime(field, text string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
-// written.
-func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
-	started, err := s.Clients.Read.HGet(ctx, s.Keys.Stats(), string(model.EventStart)).Result()
-	if err != nil && !Missing(err) {
-		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
-	}
-	if wish.Since, err = s.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
-		return Bulk{}, err
-	}
-	wish.Ticket = int(whole(started))
-	b := Bulk{ID: id, Bulk: wish, Place: WalkBegins}
-	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
-		return Bulk{}, err
-	}
-	_, err = s.change(ctx, s.Keys.Holds(), order{}, func() (change, error) { return change{bulk: &b}, nil })
-	return b, Wrap(err, "begin a bulk")
-}
-
 // Bulks reads the bulks that are not over, oldest first. One that stands among them and is gone, or over, is left out: the doctor tells.
 func (s *Store) Bulks(ctx context.Context) ([]Bulk, error) {
 	bulks, err := s.readBulks(ctx, s.Keys.Bulks())
 	return slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() }), err
-}
-
-// EndedBulks reads the bulks that were over within a day, the oldest first.
-func (s *Store) EndedBulks(ctx context.Context) ([]Bulk, error) {
-	return s.readBulks(ctx, s.Keys.BulksEnded())
 }
 
 func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
@@ -264,67 +239,6 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 	return code == 1, nil
 }
 
-// CancelBulk ends a bulk; false: there is none, or it is over. What it has done stays done.
-func (s *Store) CancelBulk(ctx context.Context, id string) (bool, error) {
-	for {
-		b, found, err := s.ReadBulk(ctx, id)
-		if err != nil || !found || !b.EndedAt.IsZero() {
-			return false, err
-		}
-		now, err := s.Now(ctx)
-		if err != nil {
-			return false, err
-		}
-		b.Cancelled = true
-		if moved, err := s.MoveBulk(ctx, &b, now); moved || err != nil { // otherwise a poller has moved it meanwhile
-			return moved, err
-		}
-	}
-}
-
-// replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
-// another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
-// enough: no walk begins so soon.
-func (s *Store) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
-	return s.change(ctx, s.Keys.Policies(), order{}, func() (c change, err error) {
-		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
-		if err = ignoreMissing(err); err != nil || was == text {
-			return c, err
-		}
-		now, err := s.Now(ctx)
-		if err != nil {
-			return c, err
-		}
-		before, found := s.compile([]string{name}, []any{was})[name]
-		if !found { // its models run under the default policy
-			before = policy.Default()
-		}
-		c.fields = []string{name, text}
-		if !before.PlansAlike(after) || !before.WatchesAlike(after) {
-			var selector model.Selector
-			selector, err = model.ParseSelector(model.SelectPolicy + "=" + name)
-			c.bulk = &Bulk{ID: ReplanID(name), Bulk: model.Bulk{Action: model.BulkReplan, Selector: selector, Since: now}}
-		}
-		return c, err
-	})
-}
-
-// FindBulk reads a bulk at one instant with whether it stands among those that are not over.
-func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
-	pipe := s.Clients.Read.TxPipeline()
-	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks(), id)
-	if err := ExecReads(ctx, pipe); err != nil {
-		return b, false, false, fmt.Errorf("look for a bulk: %w", err)
-	}
-	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, nil
-}
-
-// ListBulk makes a bulk known that nobody would carry out.
-func (s *Store) ListBulk(ctx context.Context, b Bulk) error {
-	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
-	return Wrap(err, "list a bulk again")
-}
-
 // BulkState is how far a bulk is, in a word.
 type BulkState string
 
@@ -351,4 +265,28 @@ func (b *Bulk) State() BulkState {
 	default:
 		return BulkDone
 	}
+}
+
+// add adds what another part has of the bulk.
+func (b *Bulk) add(other *Bulk) {
+	if b.ID == "" {
+		*b = *other
+		b.Others = maps.Clone(other.Others)
+		return
+	}
+	b.Size, b.Seen, b.Picked, b.Done = b.Size+other.Size, b.Seen+other.Seen, b.Picked+other.Picked, b.Done+other.Done
+	if b.Others == nil {
+		b.Others = map[model.Outcome]int64{}
+	}
+	addUp(b.Others, other.Others)
+	if other.Since.Before(b.Since) {
+		b.Since = other.Since
+	}
+	switch { // it is over where it is over in all parts
+	case b.EndedAt.IsZero() || other.EndedAt.IsZero():
+		b.EndedAt = time.Time{}
+	case other.EndedAt.After(b.EndedAt):
+		b.EndedAt = other.EndedAt
+	}
+	b.Cancelled, b.Problem = b.Cancelled || other.Cancelled, cmp.Or(b.Problem, other.Problem)
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -38,38 +36,6 @@ func (q *Queue) Bulks(ctx context.Context) ([]Bulk, error) {
 	return sumOf(q, read, func(b *Bulk) string { return b.ID }, (*Bulk).add, func(a, b Bulk) int {
 		return cmp.Or(trueFirst(a.State().Over(), b.State().Over()), a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
-}
-
-// trueFirst orders what is so before what is not.
-func trueFirst(a, b bool) int {
-	if a == b {
-		return 0
-	}
-	return map[bool]int{true: -1, false: 1}[a]
-}
-
-// add adds what another part has of the bulk.
-func (b *Bulk) add(other *Bulk) {
-	if b.ID == "" {
-		*b = *other
-		b.Others = maps.Clone(other.Others)
-		return
-	}
-	b.Size, b.Seen, b.Picked, b.Done = b.Size+other.Size, b.Seen+other.Seen, b.Picked+other.Picked, b.Done+other.Done
-	if b.Others == nil {
-		b.Others = map[model.Outcome]int64{}
-	}
-	addUp(b.Others, other.Others)
-	if other.Since.Before(b.Since) {
-		b.Since = other.Since
-	}
-	switch { // it is over where it is over in all parts
-	case b.EndedAt.IsZero() || other.EndedAt.IsZero():
-		b.EndedAt = time.Time{}
-	case other.EndedAt.After(b.EndedAt):
-		b.EndedAt = other.EndedAt
-	}
-	b.Cancelled, b.Problem = b.Cancelled || other.Cancelled, cmp.Or(b.Problem, other.Problem)
 }
 
 // BeginNewBulk begins a bulk in every part, under an id of its own. After an error it may have begun in some.

@@ -106,3 +106,16 @@ func changeArgs(seen string, by order, c *change) []any {
 	}
 	return args
 }
+
+// changeGate stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
+// so before.
+func (s *Store) changeGate(ctx context.Context, key string, gate model.Gate, text string, now time.Time) (bool, error) {
+	_, name := gate.Split()
+	return s.change(ctx, key, order{}, func() (change, error) {
+		was, err := s.Clients.Read.HGet(ctx, key, name).Result()
+		if err = ignoreMissing(err); err != nil || was == text {
+			return change{}, Wrap(err, "read "+string(gate))
+		}
+		return change{fields: []string{name, text}, gate: gate, look: now}, nil
+	})
+}

@@ -124,15 +124,5 @@ func (s *Store) MoveGates(ctx context.Context, looks []GateLook, alone time.Time
 	return Wrap(err, "note when gates are looked at again")
 }
 
-// changeGate stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
-// so before.
-func (s *Store) changeGate(ctx context.Context, key string, gate model.Gate, text string, now time.Time) (bool, error) {
-	_, name := gate.Split()
-	return s.change(ctx, key, order{}, func() (change, error) {
-		was, err := s.Clients.Read.HGet(ctx, key, name).Result()
-		if err = ignoreMissing(err); err != nil || was == text {
-			return change{}, Wrap(err, "read "+string(gate))
-		}
-		return change{fields: []string{name, text}, gate: gate, look: now}, nil
-	})
-}
+// mostGates bounds how many gates are looked at.
+const mostGates = 1000

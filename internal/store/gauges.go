@@ -28,9 +28,6 @@ type Gauges struct {
 	Living map[model.Party]int64
 }
 
-// mostGates bounds how many gates are looked at.
-const mostGates = 1000
-
 // Gauges reads the queue, with as many calls whatever it holds, but two for each recipient that is to be told something. The numbers are read one after the other, as those of Stats.
 func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 	stats, err := s.Stats(ctx)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -155,33 +154,6 @@ func (s *Store) PolicyText(ctx context.Context, name string) (text string, found
 	}
 	canonical, _ := json.Marshal(policy.Default()) // what is built in can be written
 	return string(canonical), true, nil
-}
-
-// PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it; where it plans otherwise than
-// what it replaces, a poller plans those anew that wait for a planned refresh.
-func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
-	if err := policy.ValidateName(p.Name); err != nil {
-		return err
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("encode policy: %w", err)
-	}
-	if err := p.CheckSize(); err != nil {
-		return err
-	}
-	_, err = s.replacePolicy(ctx, p.Name, string(text), p)
-	return Wrap(err, "store policy")
-}
-
-// RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
-// with a fault that says so. An inline policy goes with the last model that uses it, and is refused.
-func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
-	if policy.IsInline(name) {
-		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
-	}
-	removed, err := s.replacePolicy(ctx, name, "", policy.Default())
-	return removed, Wrap(err, "remove policy")
 }
 
 // ParsePolicy reads the text of a stored policy.

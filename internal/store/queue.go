@@ -13,7 +13,6 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // MaxParts is the most parts that a queue may have.
@@ -198,26 +197,6 @@ func (q *Queue) LoadScripts(ctx context.Context) error {
 	})
 }
 
-// PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
-func (q *Queue) PutPolicy(ctx context.Context, p policy.Policy) error {
-	return q.write(func(part *Store) error { return part.PutPolicy(ctx, p) })
-}
-
-// RemovePolicy forgets a stored policy in every part; false: there was none of that name.
-func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
-	err = q.write(func(part *Store) error {
-		is, err := part.RemovePolicy(ctx, name)
-		removed = removed || is
-		return err
-	})
-	return removed, err
-}
-
-// SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
-func (q *Queue) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
-	return q.write(func(part *Store) error { return part.SetQueueCircuit(ctx, circuit, by) })
-}
-
 // write changes every part, in order.
 func (q *Queue) write(do func(*Store) error) error {
 	if err := q.RequireWhole(); err != nil {
@@ -311,4 +290,18 @@ func (s *Store) ReplyTo() string {
 		return ""
 	}
 	return s.Keys.Output()
+}
+
+// trueFirst orders what is so before what is not.
+func trueFirst(a, b bool) int {
+	if a == b {
+		return 0
+	}
+	return map[bool]int{true: -1, false: 1}[a]
+}
+
+func addUp[K comparable](sums, more map[K]int64) {
+	for name, count := range more {
+		sums[name] += count
+	}
 }

@@ -141,3 +141,8 @@ func Answered(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)
 }
+
+func whole(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64) // what is no number counts for nothing
+	return n
+}

@@ -126,9 +126,3 @@ func (s *Stats) add(more *Stats) {
 	addUp(s.Freshness, more.Freshness)
 	addUp(s.Counters, more.Counters)
 }
-
-func addUp[K comparable](sums, more map[K]int64) {
-	for name, count := range more {
-		sums[name] += count
-	}
-}
